@@ -1,4 +1,4 @@
-/* The file of the records: its schema, opening it in any state, and messages for SQLite's errors. */
+/* The file of the records: its schema, opening it in any state, messages for SQLite's errors. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Assertions over a result: formulas whose names are paths into its JSON.  A null there was not
- * measured, and is no number. */
+/* Assertions over a result: formulas whose names are paths into its JSON.  A null was not measured;
+ * using it is an error. */
 #include "sessions/report/report.h"
 
 #include <jansson.h>
@@ -14,7 +14,7 @@
 
 typedef VEC(char *) path_list;
 
-/* Every path to a number, truth value, text or null below node. */
+/* Collects every path to a number, truth value, text or null below node. */
 static void add_paths(path_list *list, const json_t *node, const char *path)
 {
     const char *dot = path[0] ? "." : "", *key;
@@ -32,7 +32,7 @@ static void add_paths(path_list *list, const json_t *node, const char *path)
     str_free(&full);
 }
 
-/* The nearest path, or one that ends with the same name ("median" -> latency_ms.median). */
+/* Refuses a path; suggests one with the same last name ("median" -> latency_ms.median) or near. */
 static bool unknown_path(const json_t *root, const char *path, struct err *e)
 {
     path_list list = {0};
@@ -63,7 +63,7 @@ static const json_t *step_into(const json_t *node, const char *name)
     const json_t *member = json_object_get(node, name);
     if (member || !strchr(name, '_'))
         return member;
-    char *dashed = xstrdup(name);         /* perf_sw is "perf-sw": a path has no room for a minus */
+    char *dashed = xstrdup(name);         /* paths write the key "perf-sw" as perf_sw */
     for (char *c = dashed; *c; c++)
         *c = *c == '_' ? '-' : *c;
     member = json_object_get(node, dashed);
@@ -71,7 +71,7 @@ static const json_t *step_into(const json_t *node, const char *name)
     return member;
 }
 
-/* The group that a path leads into is there, but was not counted: "perf is not available: ...". */
+/* Sets *e when the path leads into a group without counts: "perf is not available: ...". */
 static bool not_available(const json_t *group, const char *name, struct err *e)
 {
     const char *reason = json_string_value(json_object_get(group, "reason"));
@@ -81,7 +81,7 @@ static bool not_available(const json_t *group, const char *name, struct err *e)
     return true;
 }
 
-/* The node at the end of a path, NULL with *e when there is none. */
+/* Returns the node at the end of a path; NULL with *e when it does not exist. */
 static const json_t *look_up(const json_t *root, const char *path, struct err *e)
 {
     char *names = xstrdup(path), *rest = NULL, *group = names;
@@ -128,7 +128,7 @@ static bool value_of(const json_t *node, const char *path, struct formula_value 
     return true;
 }
 
-/* values: "PATH is VALUE, ..." of what was looked up, or NULL. */
+/* values: collects "PATH is VALUE, ..." for each path that was looked up; may be NULL. */
 struct asserted { const json_t *root; struct str *values; };
 
 static void note_value(struct str *values, const char *path, const struct formula_value *got)
@@ -188,8 +188,7 @@ bool report_number(const char *json, const char *expr, double *number, struct er
 
 /* --- What must be asked for ------------------------------------------------------------------ */
 
-/* Where a path of expr begins with these names; NULL if none does.  expr is past the syntax
- * check. */
+/* Returns the first path in expr that begins with names, or NULL.  expr's syntax must be valid. */
 static const char *find_path(const char *expr, const char *names)
 {
     size_t n = strlen(names);
@@ -203,7 +202,7 @@ static const char *find_path(const char *expr, const char *names)
     return NULL;
 }
 
-/* Does expr have the path `group` and something behind it? */
+/* Whether expr has a path GROUP.MEMBER..., where the part after the dot begins with `member`. */
 static bool names_group(const char *expr, const char *group, const char *member)
 {
     size_t n = strlen(group);
@@ -213,7 +212,8 @@ static bool names_group(const char *expr, const char *group, const char *member)
     return false;
 }
 
-/* JSON says of the default meters whether they are available and why not; others are not there. */
+/* Whether expr uses a meter's group without testing `available` or `reason`.  Only default meters
+ * have these keys when they were not asked for. */
 static bool lacks(const char *expr, const char *group, enum meter_id meter)
 {
     bool told = meters_default() & 1u << meter;
@@ -222,7 +222,7 @@ static bool lacks(const char *expr, const char *group, enum meter_id meter)
                       || names_group(expr, group, "reason")));
 }
 
-/* What the clock says, and what it says when it is asked for more. */
+/* Checks the paths that need the clock, --cold or --huge-pages. */
 static bool clock_asked(const char *expr, const struct measure_opts *o, struct err *e)
 {
     bool clock = o->meters & METER_CLOCK;
@@ -262,7 +262,7 @@ bool report_assert_asked(const char *expr, const struct measure_opts *o, struct 
     for (int i = METER_ID_SIM; i < METER_COUNT; i++) {
         snprintf(group, sizeof group, "counters.%s", meter_name[i]);
         for (char *c = group; *c; c++)
-            *c = *c == '-' ? '_' : *c;    /* as paths are written */
+            *c = *c == '-' ? '_' : *c;    /* paths write '-' as '_' */
         if (o->meters & 1u << i || !lacks(expr, group, (enum meter_id)i))
             continue;
         err_set(e, ERR_NAME, "--assert '%.200s': %s is not available: not asked for", expr,

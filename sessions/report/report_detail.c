@@ -1,4 +1,4 @@
-/* struct sim_detail as JSON: `counters.sim.detail`. */
+/* Writes struct sim_detail as JSON, the object `counters.sim.detail`. */
 #include "sessions/file/json.h"
 #include "sessions/report/report_impl.h"
 
@@ -8,7 +8,7 @@ static json_t *classes_json(const struct sim_classes *c)
                      "conflict", JSON(c->conflict));
 }
 
-/* Up to the last bucket that is not empty. */
+/* Writes the buckets up to the last one that is not empty. */
 static json_t *reuse_json(const struct sim_reuse *r)
 {
     int n = SIM_REUSE_BUCKETS;

@@ -1,9 +1,9 @@
-/* What the parts of the JSON reports share.  Private to report_*.c. */
+/* Declarations that only report_*.c share. */
 #ifndef TS_SESSIONS_REPORT_IMPL_H
 #define TS_SESSIONS_REPORT_IMPL_H
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
-/* null when it was not asked for. */
+/* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);
 #endif

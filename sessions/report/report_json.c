@@ -1,4 +1,4 @@
-/* Results as JSON.  schema.md documents every key; whoever changes one changes both. */
+/* Prints results as JSON.  schema.md documents every key and must change with this file. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static json_t *geometry_json(const struct cache_geometry *g)
     return json_of_fields(measured_geometry_fields, g);
 }
 
-/* Takes away the misses of levels that there are not. */
+/* Removes the misses of cache levels that were not simulated.  Returns o. */
 static json_t *of_levels(json_t *o, const struct sim_result *s)
 {
     if (s->cache.n_levels < 2)
@@ -63,7 +63,7 @@ static json_t *sites_json(const struct sim_result *s)
     return list;
 }
 
-/* What a roofline asks for: bytes between L1 and L2, L2 and L3, the last level and memory. */
+/* Adds the bytes between L1 and L2, L2 and L3, and the last level and memory, for rooflines. */
 static void put_bytes(json_t *o, const struct sim_result *s)
 {
     static const char *const below[] = { "l2_bytes", "l3_bytes" };
@@ -112,7 +112,7 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     return o;
 }
 
-/* "L1d load misses" -> "l1d_load_misses": a name that an assertion can say. */
+/* Turns "L1d load misses" into "l1d_load_misses", a name that assertions can use. */
 static void event_key(char *out, size_t size, const char *name)
 {
     size_t n = 0;
@@ -121,7 +121,7 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-/* Counts by name; derived ones under metrics; the share of the time of those that took turns. */
+/* Adds counts by name, derived metrics, and for events that took turns the share of time. */
 static void put_counts(json_t *o, const struct counts *p)
 {
     json_t *metrics = json_object(), *running = json_object();
@@ -166,7 +166,7 @@ static json_t *latency_json(const struct latency *l)
     return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
 
-/* The field is null unless it is known and finite: 0 is an error, too. */
+/* Sets key to x, or to null when x is unknown or infinite; 0 is an ordinary error. */
 static void put_error(json_t *o, const char *key, bool known, double x)
 {
     json_put(o, key, JSON_IF(known && x < ORACLE_INFINITE, x));
@@ -182,7 +182,7 @@ static json_t *baseline_json(const struct baseline *b)
     return o;
 }
 
-/* Those that were asked for. */
+/* Returns the baselines that were asked for. */
 static json_t *baselines_json(const struct measurement *m)
 {
     json_t *o = json_object();
@@ -197,7 +197,7 @@ static json_t *steps_json(const struct program *p)
     return json_texts(p->steps, p->n_steps);
 }
 
-/* A text per line. */
+/* Returns the notes of p as a list, one text per line. */
 static json_t *notes_json(const struct program *p)
 {
     json_t *list = json_array();
@@ -210,7 +210,7 @@ static json_t *notes_json(const struct program *p)
     return list;
 }
 
-/* How it was checked, and what the clock says. */
+/* Adds the result of the check and all times. */
 static void put_clock(json_t *o, const struct measurement *m)
 {
     bool compared = measurement_compared(m);
@@ -283,13 +283,13 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                           "branch", JSON(branch), "steps", steps_json(p), "notes", notes_json(p));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
-             "isa", json_null());        /* before the compiler */
+             "isa", json_null());        /* set below; here to come before "compiler" */
     json_put_fields(o, fields_part(measured_fields, "compiler", NULL), m);
     json_put(o, "seed", JSON_IF(m->outcome != OUTCOME_NONE, m->seed));
     json_print(out, o, 8);
 }
 
-/* The branch and step that it stands at. */
+/* Returns a contender of `bench --json`, at the current step of its session. */
 static json_t *entry_json(const struct bench_entry *b)
 {
     const struct history *h = b->session->history;

@@ -7,7 +7,7 @@
 
 #include "kernels/base/vec.h"
 
-#define DECADES_DOWN 4.0                  /* of speed at most, below the highest peak */
+#define DECADES_DOWN 4.0                  /* the chart begins at most this far below the peak */
 
 int roofline_steps(const struct history *h, const struct machine_model *model,
                    struct roof_step *out, int max)
@@ -38,7 +38,7 @@ static void cover(double v, double *lo, double *hi)
     }
 }
 
-/* Points, and where each level's roof meets the highest peak. */
+/* Covers the points and the places where each level's roof meets the highest peak. */
 struct roof_span roofline_steps_span(const struct machine_model *model, int threads,
                                      const struct roof_step *step, int n)
 {
@@ -57,7 +57,7 @@ struct roof_span roofline_steps_span(const struct machine_model *model, int thre
     return (struct roof_span){ s.x_lo / 2.5, s.x_hi * 2.5, s.y_lo / 2, s.y_hi * 1.6 };
 }
 
-/* --- Its picture ------------------------------------------------------------------------------ */
+/* --- The chart -------------------------------------------------------------------------------- */
 
 #define MOST_STEPS 512
 
@@ -83,7 +83,7 @@ static void add_roof(struct roofline_picture *p, const char *name, double x0, do
                                                 .colour = strong ? CHART_COLOURS : 0 });
 }
 
-/* Slopes up to the highest peak; peaks from where the steepest slope meets them. */
+/* Adds the slopes of memory up to the highest peak, and peaks from the steepest slope on. */
 static void add_roofs(struct roofline_picture *p)
 {
     const struct machine_model *m = p->model;

@@ -1,10 +1,10 @@
-/* Search spaces for people and for programs. */
+/* Prints search spaces as text and as JSON. */
 #include "sessions/report/space_report.h"
 
 #include "profile/host/machine.h"
 #include "sessions/file/json.h"
 
-/* A factored reduction changes the graph that loops are of, so it stays with the layouts. */
+/* Whether a line is a loop step.  `loop rfactor` is not: it changes the graph, as layouts do. */
 static bool is_loop_line(const char *line)
 {
     return str_starts(line, "loop ") && !str_starts(line, "loop rfactor");

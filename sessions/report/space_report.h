@@ -1,5 +1,5 @@
-/* What the auto-tuner would search for a program: its layout space and the loop space over its
- * present layouts, as text and as JSON (sessions/schema.md). */
+/* Reports the search spaces of the auto-tuner for a program, its layout space and the loop space
+ * over its present layouts, as text and as JSON (sessions/schema.md). */
 #ifndef TS_SESSIONS_SPACE_REPORT_H
 #define TS_SESSIONS_SPACE_REPORT_H
 #include "explorer/space/layout_space.h"
@@ -8,13 +8,13 @@
 struct spaces {
     const struct layout_space *layouts;
     const struct loop_space *loops;
-    bool layouts_known, loops_known;      /* the program's own layouts and loops are points: */
-    int64_t factor[LAYOUT_KNOBS];
-    struct loop_point point;
+    bool layouts_known, loops_known;      /* the program's layouts or loops are in the space */
+    int64_t factor[LAYOUT_KNOBS];         /* with layouts_known: the program's layouts */
+    struct loop_point point;              /* with loops_known: the program's loops */
 };
 
-/* All in arena a; settings of the program (`set ...`) stay, and so do its layouts for the loop
- * space.  threads > 1: with parallel loops.  ERR_NAME when its operator has no template. */
+/* Builds both spaces in arena a.  Keeps the settings (`set ...`) of p, and its layouts for the loop
+ * space.  threads > 1 allows parallel loops.  ERR_NAME when the operator has no template. */
 bool space_report(struct arena *a, const struct program *p, int threads, struct spaces *out,
                   struct err *e);
 void space_report_text(struct str *out, const struct spaces *s);

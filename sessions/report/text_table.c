@@ -36,7 +36,7 @@ void text_table_row(struct text_table *t, const char *fmt, ...)
     str_free(&row);
 }
 
-/* Characters, not bytes. */
+/* Returns the width of a UTF-8 text in characters. */
 static int width_of(const char *text)
 {
     int n = 0;

@@ -142,7 +142,7 @@ struct study_cell {
 
 enum agreement { AGREE_NONE, AGREE_BASE, AGREE_TWICE, AGREE_SIGN, AGREE_NOT, AGREE_UNKNOWN };
 extern const char *const study_agreement_text[];
-/* Compares two ratios by the rule of SPEC I; a ratio within 5 % agrees with a paper's ratio of 1. */
+/* Compares two ratios by the rule of SPEC I.  A paper's ratio of 1 allows a deviation of 5 %. */
 enum agreement study_verdict(double measured_ratio, double paper_ratio);
 
 struct study_group { const char *value; bool known, holds; double number; int n_cases; };
@@ -228,7 +228,7 @@ void study_json(struct str *out, const struct study_report *r);
 /* Draws one metric as a bar chart.  ERR_RANGE when it has no values. */
 bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
                  struct err *e);
-/* Draws the best time over the trials, one line per tuned variant.  ERR_RANGE when none is tuned. */
+/* Draws the best time over the trials, a line per tuned variant.  ERR_RANGE when none is tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
 void study_list_text(struct str *out, struct study *const *s, int n);

@@ -125,7 +125,7 @@ bool pretrain_read(struct arena *a, const char *path, const struct pretrain **ou
     return ok;
 }
 
-/* Of what else the weights depend on. */
+/* Hashes the entropy and the workloads, for pretrain_summary. */
 static uint64_t content_of(const struct pretrain *p)
 {
     uint64_t h = hash_bytes(&p->entropy, sizeof p->entropy, 0);

@@ -1,4 +1,4 @@
-/* Training: one search after the other, weights handed on from each to the next. */
+/* Training: one search after the other; each starts with the weights of the one before. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,17 +17,17 @@ struct training {
     const struct pretrain *p;
     const struct pretrain_opts *o;
     struct cancel *cancel;
-    struct arena *mem, *visit;           /* of everything; of the workload at hand */
-    struct records *records;             /* NULL: measured by o->measure */
+    struct arena *mem, *visit;           /* of the training; of the current visit */
+    struct records *records;             /* NULL: o->measure measures */
     const char *isa, *summary;
-    struct str weights;                  /* as the last workload left them; none yet: empty */
-    uint64_t seen;                       /* what their file held then */
-    int done;                            /* visits */
-    /* Of the visit at hand. */
+    struct str weights;                  /* after the latest visit; empty before the first */
+    uint64_t seen;                       /* state of their file (file_seen) */
+    int done;                            /* number of visits */
+    /* Of the current visit. */
     struct pretrain_visit v;
     const char *spec;                    /* canonical */
-    char run[RUN_ID];                    /* "": nothing was measured yet */
-    double best_ms;                      /* of what was measured */
+    char run[RUN_ID];                    /* "" before the first measurement */
+    double best_ms;                      /* lowest measured time */
     bool lost; struct err why_lost;      /* a record could not be written */
 };
 
@@ -48,8 +48,8 @@ static bool from_records(struct training *t, struct tune_candidate *c)
     return true;
 }
 
-/* The model's word for it.  It learns nothing from itself, and nothing is faster for it than what
- * was measured: extrapolation is no reward. */
+/* Sets c to the time that the cost model predicts, but at least the best measured time, since an
+ * extrapolation must not be rewarded.  The model does not learn from such times. */
 static bool expected(struct training *t, struct tune_candidate *c)
 {
     if (c->trial < t->p->measured || !c->scored || !(c->score > 0) || isinf(t->best_ms))
@@ -126,7 +126,7 @@ static void show(void *ctx, const struct tune_view *view)
 
 /* --- One workload --------------------------------------------------------------------------- */
 
-/* A seed of its own, so that what happens does not depend on where a run began. */
+/* Returns the visit's seed, which depends only on its number, so that resuming is exact. */
 static uint64_t visit_seed(const struct training *t)
 {
     uint64_t of[2] = { t->p->seed, (uint64_t)t->done };
@@ -138,7 +138,7 @@ static bool search(struct training *t, struct kernels *k, struct str *weights, s
     struct search_opts so = {
         .budget = t->p->budget, .seed = visit_seed(t), .strategy = &strategy_ppo,
         .entropy = t->p->entropy,
-        .cold = true,                            /* there is more to learn on the way down */
+        .cold = true,                            /* a slow start leaves more to learn */
         .weights = t->weights.len ? t->weights.data : NULL, .weights_bytes = t->weights.len,
         .weights_out = weights,
     };
@@ -166,7 +166,7 @@ static bool canonical(struct training *t, struct err *e)
     return true;
 }
 
-/* Weights of a visit that was cancelled are not taken. */
+/* Runs one search.  Discards its weights when it is cancelled. */
 static bool visit(struct training *t, struct err *e)
 {
     struct tune_lines bare = { .name = "session" };
@@ -223,7 +223,7 @@ static bool write_weights(struct training *t, struct err *e)
     return ok;
 }
 
-/* How many visits a file has behind it; -1: it is of another training. */
+/* Returns the number of visits that a file of weights has seen; -1: it is of another training. */
 static int visits_of(const struct training *t, const char *trained)
 {
     int of = t->p->n * t->p->passes;

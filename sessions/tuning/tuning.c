@@ -1,4 +1,4 @@
-/* A session, its seeds and its records. */
+/* Runs the tuner on a session: collects seeds and pins, finds earlier runs, writes the records. */
 #include "sessions/tuning/tuning.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@
 #include "sessions/file/json.h"
 #include "sessions/tuning/tuning_impl.h"
 
-/* --- What is asked -------------------------------------------------------------------------- */
+/* --- Seeds, pins and options ---------------------------------------------------------------- */
 
-/* The steps up to where the session stands. */
+/* Returns the steps up to the current state of the session. */
 static struct tune_lines session_lines(struct arena *a, const struct session *s)
 {
     struct history *h = s->history;
@@ -91,8 +91,8 @@ static struct tune_lines without_parallel(struct arena *a, const struct expert_s
     return l;
 }
 
-/* A small operator is done before its threads have begun: where experts would use threads, every
- * second seed is one of their schedules without, the best first. */
+/* Adds expert schedules as seeds.  A parallel one is followed by a copy without its parallel loops,
+ * because starting threads takes longer than a small operator. */
 static void take_experts(struct inquiry *q, const struct expert_schedule *list, int n, int most)
 {
     for (int i = 0; i < n && q->n_schedules <= most; i++) {
@@ -103,7 +103,7 @@ static void take_experts(struct inquiry *q, const struct expert_schedule *list, 
     }
 }
 
-/* No expert for this operator is no error: then there is one seed less. */
+/* Adds the experts of this operator; it is no error when none exists. */
 static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct experts all;
@@ -122,19 +122,19 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
     return true;
 }
 
-/* The compiler that is asked for makes the same steps another kernel, and so do its flags. */
+/* Returns compiler and flags as text, because the same steps give another kernel with others. */
 static const char *compiler_text(struct inquiry *q, const struct tuning_opts *o)
 {
     const char *flags = getenv("TILESCOPE_CFLAGS");
     struct compiler cc;
-    struct err none;                             /* a lack of one is told where it is needed */
+    struct err none;                             /* a missing compiler is reported later */
     if (!compiler_find(o->measure.compiler, &cc, &none))
         return "";
     return arena_printf(q->mem, "%s%s%s", cc.version, flags && *flags ? " " : "",
                         flags ? flags : "");
 }
 
-/* What makes two runs of a task the same question, but for seed, strategy and budget. */
+/* Returns all options but seed, strategy and budget as JSON.  A run with equal text can answer. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
     json_t *j = json_make("start", json_texts(q->schedule[0].line, q->schedule[0].n),
@@ -176,7 +176,7 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Are its records still there?  Pruning leaves the fastest of a run, and that answers nothing. */
+/* Sets *out to whether a run has all its records.  A pruned run cannot answer. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -189,14 +189,14 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
         bool trial = !streq(rec[i].strategy, "final");
         final = final || !trial;
         right = right || rec[i].outcome == OUTCOME_OK;
-        trials += trial && rec[i].trial != last;         /* they come in the order of trials */
+        trials += trial && rec[i].trial != last;         /* rec is sorted by trial */
         last = trial ? rec[i].trial : last;
     }
     *out = trials > 0 && last == trials && (final || !right);
     return true;
 }
 
-/* The latest run that answers (finished), and the latest that can go on; NULL: none. */
+/* Finds the latest run that can answer (q->finished) and those that can be resumed; NULL: none. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct record_filter f = { .spec = q->spec, .isa = q->target->isa, .threads = q->threads };
@@ -224,7 +224,7 @@ static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err
     return true;
 }
 
-/* What a search does depends on its budget from the first trial on. */
+/* Refuses to resume with another budget, since all trials of a search depend on its budget. */
 static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     long long had = q->other_budget->budget;
@@ -234,7 +234,7 @@ static bool refuse_budget(const struct inquiry *q, const struct tuning_opts *o, 
                    had);
 }
 
-/* The records get a new run with its first measurement: what is refused before leaves none. */
+/* Adds a new run to the records at its first measurement, so that a refused search leaves none. */
 static bool begin_run(struct inquiry *q, struct err *e)
 {
     return q->t->run[0] || records_run_start(q->records, &q->fresh, q->t->run, e);
@@ -326,7 +326,7 @@ static void show(void *ctx, const struct tune_view *v)
 
 /* --- Its end -------------------------------------------------------------------------------- */
 
-/* The winner's own measurement, behind the trials: what a finished task is answered with. */
+/* Adds the winner's own measurement as the last record; a finished run answers with it. */
 static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
 {
     struct record rec;
@@ -420,7 +420,7 @@ static bool tune(struct tuning *t, struct inquiry *q, const struct tuning_opts *
     return end_run(t, q, e);
 }
 
-/* Did the session itself win? */
+/* Whether the winner has the steps of the session. */
 static bool won_by_session(const struct tuning *t, struct inquiry *q)
 {
     const char *const *line;
@@ -431,7 +431,7 @@ static bool won_by_session(const struct tuning *t, struct inquiry *q)
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 
-/* A finished run: its winner, what the session was then, and how many failed. */
+/* Fills t from a finished run: its winner, the time of the session then, and the failures. */
 static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;

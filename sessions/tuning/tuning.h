@@ -1,5 +1,5 @@
-/* Tuning a session: the tuner (explorer/tune) with expert schedules as seeds and everything that it
- * measures in the records; stopped runs that go on, finished ones that are answered at once. */
+/* Tunes a session: calls the tuner (explorer/tune) with expert schedules as seeds and records every
+ * measurement.  Resumes stopped runs, and answers from finished runs without measuring. */
 #ifndef TS_SESSIONS_TUNING_H
 #define TS_SESSIONS_TUNING_H
 #include "explorer/tune/tune.h"
@@ -9,82 +9,81 @@
 enum { TUNING_BUDGET = 1000, TUNING_EXPERTS = 7 };
 
 struct tuning_opts {
-    int budget;                          /* 0: of the run that goes on, else TUNING_BUDGET */
-    bool seed_given; uint64_t seed;      /* else of the run that goes on, else 1 */
-    const char *strategy;                /* NULL: likewise, else tune_default_strategy() */
-    double time_s;                       /* of the search; 0: no limit */
-    int levels;                          /* of the templates: 1 (0 too) or 2 */
+    int budget;                          /* 0: of the resumed run, else TUNING_BUDGET */
+    bool seed_given; uint64_t seed;      /* not given: of the resumed run, else 1 */
+    const char *strategy;                /* NULL: of that run, else tune_default_strategy() */
+    double time_s;                       /* limit of the search; 0: none */
+    int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
-    bool cold;                           /* struct search_opts */
-    /* "layout": the layouts that the session sets; "all-layouts"; or a layout step. */
+    bool cold;                           /* as in struct search_opts */
+    /* Each is "layout" (the layouts of the session), "all-layouts" or a layout step. */
     int n_pins; const char *const *pin;
-    int experts;                         /* seeds; 0: TUNING_EXPERTS; < 0: none */
-    bool resume;                         /* go on with the latest run that was stopped or killed */
-    bool fresh;                          /* measure even if the records have the answer */
-    bool study;                          /* only a run of this very budget answers, and goes before
-                                          * a stopped one; no ledger */
+    int experts;                         /* as seeds; 0: TUNING_EXPERTS; < 0: none */
+    bool resume;                         /* resume the latest stopped or killed run */
+    bool fresh;                          /* do not answer from a finished run */
+    bool study;                          /* only a run of exactly this budget answers, even before
+                                          * a stopped one is resumed; no ledger */
     struct measure_opts measure;         /* threads, target, compiler, data seed */
     unsigned baselines;
     const char *records;                 /* file; NULL: records_path */
     const char *weights; size_t weights_bytes;
-    bool no_ledger;                      /* what each step bought is not wanted */
+    bool no_ledger;                      /* do not measure the winner step by step */
 };
 
 struct tuning {
     const char *spec, *isa; int threads;
     char run[RUN_ID];
     const char *strategy; uint64_t seed; int budget;
-    bool answered;                       /* by the records: result is NULL */
+    bool answered;                       /* from a finished run; result is then NULL */
     const char *answered_date;
-    int resumed;                         /* records that the run had; -1: it is a new one */
+    int resumed;                         /* records that the run had before; -1: a new run */
     const char *could_resume;            /* a stopped run of this task, or NULL */
     const char *records_file;
-    const char *note;                    /* struct tune_result */
+    const char *note;                    /* as in struct tune_result */
     struct tune_result *result;
     enum search_end end;
-    int trials, replayed;                /* measurements of the run; known from before */
-    double start_ms;                     /* of the session as it was; INFINITY: not known */
-    double best_ms;                      /* of the winner; INFINITY: there is none */
-    /* Of the session and the winner in the final, in turns with each other; NULL: not in it. */
+    int trials, replayed;                /* of the run; those taken from the records */
+    double start_ms;                     /* time of the session before; INFINITY: unknown */
+    double best_ms;                      /* time of the winner; INFINITY: no winner */
+    /* The session and the winner, timed in turns in the final; NULL: not in the final. */
     const struct measurement *final_start, *final_best;
-    bool is_start;                       /* nothing is faster than the session */
-    /* Times as fast as the session: in turns, where both were in the final, else start_ms /
-     * best_ms; NAN: not known. */
+    bool is_start;                       /* the session itself is the winner */
+    /* Time of the session / time of the winner: from the final when both were in it, else
+     * start_ms / best_ms; NAN: unknown. */
     double speedup;
-    int n_lines; const char *const *line;            /* the winner's */
-    bool measured; struct measurement m; /* the winner's, in this call */
-    double gflops, spread;               /* of it, now or in the records; 0, NAN: not known */
-    /* Of every step of the winner, [0] the bare operator: the ledger; NULL: not measured. */
+    int n_lines; const char *const *line;            /* the winner's steps */
+    bool measured; struct measurement m; /* m: the winner's, when measured in this call */
+    double gflops, spread;               /* the winner's, now or recorded; 0, NAN: unknown */
+    /* The winner after each of its steps, [0] the operator without steps; NULL: not measured. */
     struct measurement *ledger;
     int failed[TUNE_OUTCOMES];
     struct arena *mem;
 };
 
-/* The current state of s is the start; s is not changed.  view: only its view callback and ctx are
- * used; may be NULL.  A new run is in the records from its first measurement on: what is refused
- * before leaves none.  A finished run answers as long as its records are all there.  Raises cancel
- * itself when the records cannot be written.  False with *e, and *out untouched; what was measured
- * by then is in the records. */
+/* Tunes from the current state of s, which stays unchanged.  Of view, which may be NULL, only the
+ * view callback and ctx are used.  A new run enters the records with its first measurement.  A
+ * finished run answers only while all its records exist.  When a record cannot be written, raises
+ * cancel and fails.  On failure *out is untouched; the records keep all earlier measurements. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
 void tuning_free(struct tuning *t);
 
-/* The run that o->resume goes on with; false: there is none, or nobody knows.  Only reads. */
-struct tuning_stopped { int trials, budget; double best_ms; /* 0: none is right */ };
+/* Finds the run that o->resume would resume; false when none is found.  Only reads. */
+struct tuning_stopped { int trials, budget; double best_ms; /* 0: no correct trial */ };
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
                     struct tuning_stopped *out);
 
-/* What the run of t measured, out of the records, as it was shown at its end, in arena a.  How long
- * it took, the model and the agents are not known any more. */
+/* Restores, in arena a, the final view of the run of t from its records.  The records do not have
+ * the times of the search, the cost model and the agents. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
-/* Puts the result into s: where `here` is set and the current branch has no steps, on that, else on
- * a new one, "tuned".  With its ledger.  Where the session is the fastest, only its measurement;
- * where no steps at all are, `here` undoes them. */
+/* Adds the winner's steps and ledger to s: with `here` to a current branch without steps, else to
+ * a new branch "tuned".  If the session won, adds only its measurement; if the operator without
+ * steps won, `here` undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
-/* Expert schedules among the seeds; t->result is there. */
+/* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);
-/* `tilescope tune --json` (schema.md). */
+/* Prints `tilescope tune --json` (schema.md). */
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);
 #endif

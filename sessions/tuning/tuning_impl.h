@@ -1,4 +1,4 @@
-/* Inside tuning*.c. */
+/* Private to tuning*.c. */
 #ifndef TS_SESSIONS_TUNING_IMPL_H
 #define TS_SESSIONS_TUNING_IMPL_H
 #include "explorer/tune/strategies.h"
@@ -6,7 +6,7 @@
 
 enum { TUNING_MOST_EXPERTS = 64 };
 
-/* A question to the tuner, and what it needs until it is answered. */
+/* The state of one call of tuning_run. */
 struct inquiry {
     struct tuning *t;
     struct arena *mem, *scratch;         /* mem is t's */
@@ -15,12 +15,12 @@ struct inquiry {
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];    /* [0]: the session */
     int n_pins; const char **pin;
     bool fixed;
-    const char *options;                 /* JSON: what else makes it the same question */
+    const char *options;                 /* JSON of options_text */
     struct records *records;
     const struct record_run *finished, *stopped;
-    const struct record_run *other_budget;           /* stopped, too */
-    struct record_run fresh;             /* of a new run, until it is in the records */
-    int n_known; const struct record *known;         /* of the run that goes on */
+    const struct record_run *other_budget;           /* a stopped run with another budget */
+    struct record_run fresh;             /* a new run, before its first measurement */
+    int n_known; const struct record *known;         /* records of the resumed run */
     uint64_t *known_hash;
     const struct search_sink *view;
     struct cancel *cancel;

@@ -1,4 +1,4 @@
-/* A finished run out of the records, as the view that it ended with. */
+/* Restores the final view of a finished run from its records. */
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -14,10 +14,10 @@ struct past {
     struct tune_view *v;
     VEC(struct tune_candidate *) trial;
     VEC(struct tune_arm) arm;
-    VEC(const char *) layouts;           /* of each arm: its lines, as they are in the record */
+    VEC(const char *) layouts;           /* per arm: its layout lines, as in the record */
 };
 
-/* The layout of the output under these lines. */
+/* Returns the layout that these lines give the output, as text. */
 static const char *family_of(struct past *p, const char *layouts)
 {
     struct arena *a = arena_new();
@@ -37,7 +37,7 @@ static const char *family_of(struct past *p, const char *layouts)
     return family;
 }
 
-/* By the lines in front of the first loop: where loops come before layouts, an arm of its own. */
+/* Returns the arm of the lines before the first loop step; adds it when it is new. */
 static int arm_of(struct past *p, const char *steps)
 {
     struct str layouts = {0};
@@ -91,7 +91,7 @@ static void add(struct past *p, const struct record *r)
     vec_push(&p->trial, ARENA_DUP(p->mem, &c, 1));
 }
 
-/* The plan of the run, from what its options say of layouts, as kernels_new reads them. */
+/* Computes the plan of the run from the layouts in its options, as kernels_new does. */
 static struct plan plan_of_run(const struct past *p, struct arena *a, const char *options)
 {
     json_error_t ignored;

@@ -1,4 +1,4 @@
-/* What came of tuning: as steps of the session, and as JSON. */
+/* Reports the result of tuning: as steps of the session, and as JSON. */
 #include <math.h>
 
 #include "sessions/file/json.h"
@@ -20,7 +20,7 @@ static bool new_branch(struct history *h, struct err *e)
     return history_branch_new(h, name, e) && history_goto(h, 0, e);
 }
 
-/* A step that took longer than a candidate may has no json_text_real. */
+/* Stores the measurement of a step of the winner, unless that step failed or timed out. */
 static void set_ledger(const struct tuning *t, struct history *h, int step)
 {
     if (t->ledger && step < t->n_lines && t->ledger[step].outcome == OUTCOME_OK)
@@ -31,7 +31,7 @@ bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct e
 {
     struct history *h = s->history;
     int n, at;
-    bool none = !t->is_start && t->n_lines == 0;         /* the bare operator is the best */
+    bool none = !t->is_start && t->n_lines == 0;         /* the operator without steps won */
     history_path(h, history_branch_index(h), &n, &at);
     if (none && here && !history_goto(h, 0, e))
         return false;
@@ -133,12 +133,12 @@ int tuning_experts(const struct tuning *t)
 {
     const struct tune_view *v = t->result->view;
     int n = 0;
-    for (int i = 1; i < v->n_trials; i++)                /* the first is the session */
+    for (int i = 1; i < v->n_trials; i++)                /* trial 0 is the session */
         n += v->trial[i]->seed;
     return n;
 }
 
-/* What only a search can say. */
+/* Adds the members that only a search of this call has. */
 static void add_search(json_t *j, const struct tune_result *r)
 {
     const struct tune_view *v = r->view;
