@@ -82,8 +82,8 @@ struct pretrain_opts {
 struct pretrain_done { int visits, of, resumed; bool finished; };
 
 /* Trains agents: searches each workload in each pass with the strategy ppo and without experts, and
- * writes the weights after each search.  A search depends only on the weights and a seed of its own,
- * so a stopped training resumes to the same result.  Measurements are recorded, and recorded
+ * writes the weights after each search.  A search depends only on the weights and its own seed, so
+ * a stopped training resumes to the same result.  Measurements are recorded, and recorded
  * schedules are not measured again: the same file, seed and records give the same weights.
  * A cancel is no failure.  ERR_NAME: with resume, the weights were trained on something else.
  * ERR_CHANGED: another process wrote the weights meanwhile. */
