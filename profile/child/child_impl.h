@@ -31,6 +31,16 @@ static inline struct child *child_of(struct runner *r)
     return (struct child *)r;
 }
 
+/* Sends a request and waits for its reply, at most limit_s seconds.  Returns false with the error of
+ * the runner, or with the reason why it ended. */
+bool child_ask(struct child *c, struct request *q, double limit_s, struct reply *out,
+               struct err *e);
+/* child_results.c: members of child_runner. */
+bool child_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
+bool child_count(struct runner *r, int meter, const struct event *event, int n,
+                 struct counts *out, double *seconds, struct err *e);
+bool child_simulate(struct runner *r, const struct simulated *what, struct simulation *out,
+                    struct err *e);
 /* child_start.c: duplicates fd to a number above the descriptors that the runner will have. */
 int child_move_up(int fd);
 /* child_read.c: checks answers in memory that a kernel could have overwritten.  Returns false
