@@ -31,8 +31,8 @@ static inline struct child *child_of(struct runner *r)
     return (struct child *)r;
 }
 
-/* Sends a request and waits for its reply, at most limit_s seconds.  Returns false with the error of
- * the runner, or with the reason why it ended. */
+/* Sends a request and waits for its reply, at most limit_s seconds.  Returns false with the error
+ * of the runner, or with the reason why it ended. */
 bool child_ask(struct child *c, struct request *q, double limit_s, struct reply *out,
                struct err *e);
 /* child_results.c: members of child_runner. */
