@@ -197,6 +197,14 @@ static void slow_day(struct machine_model *m)
 {
     m->isa[0].gflops = (struct rates){ { 80, 80, 0, 7 }, { 150, 150, 0, 7 } };
 }
+static void slow_one(struct machine_model *m)
+{
+    m->isa[0].gflops.one = (struct rate){ 80, 80, 0, 7 };
+}
+static void slow_all(struct machine_model *m)
+{
+    m->isa[0].gflops.all = (struct rate){ 150, 150, 0, 7 };
+}
 static void fine(struct machine_model *m) { (void)m; }
 
 static void doubts_are_told(void **state)
@@ -214,6 +222,8 @@ static void doubts_are_told(void **state)
         { uneven, false, 1, "most samples far below the best (DRAM)" },
         { slow_day, false, 0, "" },
         { slow_day, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
+        { slow_one, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
+        { slow_all, true, 1, "less than on 2026-11-21T02:00:00Z (avx2)" },
     };
     struct machine here;
     machine_read(&here);
