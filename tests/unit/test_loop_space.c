@@ -395,6 +395,7 @@ static void sizes(void **state)
     for (int k = 0; k < s->n; k++)
         size *= s->knob[k].size;
     assert_true(size == s->size);
+    assert_int_equal((int)s->knob[knob_of(s, "cache_read Inp")].size, 3);     /* off, S2, R1 */
     static const char *const tiled[] = { "layout set Conv \"N H/4 W/16 O/16 4h 16w 16o\"" };
     s = loops_over(a, "c2d i=4 h=112 w=112 o=64 k=1", tiled, 1, &o);
     assert_string_equal(s->knob[knob_of(s, "H.0")].levels, "S1 S2");
