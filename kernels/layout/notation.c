@@ -34,20 +34,14 @@ struct notation_reader {
     int inner[MAX_RANK][MAX_DIMS];
 };
 
-__attribute__((format(printf, 5, 6)))
-static bool reject(const struct notation_reader *r, int col, int len, enum err_code code,
-                   const char *fmt, ...)
+static bool point_at(const struct notation_reader *r, int col, int len)
 {
-    struct str s = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    str_vprintf(&s, fmt, ap);
-    va_end(ap);
-    err_set(r->e, code, "%s", str_text(&s));
-    str_free(&s);
     err_where(r->e, "", 1, col, r->text);
     return err_at(r->e, col, len);
 }
+
+/* Sets the error, with its place in the text. Returns false. */
+#define reject(r, col, len, ...) (err_set((r)->e, __VA_ARGS__), point_at(r, col, len))
 
 static bool fix_tensor_dims(const struct notation_reader *r)
 {

@@ -60,6 +60,9 @@ static bool at(struct compose *c, int col, int len)
     return err_at(c->e, col, len);
 }
 
+/* Sets the error, with its place in the statement. Returns false. */
+#define reject(c, col, len, ...) (err_set((c)->e, __VA_ARGS__), at(c, col, len))
+
 static bool is_name_char(char ch)
 {
     return isalnum((unsigned char)ch) || ch == '_';
@@ -88,10 +91,9 @@ static bool known(struct compose *c, const char *name, int col, int *t)
     for (; n < c->g->n_tensors && n < COUNT_OF(names); n++)
         names[n] = c->g->tensor[n].name;
     const char *near = str_nearest(name, names, n);
-    err_set(c->e, ERR_NAME, "no tensor %s is defined before this statement", name);
-    if (near)
-        err_fix(c->e, "did you mean %s?", near);
-    return at(c, col, (int)strlen(name));
+    reject(c, col, (int)strlen(name), ERR_NAME, "no tensor %s is defined before this statement",
+           name);
+    return near && err_fix(c->e, "did you mean %s?", near);
 }
 
 static bool parse_args(struct compose *c, const char **s, struct statement *st)
@@ -102,17 +104,14 @@ static bool parse_args(struct compose *c, const char **s, struct statement *st)
         int col;
         (*s)++;
         const char *name = take_name(c, s, &col);
-        if (st->n_args == MAX_ARGS) {
-            err_set(c->e, ERR_RANGE, "an operator takes at most %d tensors", MAX_ARGS);
-            return at(c, col, 1);
-        }
+        if (st->n_args == MAX_ARGS)
+            return reject(c, col, 1, ERR_RANGE, "an operator takes at most %d tensors", MAX_ARGS);
         if (!known(c, name, col, &st->arg[st->n_args++]))
             return false;
     } while (**s == ',');
-    if (**s != ')') {
-        err_set(c->e, ERR_SYNTAX, "expected , or ) after the tensor");
-        return at(c, (int)(*s - c->text) + 1, 1);
-    }
+    if (**s != ')')
+        return reject(c, (int)(*s - c->text) + 1, 1, ERR_SYNTAX,
+                      "expected , or ) after the tensor");
     (*s)++;
     return true;
 }
@@ -135,9 +134,9 @@ static bool parse_statement(struct compose *c, struct statement *st)
     *st = (struct statement){ 0 };
     st->name = take_name(c, &s, &st->name_col);
     if (*s != '=') {
-        err_set(c->e, ERR_SYNTAX, "expected = after %s", st->name[0] ? st->name : "a name");
-        err_fix(c->e, "a statement is NAME = OPERATOR(TENSORS) PARAMETERS");
-        return at(c, (int)(s - c->text) + 1, 1);
+        reject(c, (int)(s - c->text) + 1, 1, ERR_SYNTAX, "expected = after %s",
+               st->name[0] ? st->name : "a name");
+        return err_fix(c->e, "a statement is NAME = OPERATOR(TENSORS) PARAMETERS");
     }
     s++;
     st->op = take_name(c, &s, &st->op_col);
@@ -164,23 +163,19 @@ static bool declare_dim(struct compose *c, const struct statement *st, struct te
     long long v = 0;
     char *dim = (char *)(uintptr_t)w->name;
     snprintf(number, sizeof number, "%.*s", (int)w->n, w->value);
-    if (strlen(dim) > MAX_DIM_NAME) {
-        err_set(c->e, ERR_NAME, "the name of a dimension has more than %d characters",
-                MAX_DIM_NAME);
-        return at(c, w->col, (int)strlen(dim));
-    }
+    int len = (int)strlen(dim);
+    if (len > MAX_DIM_NAME)
+        return reject(c, w->col, len, ERR_NAME,
+                      "the name of a dimension has more than %d characters", MAX_DIM_NAME);
     if (!*dim || def->rank == MAX_RANK || !str_to_int64(number, 1, TENSOR_MAX_ELEMS, &v)) {
-        err_set(c->e, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
-        err_fix(c->e, "for example n=1 i=64 h=56 w=56");
-        return at(c, w->col, (int)strlen(dim));
+        reject(c, w->col, len, ERR_SYNTAX, "expected up to %d dimensions, DIM=SIZE", MAX_RANK);
+        return err_fix(c->e, "for example n=1 i=64 h=56 w=56");
     }
     for (char *ch = dim; *ch; ch++)
         *ch = (char)toupper((unsigned char)*ch);
     for (int d = 0; d < def->rank; d++)
-        if (streq(dims[d], dim)) {
-            err_set(c->e, ERR_NAME, "%s has two dimensions %s", st->name, dim);
-            return at(c, w->col, (int)strlen(dim));
-        }
+        if (streq(dims[d], dim))
+            return reject(c, w->col, len, ERR_NAME, "%s has two dimensions %s", st->name, dim);
     dims[def->rank] = dim;
     shape[def->rank++] = v;
     return true;
@@ -286,12 +281,12 @@ static bool bind(struct splice *s, int sub, int arg)
     struct str w = { 0 }, h = { 0 };
     tensor_print_shape(&w, want, ':');
     tensor_print_shape(&h, have, ':');
-    err_set(c->e, ERR_RANGE, "%s of %s has the shape %s, but %s has the shape %s", want->name,
-            s->st->op, str_text(&w),
-            have->name, str_text(&h));
+    reject(c, s->st->op_col, (int)strlen(s->st->op), ERR_RANGE,
+           "%s of %s has the shape %s, but %s has the shape %s", want->name, s->st->op,
+           str_text(&w), have->name, str_text(&h));
     str_free(&w);
     str_free(&h);
-    return at(c, s->st->op_col, (int)strlen(s->st->op));
+    return false;
 }
 
 /* Binds the tensors of the operator, those of the caller first and in order: to arguments, or
@@ -311,25 +306,20 @@ static bool splice_tensors(struct splice *s)
                                ? s->st->name
                                : arena_printf(c->a, "%s_%s", s->st->name, x->name);
         if (graph_tensor(c->g, name) >= 0) {
-            err_set(c->e, ERR_NAME, "there is a tensor %s already", name);
-            err_fix(c->e, "statement %s creates a tensor of this name: rename one of the two",
-                    s->st->name);
-            return at(c, s->st->name_col, (int)strlen(s->st->name));
+            reject(c, s->st->name_col, (int)strlen(s->st->name), ERR_NAME,
+                   "there is a tensor %s already", name);
+            return err_fix(c->e, "statement %s creates a tensor of this name: rename one of the "
+                           "two", s->st->name);
         }
         if (!is_stored(c, s->st, name, x))
             return false;
-        const char *dims[MAX_RANK];
-        for (int d = 0; d < x->rank; d++)
-            dims[d] = arena_strdup(c->a, x->dim[d]);
-        struct tensor_def def = { name, x->rank, dims, x->shape,
+        struct tensor_def def = { name, x->rank, x->dim, x->shape,
                                   x->producer < 0 ? x->role : TENSOR_INTER };
         s->tensor[t] = graph_add_tensor(c->g, &def);
     }
-    if (arg == s->st->n_args)
-        return true;
-    err_set(c->e, ERR_RANGE, "%s takes %d tensors, but %d are given", s->st->op, arg,
-            s->st->n_args);
-    return at(c, s->st->op_col, (int)strlen(s->st->op));
+    return arg == s->st->n_args
+        || reject(c, s->st->op_col, (int)strlen(s->st->op), ERR_RANGE,
+                  "%s takes %d tensors, but %d are given", s->st->op, arg, s->st->n_args);
 }
 
 /* An element-wise node keeps the names of the dims that it reads, so that layouts can follow. */
@@ -431,13 +421,13 @@ static bool add_outputs(struct compose *c, const char *s)
     while (*s) {
         int col, t;
         const char *name = take_name(c, &s, &col);
-        if (!*name || !known(c, name, col, &t))
-            return *name ? false
-                         : (err_set(c->e, ERR_SYNTAX, "output takes tensor names"), at(c, col, 1));
-        if (c->g->tensor[t].producer < 0 || c->n_outputs == COUNT_OF(c->output)) {
-            err_set(c->e, ERR_RANGE, "%s is not computed by this graph", name);
-            return at(c, col, (int)strlen(name));
-        }
+        if (!*name)
+            return reject(c, col, 1, ERR_SYNTAX, "output takes tensor names");
+        if (!known(c, name, col, &t))
+            return false;
+        if (c->g->tensor[t].producer < 0 || c->n_outputs == COUNT_OF(c->output))
+            return reject(c, col, (int)strlen(name), ERR_RANGE,
+                          "%s is not computed by this graph", name);
         c->output[c->n_outputs++] = t;
         s += *s == ',';
     }
@@ -469,10 +459,8 @@ static bool add_statement(struct compose *c, const char *text)
     if (!*c->text || *c->text == '#')
         return true;
     add_canonical(c);
-    if (c->g->n_nodes > MAX_NODES) {
-        err_set(c->e, ERR_RANGE, "the graph has more than %d nodes", MAX_NODES);
-        return at(c, 1, 1);
-    }
+    if (c->g->n_nodes > MAX_NODES)
+        return reject(c, 1, 1, ERR_RANGE, "the graph has more than %d nodes", MAX_NODES);
     if (str_starts(c->text, "output ") || streq(c->text, "output"))
         return add_outputs(c, c->text + 6);
     if (!parse_statement(c, &st))

@@ -64,24 +64,31 @@ static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
     return len > 0;
 }
 
+/* Returns the names with blanks, or `between`, in between. */
+static const char *joined(const struct parse *p, const char *const *names, int n,
+                          const char *between)
+{
+    const char *all = names[0];
+    for (int i = 1; i < n; i++)
+        all = arena_printf(p->a, "%s%s%s", all, between, names[i]);
+    return all;
+}
+
 static bool unknown_op(const struct parse *p, struct err *e)
 {
     const char *names[COUNT_OF(families)];
-    struct str all = {0};
-    for (int i = 0; i < ops_count(); i++) {
+    for (int i = 0; i < ops_count(); i++)
         names[i] = families[i]->name;
-        str_printf(&all, "%s%s", i ? ", " : "", names[i]);
-    }
     const char *near = str_nearest(p->op.text, names, ops_count());
+    const char *all = joined(p, names, ops_count(), ", ");
     if (!p->op.len)
         err_set(e, ERR_SYNTAX, "no operator given");
     else
         err_set(e, ERR_NAME, "unknown operator \"%.60s\"", p->op.text);
     if (near)
-        err_fix(e, "did you mean %s? (operators: %s)", near, str_text(&all));
+        err_fix(e, "did you mean %s? (operators: %s)", near, all);
     else
-        err_fix(e, "the operators are %s: try `%s`", str_text(&all), families[0]->example);
-    str_free(&all);
+        err_fix(e, "the operators are %s: try `%s`", all, families[0]->example);
     return point_at(p, &p->op, e);
 }
 
@@ -98,18 +105,15 @@ static bool unknown_param(const struct parse *p, const char *name, const struct 
 {
     const struct op_family *f = p->family;
     const char *names[MAX_PARAMS];
-    struct str all = {0};
-    for (int i = 0; i < f->n_params; i++) {
+    for (int i = 0; i < f->n_params; i++)
         names[i] = f->params[i].name;
-        str_printf(&all, "%s%s", i ? " " : "", names[i]);
-    }
+    const char *all = joined(p, names, f->n_params, " ");
     const char *near = str_nearest(name, names, f->n_params);
     err_set(e, ERR_NAME, "%s has no parameter \"%.60s\"", f->name, name);
     if (near)
-        err_fix(e, "did you mean %s=? (parameters: %s)", near, str_text(&all));
+        err_fix(e, "did you mean %s=? (parameters: %s)", near, all);
     else
-        err_fix(e, "the parameters of %s are %s", f->name, str_text(&all));
-    str_free(&all);
+        err_fix(e, "the parameters of %s are %s", f->name, all);
     return point_at(p, &(struct spec_word){ w->text, w->col, (int)strlen(name) }, e);
 }
 
@@ -131,20 +135,16 @@ static bool read_value(const struct op_param *param, const char *value, long lon
     return false;
 }
 
-static bool bad_word(const struct op_param *param, const char *value, struct err *e)
+static bool bad_word(const struct parse *p, const struct op_param *param, const char *value,
+                     struct err *e)
 {
-    struct str all = {0};
     int n = (int)param->max + 1;
-    for (int i = 0; i < n; i++)
-        str_printf(&all, "%s%s", i ? " " : "", param->words[i]);
     const char *near = str_nearest(value, param->words, n);
+    const char *all = joined(p, param->words, n, " ");
     err_set(e, ERR_NAME, "%s= takes no \"%.40s\"", param->name, value);
     if (near)
-        err_fix(e, "did you mean %s=%s? (all: %s)", param->name, near, str_text(&all));
-    else
-        err_fix(e, "%s (%s) is one of %s", param->name, param->help, str_text(&all));
-    str_free(&all);
-    return false;
+        return err_fix(e, "did you mean %s=%s? (all: %s)", param->name, near, all);
+    return err_fix(e, "%s (%s) is one of %s", param->name, param->help, all);
 }
 
 static bool bad_number(const struct op_param *param, const char *value, struct err *e)
@@ -176,7 +176,10 @@ static bool set_param(struct parse *p, int i, const char *value, const struct sp
         return point_at(p, w, e);
     }
     if (!read_value(param, value, &v)) {
-        (param->words ? bad_word : bad_number)(param, value, e);
+        if (param->words)
+            bad_word(p, param, value, e);
+        else
+            bad_number(param, value, e);
         return point_at(p, &at, e);
     }
     p->values[i] = v;
