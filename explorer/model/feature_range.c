@@ -1,5 +1,6 @@
 /* Intervals of index expressions, and trip counts of loops with their own bounds. */
 #include "explorer/model/features_impl.h"
+#include "kernels/base/number.h"
 
 #define MOST_POINTS 256  /* most points of the outer loops at which a bound is evaluated */
 
@@ -29,11 +30,6 @@ static struct span sum(struct span a, struct span b, struct span known)
     if (__builtin_add_overflow(a.lo, b.lo, &s.lo) || __builtin_add_overflow(a.hi, b.hi, &s.hi))
         return known;
     return s;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
 }
 
 /* The span of a mod c: exact while a stays within one multiple of c. */

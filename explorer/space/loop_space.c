@@ -1,5 +1,6 @@
 /* Makes the space of the main nest of a program: axes, where they must be cut, knobs. */
 #include "explorer/space/loop_space_impl.h"
+#include "kernels/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,11 +31,6 @@ struct loop_builder {
 
 /* --- where loops must be cut --- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b == 0 ? a : gcd(b, a % b);
-}
-
 static void add_cut(struct loop_axis *x, int64_t cut)
 {
     int i = x->n_cuts;
@@ -60,7 +56,7 @@ static void cut_by(struct loop_builder *b, const struct expr *sum, int64_t c)
         int64_t coef;
         if (!expr_coef(b->p->pool, sum, b->stage->axis[i].var, &coef) || coef == 0)
             continue;
-        int64_t cut = c / gcd(c, coef < 0 ? -coef : coef);
+        int64_t cut = c / gcd(c, coef);
         if (!spatial)
             add_cut(x, cut);
         else if (cut > 1)

@@ -2,6 +2,7 @@
  * when the code is written.  The accesses must fall into disjoint pieces: a vector of lanes,
  * or a single float; single floats inside a vector piece are lanes of it. */
 #include "kernels/gen/gen_impl.h"
+#include "kernels/base/number.h"
 
 #define MAX_PIECES 256
 
@@ -43,11 +44,6 @@ static void collect_access(void *ctx, const struct access *a)
         p->possible = false;
     else
         p->piece[p->n++] = (struct piece){ a->at->rest, a->at->lanes, -1 };
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    return b ? gcd(b, a % b) : a;
 }
 
 /* Returns "2_1", the indices of a piece in its buffer.  The last index counts pieces; dims of

@@ -2,6 +2,7 @@
  * scratch memory, and integer arithmetic that cannot overflow.  Only this folder includes it. */
 #ifndef TS_IR_EXPR_IMPL_H
 #define TS_IR_EXPR_IMPL_H
+#include "kernels/base/number.h"
 #include "kernels/ir/expr.h"
 
 #define MAX_RULES 64
@@ -57,29 +58,6 @@ static inline int64_t wrap_sub(int64_t a, int64_t b)
 static inline int64_t wrap_mul(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
-}
-
-/* Floor division and its remainder, c > 0. */
-static inline int64_t floor_div(int64_t x, int64_t c)
-{
-    return x / c - (x % c < 0);
-}
-
-static inline int64_t floor_mod(int64_t x, int64_t c)
-{
-    return x % c < 0 ? x % c + c : x % c;
-}
-
-/* Greatest common divisor of |a| and c, c > 0. */
-static inline int64_t gcd_with(int64_t a, int64_t c)
-{
-    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = (uint64_t)c;
-    while (x) {
-        uint64_t r = y % x;
-        y = x;
-        x = r;
-    }
-    return (int64_t)y;
 }
 
 /* Intervals. INT64_MIN and INT64_MAX stand for infinity and remain so under every operation. */

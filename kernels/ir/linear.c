@@ -106,10 +106,8 @@ struct range lin_range(const struct lin *l)
 int64_t lin_gcd(const struct lin *l)
 {
     int64_t g = 0;
-    for (int i = 0; i < l->n; i++) {
-        int64_t c = l->t[i].coef == INT64_MIN ? 1 : llabs(l->t[i].coef);
-        g = g == 0 ? c : gcd_with(c, g);
-    }
+    for (int i = 0; i < l->n; i++)
+        g = gcd(l->t[i].coef == INT64_MIN ? 1 : l->t[i].coef, g);
     return g;
 }
 

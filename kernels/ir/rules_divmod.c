@@ -87,10 +87,10 @@ static int common_factors(const struct lin *l, int64_t c, int64_t *g)
 {
     int n = 0;
     for (int i = 0; i < l->n; i++)
-        n = add_factor(g, n, gcd_with(l->t[i].coef, c), c);
+        n = add_factor(g, n, gcd(l->t[i].coef, c), c);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
-            n = add_factor(g, n, gcd_with(g[i], g[j]), c);
+            n = add_factor(g, n, gcd(g[i], g[j]), c);
     qsort(g, (size_t)n, sizeof *g, descending);
     return n;
 }

@@ -40,7 +40,7 @@ static int64_t take_content(struct exprs *p, const struct expr **e)
     struct lin l = lin_of(p, *e);
     int64_t g = lin_gcd(&l);
     if (g > 1)
-        g = gcd_with(l.rest, g);
+        g = gcd(l.rest, g);
     if (g <= 1)
         return 1;
     for (int i = 0; i < l.n; i++)

@@ -6,6 +6,7 @@
  * becomes that constant and the limit an exact extent of the loops inside; else the limit stays, as
  * a condition some <= v                         never inside: not emitted */
 #include "kernels/nest/lower_impl.h"
+#include "kernels/base/number.h"
 
 #include <string.h>
 
@@ -75,11 +76,6 @@ static bool limit_form(struct low *w, const struct stage *s, int i, const struct
 static int64_t clamp(int64_t x, int64_t hi)
 {
     return x < 0 ? 0 : x > hi ? hi : x;
-}
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
 }
 
 static struct stage *without_limit(struct low *w, const struct stage *s, int l)

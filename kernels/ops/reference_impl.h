@@ -7,6 +7,7 @@
 #ifndef TS_OPS_REFERENCE_IMPL_H
 #define TS_OPS_REFERENCE_IMPL_H
 #include <math.h>
+#include "kernels/base/number.h"
 #include "kernels/ops/reference.h"
 
 /* rest + sum of coef * term.  The terms are variables and non-linear subexpressions; a term may

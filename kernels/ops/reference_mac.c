@@ -39,16 +39,6 @@ struct mac {
 /* e(var + step) - e(var) = inc everywhere; step 0: there is no such step. */
 struct period { int64_t step, inc; };
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Returns the common step of two, or 0. */
 static int64_t common_step(int64_t a, int64_t b)
 {

@@ -263,11 +263,6 @@ const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, cons
 
 /* Evaluation. */
 
-static int64_t floor_div(int64_t x, int64_t y)
-{
-    return x / y - (x % y != 0 && (x < 0) != (y < 0));
-}
-
 /* Narrows [*lo, *hi) to where diff(0) + step * i < 0. */
 static void narrow(const struct row_segment *c, const struct row_test *t, int64_t *lo, int64_t *hi)
 {
