@@ -50,9 +50,6 @@ bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim
                 struct err *e);
 /* ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
-/* Whether all elements at lo..hi of the physical dim are padding.  False when that cannot be
- * decided. */
-bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi);
 
 /* lineage.c */
 const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, int dim);

@@ -27,7 +27,7 @@ static bool attached_here(const struct low *w, int node, const struct stage *s, 
     return c->attach == s->node && depth > 0 && streq(c->attach_axis, s->axis[depth - 1].name);
 }
 
-const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body)
+static const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body)
 {
     const struct axis *x = &s->axis[axis];
     struct tree *t = ARENA_NEW(w->arena, struct tree);
@@ -42,6 +42,44 @@ const struct tree *low_loop(struct low *w, const struct stage *s, int axis, stru
     t->kid = ARENA_DUP(w->arena, body->data, body->len);
     vec_clear(body);
     return t;
+}
+
+const struct expr *low_begin(struct exprs *p, const struct tree *loop)
+{
+    return loop->begin ? loop->begin : expr_const(p, 0);
+}
+
+const struct expr *low_end(struct exprs *p, const struct tree *loop)
+{
+    return loop->end ? loop->end : expr_const(p, loop->extent);
+}
+
+const struct tree *low_ranged(struct exprs *p, const struct tree *loop, const struct expr *lo,
+                              const struct expr *hi)
+{
+    struct tree *copy = ARENA_DUP(exprs_arena(p), loop, 1);
+    bool whole = expr_is_const(lo, 0) && expr_is_const(hi, loop->extent);
+    copy->begin = whole ? NULL : lo;
+    copy->end = whole ? NULL : hi;
+    return copy;
+}
+
+const struct tree *low_with_kids(struct exprs *p, const struct tree *t, const struct kids *kids)
+{
+    struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
+    copy->n_kids = kids->len;
+    copy->kid = ARENA_DUP(exprs_arena(p), kids->data, kids->len);
+    return copy;
+}
+
+bool low_conjuncts(const struct expr *e, struct conjuncts *out)
+{
+    if (e->kind == EXPR_AND)
+        return low_conjuncts(e->a, out) && low_conjuncts(e->b, out);
+    if (out->n == MAX_CONJUNCTS)
+        return false;
+    out->c[out->n++] = e;
+    return true;
 }
 
 const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx,

@@ -70,7 +70,18 @@ bool axis_is_fixed(const struct axis *x);
  * reductions. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 
-const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body);
+/* The first value of a loop, and the one behind its last. */
+const struct expr *low_begin(struct exprs *p, const struct tree *loop);
+const struct expr *low_end(struct exprs *p, const struct tree *loop);
+/* Return t with other bounds; with other kids. */
+const struct tree *low_ranged(struct exprs *p, const struct tree *loop, const struct expr *lo,
+                              const struct expr *hi);
+const struct tree *low_with_kids(struct exprs *p, const struct tree *t, const struct kids *kids);
+/* Appends the conjuncts of e.  False when there are too many; the rest is left out. */
+#define MAX_CONJUNCTS 32
+struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
+bool low_conjuncts(const struct expr *e, struct conjuncts *out);
+
 const struct tree *low_store(struct low *w, int node, int buffer, const struct expr *const *idx,
                              int rank,
                              enum store_how how, const struct val *value, const struct expr *guard);

@@ -8,23 +8,6 @@
 #include "kernels/nest/lower_impl.h"
 #include "kernels/ir/simplify.h"
 
-#define MAX_CONDS 32
-
-struct conds {
-    int n;
-    const struct expr *c[MAX_CONDS];
-};
-
-static bool collect(const struct expr *e, struct conds *out)
-{
-    if (e->kind == EXPR_AND)
-        return collect(e->a, out) && collect(e->b, out);
-    if (out->n == MAX_CONDS)
-        return false;
-    out->c[out->n++] = e;
-    return true;
-}
-
 /* Returns the store at the end of a perfect nest of serial loops, or NULL. */
 static const struct tree *perfect_store(const struct tree *t)
 {
@@ -75,18 +58,6 @@ static const struct tree *with_value(struct arena *a, const struct tree *t, cons
     return copy;
 }
 
-static const struct tree *ranged(struct arena *a, const struct tree *loop, const struct expr *lo,
-                                 const struct expr *hi, const struct tree *kid)
-{
-    struct tree *t = ARENA_DUP(a, loop, 1);
-    bool whole = expr_is_const(lo, 0) && expr_is_const(hi, loop->extent);
-    t->begin = whole ? NULL : lo;
-    t->end = whole ? NULL : hi;
-    t->n_kids = 1;
-    t->kid = ARENA_DUP(a, &kid, 1);
-    return t;
-}
-
 static bool empty(const struct expr *lo, const struct expr *hi)
 {
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
@@ -98,12 +69,11 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
 {
     struct arena *a = exprs_arena(p);
     const struct val *sel = store->value;
-    struct conds all = { 0 };
-    const struct expr *first = loop->begin ? loop->begin : expr_const(p, 0);
-    const struct expr *last = loop->end ? loop->end : expr_const(p, loop->extent);
+    struct conjuncts all = { 0 };
+    const struct expr *first = low_begin(p, loop), *last = low_end(p, loop);
     const struct expr *lo = first, *hi = last, *rest = expr_const(p, 1);
     bool any = false;
-    if (!collect(sel->cond, &all))
+    if (!low_conjuncts(sel->cond, &all))
         return false;
     for (int i = 0; i < all.n; i++) {
         if (bound(p, loop, all.c[i], &lo, &hi))
@@ -118,13 +88,13 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     rest = expr_simplify(p, rest);
     const struct val *middle =
         expr_is_const(rest, 1) ? sel->a : val_select(a, rest, sel->a, sel->b);
-    const struct tree *border = with_value(a, loop->kid[0], sel->b);
+    const struct tree *border = with_value(a, loop, sel->b);
     if (!empty(first, lo))
-        vec_push(out, ranged(a, loop, first, lo, border));
+        vec_push(out, low_ranged(p, border, first, lo));
     if (!empty(lo, hi))
-        vec_push(out, ranged(a, loop, lo, hi, with_value(a, loop->kid[0], middle)));
+        vec_push(out, low_ranged(p, with_value(a, loop, middle), lo, hi));
     if (!empty(hi, last))
-        vec_push(out, ranged(a, loop, hi, last, border));
+        vec_push(out, low_ranged(p, border, hi, last));
     return true;
 }
 
@@ -149,12 +119,9 @@ void tree_peel(struct exprs *p, const struct tree *t, struct kids *out)
         for (int i = 0; i < inner.len; i++)
             tree_peel(p, inner.data[i], out);
     } else {
-        struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
         for (int i = 0; i < t->n_kids; i++)
             tree_peel(p, t->kid[i], &inner);
-        copy->n_kids = inner.len;
-        copy->kid = ARENA_DUP(exprs_arena(p), inner.data, inner.len);
-        vec_push(out, copy);
+        vec_push(out, low_with_kids(p, t, &inner));
     }
     vec_free(&inner);
 }

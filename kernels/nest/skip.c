@@ -25,23 +25,10 @@
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_CONJUNCTS 32
 #define MAX_SINGLE 4                      /* most iterations that are all cut one by one */
 #define MAX_BORDER 4  /* most border iterations before or after a middle, cut one by one */
 #define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
 #define MAX_WRITTEN 256                   /* most elements of the tile times taps */
-
-struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
-
-static void collect(const struct expr *e, struct conjuncts *out)
-{
-    if (e && e->kind == EXPR_AND) {
-        collect(e->a, out);
-        collect(e->b, out);
-    } else if (e && out->n < MAX_CONJUNCTS) {
-        out->c[out->n++] = e;
-    }
-}
 
 static bool has(const struct expr *guard, const struct expr *c)
 {
@@ -92,8 +79,8 @@ static void gather(const struct tree *t, const struct expr *v, struct conjuncts 
     struct conjuncts here = { 0 };
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)
         gather(t->kid[i], v, out);
-    if (t->kind == TREE_STORE)
-        collect(t->guard, &here);
+    if (t->kind == TREE_STORE && t->guard)
+        low_conjuncts(t->guard, &here);
     for (int i = 0; i < here.n && out->n < MAX_CONJUNCTS; i++) {
         bool known = !expr_uses(here.c[i], v);
         for (int k = 0; k < out->n; k++)
@@ -172,38 +159,18 @@ static void bound(struct exprs *p, const struct form *f, const struct expr **lo,
         *hi = expr_min(p, *hi, expr_addc(p, expr_divc(p, f->rest, -f->c), 1));
 }
 
-static const struct expr *begin_of(struct exprs *p, const struct tree *t)
-{
-    return t->begin ? t->begin : expr_const(p, 0);
-}
-
-static const struct expr *end_of(struct exprs *p, const struct tree *t)
-{
-    return t->end ? t->end : expr_const(p, t->extent);
-}
-
 static bool is_empty(struct exprs *p, const struct tree *t)
 {
-    const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
+    const struct expr *first = low_begin(p, t), *behind = low_end(p, t);
     return first->kind == EXPR_CONST && behind->kind == EXPR_CONST
         && behind->value <= first->value;
 }
 
 static bool is_single(struct exprs *p, const struct tree *t)
 {
-    const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
+    const struct expr *first = low_begin(p, t), *behind = low_end(p, t);
     return t->kind == TREE_LOOP && first->kind == EXPR_CONST && behind->kind == EXPR_CONST
         && behind->value - first->value == 1;
-}
-
-static const struct tree *ranged(struct exprs *p, const struct tree *t, const struct expr *lo,
-                                 const struct expr *hi)
-{
-    struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
-    bool whole = expr_is_const(lo, 0) && expr_is_const(hi, t->extent);
-    copy->begin = whole ? NULL : lo;
-    copy->end = whole ? NULL : hi;
-    return copy;
 }
 
 /* Whether cond depends only on the variable of t and is true exactly in [*lo, *hi) of its range. */
@@ -211,13 +178,13 @@ static bool holds_in(const struct skip *s, const struct tree *t, const struct ex
                      const struct expr **lo, const struct expr **hi)
 {
     struct exprs *p = s->p;
-    int64_t from = 0, to = 0, first = begin_of(p, t)->value;
-    if (begin_of(p, t)->kind != EXPR_CONST || end_of(p, t)->kind != EXPR_CONST
-        || end_of(p, t)->value - first > MAX_TAPS)
+    int64_t from = 0, to = 0, first = low_begin(p, t)->value;
+    if (low_begin(p, t)->kind != EXPR_CONST || low_end(p, t)->kind != EXPR_CONST
+        || low_end(p, t)->value - first > MAX_TAPS)
         return false;
     if (s->var.len > 0)
         cond = expr_subst(p, cond, s->var.data, s->value.data, s->var.len);
-    for (int64_t v = first; v < end_of(p, t)->value; v++) {
+    for (int64_t v = first; v < low_end(p, t)->value; v++) {
         const struct expr *value = expr_const(p, v);
         const struct expr *at = expr_simplify(p, expr_subst(p, cond, &t->var, &value, 1));
         if (at->kind != EXPR_CONST || (at->value && to > from && to < v))
@@ -236,7 +203,7 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
 {
     struct exprs *p = s->p;
     struct conjuncts all = { 0 };
-    const struct expr *lo = begin_of(p, t), *hi = end_of(p, t);
+    const struct expr *lo = low_begin(p, t), *hi = low_end(p, t);
     bool any = false;
     gather(t, t->var, &all);
     for (int i = 0; i < all.n; i++) {
@@ -250,7 +217,7 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
         t = drop(p, t, all.c[i]);
         any = true;
     }
-    return any ? ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
+    return any ? low_ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
 /* Computes the iterations [*lo, *hi) of t in which conjunct f is true whatever the loops inside
@@ -275,7 +242,7 @@ static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
     struct exprs *p = s->p;
     struct conjuncts all = { 0 }, cleared = { 0 };
-    const struct expr *first = begin_of(p, t), *behind = end_of(p, t);
+    const struct expr *first = low_begin(p, t), *behind = low_end(p, t);
     if (first->kind != EXPR_CONST || behind->kind != EXPR_CONST)
         return false;
     int64_t lo = first->value, hi = behind->value;
@@ -297,7 +264,7 @@ static bool cut(struct skip *s, const struct tree *t, struct kids *out)
         bool inside = v >= lo && v < hi;
         int64_t from = v < lo ? first->value : hi, to = v < lo ? lo : behind->value;
         int64_t end = inside ? hi : to - from > MAX_BORDER ? to : v + 1;
-        vec_push(out, ranged(p, inside ? middle : t, expr_const(p, v), expr_const(p, end)));
+        vec_push(out, low_ranged(p, inside ? middle : t, expr_const(p, v), expr_const(p, end)));
         v = end;
     }
     return true;
@@ -361,10 +328,10 @@ static bool find_ranges(struct skip *s, const struct tree *t, struct ranges *r)
     struct exprs *p = s->p;
     struct conjuncts all = { 0 };
     *r = (struct ranges){ 0 };
-    if (!t->reduce || t->extent > MAX_TAPS || begin_of(p, t)->kind != EXPR_CONST
-        || end_of(p, t)->kind != EXPR_CONST)
+    if (!t->reduce || t->extent > MAX_TAPS || low_begin(p, t)->kind != EXPR_CONST
+        || low_end(p, t)->kind != EXPR_CONST)
         return false;
-    int64_t first = begin_of(p, t)->value, behind = end_of(p, t)->value;
+    int64_t first = low_begin(p, t)->value, behind = low_end(p, t)->value;
     gather(t, t->var, &all);
     for (int i = 0; i < all.n; i++) {
         struct form f;
@@ -391,10 +358,10 @@ static const struct tree *narrow(struct exprs *p, const struct tree *t, const st
     if (t->kind == TREE_STORE)
         return t;
     if (t->kind == TREE_LOOP && t->var == u) {
-        int64_t from = begin_of(p, t)->value, to = end_of(p, t)->value;
+        int64_t from = low_begin(p, t)->value, to = low_end(p, t)->value;
         from = lo > from ? lo : from;
         to = hi < to ? hi : to;
-        return ranged(p, t, expr_const(p, from), expr_const(p, to > from ? to : from));
+        return low_ranged(p, t, expr_const(p, from), expr_const(p, to > from ? to : from));
     }
     struct tree *copy = ARENA_DUP(a, t, 1);
     const struct tree **kid = ARENA_ARRAY(a, const struct tree *, t->n_kids + 1);
@@ -409,7 +376,7 @@ static const struct tree *narrow(struct exprs *p, const struct tree *t, const st
 static const struct tree *range_of(struct exprs *p, const struct tree *t, const struct ranges *r,
                                    int64_t first, int64_t behind)
 {
-    t = ranged(p, t, expr_const(p, first), expr_const(p, behind));
+    t = low_ranged(p, t, expr_const(p, first), expr_const(p, behind));
     for (int i = 0; i < r->n; i++) {
         const struct form *f = &r->form[i];
         int64_t lo = 0, hi = f->only->extent;
@@ -426,13 +393,11 @@ static void skip_tree(struct skip *s, const struct tree *t, struct kids *out);
 
 static void skip_kids(struct skip *s, const struct tree *t, struct kids *out)
 {
-    struct exprs *p = s->p;
-    struct tree *copy = ARENA_DUP(exprs_arena(p), t, 1);
     struct kids inner = { 0 };
-    bool known = is_single(p, t);
+    bool known = is_single(s->p, t);
     if (known) {
         vec_push(&s->var, t->var);
-        vec_push(&s->value, begin_of(p, t));
+        vec_push(&s->value, low_begin(s->p, t));
     }
     for (int i = 0; i < t->n_kids; i++)
         skip_tree(s, t->kid[i], &inner);
@@ -440,10 +405,8 @@ static void skip_kids(struct skip *s, const struct tree *t, struct kids *out)
         (void)vec_pop(&s->var);
         (void)vec_pop(&s->value);
     }
-    copy->n_kids = inner.len;
-    copy->kid = ARENA_DUP(exprs_arena(p), inner.data, inner.len);
     if (inner.len > 0 || t->n_kids == 0)
-        vec_push(out, copy);
+        vec_push(out, low_with_kids(s->p, t, &inner));
     vec_free(&inner);
 }
 

@@ -78,7 +78,6 @@ static struct stage *stage_replace(struct exprs *p, const struct stage *s,
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     stage_subst(p, t, from, with, n);
-    t->n_steps++;
     return t;
 }
 
@@ -268,10 +267,7 @@ bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t
     if (value->hi >= x->extent && !add_limit(t, (struct limit){ value, x->extent, x->reduce }, e))
         return false;
     rename_tiles(t, x->name, list[axis + parts - 1].name);
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 /* Returns the name of a fused loop: "N_H.0", or "O" again when all parts O.0 O.1 of O are fused. */
@@ -307,19 +303,12 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
     for (int i = n - 1; i >= 0; i--) {
         if (!refuse_annotated(s, first + i, "fuse", e))
             return false;
-        if (x[i].reduce != x->reduce) {
-            err_set(e, ERR_STEP,
-                    "cannot fuse loop %s with %s: one is a reduction, the other is not", x->name,
-                    x[i].name);
-            return false;
-        }
-        if (i < n - 1 && has_tile(s, x[i].name)) {
-            err_set(e, ERR_STEP,
-                    "cannot fuse across loop %s: a tile of cache_write or cache_read is allocated "
-                    "there",
-                    x[i].name);
-            return false;
-        }
+        if (x[i].reduce != x->reduce)
+            return err_set(e, ERR_STEP, "cannot fuse loop %s with %s: one is a reduction, the "
+                           "other is not", x->name, x[i].name);
+        if (i < n - 1 && has_tile(s, x[i].name))
+            return err_set(e, ERR_STEP, "cannot fuse across loop %s: a tile of cache_write or "
+                           "cache_read is allocated there", x[i].name);
         if (i < n - 1 && looks_ahead(s, x[i].name))
             return err_set(e, ERR_STEP,
                            "cannot fuse across loop %s: a prefetch counts its iterations",
@@ -345,10 +334,7 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
     t->axis = list;
     t->n_axes = s->n_axes - n + 1;
     rename_tiles(t, x[n - 1].name, fused.name);
-    if (!stage_check(t, e))
-        return false;
-    *out = t;
-    return true;
+    return accept(t, out, e);
 }
 
 bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,

@@ -19,8 +19,6 @@ struct sum { int64_t rest; int n; struct sum_term *term; };
 /* *s += scale * e */
 void sum_add(struct arena *a, struct sum *s, const struct expr *e, int64_t scale);
 int64_t sum_at(const struct sum *s, const int64_t *env);
-/* Stores the factor of var. False when var occurs inside a non-linear term. */
-bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef);
 
 /* The body of a node, prepared for evaluation by rows. */
 struct row_test {
@@ -99,8 +97,6 @@ struct row_pair { const double *a, *ea, *b, *eb; };
 void error_row(const struct elem_type *type, const struct row_val *v, int64_t n,
                const struct row_pair *of, double *e);
 
-/* Sets the outer variables in env to point number i; returns the offset of its output row. */
-int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env);
 /* Calls f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth
  * it. env has room for every variable of the pool and is private to the call. */
 void each_task(const struct row_plan *p, int64_t n, double work,

@@ -37,7 +37,8 @@ int64_t sum_at(const struct sum *s, const int64_t *env)
     return v;
 }
 
-bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef)
+/* Stores the factor of var. False when var occurs inside a non-linear term. */
+static bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef)
 {
     *coef = 0;
     for (int i = 0; i < s->n; i++) {
@@ -69,7 +70,8 @@ bool reference_next_point(const struct expr *const *vars, int n, int64_t *env)
     return false;
 }
 
-int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env)
+/* Sets the outer variables in env to point number i; returns the offset of its output row. */
+static int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env)
 {
     int64_t offset = 0;
     for (int d = p->n_outer - 1; d >= 0; d--) {
