@@ -48,6 +48,8 @@ extern const char *const prim_name[];     /* ORDER PRIM: by enum prim_kind */
  * failure *e says what is wrong and what would be right. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
+/* Returns the number of dims that pr consumes (after = false) or makes at its dim. */
+int prim_dims(const struct prim *pr, bool after);
 /* ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
 

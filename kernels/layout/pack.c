@@ -96,21 +96,6 @@ static void fill_map(const struct prim *pr, const struct layout *before, const s
     }
 }
 
-/* Returns the number of dims that pr consumes (after = false) or produces at its dim. */
-static int n_dims(const struct prim *pr, bool after)
-{
-    switch (pr->kind) {
-    case PRIM_SPLIT: return after ? pr->n : 1;
-    case PRIM_UNFOLD: return after ? 2 : 1;
-    case PRIM_FOLD: return after ? 1 : 2;
-    case PRIM_PAD:
-    case PRIM_UNPAD:
-    case PRIM_REORDER: return 1;
-    case PRIM_FUSE: return after ? 1 : pr->n;
-    default: UNREACHABLE();
-    }
-}
-
 static void move_along_dim(const struct prim *pr, const struct layout *before,
                            const struct layout *after, bool back, const char *src, char *dst)
 {
@@ -118,9 +103,9 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     const struct layout *from = back ? after : before, *to = back ? before : after;
     struct pack_gather g = {
         .n_outer = count(from->shape, 0, k),
-        .n_src = count(from->shape, k, k + n_dims(pr, back)),
-        .n_dst = count(to->shape, k, k + n_dims(pr, !back)),
-        .n_inner = count(from->shape, k + n_dims(pr, back), from->rank),
+        .n_src = count(from->shape, k, k + prim_dims(pr, back)),
+        .n_dst = count(to->shape, k, k + prim_dims(pr, !back)),
+        .n_inner = count(from->shape, k + prim_dims(pr, back), from->rank),
     };
     g.map = xmalloc((size_t)g.n_dst * sizeof *g.map);
     fill_map(pr, before, after, back, &g);

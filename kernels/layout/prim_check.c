@@ -537,17 +537,20 @@ static struct prim clean_prim(const struct prim *pr)
     return c;
 }
 
-static bool check_kind(const struct check *c, const struct lineage **line)
+static bool (*const check_kind[])(const struct check *c, const struct lineage **line) = {
+    [PRIM_SPLIT] = check_split, [PRIM_REORDER] = check_reorder, [PRIM_FUSE] = check_fuse,
+    [PRIM_UNFOLD] = check_unfold, [PRIM_FOLD] = check_fold, [PRIM_PAD] = check_pad,
+    [PRIM_UNPAD] = check_unpad,
+};
+
+int prim_dims(const struct prim *pr, bool after)
 {
-    switch (c->r->prim.kind) {
-    case PRIM_SPLIT: return check_split(c, line);
-    case PRIM_REORDER: return check_reorder(c, line);
-    case PRIM_FUSE: return check_fuse(c, line);
-    case PRIM_UNFOLD: return check_unfold(c, line);
-    case PRIM_FOLD: return check_fold(c, line);
-    case PRIM_PAD: return check_pad(c, line);
-    case PRIM_UNPAD: return check_unpad(c, line);
-    default: UNREACHABLE();
+    switch (pr->kind) {
+    case PRIM_SPLIT: return after ? pr->n : 1;
+    case PRIM_UNFOLD: return after ? 2 : 1;
+    case PRIM_FOLD: return after ? 1 : 2;
+    case PRIM_FUSE: return after ? 1 : pr->n;
+    case PRIM_PAD: case PRIM_UNPAD: case PRIM_REORDER: default: return 1;
     }
 }
 
@@ -590,16 +593,9 @@ bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim
                l->rank - 1 + prim->n, MAX_DIMS);
         return err_fix(e, "split into fewer parts, or fuse dimensions first");
     }
-    if (!check_kind(&c, line))
+    if (!check_kind[prim->kind](&c, line))
         return false;
-    switch (prim->kind) {
-    case PRIM_SPLIT: return place_dims(&c, 1, line, prim->n);
-    case PRIM_REORDER: return place_dims(&c, l->rank, line, l->rank);
-    case PRIM_FUSE: return place_dims(&c, prim->n, line, 1);
-    case PRIM_UNFOLD: return place_dims(&c, 1, line, 2);
-    case PRIM_FOLD: return place_dims(&c, 2, line, 1);
-    case PRIM_PAD:
-    case PRIM_UNPAD: return place_dims(&c, 1, line, 1);
-    default: UNREACHABLE();
-    }
+    return prim->kind == PRIM_REORDER
+        ? place_dims(&c, l->rank, line, l->rank)
+        : place_dims(&c, prim_dims(prim, false), line, prim_dims(prim, true));
 }
