@@ -27,7 +27,8 @@ static bool attached_here(const struct low *w, int node, const struct stage *s, 
     return c->attach == s->node && depth > 0 && streq(c->attach_axis, s->axis[depth - 1].name);
 }
 
-static const struct tree *low_loop(struct low *w, const struct stage *s, int axis, struct kids *body)
+static const struct tree *loop_of(struct low *w, const struct stage *s, int axis,
+                                  struct kids *body)
 {
     const struct axis *x = &s->axis[axis];
     struct tree *t = ARENA_NEW(w->arena, struct tree);
@@ -209,7 +210,7 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
         bool fixed = axis_is_fixed(&piece[k].s->axis[i]);
         spatial_nest(w, &piece[k], i + 1, depth, what, fixed ? kids : &inner);
         if (inner.len) {
-            const struct tree *t = low_loop(w, piece[k].s, i, &inner);
+            const struct tree *t = loop_of(w, piece[k].s, i, &inner);
             vec_push(kids, t);
         }
         vec_free(&inner);
@@ -249,7 +250,7 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i,
                                      struct kids *inner)
 {
-    struct tree *t = ARENA_DUP(w->arena, low_loop(w, s, i, inner), 1);
+    struct tree *t = ARENA_DUP(w->arena, loop_of(w, s, i, inner), 1);
     struct prefetch list[MAX_READS];
     for (int k = 0; k < s->n_ahead; k++)
         if (streq(s->ahead[k].axis, s->axis[i].name))

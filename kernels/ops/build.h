@@ -104,8 +104,8 @@ int reduce_node(struct graph *g, int x, const struct reduction *r);
 /* Adds Max, Exp, Sum; for the logarithm also Log and Shifted. */
 int softmax_node(struct graph *g, int x, int dim, bool log);
 /* off / sqrt(var + eps) * scale + shift, without a factor or summand that is NULL. */
-const struct val *normalised(const struct graph *g, const struct val *off, const struct val *var,
-                             double eps, const struct val *scale, const struct val *shift);
+const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
+                              double eps, const struct val *scale, const struct val *shift);
 
 /* Transpose: new dim d is old dim perm[d]. Reshape: the same elements in row-major order.
  * Concat: joins along dim; all other dims have equal sizes.  Slice: n elements of dim. */

@@ -104,7 +104,7 @@ int compose_gemm(struct call *c)
                                                       { "Out", 2, dim, shape, TENSOR_INTER } });
     if (c->n_in < 3 && alpha == 1)
         return product;
-    if (c->n_in == 3 && !repeats(arg(c, 2), &c->g->tensor[product]))
+    if (c->n_in == 3 && !compose_repeats(arg(c, 2), &c->g->tensor[product]))
         return refuse(c, ERR_RANGE, "%s cannot be added to a matrix of %lld x %lld",
                       arg(c, 2)->name, (long long)shape[0], (long long)shape[1]);
     struct node s = build_like(c->g, product, "scale", "Sum");

@@ -13,7 +13,7 @@ int compose_axis(const struct call *c, int64_t axis, int rank)
                   (long long)axis, rank);
 }
 
-bool repeats(const struct tensor *y, const struct tensor *z)
+bool compose_repeats(const struct tensor *y, const struct tensor *z)
 {
     for (int d = 1; d <= y->rank && d <= z->rank; d++)
         if (y->shape[y->rank - d] != 1 && y->shape[y->rank - d] != z->shape[z->rank - d])

@@ -23,7 +23,7 @@ int compose_expand(struct call *c);
 /* Returns the dim that axis= names; a negative axis counts from the last dim. -1: ERR_DIM. */
 int compose_axis(const struct call *c, int64_t axis, int rank);
 /* Whether broadcasting with y makes a tensor like z. */
-bool repeats(const struct tensor *y, const struct tensor *z);
+bool compose_repeats(const struct tensor *y, const struct tensor *z);
 
 static inline const struct tensor *arg(const struct call *c, int i)
 {

@@ -16,7 +16,7 @@ int compose_batchnorm(struct call *c)
     n.params.alpha = param_float(c, "eps", 1e-5);
     for (int i = 1; i < 5; i++)
         v[i] = graph_load_at(c->g, c->in[i], &n.spatial[1]);
-    n.body = normalised(c->g, bin(c->g, VAL_SUB, n.body, v[3]), v[4], n.params.alpha, v[1], v[2]);
+    n.body = reduce_norm(c->g, bin(c->g, VAL_SUB, n.body, v[3]), v[4], n.params.alpha, v[1], v[2]);
     graph_add_node(c->g, &n);
     return n.out;
 }
@@ -33,7 +33,7 @@ int compose_layernorm(struct call *c)
     if (d < 0)
         return -1;
     for (int i = 1; i < c->n_in; i++)
-        if (!repeats(arg(c, i), arg(c, 0)))
+        if (!compose_repeats(arg(c, i), arg(c, 0)))
             return refuse(c, ERR_RANGE, "%s cannot be repeated to the shape of %s",
                           arg(c, i)->name, arg(c, 0)->name);
     struct reduction r = { .dims = (1u << rank) - (1u << d), .keep = true, .how = REDUCE_MEAN };
@@ -48,9 +48,9 @@ int compose_layernorm(struct call *c)
     int var = reduce_node(c->g, sq.out, &r);
     struct node n = build_like(c->g, off.out, "layernorm", "Out");
     n.params.alpha = param_float(c, "eps", 1e-5);
-    n.body = normalised(c->g, n.body, build_load(c->g, var, &n), n.params.alpha,
-                        c->n_in > 1 ? build_load(c->g, c->in[1], &n) : NULL,
-                        c->n_in > 2 ? build_load(c->g, c->in[2], &n) : NULL);
+    n.body = reduce_norm(c->g, n.body, build_load(c->g, var, &n), n.params.alpha,
+                         c->n_in > 1 ? build_load(c->g, c->in[1], &n) : NULL,
+                         c->n_in > 2 ? build_load(c->g, c->in[2], &n) : NULL);
     graph_add_node(c->g, &n);
     return n.out;
 }

@@ -106,8 +106,8 @@ int softmax_node(struct graph *g, int x, int dim, bool log)
     return with_reduced(g, logs, shifted, VAL_SUB, l.out, false);
 }
 
-const struct val *normalised(const struct graph *g, const struct val *off, const struct val *var,
-                             double eps, const struct val *scale, const struct val *shift)
+const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
+                              double eps, const struct val *scale, const struct val *shift)
 {
     const struct val *root = un(g, VAL_SQRT, bin(g, VAL_ADD, var, num(g, eps)));
     const struct val *unit = bin(g, VAL_DIV, off, root);
@@ -177,9 +177,9 @@ static bool build_ln(struct graph *g, const struct op_family *f, const int64_t *
     struct node n = build_like(g, x, "norm", "LayerNorm");
     n.params.alpha = EPSILON;
     const struct val *off = bin(g, VAL_SUB, n.body, graph_load_at(g, mean, n.spatial));
-    n.body = normalised(g, off, graph_load_at(g, var, n.spatial), EPSILON,
-                        graph_load_at(g, gamma, &n.spatial[last]),
-                        graph_load_at(g, beta, &n.spatial[last]));
+    n.body = reduce_norm(g, off, graph_load_at(g, var, n.spatial), EPSILON,
+                         graph_load_at(g, gamma, &n.spatial[last]),
+                         graph_load_at(g, beta, &n.spatial[last]));
     graph_add_node(g, &n);
     graph_set_output(g, n.out);
     return true;
