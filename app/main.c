@@ -9,19 +9,20 @@
 #include "app/cli/cli.h"
 #include "kernels/base/str.h"
 
-#define STACK_BYTES ((rlim_t)8 << 20)             /* of every thread, and of compilers */
+#define STACK_BYTES ((rlim_t)8 << 20)             /* of each thread and of compilers */
 #define LEAST_STACK_BYTES ((rlim_t)2 << 20)       /* kernels have up to 1 MiB of local buffers */
 #define FILES 256
 #define LEAST_FILES 20
 
-/* A broken invariant ends in abort(): for scripts that is exit code 70, a bug in tilescope. */
+/* A broken invariant calls abort(); scripts then see exit code 70, a bug in tilescope. */
 static void on_abort(int sig)
 {
     (void)sig;
     _exit(EXIT_BUG);
 }
 
-/* A limit of this process, raised to `want` where that is allowed; false: below `least`. */
+/* Raises a limit of this process to `want` if allowed.  Prints an error and returns false when it
+ * stays below `least`. */
 static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const char *needed)
 {
     struct rlimit l;
@@ -43,7 +44,7 @@ static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const cha
     return false;
 }
 
-/* The stack of new threads is chosen when a program starts, by the limit then. */
+/* glibc sets the stack size of new threads at program start, so a limit raised later needs this. */
 static void enlarge_threads(void)
 {
     pthread_attr_t attr;
@@ -56,9 +57,8 @@ static void enlarge_threads(void)
     pthread_attr_destroy(&attr);
 }
 
-/* The terminal's encoding, and nothing else of the user's language: letters and their case are
- * ASCII in names of tensors and dims (in Turkish, the small letter of I is not i), and files and
- * JSON need the decimal point. */
+/* Sets only the encoding of the user's locale.  Names of tensors and dims need ASCII case rules (in
+ * Turkish, the small letter of I is not i), and files and JSON need the decimal point. */
 static void set_locale(void)
 {
     setlocale(LC_CTYPE, "");
@@ -70,14 +70,14 @@ static void set_locale(void)
 
 int main(int argc, char **argv)
 {
-    /* Less is a crash, or a strange message, here or in a compiler. */
+    /* With lower limits tilescope or a compiler would crash or fail without a clear message. */
     if (!allow(RLIMIT_STACK, STACK_BYTES, LEAST_STACK_BYTES, "the stack may not have 2 MiB")
         || !allow(RLIMIT_NOFILE, FILES, LEAST_FILES, "a process may not have 20 open files"))
         return EXIT_LACKS;
     enlarge_threads();
     set_locale();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: a write that fails can say so */
+    signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: the write fails instead of killing us */
     signal(SIGABRT, on_abort);
     return cli_main(argc, argv);
 }

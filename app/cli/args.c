@@ -49,7 +49,7 @@ static const char *cmd_title(enum cmd cmd)
     return cmd == CMD_SCREEN ? "the screen" : args_cmd[cmd].name;
 }
 
-/* The options of cmd as suggestions for a word that is none of them. */
+/* Refuses an unknown option; suggests the nearest option of cmd. */
 static bool unknown_option(enum cmd cmd, const char *word, size_t n, struct err *e)
 {
     const char *candidate[OPT_COUNT];
@@ -72,7 +72,7 @@ static bool give(struct args *a, enum opt o, const char *value)
     return true;
 }
 
-/* Is every part of a list of words in the operand "[word,word,...]", which may be left out? */
+/* Whether every part of the list `word` occurs in the operand "[word,word,...]". */
 static bool is_listed(const char *operand, const char *word)
 {
     bool all = *word != '\0';
@@ -92,8 +92,8 @@ static bool is_listed(const char *operand, const char *word)
     return all;
 }
 
-/* An operand in brackets may be left out: of a list of words, the next argument is it when it is
- * one of them, of a file "[NAME.json]" when it ends so, else when it is no option. */
+/* Whether `next` is the value of an option whose operand is in brackets and so may be left out.  A
+ * "[NAME.json]" must end so, a "[word,word]" must be listed; others must not be an option. */
 static bool takes_next(const char *operand, const char *next)
 {
     if (str_ends(operand, ".json]"))
@@ -101,7 +101,7 @@ static bool takes_next(const char *operand, const char *next)
     return strchr(operand, ',') ? is_listed(operand, next) : next[0] != '-';
 }
 
-/* --name, --name=value, --name value. */
+/* Parses --name, --name=value and --name value. */
 static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err *e)
 {
     const char *word = argv[*i], *equals = strchr(word, '=');
@@ -125,7 +125,7 @@ static bool parse_long(struct args *a, char **argv, int argc, int *i, struct err
     return give(a, o, argv[*i]);
 }
 
-/* -o FILE, -oFILE, -CM (flags together). */
+/* Parses -o FILE, -oFILE and -CM (several flags). */
 static bool parse_letters(struct args *a, char **argv, int argc, int *i, struct err *e)
 {
     const char *word = argv[*i];

@@ -1,4 +1,4 @@
-/* The commands and options of the command line (args.def), and the parser of a command line. */
+/* The commands and options of the command line (args.def), and its parser. */
 #ifndef TS_APP_ARGS_H
 #define TS_APP_ARGS_H
 #include "kernels/base/err.h"
@@ -46,24 +46,24 @@ struct args {
 /* Reads a command line.  The command is the first word that is not an option.  Options are written
  * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
  * The value of an option may be left out, as "", if its operand is in brackets.  The next argument
- * is then its value only if it is a list of words of "[word,word]", or ends as "[NAME.json]" does.
- * ERR_SYNTAX: an unknown or misplaced option, a missing or surplus value; the fix is the nearest
- * option.  *out has what was read in every case: free it. */
+ * is then its value only if it is a list of words of "[word,word]", or ends like "[NAME.json]".
+ * ERR_SYNTAX: an unknown or misplaced option, or a missing or surplus value; the fix names the
+ * nearest option.  *out must be freed even after an error. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
 void args_free(struct args *a);
 
 bool args_has(const struct args *a, enum opt o);
 const char *args_value(const struct args *a, enum opt o);       /* the last one given, or NULL */
-/* The number given for o, else *out stays as it is.  ERR_RANGE names the option. */
+/* Read the number given for o; without o *out keeps its value.  ERR_RANGE names the option. */
 bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);
-/* --seed, from `least`. */
+/* Reads --seed, at least `least`. */
 bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
-/* --baselines: as vendor_parse; alone it means all. */
+/* Reads --baselines as vendor_parse does; without a value it means all. */
 bool args_baselines(const struct args *a, unsigned *out, struct err *e);
-/* --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler and --isa. */
+/* Reads --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler and --isa. */
 bool args_measure(const struct args *a, struct measure_opts *o, struct err *e);
-/* --isa: as target_find; without it *out stays as it is. */
+/* Reads --isa as target_find does; without it *out keeps its value. */
 bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

@@ -17,7 +17,7 @@
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
-static struct cancel interrupted;        /* searches raise it as well, to end themselves */
+static struct cancel interrupted;        /* raised by signals, and by searches to end themselves */
 static struct cancel signalled;
 
 static void on_signal(int sig)
@@ -34,14 +34,14 @@ static void say_cancelled(void)
         return;
 }
 
-/* A terminal that goes away takes nothing with it, unless nohup says that this is no reason. */
+/* A terminal that closes (SIGHUP) ends the command cleanly; under nohup it does not end it. */
 static void catch_interrupts(void)
 {
     signals_catch(&(struct signals){ .caught = on_signal, .last = say_cancelled,
                                      .late = EXIT_CANCELLED, .keep_hup = true });
 }
 
-/* The name of the session operand: an operator may stand unquoted, in several words. */
+/* Joins the operands to the name of the session: an unquoted operator is several words. */
 static bool session_name(const struct args *a, struct str *out, struct err *e)
 {
     if (a->word.len == 0)
@@ -58,7 +58,7 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
     return err_fix(e, "tilescope bench compares sessions");
 }
 
-/* The first word is no step and no command of the history. */
+/* Refuses a line whose first word is no step and no command of the history. */
 static bool no_such_step(const char *line, struct err *e)
 {
     char word[40];
@@ -78,7 +78,7 @@ static bool no_such_step(const char *line, struct err *e)
     return err_at(e, 1 + (int)(first - line), len);
 }
 
-/* One line of a script; name, n and line only for the error. */
+/* Runs one line of a script; name and n, the script and the line number, are for errors. */
 static bool script_line(struct opened *o, const char *name, int n, const char *line, struct err *e)
 {
     struct history *h = o->session->history;
@@ -96,7 +96,7 @@ static bool script_line(struct opened *o, const char *name, int n, const char *l
     return false;
 }
 
-/* Scripts are lines of steps; a session is YAML. */
+/* Whether text is a session (YAML) instead of a script (lines of steps). */
 static bool is_session(const char *text)
 {
     for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
@@ -137,7 +137,8 @@ static int position(const struct history *h)
     return at;
 }
 
-/* --branch, --steps and --step, in this order.  A script moves on purpose; the others only look. */
+/* Applies --branch, --steps and --step, in this order.  Only a script changes the place that is
+ * saved; cli_go_home undoes the others. */
 static bool move(const struct args *a, struct opened *o, struct err *e)
 {
     struct history *h = o->session->history;
@@ -166,7 +167,7 @@ bool cli_go_home(struct opened *o, struct err *e)
             history_branch_switch(h, history_branch(h, o->home_branch)->name, e));
 }
 
-/* nodes: of a model that cannot be opened (session_from_onnx); may be NULL. */
+/* nodes: gets the nodes of an unsupported model (session_from_onnx); may be NULL. */
 static bool open_all(const struct args *a, struct opened *out, struct str *nodes, struct err *e)
 {
     struct str name = {0};
@@ -255,7 +256,7 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
     return cli_says_beside(path, s->path, e);
 }
 
-/* `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
+/* Runs the screen: `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
 static int open_screen(const struct cli *c)
 {
     struct opened o = {0};
@@ -293,13 +294,13 @@ static int open_screen(const struct cli *c)
         session_remember(s);
     if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
-        session_autosave(s, &e);                 /* the screen says so if it still cannot later */
+        session_autosave(s, &e);                 /* the screen reports if later ones fail */
     }
     cli_close(&o);
     return tui_run(s, &look, &opts);
 }
 
-/* A first word that opens nothing: say what it might have been. */
+/* Refuses a first word that is no command, file or operator; suggests the nearest one. */
 static int unknown_word(const struct cli *c, const char *word)
 {
     const char *candidate[CMD_COUNT + 64];
@@ -378,7 +379,7 @@ static int start(struct cli *c, bool parsed, const struct err *e)
     return dispatch(c);
 }
 
-/* A full disk must not look like success; a reader that has seen enough is fine. */
+/* Returns code, or an error when stdout could not be written.  A closed pipe is no error. */
 static int finish(int code)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)

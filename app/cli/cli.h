@@ -17,33 +17,34 @@ enum exit_code {
 
 struct cli {
     const struct args *args;
-    bool color_out, color_err;          /* a terminal, and nobody said no */
+    bool color_out, color_err;          /* print colours on stdout, on stderr */
     bool progress;                      /* stderr is a terminal */
     struct cancel *cancel;              /* raised by SIGINT */
-    const struct cancel *signalled;     /* raised by signals alone */
+    const struct cancel *signalled;     /* raised only by signals; searches raise `cancel`, too */
 };
 
-/* A session as a command sees it: after --branch, --steps and --step. */
+/* A session as a command uses it, after --branch, --steps and --step. */
 struct opened {
     struct session *session;
     VEC(int) marked;                    /* states at a `measure` line of --steps */
-    int home_branch, home_at;           /* before --branch and --step; -1 = still there */
+    int home_branch, home_at;           /* place before --branch and --step; -1 = not moved */
 };
-/* Opens the operands of the command line as one session (a file, or an operator in one word or
- * several).  On failure prints why and returns the exit code; else EXIT_FINE. */
+/* Opens the operands of the command line as one session: a file, or an operator in one or several
+ * words.  Returns EXIT_FINE; on failure prints the error and returns its exit code. */
 int cli_open(const struct cli *c, struct opened *out);
-/* The same; of an ONNX model with nodes that are not supported all nodes are listed instead.  There
- * is no session then, whatever the exit code. */
+/* As cli_open, but for an ONNX model with unsupported nodes it lists all nodes.  out->session is
+ * then NULL, whatever the exit code. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
-/* Back to where the file stood, before it is saved. */
+/* Goes back to the place before --branch and --step, which must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
 
-/* Where a session goes, and what was there before anything was measured; path NULL: nowhere. */
+/* The file to save a session to, and its state before measuring (file_seen); path NULL: none. */
 struct goal { const char *path; uint64_t seen; };
-/* Before hours of measuring, not after: whether it can be written. */
+/* Checks that path can be written, before hours of measuring, and fills *out. */
 bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
-/* When somebody else wrote the file meanwhile, the session goes beside it, and *e says where. */
+/* Saves the session.  When somebody else changed the file meanwhile, saves beside it, and *e names
+ * the new file. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
 bool cli_says_beside(const char *path, const char *where, struct err *e);
 
@@ -64,57 +65,57 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
-/* Prints the nodes of a model that cannot be opened where they were listed, or else the error. */
+/* Prints the nodes of a model that cannot be opened; the error when no nodes are listed. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
-/* The first screen of help: the commands, and how to go on. */
+/* Appends the overview: the commands, and where to find more help. */
 void cli_help_usage(struct str *out);
-/* What `CMD --help` prints: synopsis, what the command does, its options. */
+/* Appends what `CMD --help` prints: synopsis, description and options. */
 void cli_help_command(struct str *out, enum cmd cmd);
-/* A topic, a command or an operator; NULL is the list of them.  ERR_NAME suggests the nearest. */
+/* Appends the help of a topic, command or operator; NULL: their list.  ERR_NAME suggests one. */
 bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 
-/* Prints the error on stderr; the exit code that belongs to it. */
+/* Prints the error on stderr.  Returns the exit code for it. */
 int cli_fail(const struct cli *c, const struct err *e);
-/* The same for wrong usage: the sentence, and where to read on. */
+/* Prints an error about wrong usage and where to find help.  Returns EXIT_USAGE. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The width of the terminal on stdout; else $COLUMNS, else this. */
+/* Returns the width of the terminal on stdout; else $COLUMNS, else `otherwise`. */
 int cli_columns(int otherwise);
-/* Breaks the lines of out behind `from`, all of them ended, at blanks so that they fit the
- * terminal, or 80 columns; what follows is indented by hang. */
+/* Wraps the complete lines of out from byte `from` on at blanks, to the width of the terminal or 80
+ * columns; continuation rows are indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Writes to stdout, or stderr, and empties out.  Of escapes only those of cli_paint are printed. */
+/* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
-/* Every --assert: its syntax, since a typing mistake must not cost a measurement; and whether it
- * holds for the JSON, with what does not on stderr.  good false: exit 1 already, so that numbers
- * which are not there are no error. */
+/* cli_asserts_check checks the syntax of every --assert, before anything is measured.  cli_asserts
+ * evaluates them over the JSON, prints failed ones on stderr and returns the exit code.  good
+ * false: the measurement failed (exit code 1), so missing numbers are no error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
-/* The text form of a measurement of the session's current state; model may be NULL. */
+/* Appends a measurement of the session's current state as text; model may be NULL. */
 struct machine_model;
 void cli_text_measurement(struct str *out, const struct cli *c, const struct session *s,
                           const struct measurement *m, unsigned meters,
                           const struct machine_model *model);
-/* One line about the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
+/* Appends a line on the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
-/* A heading of a table; a count right-aligned in width columns. */
+/* Append the heading of a table, and a count right-aligned in width columns. */
 void cli_text_head(struct str *out, const struct cli *c, const char *text);
 void cli_text_count(struct str *out, int width, int64_t n);
-/* What --sim-detail adds. */
+/* Appends the tables of --sim-detail. */
 void cli_text_detail(struct str *out, const struct cli *c, const struct sim_result *s);
 
-/* Colours: SGR parameters, nothing when on is false. */
+/* Appends text in a colour (SGR parameters), or without colour when on is false. */
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"
 #define PAINT_BOLD "1"
 void cli_paint(struct str *out, bool on, const char *sgr, const char *text);
 
-/* One line on stderr that overwrites itself: "compiling  40 %".  Ctx is a struct cli. */
+/* Returns a progress that prints one line on stderr, overwriting it: "compiling  40 %". */
 struct progress cli_progress(const struct cli *c);
 void cli_progress_clear(const struct cli *c);
 #endif

@@ -1,4 +1,4 @@
-/* `tilescope bench`: sessions against each other. */
+/* `tilescope bench`: compares the times of sessions. */
 #include "app/cli/cli.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
 
 /* --- Text ------------------------------------------------------------------------------------ */
 
-/* Of a file its own name, of an operator its beginning. */
+/* Returns the base name of a file, or the operator's text. */
 static const char *short_name(const char *name)
 {
     return strchr(name, ' ') ? name : basename(name);
@@ -79,7 +79,7 @@ static void add_latency(struct str *out, const struct latency *l)
     str_printf(out, "  %5.1f %%%c", 100 * l->spread, l->noisy ? '!' : ' ');
 }
 
-/* Of sessions with other work, ratios may lie far below the third digit behind the point. */
+/* Sessions with different operators may have ratios below 0.001, so small ones get %g. */
 static void add_ratio(struct str *out, const struct ratio *r)
 {
     str_printf(out, r->ratio < 0.1 ? "   %.3g [%.3g, %.3g]  " : "   %.3f [%.3f, %.3f]  ",
@@ -127,7 +127,7 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
     }
 }
 
-/* What stands above the ratios is the first that was timed. */
+/* Returns the first contender that was timed: ratios refer to it. */
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;
@@ -136,7 +136,7 @@ static int reference_of(const struct bench_call *b)
     return i;
 }
 
-/* Times of different work can be compared; but what is faster then is not the schedule. */
+/* Adds warnings: different operators (then a ratio does not compare schedules), noise. */
 static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];

@@ -1,4 +1,4 @@
-/* The text form of the simulator's detail. */
+/* Prints the simulator's detail as text. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void causes_row(struct str *out, const char *name, const struct sim_class
     str_add(out, "\n");
 }
 
-/* The tensor with the most misses first, as in the table above. */
+/* Prints causes of misses, the tensor with the most misses first. */
 static void causes(struct str *out, const struct cli *c, const struct sim_result *s)
 {
     char text[80];
@@ -77,8 +77,8 @@ static void sites(struct str *out, const struct cli *c, const struct sim_result 
 
 static const char ramp[] = " .:-=+*#%@";
 
-/* Misses of n cells in BAR columns, in tenths of the fullest one; what that one has, and of how
- * much: "|..:=@|  most 1 234 in 8 lines". */
+/* Prints the misses of n cells in BAR columns, as tenths of the largest column, then the misses and
+ * the size of that column: "|..:=@|  most 1 234 in 8 lines". */
 static void heat_row(struct str *out, const char *name, const struct sim_heat *cell, int n,
                      int64_t each, const char *unit)
 {
@@ -111,7 +111,7 @@ static void heat(struct str *out, const struct cli *c, const struct sim_result *
         heat_row(out, "(sets)", d->set, d->n_set_cells, d->n_sets / d->n_set_cells, "set");
 }
 
-/* Moments of one loop, several to a row. */
+/* Prints misses over the iterations of one loop, several moments per row. */
 static void time_line(struct str *out, const struct cli *c, const struct sim_detail *d)
 {
     char text[120];

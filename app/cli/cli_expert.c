@@ -1,4 +1,4 @@
-/* `tilescope expert`: a schedule to start from, without tuning. */
+/* `tilescope expert`: finds a good schedule without tuning. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct err
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* What it is as a comment, then step lines: `--steps` of the other commands takes it as it is. */
+/* Prints a comment and the step lines, a script for `--steps` of other commands. */
 static void print_schedule(struct arena *a, const char *spec, const struct expert_schedule *s,
                            const struct measurement *m)
 {
@@ -38,8 +38,8 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* The session as it was opened, with the steps of the schedule behind its own.  m is of these
- * alone: behind other steps they are another program. */
+/* Saves the session with the steps of the schedule after its own.  m belongs to these steps alone:
+ * after other steps the program is another one, so m is then not saved. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {

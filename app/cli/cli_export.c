@@ -1,4 +1,4 @@
-/* `tilescope export` and `tilescope import`: kernels to C files, ONNX models to sessions. */
+/* `tilescope export` writes kernels as C files; `tilescope import` reads ONNX models. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
 
-/* A message about the file must not become part of it, as it would in /dev/stdout. */
+/* Whether path is a plain file.  A message about another kind (/dev/stdout) could end up in it. */
 static bool is_plain_file(const char *path)
 {
     struct stat st;

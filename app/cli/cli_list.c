@@ -1,4 +1,4 @@
-/* `tilescope ops` and `tilescope meters`: what there is to choose from. */
+/* `tilescope ops` and `tilescope meters`: list operators, meters and event sets. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "profile/measure/meters.h"
 #include "sessions/report/report.h"
 
-/* "i" required, "s=1" with its default, "[kh]" derived when absent. */
+/* Adds parameters: "i" is required, "s=1" has a default, "[kh]" is derived when absent. */
 static void add_params(struct str *out, const struct op_family *op)
 {
     for (int i = 0; i < op->n_params; i++) {
@@ -80,7 +80,7 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Prose, events and formulas. */
+/* Adds the prose, events and formulas of an event set. */
 static void add_set(struct str *out, const struct cli *c, const struct event_set *s)
 {
     cli_paint(out, c->color_out, PAINT_BOLD, s->name);
@@ -103,8 +103,7 @@ static void add_set(struct str *out, const struct cli *c, const struct event_set
         add_metric(out, &s->metric[i]);
 }
 
-/* The sets that are asked for: one, or all; files of the user that do not parse are told on
- * stderr. */
+/* Finds the event set of --events, or all.  Reports bad files of the user on stderr. */
 static bool choose_sets(const struct cli *c, struct arena *a, struct event_sets *out,
                         struct err *e)
 {

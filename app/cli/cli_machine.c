@@ -1,4 +1,4 @@
-/* `tilescope machine`: what this machine is, and what it was measured to reach. */
+/* `tilescope machine`: prints the properties of this machine and its measured limits. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "sessions/report/report.h"
 
 #define DEFAULT_S 3.0
-#define SHORT_S 0.5                      /* whoever wants less does not want it three times */
+#define SHORT_S 0.5                      /* with a shorter --time, measure only once */
 
 static void add_cache(struct str *out, const char *name, const struct cache_geometry *g,
                       const char *remark)
@@ -35,7 +35,7 @@ static void add_machine(struct str *out, const struct machine *m)
     str_printf(out, "%-13s%s\n", "counters:", m->has_pmu ? "yes" : "no PMU is visible");
 }
 
-/* "217.1 (median 180.2, spread 9 %)" in a column. */
+/* Adds a column like "217.1 (180.2, 9 %)": best, median and spread; "-" when not measured. */
 static void add_rate(struct str *out, const struct rate *r)
 {
     char cell[64] = "-";
@@ -102,7 +102,7 @@ static void add_model(struct str *out, const struct machine_model *m)
                " measured\n%s in %.1f s; --measure measures again.\n", m->date, m->seconds);
 }
 
-/* What is to be measured, for machine_file_measure. */
+/* The argument of `measure`, which machine_file_measure calls. */
 struct task {
     const struct cli *cli; const struct machine *machine; const struct compiler *cc; double seconds;
 };
@@ -114,8 +114,8 @@ static bool measure(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->machine, t->seconds, &pr, t->cli->cancel, out, e);
 }
 
-/* The stored model when it is of this machine, else a new one, which is stored.  fresh->tries: 0
- * when it is the stored one. */
+/* Loads the stored model of this machine; else measures and stores one.  fresh->tries is 0 for a
+ * stored model. */
 static bool get_model(struct task *t, struct machine_fresh *fresh, struct machine_model *out,
                       struct err *e)
 {
@@ -134,7 +134,7 @@ static bool get_model(struct task *t, struct machine_fresh *fresh, struct machin
     return ok;
 }
 
-/* What came of a disturbed measurement. */
+/* Adds why the new model is doubtful, and whether it was stored. */
 static void add_doubts(struct str *out, const struct machine_fresh *fresh)
 {
     struct str path = {0};

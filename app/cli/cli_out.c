@@ -1,4 +1,4 @@
-/* What every command prints the same way: errors, colours, progress, numbers. */
+/* Output that all commands share: errors, colours, progress, numbers. */
 #include "app/cli/cli.h"
 
 #include <math.h>
@@ -12,12 +12,12 @@
 #include "kernels/base/formula.h"
 #include "sessions/report/report.h"
 
-/* --- What reaches a terminal ------------------------------------------------------------------ */
+/* --- Colours and control characters ----------------------------------------------------------- */
 
 #define PAINT "\033["
 
-/* A colour is "\033[KEY;31m" until it is printed.  Texts come from files, models, compilers and
- * records, perhaps a stranger's: none of them knows the key, so none is taken for a colour. */
+/* Returns the random key of colours: a colour is "\033[KEY;31m" until it is printed.  Texts from
+ * files, models and compilers cannot know the key, so escapes in them are never printed. */
 static const char *paint_key(void)
 {
     static char key[24];
@@ -30,7 +30,7 @@ static const char *paint_key(void)
     return key;
 }
 
-/* Control characters and malformed UTF-8 become '?'. */
+/* Prints text; control characters and malformed UTF-8 become '?'. */
 static void put_shown(FILE *to, const char *text, size_t n)
 {
     const char *key = paint_key(), *end = text + n;
@@ -74,7 +74,7 @@ void cli_paint(struct str *out, bool on, const char *sgr, const char *text)
 
 /* --- Errors ----------------------------------------------------------------------------------- */
 
-/* Everything else is something the user wrote: usage. */
+/* Returns the exit code of an error; codes that are not listed are errors in the user's input. */
 static enum exit_code exit_of(enum err_code code)
 {
     static const struct { enum err_code code; enum exit_code exit; } other[] = {
@@ -93,7 +93,7 @@ int cli_fail(const struct cli *c, const struct err *e)
 {
     cli_progress_clear(c);
     fflush(stdout);
-    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {   /* a signal makes calls fail */
+    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {   /* a signal causes other errors */
         fputs("cancelled\n", stderr);
         return EXIT_CANCELLED;
     }
@@ -172,7 +172,7 @@ void cli_progress_clear(const struct cli *c)
         fprintf(stderr, "\r%-*s\r", PROGRESS_WIDTH, "");
 }
 
-/* --- --assert, of every command that measures ------------------------------------------------ */
+/* --- --assert --------------------------------------------------------------------------------- */
 
 bool cli_asserts_check(const struct args *a, struct err *e)
 {

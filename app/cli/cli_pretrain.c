@@ -1,4 +1,4 @@
-/* `tilescope pretrain`: agents that have seen operators before. */
+/* `tilescope pretrain`: trains agents on a list of operators. */
 #include "app/cli/cli.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct pretrainer {
     const struct cli *cli;
     json_t *visits;
     bool json, quiet;
-    double last_s;                       /* when something was shown */
+    double last_s;                       /* time of the last output */
 };
 
 static bool read_options(const struct args *a, struct pretrain *p, struct pretrain_opts *o,
@@ -57,7 +57,7 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* "entropy 1.31, 0.98" of layouts and loops; where there is one layout, nothing is chosen. */
+/* Adds "entropy 1.31, 0.98", of layouts and loops; leaves out one that chooses nothing. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };
@@ -72,7 +72,7 @@ static void add_entropy(struct str *out, const struct tune_agents *a)
     }
 }
 
-/* " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s" */
+/* Prints " 3/72  gmm m=128 k=768 n=768  4.123 ms -> 0.612 ms  entropy 1.31, 0.98  12 s". */
 static void visited(void *ctx, const struct pretrain_visit *v)
 {
     struct pretrainer *x = ctx;

@@ -1,4 +1,4 @@
-/* `tilescope records`: what was measured; this file has the verbs that move or delete it. */
+/* `tilescope records`: the command, and its verbs that move, check or delete records. */
 #include "app/cli/cli_records.h"
 
 #include <assert.h>
@@ -123,7 +123,7 @@ static bool do_prune(struct ask *k, struct err *e)
 
 struct checked { int64_t n; struct arena *a; struct err *e; bool ok; };
 
-/* Syntax only: whether the steps fit their operator, tune and best find out when they take one. */
+/* Checks the syntax of the steps; `tune` and `best` check that they fit the operator. */
 static bool check_one(void *ctx, const struct record *rec)
 {
     struct checked *k = ctx;
@@ -166,7 +166,7 @@ static bool do_check(struct ask *k, struct err *e)
     return true;
 }
 
-/* Damaged files need no leave to be moved. */
+/* Moves the file away; without --yes only a damaged one. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
@@ -198,8 +198,8 @@ static_assert(OPT_COUNT <= 64, "a set of options is one word");
 
 static const struct verb {
     const char *name;
-    bool writes, alone;                  /* alone: about the file in use, no operand */
-    unsigned long long options;          /* of those that only some verbs take */
+    bool writes, alone;                  /* alone: takes no operand */
+    unsigned long long options;          /* the options it takes besides those of all verbs */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
     { "list", false, false, OF_RECORD, cli_records_list },
@@ -229,8 +229,8 @@ static const struct verb *find_verb(const char *name, struct err *e)
     return NULL;
 }
 
-/* An option that would be ignored is a mistake.  A word behind a verb that takes none may be meant
- * as another file. */
+/* Refuses options that the verb would ignore, and operands after a verb that takes none: the user
+ * may have meant another file. */
 static bool takes(const struct verb *v, const struct args *args, struct err *e)
 {
     for (int i = 0; i < args->given.len; i++) {

@@ -16,12 +16,12 @@ struct ask {
     struct str out;
 };
 
-/* cli_records_ask.c: what the command line asks for. */
+/* cli_records_ask.c: reads options and operands. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
-const char *cli_records_operand(struct ask *k);          /* behind the verb, as one text; or NULL */
-/* Reads the operand into the filter; any: of every machine unless --machine names one. */
+const char *cli_records_operand(struct ask *k);          /* words after the verb; NULL: none */
+/* Reads the operand into the filter; any: for all machines unless --machine names one. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);
-/* The one task that the operand names. */
+/* Finds the one task that the operand names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);
 
 /* cli_records_show.c: the verbs that only read. */

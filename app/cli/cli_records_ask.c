@@ -1,4 +1,4 @@
-/* What a call of `tilescope records` asks for: options and operand as a filter. */
+/* Reads the options and the operand of `tilescope records` into a filter. */
 #include "app/cli/cli_records.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static bool none_such(struct err *e, const char *what, const char *name, const c
     return err_fix(e, "tilescope records %s", list);
 }
 
-/* A name of a run may be cut short. */
+/* Finds a run by its name or the beginning of its name. */
 static bool find_run(struct ask *k, const char *name, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
@@ -31,7 +31,7 @@ static bool find_run(struct ask *k, const char *name, struct err *e)
     return found == 1 || none_such(e, "run", name, "runs");
 }
 
-/* "all", or words of one fingerprint. */
+/* Finds a machine by words of its fingerprint; "all" means every machine. */
 static bool find_machine(struct ask *k, const char *name, struct err *e)
 {
     struct record_filter all = { .any_machine = true };
@@ -56,7 +56,7 @@ static bool find_machine(struct ask *k, const char *name, struct err *e)
     return found || none_such(e, "machine", name, "list");
 }
 
-/* "2026-11-21", with a time or without, or "30d": so many days ago. */
+/* Reads a date: "2026-11-21" with or without a time, or "30d", 30 days ago. */
 static bool read_date(struct ask *k, const char *text, struct err *e)
 {
     static const char form[] = "0000-00-00T00:00:00Z";
@@ -106,7 +106,7 @@ bool cli_records_options(struct ask *k, struct err *e)
         && (!before || read_date(k, before, e)) && (!outcome || read_outcome(k, outcome, e));
 }
 
-/* The operand behind the verb, several words of an operator as one; NULL: none. */
+/* Joins the words after the verb, since an unquoted operator is several; NULL: none. */
 const char *cli_records_operand(struct ask *k)
 {
     struct str all = {0};
@@ -117,7 +117,7 @@ const char *cli_records_operand(struct ask *k)
     return text;
 }
 
-/* A number of `records list`, an operator or a session: into the filter. */
+/* Reads a number of `records list`, an operator or a session into the filter. */
 static bool read_task(struct ask *k, const char *text, struct err *e)
 {
     struct session *s;
@@ -141,7 +141,7 @@ bool cli_records_filter(struct ask *k, bool any, struct err *e)
     return !text || read_task(k, text, e);
 }
 
-/* Several tasks of one operator: say which. */
+/* Refuses an operator that has several tasks; lists them. */
 static bool which_task(struct err *e, const struct record_task *task, int n)
 {
     struct str list = {0};
@@ -155,7 +155,7 @@ static bool which_task(struct err *e, const struct record_task *task, int n)
     return false;
 }
 
-/* Nothing here: perhaps another machine has measured it. */
+/* Refuses a task without records; says when other machines have measured it. */
 static bool no_records(struct ask *k, const char *text, struct err *e)
 {
     struct record_filter f = k->f;
@@ -174,7 +174,7 @@ static bool no_records(struct ask *k, const char *text, struct err *e)
     return false;
 }
 
-/* The one task that TASK means. */
+/* Finds the one task that the operand TASK names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e)
 {
     const char *text = cli_records_operand(k);

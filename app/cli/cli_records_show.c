@@ -1,4 +1,4 @@
-/* The records as tables, JSON and sessions. */
+/* Prints records as tables and JSON, and writes one as a session. */
 #include "app/cli/cli_records.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { WIDTH = 80, SHORT_ID = 8 };
 
-/* --- Words ------------------------------------------------------------------------------------ */
+/* --- Texts ------------------------------------------------------------------------------------ */
 
 static void add_cut(struct str *out, const char *text, int width)
 {
@@ -37,7 +37,7 @@ static const char *short_id(struct ask *k, const char *id)
     return arena_strndup(k->a, id, strnlen(id, SHORT_ID));
 }
 
-/* "2026-11-21 06:19" */
+/* Formats a date as "2026-11-21 06:19". */
 static const char *minute(struct ask *k, const char *date)
 {
     char *text = arena_strndup(k->a, date, strnlen(date, 16));
@@ -106,7 +106,7 @@ bool cli_records_list(struct ask *k, struct err *e)
     return true;
 }
 
-/* run, trial, strategy, then the times or what happened instead. */
+/* Prints run, trial and strategy of each record, then its times or its outcome. */
 static void add_records(struct ask *k, const struct record *rec, int n)
 {
     struct text_table t = { .align = "lrlrrrrl" };
@@ -137,7 +137,7 @@ static void add_steps(struct ask *k, const struct record *rec)
         str_add(&k->out, "  (none: the bare operator)\n");
 }
 
-/* "850 ok, 100 crash" */
+/* Counts outcomes, for "850 ok, 100 crash". */
 struct outcome_tally { int64_t n[OUTCOME_COUNT]; };
 static bool count_outcome(void *ctx, const struct record *rec)
 {
@@ -161,7 +161,7 @@ static bool add_outcomes(struct ask *k, struct err *e)
     return true;
 }
 
-/* Why the failures among rec failed, each reason once. */
+/* Prints the reasons of the failures in rec, each once. */
 static void add_reasons(struct ask *k, const struct record *rec, int n)
 {
     const char *said[5];
@@ -179,7 +179,7 @@ static void add_reasons(struct ask *k, const struct record *rec, int n)
     }
 }
 
-/* The latest rows of a task. */
+/* Prints the latest records of a task. */
 bool cli_records_show(struct ask *k, struct err *e)
 {
     struct record_task task;
@@ -203,7 +203,7 @@ bool cli_records_show(struct ask *k, struct err *e)
     return true;
 }
 
-/* The steps as a session that says where they come from. */
+/* Writes the steps of a record as a session; its note names the record. */
 static bool write_session(struct ask *k, const struct record *rec, const char *path,
                           struct err *e)
 {

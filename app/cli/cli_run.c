@@ -1,4 +1,4 @@
-/* `tilescope run`: check, time and count the kernel of a session's current step. */
+/* `tilescope run`: checks, times and counts the kernel of a session's current step. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
@@ -17,18 +17,18 @@ struct run_call {
     bool json, check, save;
     struct goal to;                     /* --save or -o */
     struct history *history;
-    struct str machine;                 /* fingerprint of this one */
-    struct str loss;                    /* what the file has and would not have any more */
-    unsigned lost;                      /* METER_ bits of that */
-    bool cut;                           /* by a limit */
+    struct str machine;                 /* fingerprint of this machine */
+    struct str loss;                    /* names the numbers of the file that saving would lose */
+    unsigned lost;                      /* METER_ bits of these numbers */
+    bool cut;                           /* a limit ended a measurement */
     bool has_model;
-    struct machine_model model;         /* of this one, when it was measured before */
+    struct machine_model model;         /* of this machine, if it is stored */
     int n_checked, n_bad;
-    struct arena *sets;                 /* of --events */
+    struct arena *sets;                 /* owns the event sets of --events */
 };
 
-/* An option that says how a meter works is nothing without it: an explicit --meters without it is a
- * contradiction, else the meter is added. */
+/* Adds the meters that options like --cache configure.  An explicit --meters without such a meter
+ * is an error. */
 static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e)
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {
@@ -57,7 +57,7 @@ static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e
     return true;
 }
 
-/* An assertion over what nobody asked for fails before anything is measured. */
+/* Refuses, before measuring, an --assert over numbers that this call does not measure. */
 static bool check_asserts(const struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
@@ -112,7 +112,7 @@ static bool measure(struct run_call *r, const struct state *st, unsigned meters,
     return ok;
 }
 
-/* What the session has already */
+/* earlier measurements of the session */
 
 static unsigned sections_of(const struct measurement *m)
 {
@@ -122,7 +122,7 @@ static unsigned sections_of(const struct measurement *m)
     return has;
 }
 
-/* What the clock says belongs together: the ratio of a baseline is to the time beside it. */
+/* Copies all times and baselines together, since a ratio refers to the time beside it. */
 static void take_clock(struct measurement *m, const struct measurement *old)
 {
     m->latency = old->latency;
@@ -163,9 +163,9 @@ static bool is_here(const struct run_call *r, const struct session *s)
     return !s->machine[0] || streq(s->machine, str_text(&r->machine));
 }
 
-/* A result of this run for the session.  What it did not ask for is still true of a kernel that was
- * built and run in the same way; else, and where a limit left nothing in its place, it is a loss,
- * and that is for the user to say.  What is wrong, or crashes, has no numbers. */
+/* Stores a result in the session.  Keeps old numbers that this run did not measure if the kernel
+ * was built and run in the same way; else, and where a limit cut the new ones, notes them in loss,
+ * because the user must decide.  A wrong or crashing kernel keeps no numbers. */
 static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
@@ -194,7 +194,7 @@ static void put_result(struct run_call *r, const struct session *s, const struct
     free(both);
 }
 
-/* Lines about single steps go where they do not disturb the JSON. */
+/* Prints a line about a single step; with --json on stderr. */
 static void say(const struct run_call *r, struct str *line)
 {
     if (!r->json)
@@ -212,7 +212,7 @@ static bool is_marked(const struct opened *o, int state)
     return false;
 }
 
-/* Checks a state; one at a `measure` line is measured. */
+/* Checks a state, or measures it when it is at a `measure` line. */
 static bool run_one(struct run_call *r, const struct opened *o, const struct state *st,
                     struct err *e)
 {
@@ -230,8 +230,8 @@ static bool run_one(struct run_call *r, const struct opened *o, const struct sta
     return true;
 }
 
-/* The steps before the current one: all with --check, else those at a `measure` line; and those
- * lines where the script was, but did not stay. */
+/* Runs the steps before the current one, with --check all, else those at a `measure` line; then the
+ * `measure` lines on other branches that the script visited. */
 static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;
@@ -272,7 +272,7 @@ static void print_result(struct run_call *r, const struct opened *o, const struc
     cli_put(&out);
 }
 
-/* Of how many states that this run did not measure another machine has numbers; they go with it. */
+/* Counts the states with numbers of another machine; with forget it deletes these numbers. */
 static int forget_others(const struct run_call *r, const struct opened *o, bool forget)
 {
     int n = 0, current = history_current(r->history)->id;
@@ -302,7 +302,7 @@ static bool refuse_loss(const struct run_call *r, const char *path, struct err *
     return false;
 }
 
-/* The measurement goes to the state it is of; where the file stood is not ours to change. */
+/* Saves the measurement at its state.  Does not change the current state of the saved file. */
 static bool save(struct run_call *r, struct opened *o, const struct measurement *m, struct err *e)
 {
     struct session *s = o->session;
@@ -324,7 +324,7 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     return cli_go_home(o, e) && cli_save(s, &r->to, e);
 }
 
-/* With no step that could be at fault, an operator that does not fit is this machine's limit. */
+/* Returns the exit code.  An operator without steps that exceeds a limit lacks resources here. */
 static int exit_code(const struct run_call *r, const struct measurement *m, int asserted)
 {
     bool bare = history_current(r->history)->program->n_steps == 0;

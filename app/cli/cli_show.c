@@ -1,4 +1,4 @@
-/* `tilescope show`: views of a session's current step as text. */
+/* `tilescope show`: prints views of a session's current step as text. */
 #include "app/cli/cli.h"
 
 #include <langinfo.h>
@@ -131,7 +131,7 @@ static void add_branch(struct str *out, const struct history *h, bool is_current
     free(row);
 }
 
-/* Every branch, or the one that --branch names.  Walking the branches changes nothing on disk. */
+/* Prints every branch, or the one of --branch.  Moves in the history, but saves nothing. */
 static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct history *h = o->session->history;
@@ -155,8 +155,7 @@ static bool has_unicode(const struct cli *c)
     return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* What a roofline can be written as; a file of another kind would hold something else than its name
- * says. */
+/* Refuses file names whose ending is no format of a roofline. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;
@@ -169,7 +168,7 @@ static bool check_roofline_path(const char *path, struct err *e)
     return err_fix(e, "-o roofline.svg");
 }
 
-/* -o FILE.svg, .png or .gp draws it. */
+/* Prints the roofline as text; -o FILE.svg, .png or .gp writes a chart. */
 static bool show_roofline(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct history *h = o->session->history;

@@ -14,7 +14,7 @@
 #define STUDIES_MAX 200
 #define REPORT_MAX_BYTES ((size_t)64 << 20)
 
-/* Long titles go on below their column. */
+/* Prints the list of studies; long titles wrap within their column. */
 static void put_studies(struct str *out, struct study *const *s, int n)
 {
     study_list_text(out, s, n);
@@ -62,11 +62,11 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
     return true;
 }
 
-/* --- What a study keeps while it runs ---------------------------------------------------------
+/* --- The partial report -----------------------------------------------------------------------
  *
- * After every case the report so far is written into the state folder, so that a kill costs one
- * case.  --resume without a file takes it from there; it is gone once the study is finished.  Other
- * cases, variants or options have a file of their own: their cells have other keys. */
+ * After every case the report so far is written to the state folder, so that a kill loses at most
+ * one case.  --resume without a file reads it; finishing the study deletes it.  Each choice of
+ * cases, variants and options has its own file, because the keys of its cells differ. */
 
 struct report_file { struct str path; bool mine; };      /* mine: made or taken over by this run */
 
@@ -90,8 +90,8 @@ static bool kept_path(const struct args *a, const struct study *s, struct report
     return true;
 }
 
-/* What cannot be written now is missed by --resume only.  What a run left that this one does not go
- * on with is put beside it. */
+/* Writes the partial report; errors are ignored, since only --resume needs it.  Renames a report of
+ * an earlier run that this run does not resume. */
 static void keep(void *ctx, const struct study_report *r)
 {
     struct report_file *k = ctx;
@@ -107,8 +107,8 @@ static void keep(void *ctx, const struct study_report *r)
     str_free(&before);
 }
 
-/* Before hours of measuring, not after; and what was there then.  -o FILE.json and FILE.txt are one
- * file; anything else is a folder for all of them. */
+/* Checks before hours of measuring that -o can be written, and notes its state in *out.  FILE.json
+ * and FILE.txt are one file; any other name is a folder for all files. */
 static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));
@@ -160,7 +160,7 @@ static bool write_file(const char *dir, const char *name, const char *ending,
     return file_write_atomic(path, str_text(text), text->len, e);
 }
 
-/* A chart for every metric that has values, and for every case that was tuned. */
+/* Writes a chart for every metric with values and for every tuned case. */
 static bool write_charts(const char *dir, const struct study_report *r, struct err *e)
 {
     const struct study *s = r->study;

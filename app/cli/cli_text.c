@@ -1,4 +1,4 @@
-/* The text form of a measurement. */
+/* Prints a measurement as text. */
 #include "app/cli/cli.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "profile/measure/oracle.h"
 
 enum { LABEL_WIDTH = 10 };
-#define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
+#define SOME_SKIPPED 0.995                /* executed / all FLOPs below this are reported */
 
 static void label(struct str *out, const char *name)
 {
@@ -68,7 +68,7 @@ static void add_verified(struct str *out, const struct cli *c, const struct meas
     str_add(out, "\n");
 }
 
-/* What makes the latency less of a fact. */
+/* Adds reasons to doubt the latency. */
 static void add_doubts(struct str *out, const struct measurement *m)
 {
     const struct latency *l = &m->latency;
@@ -157,7 +157,7 @@ static int threads_of(const struct measurement *m)
     return m->threads > 1 ? m->threads : 1;
 }
 
-/* What the session file remembers about the same step. */
+/* Adds the comparison with the session's earlier measurement of this step. */
 static void add_before(struct str *out, const struct session *s, const struct measurement *m)
 {
     const struct measurement *old = history_current(s->history)->measured;
@@ -278,7 +278,7 @@ static void add_sim(struct str *out, const struct cli *c, const struct sim_resul
         cli_text_detail(out, c, sim);
 }
 
-/* "cycles ~12 345 (41 % of the time)": ~ is extrapolated. */
+/* Adds "cycles ~12 345 (41 % of the time)"; ~ marks an extrapolated count. */
 static void add_one_count(struct str *out, const struct count *c, int before)
 {
     str_printf(out, "%s%s %s", before ? ", " : "", c->name, c->scaled ? "~" : "");
@@ -311,7 +311,7 @@ static void add_counts(struct str *out, const char *meter, const struct counts *
         str_printf(out, "%*snot counted: %s\n", LABEL_WIDTH, "", p->missing);
 }
 
-/* The bound, and what sets it; nothing without a machine model. */
+/* Adds the roofline's bound and what sets it; nothing without a machine model. */
 static void add_roofline(struct str *out, const struct session *s, const struct measurement *m,
                          const struct machine_model *model)
 {
@@ -333,7 +333,7 @@ static void add_roofline(struct str *out, const struct session *s, const struct 
     str_free(&doubts);
 }
 
-/* What built it, how fast it is, and what others reach. */
+/* Adds compiler, times and baselines. */
 static void add_times(struct str *out, const struct session *s, const struct measurement *m,
                       unsigned meters, const struct machine_model *model)
 {

@@ -1,4 +1,4 @@
-/* `tilescope tune`: hand over a session, get it back finished. */
+/* `tilescope tune`: searches the fastest schedule for a session. */
 #include "app/cli/cli.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "sessions/tuning/pretrain.h"
 #include "sessions/tuning/tuning.h"
 
-#define LINE_EVERY_S 5.0                 /* when stderr is no terminal */
-#define QUIET_AT_MOST_S 30.0             /* and nothing better turns up */
+#define LINE_EVERY_S 5.0                 /* between lines, when stderr is no terminal */
+#define QUIET_AT_MOST_S 30.0             /* the same, while nothing better is found */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -23,7 +23,7 @@ struct tune_call {
     struct str weights;
     struct goal to;                      /* -o */
     bool json, quiet;
-    double last_s;                       /* when something was shown */
+    double last_s;                       /* time of the last output */
     int last_best;
     enum tune_stage last_stage;
 };
@@ -41,7 +41,7 @@ static bool read_weights(struct tune_call *t, struct err *e)
     return ok;
 }
 
-/* What asks for two things at once, or for something that would not be done. */
+/* Refuses options that contradict each other or would have no effect. */
 static bool agree(const struct args *a, const struct tuning_opts *o, struct err *e)
 {
     if (o->fresh && o->resume) {
@@ -57,7 +57,7 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
     return true;
 }
 
-/* More threads than cores take turns: what they measure is no time of theirs. */
+/* Warns when more threads than cores are asked for: they take turns, which distorts times. */
 static void warn_threads(const struct tune_call *t)
 {
     struct machine m;
@@ -119,7 +119,7 @@ static void add_duration(struct str *out, double s)
         str_printf(out, "%.0f s", s);
 }
 
-/* " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left" */
+/* Adds " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left". */
 static void add_progress(struct str *out, const struct tune_view *v)
 {
     int failed = 0;
@@ -146,8 +146,8 @@ static void add_progress(struct str *out, const struct tune_view *v)
     }
 }
 
-/* On a terminal one line that overwrites itself; else a line when the stage changes, every few
- * seconds while something better is found, and now and then. */
+/* Prints progress: on a terminal one line that is overwritten; else a line at each new stage, every
+ * LINE_EVERY_S seconds after improvements, and at least every QUIET_AT_MOST_S seconds. */
 static void show(void *ctx, const struct tune_view *v)
 {
     struct tune_call *t = ctx;
@@ -183,8 +183,8 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
-/* Both times of one comparison, where there was one: else noise between two sittings reads as a
- * difference. */
+/* Adds the times of winner and session, both from the final if possible: times of two separate
+ * measurements differ by noise alone. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
@@ -233,7 +233,7 @@ static void add_baselines(struct str *out, const struct tuning *t)
     }
 }
 
-/* Percent of the wall clock. */
+/* Adds the parts of the search's time, as percent of the wall clock. */
 static void add_times(struct str *out, const struct tune_result *r)
 {
     const struct tune_times *t = &r->view->times;
@@ -245,7 +245,7 @@ static void add_times(struct str *out, const struct tune_result *r)
                100 * t->model / all, 100 * t->search / all, 100 * r->final_s / all);
 }
 
-/* What the search started from. */
+/* Adds the seeds that the search started from. */
 static void add_seeds(struct str *out, const struct tune_call *u, const struct tuning *t,
                       bool graph)
 {
@@ -326,7 +326,7 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
         str_printf(out, "%s%s\n", i == 0 ? "\n" : "", t->line[i]);
 }
 
-/* On stderr, since they are about this call and not about its result. */
+/* Prints remarks about this call, which are no part of its result, on stderr. */
 static void say_more(const struct tune_call *u, const struct tuning *t)
 {
     if (u->opts.resume && t->resumed < 0 && !t->answered)
