@@ -57,7 +57,7 @@ void appcmd_nearest(const char *line, struct str *out)
     arena_free(a);
 }
 
-/* Does line start with these words, as words? */
+/* Whether line begins with these whole words. */
 static bool begins(const char *line, const char *words)
 {
     size_t n = strlen(words);

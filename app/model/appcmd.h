@@ -1,5 +1,5 @@
-/* The words of the `:` prompt: the app's own commands (appcmd.def), and the rows of every step and
- * command for help, hints and suggestions. */
+/* The commands of the `:` prompt: the app's own (appcmd.def), and a row for every step and command,
+ * for help, hints and suggestions. */
 #ifndef TS_APP_APPCMD_H
 #define TS_APP_APPCMD_H
 #include <stdbool.h>
@@ -13,7 +13,7 @@ enum app_command {
 };
 struct appcmd_info { const char *name, *syntax; bool session; const char *help; };
 const struct appcmd_info *appcmd_info(enum app_command id);
-/* The app_command whose name is the n bytes at name; -1 if there is none. */
+/* Returns the app_command whose name is the n bytes at name; -1 if none exists. */
 int appcmd_find(const char *name, size_t n);
 
 /* The list of steps and commands (command_row), then the commands of the prompt. */
@@ -21,6 +21,6 @@ int appcmd_rows(void);
 struct command_row appcmd_row(int i);
 /* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
 void appcmd_nearest(const char *line, struct str *out);
-/* Appends syntax and help of the command that line begins with; nothing when there is none. */
+/* Appends syntax and help of the command that line begins with, if any. */
 void appcmd_hint(const char *line, struct str *out);
 #endif

@@ -209,7 +209,7 @@ static void print_operator(struct str *out, const struct op_family *op)
     str_printf(out, "\nexample: tilescope run '%s'\n", op->example);
 }
 
-/* A strategy of the tuner is explained where they all are. */
+/* Returns the topic of a word: a strategy of the tuner is explained in the topic "tune". */
 static const char *topic_of(const char *word)
 {
     for (int i = 0; i < strategy_count(); i++)

@@ -1,16 +1,16 @@
-/* The manual inside the program: topics from help.def, the operators, and what the tables of steps,
- * commands, keys and meters say. */
+/* The manual inside the program: topics from help.def, operators, and the help texts in the tables
+ * of steps, commands, keys and meters. */
 #ifndef TS_APP_HELP_H
 #define TS_APP_HELP_H
 #include <stdbool.h>
 
 #include "kernels/base/str.h"
 
-#define HELP_WIDTH 80                     /* columns of its texts */
+#define HELP_WIDTH 80                     /* columns of the help texts */
 
-/* Appends the text of a topic, an operator, or a strategy of the tuner; false when word is none. */
+/* Appends the help of a topic, an operator or a strategy of the tuner; false for other words. */
 bool help_topic(struct str *out, const char *word);
-/* Topic i as (name, one-line summary) for menus; NULL past the last. */
+/* Return the name and the one-line summary of topic i; NULL after the last topic. */
 const char *help_topic_name(int i);
 const char *help_topic_summary(int i);
 #endif

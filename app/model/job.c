@@ -14,7 +14,7 @@
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 
-#define MACHINE_S 3.0                    /* of sampling for the machine model */
+#define MACHINE_S 3.0                    /* seconds of sampling for the machine model */
 
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
 {
@@ -45,7 +45,7 @@ static enum job_lane lane_of(enum job_kind kind)
          : kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
 }
 
-/* The program of a recipe, in arena a. */
+/* Builds the program of a recipe in arena a. */
 static bool rebuild(struct arena *a, const char *recipe, const struct program **out, struct err *e)
 {
     VEC(const char *) lines = {0};
@@ -69,8 +69,8 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->here, MACHINE_S, t->pr, t->c, out, e);
 }
 
-/* What cannot be stored is still good for this session; a disturbed one gives way to what was
- * stored before, when that is better. */
+/* Measures the machine model.  Uses it even when it cannot be stored; uses the stored one when that
+ * is better. */
 static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
@@ -107,7 +107,7 @@ static void show_tune(void *ctx, const struct tune_view *v)
     tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
-/* A session of its own to start from: the screen's belongs to the other thread. */
+/* Opens a session for this thread, because that of the screen belongs to another thread. */
 static bool open_session(const char *recipe, struct session **out, struct err *e)
 {
     char *text = xstrdup(recipe), *rest = text;
@@ -124,7 +124,7 @@ static bool open_session(const char *recipe, struct session **out, struct err *e
     return ok;
 }
 
-/* What was measured then; without it there is less to see, that is all. */
+/* Shows the trials of the finished run that answered; ignores errors. */
 static void show_past(struct tune_task *t)
 {
     struct arena *a = arena_new();
@@ -183,15 +183,15 @@ struct lane {
     struct job_queue *queue;
     pthread_t thread;
     pthread_cond_t wake;
-    struct app_job *next, *now;              /* waiting, running */
-    struct cancel cancel;                /* of what is running; a tuner may raise it itself */
-    bool dropped;                        /* what is running was cancelled from here */
+    struct app_job *next, *now;              /* the waiting job, the running job */
+    struct cancel cancel;                /* of the running job; a tuner may raise it itself */
+    bool dropped;                        /* the queue cancelled the running job */
     char what[32];
     double fraction;
 };
 
 struct job_queue {
-    pthread_mutex_t lock;                /* guards everything below but the descriptor */
+    pthread_mutex_t lock;                /* guards all members below except the descriptor */
     struct lane lane[LANE_COUNT];
     VEC(struct app_job *) finished;
     bool closing;
@@ -202,7 +202,7 @@ static void announce(struct job_queue *q)
 {
     uint64_t one = 1;
     if (write(q->fd, &one, sizeof one) < 0)
-        return;                          /* the counter is full: the reader has been told already */
+        return;                          /* the counter is full, so the descriptor is readable */
 }
 
 static void report(void *ctx, const char *what, double fraction)
@@ -256,7 +256,7 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-/* Signals belong to the UI thread. */
+/* Starts the thread of a lane with all signals blocked: only the UI thread handles signals. */
 static bool start_thread(struct lane *l)
 {
     sigset_t all, old;
@@ -358,7 +358,7 @@ struct app_job *job_queue_take(struct job_queue *q)
     return j;
 }
 
-/* The lane's result that nobody has taken yet, unless it is none; called with the lock held. */
+/* Returns the lane's latest uncancelled, untaken result, or NULL.  Called with the lock held. */
 static const struct app_job *untaken(const struct job_queue *q, enum job_lane lane)
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {

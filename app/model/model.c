@@ -148,7 +148,7 @@ struct ledger_row *model_ledger(const struct model *m, int *n)
     return rows;
 }
 
-/* what the cursor is on */
+/* the object under the cursor */
 
 bool model_loop(const struct model *m, const struct stage **stage, int *axis)
 {
@@ -245,7 +245,7 @@ void model_clear_message(struct model *m)
     str_clear(&m->message.echo);
 }
 
-/* what is kept */
+/* unsaved changes */
 
 void model_keep_safe(struct model *m)
 {

@@ -1,7 +1,7 @@
-/* model/ has the state of the screen, what keys and lines do to it, and background jobs.
+/* model/ has the state of the screen, the effects of keys and lines on it, and background jobs.
  *
- * The model needs no terminal.  views/screen.h calls it for events and draws it.  Views write its
- * documents and its frame; the model reads them to know what the cursor is on. */
+ * The model needs no terminal.  views/screen.h passes events to it and draws it.  Views write its
+ * documents and its frame; the model reads them to find the object under the cursor. */
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/model/job.h"
@@ -35,14 +35,14 @@ enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
 struct pane_doc {
     struct doc doc;
     struct scroll scroll;
-    unsigned stamp;                      /* of the state it was built from; 0 = never */
+    unsigned stamp;                      /* of the state it was built from; 0 = not built */
     int width, height;
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 struct message { enum message_kind kind; struct str echo, text, fix; };
 
-/* Generated C or assembly.  The text of an older state stays until that of a newer one is there. */
+/* Generated C or assembly.  The text of an older state stays until the new text arrives. */
 struct code_text { struct str text; int tag; bool have, failed; };
 
 /* The machine model of the roofline: read once, or measured by a job while the view is open. */
@@ -50,43 +50,43 @@ struct roofs { struct machine_model *model; bool looked, failed; char why[160]; 
 
 /* The auto-tuner on this session (model_tune.c). */
 struct tuner {
-    struct tune_snapshot *snapshot;      /* of the latest search; NULL: there was none */
+    struct tune_snapshot *snapshot;      /* of the latest search; NULL: no search yet */
     struct tuning_opts opts;
     int number;                          /* counts the searches of this session */
-    int state;                           /* the search started from this state of the history, */
-    int from;                            /* while the user was at this one */
-    const char *branch;                  /* on this branch */
-    bool stopped;                        /* it was stopped and can go on */
-    int after;                           /* the state of the user when it ended */
-    bool out;                            /* its job has not come back */
-    bool wanted;                         /* nobody has stopped it */
+    int state;                           /* the search started from this state of the history */
+    int from;                            /* the user's current state at that time */
+    const char *branch;                  /* the user's branch at that time */
+    bool stopped;                        /* it was stopped and can be resumed */
+    int after;                           /* the user's current state when it ended */
+    bool out;                            /* its job has not returned yet */
+    bool wanted;                         /* false once it was stopped */
     bool paused;                         /* the user has paused it */
-    bool hold;                           /* it is held, for this or another reason */
+    bool hold;                           /* it is paused, by the user or for a measurement */
     unsigned seen;                       /* the version of the snapshot on the screen */
     bool failed;
-    int asked;                           /* 1 + the tag of the state that has_old is about */
-    bool has_old; struct tuning_stopped old;     /* the records have a stopped search of it */
-    struct str end, note;                /* how it ended; what else there is to say */
+    int asked;                           /* has_old is valid for the state with tag asked - 1 */
+    bool has_old; struct tuning_stopped old;     /* a stopped search of that state is recorded */
+    struct str end, note;                /* how it ended; more remarks */
 };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
-#define FRAME_WIDE 160                   /* columns for three panes side by side */
-#define FRAME_SIDE_BY_SIDE 84            /* for two; below, panes are stacked */
+#define FRAME_WIDE 160                   /* columns from which three panes are side by side */
+#define FRAME_SIDE_BY_SIDE 84            /* the same for two; narrower screens stack panes */
 /* Where the parts of the screen are; a pane with h == 0 is not shown.  The first row of a pane is
  * its heading. */
 struct frame {
     bool too_small;
     struct rect title, pane[PANE_COUNT], message, bar, overlay;
 };
-struct hit { struct rect r; int key; };  /* a click there is a press of that key */
+struct hit { struct rect r; int key; };  /* a click in r acts as this key */
 
-/* Requests to whoever runs the model, who clears them. */
+/* Requests to the owner of the model, who fulfils and clears them. */
 struct outbox {
     bool quit, suspend, repaint;
     struct str copy;                     /* text for the clipboard */
-    struct str dump;                     /* the file to write the screen to, */
-    uint64_t dump_seen;                  /* and the content that it may replace (file_replace) */
+    struct str dump;                     /* the file to write the screen to */
+    uint64_t dump_seen;                  /* the content of it that may be replaced (file_replace) */
 };
 
 struct model_opts {
@@ -97,57 +97,57 @@ struct model_opts {
 
 struct model {
     struct session *session;             /* NULL: the start screen */
-    int generation;                      /* counts sessions: results of an old one are dropped */
-    unsigned stamp, data_stamp;          /* count changes of the program, of what was measured */
+    int generation;                      /* counts sessions; results for older ones are dropped */
+    unsigned stamp, data_stamp;          /* count changes of the program and of measurements */
     bool has_expert;                     /* an expert schedule is shipped for the operator */
     struct start_list start;             /* what the start screen lists */
 
     /* The screen. */
     bool unicode;
-    bool letters;                        /* no colours: plots use letters instead */
+    bool letters;                        /* plots use letters, because there are no colours */
     int w, h;
     struct pane_doc pane[DOC_COUNT];
     enum pane focus;
-    enum pane last_view;                 /* MAIN or SIDE: the one to show where only one fits */
+    enum pane last_view;                 /* MAIN or SIDE: shown when only one of them fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
     enum overlay overlay;
     struct frame frame;                  /* of the last screen_refresh */
     VEC(struct hit) hits;                /* of the last screen_draw */
     int spin;                            /* ticks, for the spinner */
-    char step_stage[64], step_axis[64];  /* the loop of the last step: the nest moves there */
+    char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
 
     /* The prompt. */
     struct prompt prompt;
     struct message message;
-    struct str search, filter;           /* of the views; of help */
+    struct str search, filter;           /* search text of the views, filter of help */
     int search_from;                     /* the line where an incremental search began */
-    enum key_context help_chain[KEYS_COUNT];     /* the meaning of keys when help was opened */
-    int help_n;                                  /* contexts in it */
-    bool help_menu;                      /* help shows only what can be done, not all keys */
+    enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
+    int help_n;                                  /* contexts in help_chain */
+    bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* typed before a key; 0 = none */
-    bool counting;                       /* digits go into the count, not to the views */
+    bool counting;                       /* digits extend the count instead of choosing views */
     int error_col;                       /* in the last command line, from 1; 0 = unknown */
 
     /* Questions. */
-    enum after_ask then;                 /* what follows the answer, or the save after it */
-    bool ask_stop;                       /* the question is about the tuner alone */
+    enum after_ask then;                 /* the action after the answer, or after the save */
+    bool ask_stop;                       /* the question is only whether to stop the tuner */
     struct session *next;                /* AFTER_OPEN opens this; NULL = the start screen */
-    struct str overwrite;                /* the file that Enter overwrites, having been refused */
-    uint64_t overwrite_seen;             /* once; if it still has this content */
-    bool confirm;                        /* the last line was refused only for that */
-    bool autosave_failed;                /* the user was told so */
+    struct str overwrite;                /* refused once; a second Enter overwrites this file */
+    uint64_t overwrite_seen;             /* if it still has this content */
+    bool confirm;                        /* the last line was refused only to ask for it */
+    bool autosave_failed;                /* and a message has said so */
 
     /* Measurements. */
     bool autorun;                        /* measure after every step */
-    bool measure_wanted;                 /* the current state */
-    bool measure_all;                    /* then the rest of the branch */
-    bool numbers_asked;                  /* by the user, with m or M: worth saving */
+    bool measure_wanted;                 /* measure the current state */
+    bool measure_all;                    /* then measure the rest of the branch */
+    bool numbers_asked;                  /* the user measured with m or M: worth saving */
     int threads;
     unsigned baselines;                  /* 1 << enum vendor_library */
-    int parallel_said;                   /* 1 + tag where "only 1 thread" was said; 0 = not yet */
+    int parallel_said;                   /* 1 + tag of the state with the note on threads; or 0 */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct roofs roofs;
     struct tuner tuner;
@@ -167,22 +167,22 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
 void model_free(struct model *m);
 void model_resize(struct model *m, int w, int h);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
-void model_changed(struct model *m);             /* the program is another one */
-void model_edited(struct model *m);              /* the same, by the user: to be saved */
-void model_keep_safe(struct model *m);           /* autosaves; says once if it cannot */
-/* A file would gain by being saved: from changes, or from numbers that the user asked for. */
+void model_changed(struct model *m);             /* call when the program has changed */
+void model_edited(struct model *m);              /* call when the user has changed it */
+void model_keep_safe(struct model *m);           /* autosaves; reports only the first failure */
+/* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
-bool model_has_news(const struct model *m);      /* the same, or numbers nobody asked for */
-void model_discard(struct model *m);             /* drops what is not saved, and its autosave */
+bool model_has_news(const struct model *m);      /* the same, or any unsaved numbers */
+void model_discard(struct model *m);             /* drops unsaved changes and the autosave */
 const struct program *model_program(const struct model *m);      /* NULL on the start screen */
-struct pane_doc *model_focused(struct model *m);                 /* the one that has the keys */
+struct pane_doc *model_focused(struct model *m);                 /* the pane that gets keys */
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
-/* The n rows of the ledger, to be freed. */
+/* Returns the n rows of the ledger; the caller frees them. */
 struct ledger_row *model_ledger(const struct model *m, int *n);
-/* The loop under the cursor of the nest: its stage and axis; false on a line that is no loop. */
+/* Finds stage and axis of the loop under the cursor of the nest; false when no loop is there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
-/* Under the cursor of the layout view: the tensor's index in the graph, or -1; of the list of
- * branches, of the start screen: what the line stands for, or NULL. */
+/* Return the object under the cursor: in the layout view the tensor's index in the graph, or -1; in
+ * the list of branches and on the start screen the entry, or NULL. */
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
@@ -193,16 +193,16 @@ bool model_error(struct model *m, const struct err *e);                         
 bool model_say_error(struct model *m, const char *text, const char *fix);       /* ... always */
 void model_clear_message(struct model *m);
 
-/* model_keys.c: what was typed.  Screen rebuilds the documents before and after. */
+/* model_keys.c: typed keys.  The screen rebuilds the documents before and after. */
 
 void model_key(struct model *m, int key);        /* while help is open: view_help_key instead */
 void model_paste(struct model *m, const char *text);
 void model_search(struct model *m, int dir, int from);
-/* Asks about unsaved changes and about a tuner at work; then, or if there are none, goes on. */
+/* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
-/* model_action.c: what keys of keys.def do; help and the menu of actions. */
+/* model_action.c: the actions of keys.def; help and the menu of actions. */
 
 void model_perform(struct model *m, const struct key_binding *b);
 void model_save_as(struct model *m);             /* prompts for a file name */
@@ -210,75 +210,75 @@ void model_open_help(struct model *m, const char *what /* a topic, or a filter *
 void model_show_topic(struct model *m, const char *name);        /* "": the list of keys */
 void model_forget_menu(struct model *m);
 
-/* model_command.c: lines. */
+/* model_command.c: command lines. */
 
-/* Runs a line as the prompt does; false when it was refused (the message says why). */
+/* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);               /* echo, then model_command */
 void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
-/* Writes text to path where it has the content seen; asks before it overwrites anything else. */
+/* Writes text to path if the file still has the content `seen`; asks before overwriting another. */
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
                  const char *what);
-void model_after(struct model *m);               /* what the question was for */
-void model_give_up(struct model *m);             /* forgets that */
+void model_after(struct model *m);               /* does m->then, after the answer */
+void model_give_up(struct model *m);             /* forgets m->then */
 void model_show_view(struct model *m, enum view v);
-void model_open_entry(struct model *m);          /* the one of model_entry */
+void model_open_entry(struct model *m);          /* opens the entry of model_entry */
 void model_discard_entry(struct model *m);
-/* model_complete.c: words that may follow; ctx is the model (prompt_complete). */
+/* model_complete.c: completes the line on the prompt; ctx is the model (prompt_complete). */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
 /* model_expert.c: shipped schedules. */
 
 #define EXPERTS_MOST 64
 bool model_has_expert(const char *family);       /* reads the shipped files */
-/* The max best schedules of the open operator, in arena a. */
+/* Lists the best schedules of the open operator, at most max, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);
-/* The command `expert`: the steps of the arg-th best schedule ("": the first).  They go where the
- * user is if that is the bare operator, else on a branch; a branch that has them is reused. */
+/* The command `expert`: applies the steps of the arg-th best schedule ("": the first) here if the
+ * current state is the operator without steps, else on a branch; reuses a branch that has them. */
 bool model_expert(struct model *m, const char *arg);
-/* Goes to the end of a branch that has the steps of p, or makes one from the bare operator.  With
- * `here`, the steps go on the current branch if it is at the bare operator.  Nothing happens when
- * the session has no room for them; a refused step leaves the steps before it. */
+/* Goes to the end of a branch that has the steps of p, or makes one from the operator without
+ * steps; with `here`, on the current branch if the current state has no steps.  Fails without a
+ * change when the session has no room for them; a refused step leaves the steps before it. */
 bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
                  struct err *e);
 
 /* model_work.c: background jobs. */
 
-/* The job that a lane should run now; false when none.  The caller starts model_job() of it unless
- * the lane runs it already (same kind and tag), and cancels a job that is not desired any more. */
+/* Sets *out to the job that a lane should run now; false: none.  The caller starts its model_job()
+ * unless the lane runs it already (same kind and tag), and cancels a job that is not desired. */
 struct desired_job { enum job_kind kind; int tag; };
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_job(const struct model *m, const struct desired_job *w);
 void model_done(struct model *m, struct app_job *j /* kept by the caller */);
-void model_tick(struct model *m);                /* a tenth of a second has passed */
+void model_tick(struct model *m);                /* call ten times a second */
 int model_tag(const struct model *m);            /* names the current state across sessions */
-int model_measuring(const struct model *m);      /* the state being measured; -1 none */
-bool model_wants_measuring(const struct model *m);       /* as soon as nothing else runs */
+int model_measuring(const struct model *m);      /* the state being measured; -1: none */
+bool model_wants_measuring(const struct model *m);       /* a measurement runs or is due */
 void model_find_roofs(struct model *m);          /* reads the machine model if it is stored */
-bool model_wants_roofs(const struct model *m);   /* it should be measured now */
-/* The session gets numbers of this machine and drops those of another: of how many steps. */
+bool model_wants_roofs(const struct model *m);   /* the machine model should be measured now */
+/* Makes this machine the session's.  Returns the number of steps that lost another's numbers. */
 int model_measured_here(struct model *m);
-/* Appends what to know of the current program besides its numbers. */
+/* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
 
 /* model_tune.c: the tuner. */
 
 bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
-/* Notes a new snapshot, and holds the search while something else is measured: call it before
+/* Notes a new snapshot, and pauses the search while something else is measured.  Call it before
  * model_desired_job. */
 void model_tune_look(struct model *m);
-bool model_tune_waits(const struct model *m);            /* its thread does nothing now */
+bool model_tune_waits(const struct model *m);            /* the search is paused and idle */
 bool model_desired_tuning(const struct model *m, struct desired_job *out);
 void model_tune_job(const struct model *m, struct app_job *j);   /* fills in j */
 void model_tuned(struct model *m, struct app_job *j);            /* takes over its result */
 void model_tune_forget(struct model *m);
-/* v: the last snapshot, or NULL; waits: model_tune_waits, asked before the snapshot was locked. */
+/* v: the last snapshot, or NULL; waits: model_tune_waits from before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note, and what t does */
+void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note and the use of t */
 bool model_tune_has_old(struct model *m);                /* looks it up if tuner.asked is stale */
-/* Appends "the tuner is at 40 of 1000"; nothing while it does not run. */
+/* Appends "the tuner is at 40 of 1000" while a search runs. */
 void model_tune_place(const struct model *m, struct str *out);
 int model_tune_selected(const struct model *m);          /* the trial under the cursor, or -1 */
-void model_tune_walk(struct model *m, int by);           /* to a trial measured so much later */
+void model_tune_walk(struct model *m, int by);           /* moves the cursor `by` trials in time */
 #endif

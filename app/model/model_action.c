@@ -1,5 +1,5 @@
-/* What keys do.  Most stand for a command line with blanks to fill in from the cursor (keys.def);
- * filling them in is the larger part of this file. */
+/* The actions of keys.  Most keys stand for a command line with placeholders (keys.def), which this
+ * file fills in from the cursor. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "app/model/help.h"
 
-/* filling in the blanks */
+/* filling in placeholders */
 
 static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
                           const char *where)
@@ -23,7 +23,7 @@ static bool put_neighbour(struct model *m, struct str *out, const struct stage *
     return false;
 }
 
-/* The stage that can be computed inside a loop of stage s: what s reads, or else what reads s. */
+/* Returns the stage that can be computed inside a loop of s: what s reads, or else its reader. */
 static const char *neighbour_stage(const struct program *p, const struct stage *s)
 {
     const struct graph *g = p->graph;
@@ -36,7 +36,7 @@ static const char *neighbour_stage(const struct program *p, const struct stage *
     return "";
 }
 
-/* The program once more, in arena a: what only tries a step leaves nothing in the session's. */
+/* Copies the program into arena a, so that trying a step leaves nothing in the session's arena. */
 static const struct program *copy_program(struct arena *a, const struct program *p)
 {
     const struct program *copy;
@@ -47,8 +47,9 @@ static const struct program *copy_program(struct arena *a, const struct program 
     return copy;
 }
 
-/* The operand with which the line that begins like this can be taken at that loop: the data, or
- * else the first; the data where none can, since its refusal says most; "" where s reads none. */
+/* Returns an operand of s with which the step BEGIN OPERAND is legal at that loop: preferably the
+ * data, else the first one.  When none is legal returns the data, whose refusal is the clearest; ""
+ * when s reads nothing. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
 {
@@ -69,7 +70,7 @@ static const char *operand_for(const struct program *p, const struct stage *s, c
     return best;
 }
 
-/* %C and %R: what is computed, or read, next to stage s.  *out: the line so far. */
+/* Fills in %C (the stage to compute at s) or %R (the operand to read).  *out: the line so far. */
 static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
                       char what)
 {
@@ -136,7 +137,7 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* "c2d.yaml", "graph.yaml", or the name the session has. */
+/* Fills in a file name: the session's, or else "c2d.yaml" or "graph.yaml". */
 static void put_file(const struct model *m, struct str *out)
 {
     const char *spec = history_spec(m->session->history);
@@ -176,7 +177,7 @@ static bool put_blank(struct model *m, struct str *out, char what)
     }
 }
 
-/* line with its blanks filled in; false with a message when the cursor is on nothing that fits. */
+/* Fills in the placeholders of line; false with a message when nothing fits under the cursor. */
 static bool fill_in(struct model *m, const char *line, struct str *out)
 {
     for (const char *p = line; *p; p++) {
@@ -220,7 +221,7 @@ void model_save_as(struct model *m)
     str_free(&file);
 }
 
-/* A key that annotates an annotated loop takes the annotation away. */
+/* Returns line, or the line that removes the annotation if the loop under the cursor has it. */
 static const char *toggled(const struct model *m, const char *line)
 {
     const struct stage *s;
@@ -235,8 +236,8 @@ static const char *toggled(const struct model *m, const char *line)
 
 /* moving loops */
 
-/* The order a reorder step names, as the words behind the stage; 0 when the current step is not a
- * reorder of stage that is still unmeasured. */
+/* Reads the loops that the current step, a reorder of `stage`, names.  Returns their number; 0 for
+ * another step or a measured one. */
 static int last_reorder(const struct model *m, struct arena *a, const char *stage, const char **out,
                         int max)
 {
@@ -254,9 +255,9 @@ static int last_reorder(const struct model *m, struct arena *a, const char *stag
     return n - 3;
 }
 
-/* order: what one step must name to move `loop` past `other` after it named order already; the new
- * length, 0 when the two moves do not join.  Inwards adds behind, outwards in front; the way back
- * removes. */
+/* Joins two moves into one reorder step: changes order so that it also moves `loop` past `other`.
+ * A move in the same direction adds `other`, a move back removes it.  Returns the new length; 0
+ * when the moves cannot be joined. */
 static int join_move(const char **order, int n, const char *loop, const char *other, bool inwards)
 {
     bool first = strcaseeq(order[0], loop), last = strcaseeq(order[n - 1], loop);
@@ -374,7 +375,7 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* Esc: the innermost thing that is open or running ends. */
+/* Esc: closes the innermost open thing, or ends the one that runs. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
@@ -411,7 +412,7 @@ static void find_again(struct model *m, int dir)
         model_search(m, dir, model_focused(m)->scroll.cursor);
 }
 
-/* help, and the menu of what can be done where the cursor is */
+/* help, and the menu of actions at the cursor */
 
 static bool is_topic(const char *word)
 {
@@ -441,7 +442,7 @@ void model_open_help(struct model *m, const char *what)
     model_show_topic(m, topic ? what : "");
 }
 
-/* Lines that are only begun: what they lack decides whether they are legal. */
+/* Whether the user must complete the line of b: it can then not be tried for legality. */
 static bool needs_typing(const struct key_binding *b)
 {
     size_t n = strlen(b->line);
@@ -449,7 +450,7 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Why b cannot run where the cursor is, by trying it on a copy of the program; NULL when it can. */
+/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can. */
 static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;

@@ -1,4 +1,4 @@
-/* Running a line: a command of the app (appcmd.def), else a step or a command of the history. */
+/* Runs a line: a command of the app (appcmd.def), else a step or a command of the history. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ void model_give_up(struct model *m)
     m->next = NULL;
 }
 
-/* Reading from the terminal, or a pipe at whose other end there is nobody, would never end. */
+/* Refuses paths that are not files: reading a terminal or an unused pipe would never end. */
 static bool is_file(struct model *m, const char *path)
 {
     struct stat st;
@@ -48,8 +48,7 @@ static bool is_file(struct model *m, const char *path)
     return false;
 }
 
-/* Writing over somebody's work needs a second Enter on the same file: over what was there at the
- * first one. */
+/* Asks for a second Enter, which overwrites the file if it has not changed since the first one. */
 static bool ask_overwrite(struct model *m, const char *path, const char *why)
 {
     str_clear(&m->overwrite);
@@ -59,8 +58,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
-/* The content of path that may be replaced: the one that the user was asked about, else the one
- * that the session was loaded from. */
+/* Returns the content of path that may be replaced: the one that the user was asked about, else
+ * `known`. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);
@@ -111,7 +110,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
     return model_error(m, &e);
 }
 
-/* The file that a text is to be written to. */
+/* Checks the file name that a text will be written to. */
 static bool is_target(struct model *m, const char *path, const char *usage)
 {
     if (path[0])
@@ -134,7 +133,7 @@ static bool export_kernel(struct model *m, const char *path)
     return ok;
 }
 
-/* Whoever draws the screen writes it. */
+/* Requests a dump of the screen (outbox); the drawing code writes it. */
 static bool dump_screen(struct model *m, const char *path)
 {
     if (!is_target(m, path, "dump screen.txt"))
@@ -166,7 +165,7 @@ static void copy_doc(struct model *m)
         model_info(m, "nothing to copy here");
 }
 
-/* where the user looks */
+/* views and focus */
 
 void model_show_view(struct model *m, enum view v)
 {
@@ -205,8 +204,7 @@ static bool change_view(struct model *m, const char *name)
     return v >= 0;
 }
 
-/* Tab goes around the panes; where they take turns on a small screen, the focused one is the one to
- * see. */
+/* Moves the focus to another pane.  A small screen shows only the focused one. */
 static bool change_focus(struct model *m, const char *name)
 {
     int dir = streq(name, "prev") ? PANE_COUNT - 1 : 1;
@@ -262,7 +260,7 @@ static bool set_threads(struct model *m, const char *arg)
     return true;
 }
 
-/* Alone it turns all of them on, or off when some are. */
+/* Sets the baselines; without an argument turns all on, or all off when some are on. */
 static bool set_baselines(struct model *m, const char *arg)
 {
     struct err e;
@@ -384,7 +382,7 @@ static void after_effect(struct model *m, enum command_effect effect)
         model_edited(m);
 }
 
-/* The nest shows what a loop step changed, wherever the cursor was. */
+/* Notes the loop that the current step changed; the nest will show it. */
 static void look_at_step(struct model *m)
 {
     const char *step = history_current(m->session->history)->step;
@@ -433,7 +431,7 @@ bool model_command(struct model *m, const char *line)
     return true;
 }
 
-/* Puts a refused line back on the prompt that it came from. */
+/* Opens the prompt that a refused line came from, with that line. */
 void model_prompt_again(struct model *m, const char *line)
 {
     bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
@@ -452,7 +450,7 @@ bool model_run(struct model *m, const char *line)
 
 /* lines of the start screen */
 
-/* A copy without a file name: saving asks for one, and the example stays as it is. */
+/* Opens a copy of an example without a file name, so that saving cannot change the example. */
 static void open_example(struct model *m, const char *path)
 {
     struct session *s = NULL;

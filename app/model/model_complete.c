@@ -1,4 +1,4 @@
-/* The words that may follow on the prompt. */
+/* Completion of lines on the prompt. */
 #include "app/model/model.h"
 
 #include <dirent.h>
@@ -57,8 +57,7 @@ static void offer_each(struct word_list *w, const char *const *word, int n)
         offer(w, word[i], "");
 }
 
-/* Operators, then the parameters of the one that was chosen. before: the words of the line so
- * far. */
+/* Offers operators, then the parameters of the chosen one.  before: the line so far. */
 static void offer_operator(struct word_list *w, const char *before)
 {
     char name[64] = "";
@@ -134,7 +133,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     }
 }
 
-/* The explorer offers our names without help: it knows only the words. */
+/* Adds help to the app's own commands, which the explorer completes without help. */
 static void add_help(struct completions *c)
 {
     for (int i = 0; i < c->n; i++) {

@@ -1,4 +1,4 @@
-/* The command `expert`: a shipped schedule, step by step into the history. */
+/* The command `expert`: applies the steps of a shipped schedule. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool same_steps(const struct program *p, const struct program *q)
     return p->n_steps == q->n_steps;
 }
 
-/* The branch that ends with just these steps, the current one first; -1 if there is none. */
+/* Returns a branch whose tip has exactly the steps of p, preferably the current one; -1: none. */
 static int branch_with(const struct history *h, const struct program *p)
 {
     int now = history_branch_index(h), found = -1;
@@ -49,7 +49,7 @@ static bool has_branch(const struct history *h, const char *name)
     return false;
 }
 
-/* From the bare operator; "expert-2" and so on where there is an `expert` already. */
+/* Makes a branch from the operator without steps; appends -2, -3... when the name is taken. */
 static bool new_branch(struct history *h, const char *base, struct err *e)
 {
     char name[48];

@@ -1,4 +1,4 @@
-/* What a key is for: the line on the prompt, a search, a question, or a binding of keys.def. */
+/* Passes a key to the prompt, the search, a question, or a binding of keys.def. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void search_typed(struct model *m, bool entered)
 
 /* the prompt */
 
-/* The line on the prompt, without blanks at its end; what "save as" stands for comes first. */
+/* Returns the line on the prompt without trailing blanks; "save as" becomes the command w. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
@@ -45,7 +45,7 @@ static char *entered_line(const struct model *m)
     return line;
 }
 
-/* What was asked for before, and waits for a save, goes on with that save only. */
+/* Whether line saves.  An action that waits for a save continues only after such a line. */
 static bool is_save(const char *line)
 {
     line += strspn(line, " ");
@@ -149,7 +149,7 @@ void model_question(const struct model *m, struct str *out)
     str_free(&place);
 }
 
-/* What the tuner brought meanwhile is asked about, too. */
+/* Handles the answer about the tuner.  Results of the search may then need saving, too. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
@@ -187,7 +187,7 @@ static void key_ask(struct model *m, int key)
 
 /* keys */
 
-/* 1 to 9 choose views, so a count starts with 0: 05j, 012G. */
+/* Reads a digit of a count.  A count starts with 0 (05j, 012G), since 1 to 9 choose views. */
 static bool key_digit(struct model *m, int key)
 {
     bool digit = key >= '0' && key <= '9', starts = digit && (key == '0' || key - '0' > VIEW_COUNT);

@@ -1,4 +1,4 @@
-/* The auto-tuner behind the screen: the command, its job and what comes of it. */
+/* The auto-tuner of the screen: the command `tune`, its job and its result. */
 #include "app/model/model.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 #define MOST_SECONDS 10000000
 #define EXAMPLE "tune 300 time=60 strategy=evo seed=2 levels=2 pin=layout fresh"
 
-/* --- Where it is ------------------------------------------------------------------------------ */
+/* --- State of the search ---------------------------------------------------------------------- */
 
 bool model_tune_waits(const struct model *m)
 {
@@ -69,7 +69,7 @@ void model_tune_job(const struct model *m, struct app_job *j)
     j->snapshot = tune_snapshot_share(m->tuner.snapshot);
 }
 
-/* --- The words behind `:tune` ----------------------------------------------------------------- */
+/* --- The arguments of `:tune` ----------------------------------------------------------------- */
 
 static bool read_number(const char *word, const char *value, long long lo, long long hi,
                         long long *n, struct err *e)
@@ -80,7 +80,7 @@ static bool read_number(const char *word, const char *value, long long lo, long 
     return err_fix(e, EXAMPLE);
 }
 
-/* The job reads the texts on its own thread, when the line is gone. */
+/* Reads a pin.  Copies its text, because the job uses it after the line was freed. */
 static bool read_pin(struct tuning_opts *o, const char *value, struct err *e)
 {
     static const char *const pins[] = { "layout", "all-layouts" };
@@ -182,13 +182,13 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
-/* It was stopped, and the user is where it began or ended. */
+/* Whether a stopped search can be resumed at this state: where it began or where it ended. */
 static bool goes_on(const struct tuner *t, int state)
 {
     return t->stopped && (state == t->state || state == t->from || state == t->after);
 }
 
-/* The branch that one has to go to, so that what was stopped goes on; NULL: none stands there. */
+/* Returns a branch whose current state resumes the stopped search; NULL: none. */
 static const char *way_back(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -198,7 +198,7 @@ static const char *way_back(const struct model *m)
     return NULL;
 }
 
-/* The records have a stopped search that starts where the session is. */
+/* Whether the records have a stopped search that starts from the current state. */
 bool model_tune_has_old(struct model *m)
 {
     struct tuner *t = &m->tuner;
@@ -210,7 +210,7 @@ bool model_tune_has_old(struct model *m)
     return t->has_old;
 }
 
-/* What t would do, after a stop. */
+/* Adds what the key t would do after a stop. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);
@@ -226,7 +226,7 @@ static void add_promise(struct model *m, struct str *out)
         str_add(out, "t starts a new search, for the session has changed");
 }
 
-/* How it ended is known; what t would do changes with where the user is. */
+/* The use of t depends on the current state, so it is added anew each time. */
 void model_tune_note(struct model *m, struct str *out)
 {
     str_add(out, str_text(&m->tuner.note));
@@ -236,7 +236,7 @@ void model_tune_note(struct model *m, struct str *out)
     }
 }
 
-/* Without arguments, one that was stopped goes on, from where it had started. */
+/* Starts a search.  Without arguments, resumes a stopped one from its own start. */
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
@@ -283,7 +283,7 @@ static bool stop_it(struct model *m)
     return true;
 }
 
-/* t while it is out: what it does, and which keys change that. */
+/* The key t during a search: shows its progress and the keys that pause or stop it. */
 static bool say_where(struct model *m)
 {
     const struct tuner *t = &m->tuner;
@@ -321,7 +321,7 @@ int model_tune_selected(const struct model *m)
     return l ? l->id : -1;
 }
 
-/* Its program, tidy, in arena a. */
+/* Builds the tidy program of a trial in arena a. */
 static bool trial_program(struct model *m, struct arena *a, int trial, const struct program **out,
                           double *ms, struct err *e)
 {
@@ -402,9 +402,9 @@ bool model_tune(struct model *m, const char *arg)
     return say_where(m);
 }
 
-/* --- Its end ---------------------------------------------------------------------------------- */
+/* --- The result ------------------------------------------------------------------------------- */
 
-/* The result is what the search started from. */
+/* Whether the winner has the steps that the search started from. */
 static bool is_start(const struct model *m, const struct tuning *t)
 {
     const struct program *p = history_state(m->session->history, m->tuner.state)->program;
@@ -414,7 +414,8 @@ static bool is_start(const struct model *m, const struct tuning *t)
     return t->is_start || same;
 }
 
-/* Where the user has gone on meanwhile, the result is a branch beside that.  where: its branch. */
+/* Applies the result; on a branch of its own when the user has moved meanwhile.  *where gets the
+ * name of its branch. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
@@ -490,7 +491,7 @@ void model_tuned(struct model *m, struct app_job *j)
     struct desired_job w;
     model_desired_tuning(m, &w);
     if (!t->out || j->tag != w.tag)
-        return;                          /* of a run that has come back, or was forgotten */
+        return;                          /* the job of an earlier search */
     t->out = t->wanted = t->paused = t->hold = false;
     if (j->ok) {
         ended_well(m, j->tuning);

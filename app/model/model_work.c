@@ -1,4 +1,4 @@
-/* The model's side of background work: what should be running, and what to do with a result. */
+/* Background work of the model: which jobs should run, and handling of their results. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "sessions/file/machine_file.h"
 #include "sessions/report/roofline_steps.h"
 
-#define STATES_MAX (1 << 20)                             /* of one session: the low bits of a tag */
+#define STATES_MAX (1 << 20)                             /* per session; the low bits of a tag */
 
 static int tag_of(const struct model *m, int state)
 {
@@ -26,7 +26,7 @@ int model_tag(const struct model *m)
     return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
 }
 
-/* The first state of the current branch without numbers; -1 when all have some. */
+/* Returns the first unmeasured state of the current branch; -1 when all are measured. */
 static int first_unmeasured(const struct history *h)
 {
     int n, at;
@@ -96,7 +96,7 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
         return model_desired_tuning(m, out);
     out->tag = model_tag(m);
     if (lane == LANE_MEASURE && m->tuner.out && !model_tune_waits(m))
-        return false;                    /* two at a time would disturb each other */
+        return false;                    /* two measurements would disturb each other */
     if (lane == LANE_MEASURE) {
         out->kind = JOB_MEASURE;
         int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
@@ -149,8 +149,8 @@ static bool has_parallel_loop(const struct program *p)
     return false;
 }
 
-/* "ReLU is stored 1.06 times: tiles overlap", for what operators write: an input in overlapping
- * tiles is what unfold is for. */
+/* Adds "ReLU is stored 1.06 times: tiles overlap" for outputs.  Overlapping tiles of an input are
+ * usual: unfold makes them on purpose. */
 static void note_copies(const struct program *p, struct str *out)
 {
     for (int i = p->graph->main_node; i < p->graph->n_nodes; i++) {
@@ -175,7 +175,7 @@ void model_note(struct model *m, struct str *out)
                    out->len ? "; " : "");
 }
 
-/* The step is to blame, unless there is none or the data is. */
+/* Returns the fix for a failed measurement: usually to undo the step. */
 static const char *fix_of(const struct model *m, const struct measurement *r)
 {
     if (r->outcome == OUTCOME_ILL)
@@ -183,7 +183,7 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* Tells the result of measuring the current state, in one line. */
+/* Shows the result of measuring the current state in one line. */
 static void say_measured(struct model *m, const struct measurement *r)
 {
     if (m->message.kind == MESSAGE_ERROR || m->prompt.open)

@@ -8,8 +8,8 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/shipped.h"
 
-#define UNSAVED_MAX 12                   /* the newest */
-#define RECENT_MAX 6                     /* so that there is room for operators below */
+#define UNSAVED_MAX 12                   /* autosaves that are listed, the newest ones */
+#define RECENT_MAX 6                     /* leaves room for operators below */
 
 static struct start_entry *add_entry(struct start_list *s, enum start_kind kind, const char *path)
 {
@@ -27,7 +27,7 @@ void start_free(struct start_list *s)
     vec_free(&s->entry);
 }
 
-/* What a session file says of itself, without loading it: its title, or else its operator. */
+/* Reads the title of a session file, or else its operator, without loading the session. */
 static void read_title(struct start_entry *e)
 {
     struct str text = {0};

@@ -1,4 +1,4 @@
-/* What the start screen offers: unsaved work, recent sessions, operators and shipped examples. */
+/* The list of the start screen: unsaved work, recent sessions, operators and shipped examples. */
 #ifndef TS_APP_START_H
 #define TS_APP_START_H
 #include "kernels/base/vec.h"
@@ -14,7 +14,7 @@ struct start_entry {
 };
 struct start_list { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
 
-/* Looks up what there is now, in place of what the list had. */
+/* Replaces the list by the entries that exist now. */
 void start_read(struct start_list *s);
 void start_free(struct start_list *s);
 #endif

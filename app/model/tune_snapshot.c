@@ -7,15 +7,15 @@
 
 #include "kernels/base/vec.h"
 
-#define LOOK_MS 50                       /* how long a cancel may go unnoticed while held */
+#define LOOK_MS 50                       /* between checks for a cancel while held */
 
 struct tune_snapshot {
-    pthread_mutex_t lock;                /* guards everything below */
+    pthread_mutex_t lock;                /* guards all members below */
     pthread_cond_t let_go;
     int owners;
     bool hold, waits, any;
     unsigned version;
-    struct arena *mem;                   /* of the copies; it only grows, as the search's own */
+    struct arena *mem;                   /* owns the copies; only grows, like that of the search */
     struct tune_view view;
     VEC(const struct tune_candidate *) trial;
     VEC(struct tune_arm) arm;
@@ -58,7 +58,7 @@ void tune_snapshot_drop(struct tune_snapshot *s)
 
 /* --- The search's side ------------------------------------------------------------------------ */
 
-/* Its number is its place: after a cancel some may be missing. */
+/* Copies a trial.  Its number becomes its index: after a cancel some numbers may be missing. */
 static const struct tune_candidate *copy_trial(struct arena *a, const struct tune_candidate *from,
                                                int place)
 {
@@ -75,7 +75,7 @@ static const struct tune_candidate *copy_trial(struct arena *a, const struct tun
     return c;
 }
 
-/* What is listed of trials never changes, and an arm keeps its layout. */
+/* Copies only new trials and arms: listed trials never change, and an arm keeps its layout. */
 static void copy(struct tune_snapshot *s, const struct tune_view *v)
 {
     for (int i = s->trial.len; i < v->n_trials; i++)

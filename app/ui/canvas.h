@@ -1,6 +1,6 @@
 /* A canvas of character cells with 2 x 4 dots each (braille, U+2800), for plots.  A cell shows a
- * character where one was written over the dots.  Everything clips.  Without Unicode a cell's dots
- * become one of . ' - : by where they lie (grid_ascii). */
+ * character where one was written over the dots.  Drawing outside the canvas does nothing.  Without
+ * Unicode the dots of a cell become one of . ' - : by their places (grid_ascii). */
 #ifndef TS_APP_CANVAS_H
 #define TS_APP_CANVAS_H
 #include "app/ui/doc.h"
@@ -10,17 +10,17 @@ struct canvas { int w, h; struct canvas_cell *cell; };   /* in cells; dots are 2
 
 void canvas_open(struct canvas *c, int w, int h);
 void canvas_close(struct canvas *c);
-/* Dots: x to the right, y down.  dash > 0: only the first half of every `dash` dots. */
+/* Draw dots, x to the right, y down.  dash > 0: only the first half of every `dash` dots. */
 void canvas_dot(struct canvas *c, int x, int y, enum style s);
 void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, enum style s,
                  int dash);
-/* Cells. */
+/* Writes a text into cells. */
 void canvas_text(struct canvas *c, int col, int row, unsigned s, const char *text);
-/* How many of the w cells from there are in use or outside. */
+/* Counts the cells among w cells from (col, row) that are used or outside the canvas. */
 int canvas_used(const struct canvas *c, int col, int row, int w);
-/* Is there a character in one of them? */
+/* Whether one of these cells has a character. */
 bool canvas_written(const struct canvas *c, int col, int row, int w);
-/* Each row as a line of d, or of out. */
+/* Append each row as a line of d, or of out. */
 void canvas_doc(const struct canvas *c, struct doc *d);
 void canvas_print(const struct canvas *c, struct str *out, bool unicode);
 #endif

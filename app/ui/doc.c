@@ -28,7 +28,7 @@ void doc_clear(struct doc *d)
     str_clear(&d->style);
 }
 
-/* Gives what was added to the text of the line its style. */
+/* Styles the text that was added to the line since the last call. */
 static void paint(struct doc *d, enum style s)
 {
     str_repeat(&d->style, (char)s, (int)(d->text.len - d->style.len));
@@ -186,7 +186,7 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* The nearest line to `from`, looking in direction dir first, where the cursor may rest. */
+/* Returns the nearest line to `from` where the cursor may rest, preferably in direction dir. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
@@ -203,7 +203,7 @@ static int clamp(int v, int lo, int hi)
     return v > hi ? (hi > lo ? hi : lo) : v < lo ? lo : v;
 }
 
-/* Rows that do not scroll: none where they would leave less than two. */
+/* Returns the rows that do not scroll: 0 if less than two rows would remain. */
 static int head_rows(const struct doc *d, int h)
 {
     return d->head + 2 <= h ? d->head : 0;
@@ -214,7 +214,7 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* top follows the cursor; a list keeps the headings above its first entry in sight. */
+/* Scrolls so that the cursor is visible; in a list also the headings above its first entry. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
@@ -229,7 +229,7 @@ static void show_cursor(const struct doc *d, struct scroll *s, int h)
     s->item = l && l->n_items > 0 ? clamp(s->item, 0, l->n_items - 1) : s->item;
 }
 
-/* A pager moves its first row; a line to go to comes into sight with some context above it. */
+/* Scrolls a pager to the row `top` and sets its cursor, both within the document. */
 static void page_to(const struct doc *d, struct scroll *s, int top, int cursor, int h)
 {
     s->top = clamp(top, 0, d->lines.len > h ? d->lines.len - h : 0);
@@ -293,7 +293,7 @@ static bool has_upper(const char *s)
     return false;
 }
 
-/* Smart case: words without capitals match any case. */
+/* Finds words in text; words without capitals match any case. */
 static const char *find_in(const char *text, const char *words)
 {
     return has_upper(words) ? strstr(text, words) : strcasestr(text, words);
@@ -368,7 +368,7 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     grid_unclip(g, old);
 }
 
-/* The whole row in reverse for lists and text; only the selected word where there are words to
+/* Draws the cursor in reverse: the selected word, or the whole row of a line without words to
  * select. */
 static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
                         int y, bool focused)

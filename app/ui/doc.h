@@ -1,8 +1,8 @@
-/* A document: the styled lines that a pane shows, with what each line stands for, and a cursor over
- * them.
+/* A document: the styled lines that a pane shows, with the object that each line stands for, and a
+ * cursor over them.
  *
- * Every view is "build a document, draw it": building happens when the program state or the width
- * changes, drawing and moving never compute anything. */
+ * Every view builds a document and draws it.  It builds when the program or the width changes;
+ * drawing and moving compute nothing. */
 #ifndef TS_APP_DOC_H
 #define TS_APP_DOC_H
 #include "app/ui/grid.h"
@@ -13,7 +13,7 @@ struct doc_item { const char *name; int col, len; };     /* a selectable word: c
 struct line {
     const char *text;
     const unsigned char *style;                          /* enum style per byte of text */
-    int id;                                     /* what it stands for in its document; -1 nothing */
+    int id;                                     /* number of the line's object; -1: no object */
     const char *stage;                       /* the stage or tensor it belongs to, or NULL */
     int n_items;
     const struct doc_item *item;
@@ -22,13 +22,13 @@ struct line {
 struct doc {
     struct arena *arena;                             /* owns everything below; reset by doc_clear */
     VEC(struct line) lines;
-    int head;                            /* so many lines stay at the top, where there is room */
+    int head;                            /* number of lines that stay at the top, if they fit */
     bool is_list;                                  /* the cursor rests only on lines with id >= 0 */
-    bool is_pager;                        /* moving scrolls; the cursor shows only what was found */
+    bool is_pager;                        /* moving scrolls; the cursor shows only search results */
     struct str text, style;                              /* the line being written */
 };
 
-/* Where the reader is. */
+/* The place of the reader in a document. */
 struct scroll { int cursor, top, left, item; };
 
 void doc_open(struct doc *d);
@@ -40,44 +40,44 @@ void doc_clear(struct doc *d);
 void doc_put(struct doc *d, enum style s, const char *text);
 void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* As text_ms, text_bar and text_fit have it. */
+/* Append in the formats of text_ms, text_bar and text_fit. */
 void doc_ms(struct doc *d, enum style s, double ms);
 void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
-/* At the right end of width columns, if any: a text, which is freed; a count (text_count). */
+/* Append right-aligned in width columns (0: nothing): a text, which is freed; a count. */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_count(struct doc *d, enum style s, int64_t n, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);
 struct line *doc_line(struct doc *d, enum style s, const char *text);        /* put and end */
-/* Prose, broken at blanks to fit width, later rows indented by `hang`. */
+/* Adds prose, broken at blanks to fit width, with later rows indented by `hang`. */
 void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang);
 
 /* Colours one line: fills style[strlen(text)]; *state carries over lines (open comments), 0 at the
  * start. */
 typedef void doc_colour(const char *text, unsigned char *style, int *state);
-/* One source line, expanded tabs; wrapped to width when width > 0, continuation rows indented
- * deeper than the line. Returns the index of its first row. */
+/* Adds one source line with tabs expanded; width > 0 wraps it, with continuation rows indented
+ * deeper.  Returns the index of its first row. */
 int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, int width);
-/* A whole text, line by line. */
+/* Adds a whole source text, line by line. */
 void doc_source(struct doc *d, const char *text, doc_colour *colour, int width);
 
-/* Moving.  h is the height of the pane; all keep the cursor on a line and visible. */
+/* Move the cursor and keep it on a visible line; h is the height of the pane. */
 void doc_scroll_fix(const struct doc *d, struct scroll *s, int h);
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h);
 void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h);
-/* to the next selectable word, over lines */
+/* Goes to the next selectable word, also on other lines. */
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h);
-/* The line in that row of a pane of height h. */
+/* Returns the index of the line in that row of a pane of height h. */
 int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
-/* the cursor's line; NULL when empty */
+/* Returns the cursor's line; NULL in an empty document. */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
-/* The next line from `from` (exclusive, wrapping around) whose text has the words, ignoring case
- * when they are all lower case; -1 if none.  dir is 1 or -1. */
+/* Returns the next line after `from`, wrapping around, that contains the words; -1 if none.  Words
+ * in lower case match any case.  dir is 1 or -1. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
-/* The first line with that id; -1 if none. */
+/* Returns the first line with that id; -1 if none. */
 int doc_find_id(const struct doc *d, int id);
 
 struct doc_look {
@@ -85,7 +85,7 @@ struct doc_look {
     const char *search;                  /* matches to mark; NULL or "" = none */
     const char *word, *stage;    /* a name to mark, only on lines of that stage; NULL = none, any */
 };
-/* The first column is a gutter with the cursor's mark. */
+/* Draws the visible lines; the first column is a gutter with the cursor's mark. */
 void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
               struct doc_look look);
 #endif

@@ -72,7 +72,7 @@ const struct grid_cell *grid_at(const struct grid *g, int x, int y)
     return inside ? &g->cell[y * g->w + x] : NULL;
 }
 
-/* A wide character loses its other half when one of its cells is overwritten. */
+/* Blanks the other half of a wide character, one of whose cells will be overwritten. */
 static void break_wide(struct grid *g, int x, int y)
 {
     struct grid_cell *c = &g->cell[y * g->w + x];
@@ -104,7 +104,7 @@ void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch)
     *c = (struct grid_cell){ch, (unsigned char)style, (unsigned char)width};
 }
 
-/* Columns that ch takes in this grid: a replaced wide character is narrow. */
+/* Returns the columns of ch in this grid; the ASCII replacement of a wide character is narrow. */
 static int drawn_width(const struct grid *g, uint32_t ch)
 {
     int w = text_char_width(ch);
@@ -152,7 +152,7 @@ void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear)
         }
 }
 
-/* Rows of a braille cell, from above: dots 1 4, 2 5, 3 6, 7 8. */
+/* Returns the ASCII form of a braille cell, whose rows are the dots 1 4, 2 5, 3 6 and 7 8. */
 static char dots_ascii(uint32_t dots)
 {
     bool high = dots & 0x1B, low = dots & 0xE4, edge = dots & 0xC9;

@@ -1,29 +1,29 @@
-/* ui/ is what a screen is made of: grids, documents, plots, the prompt, keys, the terminal.
+/* ui/ has the parts of a screen: grids, documents, plots, the prompt, keys, the terminal.
  *
  * A grid is the screen as cells.  Views draw into it; term.c puts it on a terminal, tests and
- * `:dump` turn it into text.  Everything clips: drawing outside the grid does nothing. */
+ * `:dump` turn it into text.  Drawing outside the grid does nothing. */
 #ifndef TS_APP_GRID_H
 #define TS_APP_GRID_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "kernels/base/str.h"
 
-/* What a piece of text means; term.c decides how each looks in colour and without. */
+/* The meaning of a piece of text; term.c chooses its look, with and without colour. */
 enum style {
     STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,        /* RULE: lines and inactive titles */
     STYLE_TITLE, STYLE_TAB,                   /* TITLE: the focused pane's; TAB: the selected tab */
     STYLE_KEY,                                               /* a key to press, in bars and help */
     STYLE_GOOD, STYLE_BAD,
-    STYLE_WORD, STYLE_NOTE,                              /* of code: keywords, what stands out */
+    STYLE_WORD, STYLE_NOTE,                              /* in code: keywords, highlights */
     STYLE_MATCH,                                             /* found by a search */
-    STYLE_SERIES,                    /* and the next ones: what belongs together in a plot */
+    STYLE_SERIES,                    /* to STYLE_SERIES_LAST: one style per series of a plot */
     STYLE_SERIES_LAST = STYLE_SERIES + 4,
     STYLE_COUNT,
-    STYLE_REVERSE = 0x80                                     /* or-ed to any: the cursor */
+    STYLE_REVERSE = 0x80                                     /* or-ed to any style: the cursor */
 };
 
 struct rect { int x, y, w, h; };
-/* width 0: right half of a wide one */
+/* width 0: the right half of a wide character */
 struct grid_cell { uint32_t ch; unsigned char style; unsigned char width; };
 
 struct grid {
@@ -37,24 +37,24 @@ struct grid {
 void grid_open(struct grid *g, int w, int h, bool unicode);
 void grid_close(struct grid *g);
 void grid_resize(struct grid *g, int w, int h);
-void grid_clear(struct grid *g);                         /* blanks everything, no clip, no cursor */
-/* narrows to r; returns the old one for grid_unclip */
+void grid_clear(struct grid *g);                         /* blanks all; resets clip and cursor */
+/* Restricts drawing to r; returns the old clip for grid_unclip. */
 struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
 const struct grid_cell *grid_at(const struct grid *g, int x, int y);         /* NULL outside */
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
-/* the x behind it */
+/* Draws text; returns the x after it. */
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);
-/* At most w columns; an ellipsis where it is cut. */
+/* Draws at most w columns of text, with an ellipsis where it is cut. */
 int grid_fit(struct grid *g, int x, int y, int w, unsigned style, const char *text);
 void grid_fill(struct grid *g, struct rect r, unsigned style, uint32_t ch);
-/* or / and-not of style bits */
+/* Sets and clears style bits in r. */
 void grid_restyle(struct grid *g, struct rect r, unsigned set, unsigned clear);
 
-/* What a terminal without UTF-8 shows instead of ch. */
+/* Returns the ASCII character that replaces ch on a terminal without UTF-8. */
 char grid_ascii(uint32_t ch);
-/* One line per row, trailing blanks removed. */
+/* Appends one line per row, without trailing blanks. */
 void grid_dump(const struct grid *g, struct str *out);
 bool grid_rect_has(struct rect r, int x, int y);
 #endif

@@ -70,7 +70,7 @@ const struct key_binding *key_binding_get(int i)
     return &bindings[i];
 }
 
-/* The next blank-separated word of *s into word; false at the end. */
+/* Copies the next blank-separated word of *s into word; false at the end. */
 static bool next_word(const char **s, char *word, size_t size)
 {
     while (**s == ' ')

@@ -13,7 +13,7 @@ enum key_code {
 };
 #define K_CTRL(letter) ((letter) & 31)
 
-/* "S", "C-r", "PgDn", "S-Up", "F1", "Enter". K_NONE for a name that is none. */
+/* Parses "S", "C-r", "PgDn", "S-Up", "F1" or "Enter"; K_NONE for other names. */
 int key_parse(const char *name);
 void key_text(struct str *out, int key);
 
@@ -42,8 +42,8 @@ struct key_binding {
 int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);
 bool key_binding_has(const struct key_binding *b, int key);
-/* The first binding of key in the n contexts, searched in order; NULL if none. */
+/* Returns the first binding of key in the n contexts, searched in order; NULL if none. */
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key);
-/* The first key of a binding, as shown in the bar. */
+/* Appends the first key of a binding, as the bar shows it. */
 void key_binding_key(struct str *out, const struct key_binding *b);
 #endif

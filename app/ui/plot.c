@@ -73,7 +73,7 @@ static void put_number(struct plot_area *p, bool vertical, double v)
     str_free(&t);
 }
 
-/* Powers of ten first, then 2 and 5 times them where there is room. */
+/* Writes powers of ten first, then as many of their multiples by 2 and 5 as fit. */
 static void put_log_numbers(struct plot_area *p, bool vertical, double lo, double hi)
 {
     static const int digit[] = { 1, 2, 5 };
@@ -85,7 +85,8 @@ static void put_log_numbers(struct plot_area *p, bool vertical, double lo, doubl
         }
 }
 
-/* Multiples of the smallest of 1, 2 and 5 times a power of ten that are not more than `most`. */
+/* Writes the multiples of a step: the smallest 1, 2 or 5 times a power of ten that gives at most
+ * `most` of them. */
 static void put_linear_numbers(struct plot_area *p, bool vertical, double lo, double hi, int most)
 {
     double unit = pow(10, floor(log10((hi - lo) / most)));

@@ -1,5 +1,5 @@
-/* What plots on a canvas share: a frame with two axes, linear or logarithmic, and where a value
- * lies in it. */
+/* Shared by plots on a canvas: a frame with two axes, linear or logarithmic, and the mapping of
+ * values to dots. */
 #ifndef TS_APP_PLOT_H
 #define TS_APP_PLOT_H
 #include "app/ui/canvas.h"
@@ -15,13 +15,13 @@ struct plot_area {
     int cols, rows;                       /* of the area, from column PLOT_LEFT and row 0 */
 };
 
-/* The whole canvas, which is larger than the axes. */
+/* Uses the whole canvas, which must be larger than the axes. */
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
-/* "0", "0.25", "12.5k", "3M", "2e-05": at most four digits, as on the axes. */
+/* Appends a number as on the axes, with at most four digits: "0", "0.25", "12.5k", "2e-05". */
 void plot_number(struct str *out, double v);
-/* Axes, numbers where there is room, names at the upper and at the right end. */
+/* Draws the axes, as many numbers as fit, and the names at the upper and the right end. */
 void plot_axes(struct plot_area *p);
-/* Dots of the canvas, and the cells that they are in. */
+/* Convert values to dots of the canvas, and dots to cells. */
 double plot_x(const struct plot_area *p, double v);
 double plot_y(const struct plot_area *p, double v);
 int plot_col(double dot);

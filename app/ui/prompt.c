@@ -73,7 +73,7 @@ void prompt_remember(struct prompt *p, const char *line)
     p->history_at = p->history.len;
 }
 
-/* Replaces [from, to) by n bytes; the cursor goes behind them. */
+/* Replaces [from, to) by n bytes and puts the cursor after them. */
 static void splice(struct prompt *p, size_t from, size_t to, const char *text, size_t n)
 {
     struct str behind = {0};
@@ -123,7 +123,7 @@ static size_t word_before(const struct prompt *p)
     return i;
 }
 
-/* Up finds older lines that begin like the one being typed. */
+/* Shows an older or newer line that begins like the typed one. */
 static void walk_history(struct prompt *p, int dir)
 {
     if (p->history_at == p->history.len) {
@@ -182,7 +182,7 @@ static void start_completion(struct prompt *p)
     }
 }
 
-/* Tab: first what is certain and the list of what may follow; then one after the other. */
+/* Tab: first inserts the common prefix and lists the completions; then inserts them in turn. */
 static void complete(struct prompt *p, int dir)
 {
     if (!p->complete)

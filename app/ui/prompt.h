@@ -1,12 +1,12 @@
-/* The prompt: a one-line editor with history and completion.  Knows nothing of what it is used for;
- * the owner supplies the words that may follow. */
+/* The prompt: a one-line editor with history and completion.  Its owner interprets the lines and
+ * supplies the completions. */
 #ifndef TS_APP_PROMPT_H
 #define TS_APP_PROMPT_H
 #include "app/ui/grid.h"
 #include "explorer/history/command.h"
 #include "kernels/base/vec.h"
 
-/* Words that may stand at the end of `line`; everything allocated in a. */
+/* Lists the words that may stand at the end of `line`, allocated in a. */
 typedef void prompt_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
 #define PROMPT_SAVE 'w'                  /* shown as "save as: "; takes a file name */
@@ -18,11 +18,11 @@ struct prompt {
     size_t at;                           /* the cursor, a byte offset on a character */
     VEC(char *) history;                 /* oldest first */
     int history_at;                      /* history.len = the line being typed */
-    struct str typed;                    /* what was being typed before the history was entered */
+    struct str typed;                    /* the typed line, while an older one is shown */
     struct arena *arena;                 /* of the completions */
     struct completions words;            /* shown while n > 0 */
-    int picked;                          /* the one put into the line; -1 none yet */
-    struct str tail;                    /* what stood behind the cursor when the completion began */
+    int picked;                          /* the completion in the line; -1: none yet */
+    struct str tail;                    /* the text after the cursor when the completion began */
     prompt_complete *complete;
     void *ctx;
 };
@@ -33,15 +33,15 @@ void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
 void prompt_open(struct prompt *p, char mark, const char *text);        /* the cursor behind text */
 void prompt_close(struct prompt *p);
-/* into the history; a repeated line moves up */
+/* Adds a line to the history; a repeated line becomes the newest. */
 void prompt_remember(struct prompt *p, const char *line);
 void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
-/* ENTERED and LEFT leave closing to the owner. */
+/* Handles a key.  After ENTERED and LEFT the owner closes the prompt. */
 enum prompt_event prompt_key(struct prompt *p, int key);
 
-/* The line in one row, scrolled so that the cursor shows; sets the grid's text cursor. */
+/* Draws the line in one row, scrolled to show the cursor; sets the grid's text cursor. */
 void prompt_draw(const struct prompt *p, struct grid *g, struct rect r);
-/* Rows that the completions want, at most max; 0 when there are none. */
+/* Returns the rows that the completions need, at most max; 0 without completions. */
 int prompt_list_rows(const struct prompt *p, int max);
 void prompt_draw_list(const struct prompt *p, struct grid *g, struct rect r);
 #endif

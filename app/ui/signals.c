@@ -14,7 +14,7 @@
 
 static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
 static struct signals ours;
-static atomic_int first;                 /* the signal that asked first, or 0 */
+static atomic_int first;                 /* the first signal that asked to end, or 0 */
 
 _Noreturn static void end_now(int status)
 {

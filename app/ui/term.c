@@ -14,11 +14,11 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
 
-/* Beyond what curses uses: the marks around a paste. */
+/* Key codes that curses does not use: the marks around a paste, and a mouse event. */
 #define KEY_PASTE_BEGIN 01777
 #define KEY_PASTE_END 01776
-#define KEY_MOUSE_SGR 01775              /* what follows is "BUTTON;X;YM" */
-#define COPY_MAX 74000                   /* bytes that terminals take in one OSC 52 */
+#define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
+#define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
 
 struct look { attr_t attr; short pair; };
@@ -32,7 +32,7 @@ struct terminal {
     int clicked_x, clicked_y;
 };
 
-/* What gives the terminal back, prepared while all is well: a signal handler may only write it. */
+/* The bytes that restore the terminal, prepared early: a signal handler may only write them. */
 static struct {
     volatile sig_atomic_t armed;
     struct termios cooked;
@@ -40,7 +40,7 @@ static struct {
     size_t n;
 } rescue;
 
-/* A capability with constant parameters, without the padding that hardware terminals wanted. */
+/* Adds a capability with constant parameters to rescue, without its padding ("$<5>"). */
 static void add_rescue(const char *s)
 {
     while (s && s != (const char *)-1 && *s && rescue.n + 1 < sizeof rescue.bytes) {
@@ -96,7 +96,7 @@ void term_rescue(void)
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction old_action[COUNT_OF(crashes)];
 
-/* The terminal back, then what would have happened without us. */
+/* Restores the terminal, then lets the signal act as if it were not caught. */
 static void on_crash(int sig)
 {
     static const char text[] =
@@ -111,7 +111,7 @@ static void on_crash(int sig)
     raise(sig);
 }
 
-/* On a stack of its own: a stack overflow is a crash too. */
+/* Installs on_crash on a stack of its own, since a stack overflow is a crash, too. */
 static void catch_crashes(void)
 {
     static char stack[64 * 1024];
@@ -129,8 +129,8 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* ORDER STYLE.  Middle tones of the 256: they read on black and on white. -1 is the terminal's own
- * colour. */
+/* ORDER STYLE.  Of 256 colours it uses middle tones, legible on black and on white.  -1 is the
+ * terminal's own colour. */
 static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {-1, -1, A_NORMAL, A_NORMAL},
     [STYLE_DIM] = {244, -1, A_NORMAL, A_NORMAL},
@@ -144,7 +144,7 @@ static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT]
     [STYLE_WORD] = {31, COLOR_CYAN, A_NORMAL, A_NORMAL},
     [STYLE_NOTE] = {133, COLOR_MAGENTA, A_NORMAL, A_BOLD},
     [STYLE_MATCH] = {136, COLOR_YELLOW, A_REVERSE, A_UNDERLINE | A_BOLD},
-    /* Near those of Okabe and Ito (sessions/report/chart.h), for colour-blind readers. */
+    /* Close to the colours of Okabe and Ito (sessions/report/chart.h), for colour-blind readers. */
     [STYLE_SERIES] = {32, COLOR_BLUE, A_NORMAL, A_NORMAL},
     [STYLE_SERIES + 1] = {172, COLOR_YELLOW, A_NORMAL, A_NORMAL},
     [STYLE_SERIES + 2] = {36, COLOR_GREEN, A_NORMAL, A_NORMAL},
@@ -173,8 +173,8 @@ static void choose_looks(struct terminal *t, bool colour)
         t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
 }
 
-/* A private sequence, straight to the terminal.  The mouse goes this way too: curses blocks in the
- * middle of an event that its mask does not want, and knows the modern coordinates only for some
+/* Writes a private sequence straight to the terminal.  The mouse is switched on this way, too:
+ * curses blocks inside an event that its mask excludes, and knows modern coordinates only for some
  * values of TERM. */
 static void send(const char *s)
 {
@@ -220,7 +220,7 @@ static void set_modes(void)
     define_key("\033[<", KEY_MOUSE_SGR);
 }
 
-/* Without cursor addressing there is nothing to draw on. */
+/* Whether the terminal can move its cursor, which drawing needs. */
 static bool can_address(void)
 {
     return capability("cup") != NULL;
@@ -260,7 +260,7 @@ bool term_open(const struct term_opts *o, struct terminal **out, struct err *e)
     return true;
 }
 
-/* Without a second screen to leave, the shell goes on in the last line: it must be empty. */
+/* Leaves the screen.  Without an alternate screen it clears the last line for the shell. */
 static void leave_screen(struct terminal *t)
 {
     private_modes(t, false);
@@ -350,7 +350,7 @@ static int special_key(int code)
     return code >= KEY_F(1) && code <= KEY_F(12) ? K_F1 + code - KEY_F(1) : K_NONE;
 }
 
-/* "0;16;6M": button, column, row, press or release.  False when it is nothing we use. */
+/* Reads "0;16;6M": button, column, row, press or release.  False for an event that is not used. */
 static bool read_mouse(struct terminal *t, struct term_event *ev)
 {
     char text[24] = "";
@@ -380,7 +380,7 @@ static bool read_mouse(struct terminal *t, struct term_event *ev)
     return ev->mouse.press || ev->mouse.wheel;
 }
 
-/* Everything up to the closing mark, or until nothing comes for a while. */
+/* Reads the pasted text up to the closing mark, or until no input arrives for a while. */
 static void read_paste(struct term_event *ev)
 {
     wint_t ch;
@@ -420,7 +420,7 @@ bool term_read(struct terminal *t, struct term_event *ev)
     return false;
 }
 
-/* Nobody tells a stopped process of a new size. */
+/* Reports a new size after a suspension: a stopped process gets no SIGWINCH. */
 static void catch_up_with_size(const struct winsize *before)
 {
     struct winsize now;

@@ -60,7 +60,7 @@ int text_width(const char *s)
     return text_width_n(s, strlen(s));
 }
 
-/* The longest prefix of s that takes at most width columns. */
+/* Returns the bytes of the longest prefix of s that fits width columns. */
 static size_t prefix_bytes(const char *s, int width)
 {
     const char *p = s;
@@ -114,7 +114,7 @@ size_t text_break(const char *s, int width)
     return n;
 }
 
-/* v with three significant digits: 1.24, 12.4, 124. */
+/* Appends v with three significant digits: 1.24, 12.4, 124. */
 static void three_digits(struct str *out, double v)
 {
     int decimals = fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;

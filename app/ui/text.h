@@ -1,8 +1,8 @@
 /* Text on a character grid: UTF-8, column widths, shortening and wrapping, and the number formats
  * of the screen.
  *
- * Widths come from a small table of our own, not from wcwidth(): the model, its tests and the dumps
- * must give the same answer in every locale. */
+ * Widths come from a small table here, not from wcwidth(), so that the model, its tests and the
+ * dumps are the same in every locale. */
 #ifndef TS_APP_TEXT_H
 #define TS_APP_TEXT_H
 #include <stdint.h>
@@ -13,21 +13,21 @@ int text_char_width(uint32_t cp);                           /* 0 (combining), 1 
 int text_width(const char *s);                       /* columns */
 int text_width_n(const char *s, size_t n_bytes);
 
-/* Exactly width columns: shortened with an ellipsis, or filled up with blanks on the right. */
+/* Appends exactly width columns: s shortened with an ellipsis, or with blanks on the right. */
 void text_fit(struct str *out, const char *s, int width);
-/* The same with the blanks on the left; never shortened. */
+/* Appends s right-aligned in width columns; never shortens it. */
 void text_right(struct str *out, const char *s, int width);
-/* How many bytes of s make a row of at most width columns, broken at a blank where there is one. */
+/* Returns how many bytes of s fit a row of width columns, broken at a blank if possible. */
 size_t text_break(const char *s, int width);
 
-/* "312 us" with a micro sign, "12.3 ms", "1.24 s": three digits. */
+/* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
 void text_ms(struct str *out, double ms);
-/* "48 s", "5:38 min", "2:05 h". */
+/* Appends "48 s", "5:38 min" or "2:05 h". */
 void text_duration(struct str *out, double s);
-/* "950", "12.3k", "1.24M", "3.1G". */
+/* Appends "950", "12.3k", "1.24M" or "3.1G". */
 void text_count(struct str *out, int64_t n);
-/* A change of 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within half a percent. */
+/* Appends a change: 0.1 is "+10 %", -0.42 is "-42 %", 3.0 is "+300 %"; "same" within 0.5 %. */
 void text_change(struct str *out, double change);
-/* A bar of `width` columns, `fraction` of it full. */
+/* Appends a bar of `width` columns that is full up to `fraction`. */
 void text_bar(struct str *out, double fraction, int width);
 #endif
