@@ -7,7 +7,6 @@
  *     phi(rho(i)) = i for every stored i,  0 <= rho(i)_k < P_k,  physical >= stored elements. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
-#include <stdlib.h>
 
 #define MAX_NODES 4000
 

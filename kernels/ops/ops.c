@@ -64,7 +64,7 @@ static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
     return len > 0;
 }
 
-/* Returns the names with blanks, or `between`, in between. */
+/* Returns the names, with `between` between them. */
 static const char *joined(const struct parse *p, const char *const *names, int n,
                           const char *between)
 {

@@ -3,7 +3,6 @@
 #include "kernels/ops/params.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ORDER REDUCE: of families, and of calls. */
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
@@ -76,11 +75,10 @@ static const struct val *load_reduced(const struct graph *g, int t, const struct
                                             : build_load(g, t, n);
 }
 
-/* out = f(x OP y), where y is a reduction of x, or a tensor like it */
-static int with_reduced(struct graph *g, const char *const *op_out, int x, enum val_kind kind,
-                        int y, bool exp)
+/* Adds n, which computes x OP y or its exponential; x is its body so far, and y a reduction of x or
+ * a tensor like it. */
+static int with_reduced(struct graph *g, struct node n, enum val_kind kind, int y, bool exp)
 {
-    struct node n = build_like(g, x, op_out[0], op_out[1]);
     n.body = bin(g, kind, n.body, load_reduced(g, y, &n));
     if (exp)
         n.body = un(g, VAL_EXP, n.body);
@@ -91,19 +89,18 @@ static int with_reduced(struct graph *g, const char *const *op_out, int x, enum 
 /* softmax = e / sum e with e = exp(x - max x); logsoftmax = (x - max x) - log sum e */
 int softmax_node(struct graph *g, int x, int dim, bool log)
 {
-    static const char *const exps[] = { "exp", "Exp" }, *const soft[] = { "softmax", "Softmax" },
-        *const shift[] = { "shift", "Shifted" }, *const logs[] = { "logsoftmax", "LogSoftmax" };
     struct reduction r = { .dims = 1u << dim, .keep = g->call, .how = REDUCE_MAX };
-    int max = reduce_node(g, x, &r), e = with_reduced(g, exps, x, VAL_SUB, max, true);
+    int max = reduce_node(g, x, &r);
+    int e = with_reduced(g, build_like(g, x, "exp", "Exp"), VAL_SUB, max, true);
     r.how = REDUCE_SUM;
     int sum = reduce_node(g, e, &r);
     if (!log)
-        return with_reduced(g, soft, e, VAL_DIV, sum, false);
+        return with_reduced(g, build_like(g, e, "softmax", "Softmax"), VAL_DIV, sum, false);
     struct node l = build_like(g, sum, "log", "Log");
     l.body = un(g, VAL_LOG, l.body);
     graph_add_node(g, &l);
-    int shifted = with_reduced(g, shift, x, VAL_SUB, max, false);
-    return with_reduced(g, logs, shifted, VAL_SUB, l.out, false);
+    int off = with_reduced(g, build_like(g, x, "shift", "Shifted"), VAL_SUB, max, false);
+    return with_reduced(g, build_like(g, off, "logsoftmax", "LogSoftmax"), VAL_SUB, l.out, false);
 }
 
 const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
