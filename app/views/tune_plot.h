@@ -20,7 +20,7 @@ enum style tune_plot_style(int family);
 
 struct tune_plot_look {
     bool letters;                         /* instead of dots: where there are no colours */
-    bool whole;                           /* it goes no further: x ends at the last trial */
+    bool whole;                           /* the search has ended: x ends at its last trial */
     int selected;                         /* a trial to mark, or -1 */
 };
 /* Failed trials are at the upper edge; the start's latency is a dashed line, and so is the

@@ -105,7 +105,7 @@ static bool new_booster(DMatrixHandle *matrix, const struct xgb_param *params, s
     return true;
 }
 
-/* Trains one tree; *more = false when the objective stops. */
+/* Trains one tree.  Sets *more to false when the objective asks to stop. */
 static bool train_round(struct xgb *b, DMatrixHandle matrix, int rows,
                         const struct xgb_objective *o, float *derivative, bool *more,
                         struct err *e)

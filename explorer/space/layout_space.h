@@ -38,7 +38,7 @@ struct layout_knob {
 
 struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
-    bool split_k;  /* gmm: A and B each have a k_t, and the tiles of B an order (ERR-12) */
+    bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
     bool log_rounding;                    /* R() is nearest in the logarithm */
 };
 

@@ -192,7 +192,7 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
 
 /* A pointer about which the compiler knows nothing; the order of loads and stores is kept. */
 static const char again_helper[] =
-    "/* The same pointer, unknown to the compiler: it loads again what it has no register for. */\n"
+    "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
     "static inline const %s *again(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
 static const char prefetch_helper[] =          /* of a type and its size */

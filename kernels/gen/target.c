@@ -133,7 +133,7 @@ const char *const *target_flags(const struct target *t, bool is_clang)
     return is_clang ? t->clang : t->gcc;
 }
 
-/* The first loop that is annotated as t's loops cannot be, or NULL. */
+/* Returns the first loop with an annotation that target t does not have, or NULL. */
 static const struct tree *foreign_loop(const struct target *t, int n, const struct tree *const *at)
 {
     for (int i = 0; i < n; i++) {

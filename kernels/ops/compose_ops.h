@@ -1,4 +1,4 @@
-/* Operators of graphs from statements that work on tensors of any rank; the operator families are
+/* The operators that statements can use, on tensors of any rank.  The operator families are
  * separate. */
 #ifndef TS_OPS_COMPOSE_OPS_H
 #define TS_OPS_COMPOSE_OPS_H

@@ -222,7 +222,7 @@ static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
 /* A task: its class, its rows, and where they start. */
 struct run {
     int64_t phase[MAX_RANK];              /* per axis */
-    int64_t i0, len, ys;                  /* elements of the class' rows; their stride in Y */
+    int64_t i0, len, ys;                  /* first element of the rows, length, stride in Y */
     int n;
     double *y[POINTS];
     const double *at[POINTS][2];

@@ -343,9 +343,10 @@ static bool refuse(const struct compiler *cc, const char *c_path, const char *lo
     return err_fix(e, "check that \"%.200s\" builds a shared object from a C file here", cc->path);
 }
 
-/* Writes the words before the compiler command.  They limit the CPU time of each of its processes
- * (which is independent of other load, and also ends a compiler whose tilescope was killed), set
- * its messages to English, and mark the object as complete for the next holder of the lock. */
+/* Writes the words in front of the compiler command: a shell script that runs it.  The script
+ * limits the CPU time of each process, sets messages to English, and marks the object as complete
+ * after success.  CPU time does not depend on other load; its limit also ends a compiler whose
+ * tilescope was killed. */
 static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
 {
     static const char script[] = "LC_ALL=C; export LC_ALL; ulimit -S -t $0 2> /dev/null;"

@@ -81,7 +81,7 @@ static int64_t count_nops(const unsigned char *p, const unsigned char *end)
     return p == end ? n : -1;
 }
 
-/* Writes the counts of the blocks, then the nops of each piece of padding. */
+/* Writes a file: how often each block ran, then the number of nops in each piece of padding. */
 static bool write_counts(void *counting, const char *padding, const char *path)
 {
     int64_t *(*blocks)(void) = NULL, *(*pads)(void) = NULL;

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#define TOGETHER 0.8                     /* cores together against one of them */
-#define INNER 0.9                        /* a level against the next outer one; isas alike */
-#define MIDDLE 0.6                       /* the median against the best */
-#define BEFORE 0.85                      /* a rate against the one of another day */
+#define TOGETHER 0.8                     /* least rate of all cores / cores of one */
+#define INNER 0.9                        /* least rate of a level / the next outer one */
+#define MIDDLE 0.6                       /* least median / best of the samples */
+#define BEFORE 0.85                      /* least rate / that of another day */
 
 static void add(struct str *out, int *n, const char *text)
 {

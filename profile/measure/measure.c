@@ -3,8 +3,8 @@
 #include "profile/measure/job.h"
 #include "profile/measure/meters.h"
 
-/* The child with everybody in it who takes part.  A library that ends the child is left out when
- * it is opened once more. */
+/* Opens a runner with the kernel and the vendor libraries, and checks all of them.  When a library
+ * ends it, opens another one without that library. */
 static bool open_checked(struct measure_job *j, struct err *e)
 {
     for (;;) {

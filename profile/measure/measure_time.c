@@ -65,7 +65,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     const struct target *widest = target_named(j->machine->isa);
     if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* rare, since counting takes time */
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* func_sums is slow: only if needed */
         flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
         snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);

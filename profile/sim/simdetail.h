@@ -10,7 +10,7 @@ struct simdetail;
  * Every line lies in [first, end). */
 struct detail_opts {
     const struct cache_level *l1;
-    const int *tensor;                    /* per site: an index into d->tensor */
+    const int *tensor;                    /* per site: its index in sim_detail.tensor */
     const unsigned long long *heat;
     uint64_t first, end;
     double iterations;                    /* iterations of all marked loops together */

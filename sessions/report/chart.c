@@ -240,8 +240,8 @@ static void put_label(struct chart_plot *p, const char *text, double x, double y
     str_printf(p->out, " at graph %.4f,%.4f %s\n", x / p->x.pixels, y / p->y.pixels, more);
 }
 
-/* The name of a line, along its first piece: at the low end of a rising one, at the end of a level
- * one.  Above the line; below it when another name is there. */
+/* Writes the name of a line along its first piece: at the low end of a rising piece, at the right
+ * end of a level one.  The name stands above the line, or below it where another name is above. */
 static void put_along(struct chart_plot *p, const struct chart_series *s)
 {
     char more[128];

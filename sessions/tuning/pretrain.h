@@ -48,8 +48,8 @@ const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 bool pretrain_weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
 bool pretrain_weights_write(const struct agents *g, const char *path, uint64_t *seen,
                             const char *trained, struct err *e);
-/* Reads and checks the bytes of such a file; *trained (may be NULL) lives in a.  typed: the user
- * named the file, so it may be a pipe. */
+/* Reads and checks the bytes of a weights file.  *trained (trained may be NULL) is allocated in a.
+ * typed: the user named the file, so it may be a pipe. */
 bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
                             const char **trained, struct err *e);
 

@@ -9,7 +9,7 @@ static inline v16 max16(v16 a, v16 b)
     i16 take_a = a > b;
     return (v16)(((i16)a & take_a) | ((i16)b & ~take_a));
 }
-/* The same pointer, unknown to the compiler: it loads again what it has no register for. */
+/* Returns p, but the compiler does not know that: it loads again instead of spilling. */
 static inline const float *again(const float *p)
 {
     __asm__ volatile("" : "+r"(p) : : "memory");
