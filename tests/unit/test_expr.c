@@ -244,20 +244,21 @@ static void long_linear_forms(void **state)
     }
 }
 
-/* Two that grow in turns have memory of their own. */
+/* Two that grow in turns have memory of their own, also where one needs more than a block. */
 static void forms_grow_apart(void **state)
 {
     (void)state;
+    enum { N = 3000 };
     struct exprs *p = exprs_new(arena);
     struct scratch_mark mark = scratch_mark(p);
     struct lin up = lin_new(p), down = lin_new(p);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < N; i++) {
         const struct expr *v = expr_var(p, arena_printf(arena, "v%d", i), 0, 9);
         lin_add_term(&up, v, i + 1);
         lin_add_term(&down, v, -2 * (i + 1));
     }
-    assert_true(up.n == 100 && down.n == 100 && up.cap >= 100 && down.cap >= 100);
-    for (int i = 0; i < 100; i++)
+    assert_true(up.n == N && down.n == N && up.cap >= N && down.cap >= N);
+    for (int i = 0; i < N; i++)
         assert_true(up.t[i].coef == i + 1 && down.t[i].coef == -2 * (i + 1));
     lin_add_lin(&down, &up, 2);
     assert_int_equal(down.n, 0);
