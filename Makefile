@@ -124,7 +124,9 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 # It listens to what the agents are told.
-$(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end,--wrap=agents_loop_episode_end
+$(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end \
+    -Wl,--wrap=agents_loop_episode_end \
+    -Wl,--wrap=agents_loop_step_end,--wrap=agents_layout_reward
 # The ONNX format: its header is seen by one file (and the tests that build models).
 $(ONNX_C): $(ONNX_PROTO)
 	$(call say,proto)

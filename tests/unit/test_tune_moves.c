@@ -110,6 +110,14 @@ static void watch_move(void *ctx, int arm, void *point, int knob, int direction)
 
 static void (*mover)(void *, int, void *, int, int) = watch_move;
 
+/* As a model scores: 1 is as fast as the best, which is what most moves are compared with. */
+static void watch_score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
+{
+    plain.score(ctx, a, c, n);
+    for (int i = 0; i < n; i++)
+        c[i]->score *= landscape_best(ctx) / 0.05;
+}
+
 static void watch_measured(void *ctx, const struct tune_candidate *c)
 {
     struct watched *w = &watched[c->arm];
@@ -145,6 +153,8 @@ static void search(const struct strategy *strategy, bool fixed, bool failures, i
     l->problem.point_draw = watch_draw;
     l->problem.point_mutate = watch_mutate;
     l->problem.point_move = mover;
+    if (mover != watch_move)
+        l->problem.score = watch_score;
     struct search *s = search_new(&l->problem, &o, NULL, 0, &sink, &l->cancel);
     assert_int_equal(search_run(s, &e), SEARCH_BUDGET);
     search_free(s);
@@ -186,17 +196,42 @@ static void walks_begin_at_measured_points(void **state)
 }
 
 /* What agents are told of walks: that one ended before a move starts somewhere else, and before
- * they learn from it.  (The Makefile wraps these functions for this program.) */
+ * they learn from it; and what a move or a layout was worth.  (The Makefile wraps these functions
+ * for this program.) */
 static struct {
     struct land_point from, to;          /* the last move's */
     bool on;                             /* a walk has begun, and nobody said that it ended */
-    int walks, untold, lessons;
+    bool known;                          /* where the last step led to, or not a program */
+    double gain;                         /* a ratio of times; 1: not judged */
+    int walks, untold, lessons, paid, unfair, layouts;
 } told;
+
+void __real_agents_layout_reward(struct agents *g, double r);
+void __wrap_agents_layout_reward(struct agents *g, double r);
+void __real_agents_loop_step_end(struct agents *g, double r);
+void __wrap_agents_loop_step_end(struct agents *g, double r);
 
 void __real_agents_loop_walk_end(struct agents *g);
 void __wrap_agents_loop_walk_end(struct agents *g);
 void __real_agents_loop_episode_end(struct agents *g);
 void __wrap_agents_loop_episode_end(struct agents *g);
+
+void __wrap_agents_layout_reward(struct agents *g, double r)
+{
+    told.layouts++;
+    __real_agents_layout_reward(g, r);
+}
+
+/* 0: both are as slow as counts. */
+void __wrap_agents_loop_step_end(struct agents *g, double r)
+{
+    bool judged = r > -1 && r != 0 && told.gain != 1;
+    told.known = r <= -1;
+    told.paid += judged;
+    told.unfair += judged && (r > 0) != (told.gain > 1);
+    told.gain = 1;
+    __real_agents_loop_step_end(g, r);
+}
 
 void __wrap_agents_loop_walk_end(struct agents *g)
 {
@@ -213,6 +248,14 @@ void __wrap_agents_loop_episode_end(struct agents *g)
     __real_agents_loop_episode_end(g);
 }
 
+static bool was_measured(int arm, const struct land_point *point)
+{
+    for (int i = 0; i < watched[arm].n; i++)
+        if (memcmp(point, &watched[arm].point[i], sizeof *point) == 0)
+            return true;
+    return false;
+}
+
 /* From what is no program a walk goes back to where it was. */
 static void watch_agent(void *ctx, int arm, void *point, int knob, int direction)
 {
@@ -223,6 +266,9 @@ static void watch_agent(void *ctx, int arm, void *point, int knob, int direction
     told.from = *(struct land_point *)point;
     plain.point_move(ctx, arm, point, knob, direction);
     told.to = *(struct land_point *)point;
+    told.gain = landscape_ms(ctx, arm, &told.from) / landscape_ms(ctx, arm, &told.to);
+    if ((told.gain > 0.7 && told.gain < 1.4) || told.known || was_measured(arm, &told.from))
+        told.gain = 1;                   /* the model is off by 15 %, and by more where it knows */
 }
 
 static void agents_know_where_walks_end(void **state)
@@ -233,10 +279,23 @@ static void agents_know_where_walks_end(void **state)
     for (uint64_t seed = 1; seed <= 3; seed++)
         search(&strategy_ppo, true, true, 120, seed);
     mover = watch_move;
-    print_message("# %d walks, %d lessons\n", told.walks, told.lessons);
+    print_message("# %d walks, %d lessons, %d of %d moves paid wrongly\n", told.walks, told.lessons,
+                  told.unfair, told.paid);
+    assert_true(told.paid > 50);
+    assert_true(20 * told.unfair < told.paid);   /* what was drawn may be known as well */
+    assert_int_equal(told.layouts, 0);
     assert_true(told.lessons > 10);
     assert_int_equal(told.walks, TUNE_BATCH / 8 * told.lessons);
     assert_int_equal(told.untold, 0);
+}
+
+static void agents_are_paid_for_layouts(void **state)
+{
+    (void)state;
+    memset(&told, 0, sizeof told);
+    search(&strategy_ppo, false, false, 240, 1);
+    print_message("# %d layouts\n", told.layouts);
+    assert_true(told.layouts > 0);
 }
 
 /* A search that ends before there is a lesson has the weights that it was given. */
@@ -272,6 +331,7 @@ int main(void)
         cmocka_unit_test(no_layout_twice_in_a_batch),
         cmocka_unit_test(walks_begin_at_measured_points),
         cmocka_unit_test(agents_know_where_walks_end),
+        cmocka_unit_test(agents_are_paid_for_layouts),
         cmocka_unit_test(agents_begin_with_given_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
