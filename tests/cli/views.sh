@@ -128,6 +128,8 @@ t 0 'measure_all' help steps
 norm='x = input n=1 c=4 h=3 w=3; c = c2d(x) o=4 k=3; s = const c=4; y = batchnorm(c, s, s, s, s)'
 t 0 '^y +batchnorm\(c, s\) +N H W O  \(from c\)$' show "$norm" --steps - \
     --what graph <<< 'layout set c "N H W O"'
+same 'none are conversions' '0 conversions, variant alt' "$(tail -n 1 <<< "$out")"
+t 0 '^1 conversion, variant alt$' show "$gmm" --steps - --what graph <<< 'layout set A "M/4 K 4m"'
 
 t 0 '^gmm ' ops
 t 0 '^      parameters \[n\] i w o k s=1 p=0 \[pw0\] .*act=none$' ops
