@@ -84,7 +84,12 @@ int cli_columns(int otherwise);
 /* Wraps the complete lines of out from byte `from` on at blanks, to the width of the terminal or 80
  * columns; continuation rows are indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
+/* Adds the lines of a document: in colour on a terminal, and drawn in ASCII where the locale or the
+ * user has nothing else. */
+struct doc;
+void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d);
+bool cli_has_unicode(const struct cli *c);
+/* Writes to stdout, or stderr, and empties out.  Of escapes only those of cli_paint are printed. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
@@ -102,13 +107,7 @@ void cli_text_measurement(struct str *out, const struct cli *c, const struct ses
 /* Appends a line on the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
-/* Append the heading of a table, and a count right-aligned in width columns. */
-void cli_text_head(struct str *out, const struct cli *c, const char *text);
-void cli_text_count(struct str *out, int width, int64_t n);
-/* Appends the tables of --sim-detail. */
-void cli_text_detail(struct str *out, const struct cli *c, const struct sim_result *s);
-
-/* Appends text in a colour (SGR parameters), or without colour when on is false. */
+/* Colours: SGR parameters, nothing when on is false. */
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"

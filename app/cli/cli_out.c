@@ -1,6 +1,8 @@
 /* Output that all commands share: errors, colours, progress, numbers. */
 #include "app/cli/cli.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "app/ui/doc.h"
 #include "kernels/base/formula.h"
 #include "sessions/report/report.h"
 
@@ -141,6 +144,46 @@ void cli_wrap(struct str *out, size_t from, int hang)
     out->len = from;
     str_wrap(out, text, cli_columns(80), hang);
     free(text);
+}
+
+bool cli_has_unicode(const struct cli *c)
+{
+    setlocale(LC_CTYPE, "");
+    return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
+}
+
+/* Names and texts that are not for drawing stay as they are, whatever the locale. */
+static void add_char(struct str *out, const char **p, bool unicode)
+{
+    const char *start = *p;
+    uint32_t ch = utf8_next(p);
+    if (!unicode && ch >= 0x80 && grid_ascii(ch) != '?')
+        str_add_char(out, grid_ascii(ch));
+    else
+        str_add_n(out, start, (size_t)(*p - start));
+}
+
+void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d)
+{
+    static const char *const sgr[STYLE_COUNT] = { [STYLE_DIM] = PAINT_DIM,
+        [STYLE_STRONG] = PAINT_BOLD, [STYLE_GOOD] = PAINT_GOOD, [STYLE_BAD] = PAINT_BAD };
+    bool unicode = cli_has_unicode(c);
+    struct str run = {0};
+    for (int i = 0; i < d->lines.len; i++) {
+        const struct line *l = &d->lines.data[i];
+        const char *p = l->text, *end = p + strlen(p);
+        while (end > p && end[-1] == ' ')
+            end--;
+        while (p < end) {
+            unsigned char style = l->style[p - l->text], look = style & (STYLE_REVERSE - 1);
+            str_clear(&run);
+            while (p < end && l->style[p - l->text] == style)
+                add_char(&run, &p, unicode);
+            cli_paint(out, c->color_out && sgr[look], sgr[look], str_text(&run));
+        }
+        str_add(out, "\n");
+    }
+    str_free(&run);
 }
 
 enum { PROGRESS_WIDTH = 32 };

@@ -1,8 +1,6 @@
 /* `tilescope show`: prints views of a session's current step as text. */
 #include "app/cli/cli.h"
 
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,13 +147,8 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
-static bool has_unicode(const struct cli *c)
-{
-    setlocale(LC_CTYPE, "");
-    return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
-}
-
-/* Refuses file names whose ending is no format of a roofline. */
+/* What a roofline can be written as; a file of another kind would hold something else than its name
+ * says. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;
@@ -196,7 +189,7 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
     roofline_plot(&canvas, &model, step, n);
     roofline_plot_remark(out, &step[n - 1]);
     str_add(out, "\n\n");
-    canvas_print(&canvas, out, has_unicode(c));
+    canvas_print(&canvas, out, cli_has_unicode(c));
     str_add(out, "\n");
     roofline_plot_heading(out);
     for (int i = 0; i < n; i++) {

@@ -112,14 +112,17 @@ struct line *doc_line(struct doc *d, enum style s, const char *text)
 
 void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang)
 {
-    const char *p = text;
-    for (int indent = 0; *p; indent = hang) {
-        size_t n = text_break(p, width - indent);
-        doc_printf(d, s, "%*s%.*s", indent, "", (int)n, p);
+    if (!*text && d->text.len > 0)
+        doc_end(d);
+    for (const char *p = text; *p;) {
+        size_t n = text_break(p, width - doc_col(d));
+        doc_printf(d, s, "%.*s", (int)n, p);
         doc_end(d);
         p += n;
         while (*p == ' ')
             p++;
+        if (*p)
+            doc_pad(d, hang);
     }
 }
 

@@ -23,8 +23,6 @@ int view_help_rows(const struct model *m);               /* of the menu of actio
 void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
 
-/* What the simulator tells besides the tensors, below the table of the profile. */
-void view_sim_put(struct doc *d, const struct sim_result *s, int width);
 /* The tuner in the title row: "tuning: joint 184/1000, best 1.23 ms"; "" while it does not run. */
 void view_tune_status(const struct model *m, struct str *out);
 

@@ -1,8 +1,10 @@
 /* What `run` prints of a measurement, where a run of a test would not always give it: doubts. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/cli/cli.h"
+#include "app/views/measurement_doc.h"
 
 #undef fail
 #include <setjmp.h>
@@ -17,7 +19,8 @@ static const char *printed(const struct measurement *m)
     static char words[4096];
     struct session *s = NULL;
     struct err e;
-    struct cli c = {0};
+    struct args none = {0};
+    struct cli c = { .args = &none };
     struct str out = {0};
     size_t n = 0;
     assert_true(session_new("gmm m=8 k=8 n=8", &s, &e));
@@ -68,29 +71,55 @@ static void a_measurement_in_words(void **state)
     assert_string_equal(printed(&m),
         "gmm m=8 k=8 n=8 session: branch main, step 0 "
         "verified: true max rel err 3.0e-07, 0.25 of the bound "
-        "compiler: gcc 12, avx2, 0.25 s "
         "latency: 0.500 ms median, 0.250 ms min, spread 4.0 %, 9 runs, 2 threads "
         "cold: 4.000 ms median, 2.000 ms min, spread 9.0 %, 7 single calls, caches emptied before "
         "each "
         "speed: 90.0 GFLOP/s at the minimum (45.0 executed: padding is skipped), 50 % of this "
-        "run's FMA ceiling (180.0) ");
+        "run's FMA ceiling (180.0) "
+        "compiler: gcc 12, avx2, 0.25 s ");
 }
 
-/* A column for each part of a tensor's memory, the fullest one as @. */
-static void heat_has_a_column_each(void **state)
+/* A cell for each part of a tensor's memory, the fullest one darkest, in ASCII too. */
+static void heat_has_a_cell_each(void **state)
 {
     static struct sim_detail d = { .n_tensors = 1, .tensor = { {
         .n_cells = 3, .cell_lines = 2, .cell = { { 9, 9 }, { 1, 0 }, { 4, 1 } } } },
         .n_sets = 64, .n_set_cells = 2, .set = { { 8, 0 }, { 8, 4 } } };
     static struct sim_result s = { .available = true, .n = 1, .by_tensor = { { .tensor = "A" } },
                                    .detail = &d };
-    struct cli c = {0};
+    struct args none = {0};
+    struct cli c = { .args = &none };
+    struct measurement_look look = { .width = 80, .exact = true };
     struct str out = {0};
+    struct doc doc;
     (void)state;
-    cli_text_detail(&out, &c, &s);
-    assert_non_null(strstr(str_text(&out), "A           |@ .|  most 9 in 2 lines\n"));
-    assert_non_null(strstr(str_text(&out), "(sets)      | @|  most 4 in 32 sets\n"));
+    setenv("LC_ALL", "C", 1);
+    doc_open(&doc);
+    sim_doc(&doc, &s, &look);
+    cli_add_doc(&out, &c, &doc);
+    assert_non_null(strstr(str_text(&out), "\n  A           #.:  most 9 in 2 lines\n"));
+    assert_non_null(strstr(str_text(&out), "\n  (sets)      .#  most 4 in 32 sets\n"));
     str_free(&out);
+    doc_close(&doc);
+}
+
+/* What is drawn is replaced where the locale has no Unicode; a name stays as it is written. */
+static void names_stay_in_ascii(void **state)
+{
+    struct args none = {0};
+    struct cli c = { .args = &none };
+    struct str out = {0};
+    struct doc doc;
+    (void)state;
+    setenv("LC_ALL", "C", 1);
+    doc_open(&doc);
+    doc_put(&doc, STYLE_PLAIN, "größe ");
+    doc_bar(&doc, STYLE_GOOD, 0.5, 4);
+    doc_line(&doc, STYLE_PLAIN, "   ");
+    cli_add_doc(&out, &c, &doc);
+    assert_string_equal(str_text(&out), "größe ##..\n");
+    str_free(&out);
+    doc_close(&doc);
 }
 
 int main(void)
@@ -98,7 +127,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubts_are_told),
         cmocka_unit_test(a_measurement_in_words),
-        cmocka_unit_test(heat_has_a_column_each),
+        cmocka_unit_test(heat_has_a_cell_each),
+        cmocka_unit_test(names_stay_in_ascii),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,9 +291,9 @@ static void test_measures(void **state)
     tty_assert_shows(t, "✓");
     tty_assert_shows(t, "the result is correct");
     tty_press(t, "6");
-    tty_assert_shows(t, "Cache misses, simulated");
+    tty_assert_shows(t, "L1 misses");
     tty_press(t, "G");
-    tty_assert_shows(t, "Where in memory");
+    tty_assert_shows(t, "L1 misses along the outer loops");
     tty_kill(t, SIGKILL);                                /* what is measured is not lost */
     assert_int_equal(tty_end(t), -1);
     t = start(on_nothing, 80, 24);

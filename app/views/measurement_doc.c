@@ -1,0 +1,229 @@
+#include "app/views/measurement_doc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app/views/roofline_plot.h"
+#include "profile/measure/oracle.h"
+
+#define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
+
+void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
+                         struct str *text, int width)
+{
+    doc_put(d, STYLE_DIM, label);
+    doc_put(d, STYLE_PLAIN, strlen(label) < MEASUREMENT_LABEL ? "" : " ");
+    doc_pad(d, MEASUREMENT_LABEL);
+    doc_printf(d, s, "%.*s", (int)lead, str_text(text));
+    doc_wrap(d, STYLE_PLAIN, str_text(text) + lead, width, MEASUREMENT_LABEL);
+    str_free(text);
+}
+
+/* The same with a name that has no colon yet. */
+static void put_named(struct doc *d, const char *name, struct str *text, int width)
+{
+    char label[32];
+    snprintf(label, sizeof label, "%s:", name);
+    measurement_doc_row(d, label, STYLE_PLAIN, 0, text, width);
+}
+
+static void put_verified(struct doc *d, const struct measurement *m, int width)
+{
+    struct str text = {0};
+    enum style s = m->verified ? STYLE_GOOD : STYLE_BAD;
+    str_add(&text, m->verified ? "true" : "false");
+    size_t lead = text.len;
+    if (measurement_compared(m) && m->max_rel_err < ORACLE_INFINITE)
+        str_printf(&text, "   max rel err %.1e, %.2g of the bound", m->max_rel_err,
+                   m->error_of_bound);
+    measurement_doc_row(d, "verified:", s, lead, &text, width);
+    if (m->outcome == OUTCOME_OK)
+        return;
+    str_add(&text, outcome_name[m->outcome]);
+    lead = text.len;
+    if (m->reason[0])
+        str_printf(&text, ": %s", m->reason);
+    measurement_doc_row(d, "failed:", STYLE_BAD, lead, &text, width);
+}
+
+/* What makes the latency less of a fact. */
+static void put_doubts(struct doc *d, const struct measurement *m, int width)
+{
+    struct str text = {0};
+    if (m->latency.noisy) {
+        str_add(&text, "the middle half spreads over more than 10 %, however often it was sampled");
+        if (m->latency.disturbed > 0)
+            str_printf(&text, "; the ceiling was slow beside %.0f %% of the samples",
+                       100 * m->latency.disturbed);
+        measurement_doc_row(d, "noisy:", STYLE_PLAIN, 0, &text, width);
+    }
+    if (m->threads_note[0]) {
+        str_add(&text, m->threads_note);
+        measurement_doc_row(d, "threads:", STYLE_PLAIN, 0, &text, width);
+    }
+    if (m->huge_asked) {
+        str_printf(&text, "%.1f of the %.1f MiB of the buffers are in huge ones",
+                   (double)m->huge_bytes / (1 << 20), (double)m->huge_of_bytes / (1 << 20));
+        measurement_doc_row(d, "pages:", STYLE_PLAIN, 0, &text, width);
+    }
+}
+
+/* "1.076 ms median, 1.047 ms min, spread 3.2 %"; the bytes of the median. */
+static size_t add_latency(struct str *out, const struct latency *l)
+{
+    str_ms(out, l->median_ms);
+    size_t lead = out->len;
+    str_add(out, " median, ");
+    str_ms(out, l->min_ms);
+    str_printf(out, " min, spread %.1f %%", 100 * l->spread);
+    return lead;
+}
+
+static void put_latency(struct doc *d, const struct measurement *m, int width)
+{
+    struct str text = {0};
+    size_t lead = add_latency(&text, &m->latency);
+    str_printf(&text, ", %d runs, %d thread%s", m->latency.runs, m->threads,
+               m->threads == 1 ? "" : "s");
+    measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, width);
+    put_doubts(d, m, width);
+    if (m->cold_latency.runs == 0)
+        return;
+    add_latency(&text, &m->cold_latency);
+    str_printf(&text, ", %d single calls, %s before each", m->cold_latency.runs, m->cold_method);
+    measurement_doc_row(d, "cold:", STYLE_PLAIN, 0, &text, width);
+}
+
+static void put_speed(struct doc *d, const struct measurement *m, const struct measurement_look *k)
+{
+    struct str text = {0};
+    str_printf(&text, "%.1f GFLOP/s at the minimum", m->gflops);
+    if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)
+        str_printf(&text, " (%.1f executed: padding is skipped)", m->executed_gflops);
+    if (m->peak_fraction > 0)
+        str_printf(&text, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
+                   m->peak_gflops);
+    else if (m->peak_reason[0])
+        str_printf(&text, "; no share of a ceiling: %s", m->peak_reason);
+    measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
+    if (k->exact || !(m->peak_fraction > 0))
+        return;
+    int bar = k->width - MEASUREMENT_LABEL;
+    doc_pad(d, MEASUREMENT_LABEL);
+    doc_bar(d, STYLE_GOOD, m->peak_fraction, bar > 50 ? 50 : bar);
+    doc_end(d);
+}
+
+/* The bound, and what sets it; nothing without a machine model. */
+static void put_roofline(struct doc *d, const struct measurement *m,
+                         const struct measurement_look *k)
+{
+    const struct graph *g = k->program->base;
+    struct roof_step here = {0};
+    struct str text = {0}, doubts = {0};
+    roofline_of(k->model, g->flops, g->bytes, m, &here.r);
+    if (here.r.bound <= 0 || here.r.gflops <= 0)
+        return;
+    roofline_plot_remark(&text, &here);
+    measurement_doc_row(d, "roofline:", STYLE_PLAIN, 0, &text, k->width);
+    roofline_doubts(k->model, m, &doubts);
+    if (doubts.len > 0) {
+        str_printf(&text, "the machine model of %s: %s; tilescope machine --measure",
+                   k->model->date, str_text(&doubts));
+        measurement_doc_row(d, "doubtful:", STYLE_BAD, 0, &text, k->width);
+    }
+    str_free(&doubts);
+}
+
+/* Of each library its times, as often as the kernel's, and how. */
+static void put_baselines(struct doc *d, const struct measurement *m, int width)
+{
+    for (int i = 0; i < VENDOR_COUNT; i++) {
+        const struct baseline *b = &m->baseline[i];
+        struct str text = {0};
+        if (!b->available && !b->reason[0])
+            continue;
+        if (b->available) {
+            add_latency(&text, &b->latency);
+            str_printf(&text, "; %.2f times this kernel's minimum", b->ratio);
+        } else {
+            str_printf(&text, "not available: %s", b->reason);
+        }
+        put_named(d, vendor_name[i], &text, width);
+        if (!b->available)
+            continue;
+        str_printf(&text, "%s, %s", b->implementation, b->layout);
+        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, width);
+    }
+}
+
+static void put_compiler(struct doc *d, const struct measurement *m, int width)
+{
+    struct str text = {0};
+    str_add(&text, m->compiler);
+    if (m->isa[0])
+        str_printf(&text, ", %s", m->isa);
+    if (m->build_s >= 0.005)
+        str_printf(&text, ", %.2f s", m->build_s);
+    measurement_doc_row(d, "compiler:", STYLE_PLAIN, 0, &text, width);
+}
+
+/* "cycles ~12 345 (in 41 % of the time), ...": ~ is extrapolated. */
+static void add_counts(struct str *out, const struct counts *p, bool derived)
+{
+    size_t start = out->len;
+    for (int i = 0; i < p->n; i++) {
+        const struct count *c = &p->count[i];
+        if (c->derived != derived)
+            continue;
+        str_printf(out, "%s%s %s", out->len > start ? ", " : "", c->name, c->scaled ? "~" : "");
+        str_quantity(out, c->value);
+        if (c->unit[0])
+            str_printf(out, " %s", c->unit);
+        if (c->scaled && c->running > 0)
+            str_printf(out, " (in %.0f %% of the time)", 100 * c->running);
+    }
+}
+
+static void put_counts(struct doc *d, const char *meter, const struct counts *p, int width)
+{
+    struct str text = {0};
+    if (p->available)
+        add_counts(&text, p, false);
+    else
+        str_printf(&text, "not available: %s", p->reason);
+    if (p->available && p->source[0])
+        str_printf(&text, " (%s)", p->source);
+    put_named(d, meter, &text, width);
+    add_counts(&text, p, true);
+    if (p->available && text.len > 0)
+        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, width);
+    if (p->available && p->missing[0]) {
+        str_printf(&text, "not counted: %s", p->missing);
+        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, width);
+    }
+    str_free(&text);
+}
+
+void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k)
+{
+    put_verified(d, m, k->width);
+    if (!m->verified)
+        return;
+    if (k->meters & METER_CLOCK && m->latency.runs == 0) {
+        struct str text = {0};
+        str_add(&text, "not timed");
+        measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, k->width);
+    } else if (k->meters & METER_CLOCK) {
+        put_latency(d, m, k->width);
+        put_speed(d, m, k);
+        put_roofline(d, m, k);
+    }
+    put_baselines(d, m, k->width);
+    put_compiler(d, m, k->width);
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (k->meters & 1u << i && (m->counts[i].available || m->counts[i].reason[0]))
+            put_counts(d, meter_name[i], &m->counts[i], k->width);
+    if (k->meters & METER_SIM)
+        sim_doc(d, &m->sim, k);
+}

@@ -1,0 +1,26 @@
+/* A measurement as a document, for the profile view and for `tilescope run`: rows that begin with a
+ * label ("latency:  1.076 ms median ..."), then tables of what the cache simulator counted. */
+#ifndef TS_APP_MEASUREMENT_DOC_H
+#define TS_APP_MEASUREMENT_DOC_H
+#include "app/ui/doc.h"
+#include "kernels/program/program.h"
+#include "profile/machine/roofline.h"
+
+#define MEASUREMENT_LABEL 10              /* columns of the labels */
+
+struct measurement_look {
+    int width;                            /* columns for text */
+    bool exact;                           /* every digit of a count, and no bars in their place */
+    unsigned meters;                      /* METER_ bits: which of them to show */
+    const struct program *program;        /* what was measured */
+    const struct machine_model *model;    /* for the roofline; NULL: unknown */
+    const struct sim_result *before;      /* its misses are compared with these; NULL: no change */
+};
+void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
+/* A row "label  text", wrapped behind the labels; the first `lead` bytes of the text in style s.
+ * Frees the text. */
+void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
+                         struct str *text, int width);
+/* The part of it that is from the simulator. */
+void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
+#endif

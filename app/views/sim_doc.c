@@ -1,0 +1,450 @@
+/* What the cache simulator counted, as tables and strips: misses of the tensors and of the levels,
+ * their causes, places in the code, reuse distances, and where and when the misses happen. */
+#include "app/views/measurement_doc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "app/ui/text.h"
+
+#define INDENT 2
+#define CHANGE_WIDTH 8
+#define RATE_WIDTH 10
+#define MOST_BAR 40
+#define MOST_SITES 8
+#define MOST_CELLS 100
+
+/* One result, and the columns of its tables; 0 columns: not shown. */
+struct sim_tables {
+    struct doc *d;
+    const struct sim_result *s;
+    const struct measurement_look *k;
+    int name, count, change, rate, bar;
+    int n, order[MEASURE_MAX_TENSORS];    /* the tensor with the most misses first */
+};
+
+static int clamp(int v, int lo, int hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static double share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void sort_tensors(struct sim_tables *t)
+{
+    const struct tensor_count *c = t->s->by_tensor;
+    for (int i = 0; i < t->s->n; i++) {
+        int at = t->n++;
+        for (; at > 0 && c[t->order[at - 1]].l1_misses < c[i].l1_misses; at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = i;
+    }
+}
+
+static void open_tables(struct sim_tables *t)
+{
+    t->name = 12;
+    t->count = t->k->exact ? 16 : 10;
+    for (int i = 0; i < t->s->n; i++) {
+        int w = text_width(t->s->by_tensor[i].tensor) + 1;
+        t->name = w > t->name ? w : t->name;
+    }
+    int left = t->k->width - INDENT - t->name - 3 * t->count;
+    if (t->k->exact) {
+        t->rate = RATE_WIDTH;
+        return;
+    }
+    if (left < 0)
+        t->name = clamp(t->name + left, 10, t->name);
+    t->change = t->k->before && left >= CHANGE_WIDTH ? CHANGE_WIDTH : 0;
+    left -= t->change;
+    t->rate = left >= RATE_WIDTH ? RATE_WIDTH : 0;
+    left -= t->rate;
+    t->bar = left > 5 ? clamp(left - 1, 0, MOST_BAR) : 0;
+}
+
+static void add_count(struct str *out, const struct sim_tables *t, int64_t n)
+{
+    if (t->k->exact)
+        str_count(out, n);
+    else
+        text_count(out, n);
+}
+
+static void put_count(const struct sim_tables *t, enum style style, int64_t n, int width)
+{
+    struct str text = {0};
+    add_count(&text, t, n);
+    doc_right(t->d, style, &text, width);
+}
+
+static void put_name(const struct sim_tables *t, const char *name)
+{
+    doc_pad(t->d, INDENT);
+    if (t->k->exact)
+        doc_put(t->d, STYLE_PLAIN, name);
+    else
+        doc_fit(t->d, STYLE_PLAIN, name, t->name - 1);
+    doc_put(t->d, STYLE_PLAIN, " ");
+    doc_pad(t->d, INDENT + t->name);
+}
+
+static void put_head(const struct sim_tables *t, const char *name, const char *a, const char *b,
+                     const char *misses)
+{
+    doc_printf(t->d, STYLE_DIM, "%*s%-*s%*s%*s%*s%*s%*s", INDENT, "", t->name, name, t->count, a,
+               t->count, b, t->count, misses, t->change, t->change ? "change" : "", t->rate,
+               t->rate ? "rate" : "");
+    doc_end(t->d);
+}
+
+static void put_title(const struct sim_tables *t, const char *title, const char *remark)
+{
+    doc_line(t->d, STYLE_PLAIN, "");
+    doc_put(t->d, STYLE_STRONG, title);
+    if (doc_col(t->d) + 2 + text_width(remark) <= t->k->width)
+        doc_printf(t->d, STYLE_DIM, "  %s", remark);
+    doc_end(t->d);
+}
+
+static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
+{
+    struct str text = {0};
+    enum style s = now < then ? STYLE_GOOD : now > then ? STYLE_BAD : STYLE_DIM;
+    if (then > 0)
+        text_change(&text, share(now, then) - 1);
+    else
+        str_add(&text, now > 0 ? "new" : "");
+    doc_right(t->d, streq(str_text(&text), "same") ? STYLE_DIM : s, &text, t->change);
+}
+
+/* --- Tensors and levels ----------------------------------------------------------------------- */
+
+/* `of`: the accesses that could have missed; `then`: the misses before, -1: nothing to compare. */
+struct sim_row { const char *name; int64_t a, b, misses, of, then; };
+
+static void put_row(const struct sim_tables *t, struct sim_row r, double bar)
+{
+    put_name(t, r.name);
+    put_count(t, STYLE_DIM, r.a, t->count);
+    put_count(t, STYLE_DIM, r.b, t->count);
+    put_count(t, STYLE_PLAIN, r.misses, t->count);
+    if (t->change && r.then >= 0)
+        put_change(t, r.misses, r.then);
+    doc_pad(t->d, INDENT + t->name + 3 * t->count + t->change);
+    if (t->rate && r.of > 0)
+        doc_printf(t->d, STYLE_PLAIN, "%*.2f %%", t->rate - 2, 100 * share(r.misses, r.of));
+    if (t->bar > 0 && bar >= 0) {
+        doc_pad(t->d, INDENT + t->name + 3 * t->count + t->change + t->rate + 1);
+        doc_bar(t->d, STYLE_NOTE, bar, t->bar);
+    }
+    doc_end(t->d);
+}
+
+static void put_tensors(const struct sim_tables *t)
+{
+    const struct sim_result *s = t->s, *old = t->k->before;
+    put_head(t, "tensor", "loads", "stores", "L1 misses");
+    for (int i = 0; i < t->n; i++) {
+        const struct tensor_count *c = &s->by_tensor[t->order[i]];
+        int64_t then = 0, most = s->by_tensor[t->order[0]].l1_misses;
+        for (int o = 0; old && o < old->n; o++)
+            if (streq(old->by_tensor[o].tensor, c->tensor))
+                then = old->by_tensor[o].l1_misses;
+        put_row(t, (struct sim_row){ c->tensor, c->loads, c->stores, c->l1_misses,
+                                     c->loads + c->stores, then }, share(c->l1_misses, most));
+    }
+    put_row(t, (struct sim_row){ "total", s->loads, s->stores, s->l1_misses, s->loads + s->stores,
+                                 old ? old->l1_misses : -1 }, -1);
+}
+
+static void put_levels(const struct sim_tables *t)
+{
+    put_head(t, "level", "accesses", t->k->exact ? "written back" : "written", "misses");
+    for (int i = 0; i < t->s->cache.n_levels; i++) {
+        const struct sim_level *l = &t->s->level[i];
+        struct str text = {0};
+        char name[8];
+        snprintf(name, sizeof name, "L%d", i + 1);
+        put_row(t, (struct sim_row){ name, l->accesses, l->writebacks, l->misses, l->accesses, -1 },
+                share(l->misses, l->accesses));
+        if (l->prefetches == 0)
+            continue;
+        put_name(t, "");
+        put_count(t, STYLE_PLAIN, l->prefetches, t->count);
+        str_add(&text, i == 0 ? " lines prefetched, used " : " lines prefetched");
+        if (i == 0)
+            add_count(&text, t, l->useful);
+        doc_line(t->d, STYLE_PLAIN, str_text(&text));
+        str_free(&text);
+    }
+}
+
+/* --- Causes ----------------------------------------------------------------------------------- */
+
+static const struct { const char *glyph; enum style style; const char *name; } cause[] = {
+    { "░", STYLE_DIM, "compulsory" }, { "█", STYLE_NOTE, "capacity" },
+    { "▒", STYLE_BAD, "conflict" },
+};
+
+/* A stack of a few cells says nothing. */
+static int stack_width(const struct sim_tables *t)
+{
+    int left = t->k->width - INDENT - t->name - 3 * t->count - 1;
+    return left < 8 ? 0 : clamp(left, 0, MOST_BAR);
+}
+
+/* Cells by the largest remainder that is left from above: they add up to the whole bar. */
+static void put_stack(struct doc *d, const int64_t *part, int64_t most, int width)
+{
+    int64_t sum = 0;
+    int drawn = 0;
+    for (int i = 0; i < COUNT_OF(cause); i++) {
+        sum += part[i];
+        int to = (int)lround(share(sum, most) * width);
+        if (to == drawn && part[i] > 0 && drawn < width)
+            to++;                         /* what is there is seen */
+        for (; drawn < to; drawn++)
+            doc_put(d, cause[i].style, cause[i].glyph);
+    }
+}
+
+static int64_t total_of(const struct sim_classes *c)
+{
+    return c->compulsory + c->capacity + c->conflict;
+}
+
+static void put_cause_row(const struct sim_tables *t, const char *name,
+                          const struct sim_classes *c, int64_t most)
+{
+    const int64_t part[] = { c->compulsory, c->capacity, c->conflict };
+    put_name(t, name);
+    for (int i = 0; i < COUNT_OF(cause); i++)
+        put_count(t, cause[i].style, part[i], t->count);
+    doc_put(t->d, STYLE_PLAIN, " ");
+    put_stack(t->d, part, most, stack_width(t));
+    doc_end(t->d);
+}
+
+static void put_causes(const struct sim_tables *t)
+{
+    const struct sim_detail *detail = t->s->detail;
+    int64_t most = 0;
+    put_title(t, "Why L1 missed", "first touches, too small, too few ways");
+    doc_pad(t->d, INDENT + t->name);
+    for (int i = 0; i < COUNT_OF(cause); i++)
+        doc_printf(t->d, cause[i].style, "%*s", t->count, cause[i].name);
+    doc_put(t->d, STYLE_PLAIN, " ");
+    for (int i = 0; i < COUNT_OF(cause) && stack_width(t) > 0; i++)
+        doc_put(t->d, cause[i].style, cause[i].glyph);
+    doc_end(t->d);
+    for (int i = 0; i < detail->n_tensors; i++) {
+        int64_t sum = total_of(&detail->tensor[i].classes);
+        most = sum > most ? sum : most;
+    }
+    for (int i = 0; i < t->n; i++)
+        if (t->order[i] < detail->n_tensors)
+            put_cause_row(t, t->s->by_tensor[t->order[i]].tensor,
+                          &detail->tensor[t->order[i]].classes, most);
+    put_cause_row(t, "total", &detail->classes, total_of(&detail->classes));
+}
+
+/* --- Places in the code ----------------------------------------------------------------------- */
+
+static void put_sites(const struct sim_tables *t)
+{
+    int column = t->k->exact ? 15 : 8;
+    put_title(t, "Where in the code", "accesses, L1 misses, their share");
+    for (int i = 0; i < t->s->n_sites && i < MOST_SITES; i++) {
+        const struct sim_site *site = &t->s->site[i];
+        put_count(t, STYLE_DIM, site->accesses, column);
+        put_count(t, STYLE_PLAIN, site->l1_misses, column);
+        doc_printf(t->d, STYLE_DIM, " %4.0f %%  %-5s ",
+                   100 * share(site->l1_misses, t->s->l1_misses),
+                   site->is_store ? "store" : "load");
+        doc_wrap(t->d, STYLE_PLAIN, site->text, t->k->width, doc_col(t->d));
+    }
+}
+
+/* --- Reuse distance --------------------------------------------------------------------------- */
+
+/* Bucket b holds distances from 2^(b-1) to 2^b - 1; a level keeps those below its lines.  Behind
+ * the last bucket stands the first level that keeps more. */
+static void put_reach(const struct sim_tables *t, int b, int last, double part)
+{
+    int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = (int64_t)1 << b;
+    for (int i = 0; i < t->s->cache.n_levels; i++) {
+        const struct cache_geometry *g = &t->s->cache.level[i].geometry;
+        int64_t lines = g->line_bytes > 0 ? g->size_bytes / g->line_bytes : 0;
+        if (from < lines && (lines <= to || b == last))
+            doc_printf(t->d, STYLE_KEY, " L%d: %.1f %%", i + 1, 100 * part);
+        if (lines > to)
+            break;
+    }
+}
+
+static void put_reuse(const struct sim_tables *t)
+{
+    const struct sim_reuse *r = &t->s->detail->reuse;
+    int64_t most = r->first, sum = r->first, within = 0;
+    int last = 0, bar = clamp(t->k->width - INDENT - 12 - t->count - 14, 4, MOST_BAR);
+    for (int b = 0; b < SIM_REUSE_BUCKETS; b++) {
+        most = r->bucket[b] > most ? r->bucket[b] : most;
+        sum += r->bucket[b];
+        last = r->bucket[b] > 0 ? b : last;
+    }
+    put_title(t, "Reuse distance", "lines touched since the same one; L1: the share it can hold");
+    for (int b = 0; b <= last + 1; b++) {
+        int64_t n = b <= last ? r->bucket[b] : r->first;
+        within += n;
+        doc_pad(t->d, INDENT);
+        if (b <= last)
+            put_count(t, STYLE_DIM, b ? (int64_t)1 << (b - 1) : 0, 12);
+        else
+            doc_put(t->d, STYLE_DIM, "never before");
+        put_count(t, STYLE_PLAIN, n, t->count);
+        doc_put(t->d, STYLE_PLAIN, " ");
+        doc_bar(t->d, STYLE_NOTE, share(n, most), n > 0 ? bar : 0);
+        doc_pad(t->d, INDENT + 12 + t->count + 1 + bar);
+        if (b <= last)
+            put_reach(t, b, last, share(within, sum));
+        doc_end(t->d);
+    }
+}
+
+/* --- Strips: one row of cells, darker where there are more ------------------------------------ */
+
+/* The n values, each of that many units, in as many cells as fit behind what is in the line; then,
+ * where there is room, what the fullest cell has, and of how much: "most 900 in 2 lines". */
+static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
+                      const char *unit)
+{
+    static const char *const shade[] = { "·", "░", "▒", "▓", "█" };
+    struct str tail = {0};
+    int64_t densest = 0, most = 0, size = 0;
+    int room = clamp(t->k->width - doc_col(t->d) - (t->k->exact ? 38 : 28), 8, MOST_CELLS);
+    int cells = n < room ? n : room;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < cells; i++) {
+            int from = (int)((int64_t)i * n / cells), to = (int)((int64_t)(i + 1) * n / cells);
+            int64_t sum = 0;
+            for (int k = from; k < to; k++)
+                sum += value[k];
+            /* parts of one value more or less are compared by their mean */
+            int64_t mean = sum * 1024 / (to - from);
+            if (pass == 0 && mean > densest) {
+                densest = mean;
+                most = sum;
+                size = (to - from) * each;
+            }
+            int dark = mean == 0 ? 0 : clamp((int)ceil(4 * share(mean, densest)), 1, 4);
+            if (pass == 1)
+                doc_put(t->d, dark == 4 ? STYLE_BAD : dark >= 2 ? STYLE_NOTE : STYLE_DIM,
+                        shade[dark]);
+        }
+    if (most > 0) {
+        str_add(&tail, "  most ");
+        add_count(&tail, t, most);
+        str_printf(&tail, " in %lld %s%s", (long long)size, unit, size == 1 ? "" : "s");
+    }
+    bool fits = t->k->exact || doc_col(t->d) + (int)tail.len <= t->k->width;
+    doc_line(t->d, STYLE_DIM, fits ? str_text(&tail) : "");
+    str_free(&tail);
+}
+
+static void put_heat(const struct sim_tables *t, const char *name, const struct sim_heat *cell,
+                     int n, int64_t each, const char *unit)
+{
+    int64_t misses[SIM_CELLS];
+    for (int i = 0; i < n; i++)
+        misses[i] = cell[i].misses;
+    if (n == 0)
+        return;
+    put_name(t, name);
+    put_strip(t, misses, n, each, unit);
+}
+
+static void put_places(const struct sim_tables *t)
+{
+    const struct sim_detail *detail = t->s->detail;
+    put_title(t, "Where in memory", "L1 misses along each tensor, and in the sets of L1");
+    for (int i = 0; i < t->n; i++) {
+        const struct sim_tensor_detail *of = &detail->tensor[t->order[i]];
+        if (t->order[i] < detail->n_tensors)
+            put_heat(t, t->s->by_tensor[t->order[i]].tensor, of->cell, of->n_cells, of->cell_lines,
+                     "line");
+    }
+    if (detail->n_set_cells > 0)
+        put_heat(t, "(sets)", detail->set, detail->n_set_cells,
+                 detail->n_sets / detail->n_set_cells, "set");
+}
+
+/* A strip for the moments of each loop, in program order, behind their sum. */
+static void put_times(const struct sim_tables *t)
+{
+    const struct sim_detail *detail = t->s->detail;
+    int64_t misses[SIM_CELLS];
+    if (detail->n_moments > 0)
+        put_title(t, "When", "L1 misses along the outer loops, in the order they run");
+    for (int i = 0; i < detail->n_moments;) {
+        const struct sim_moment *first = &detail->moment[i];
+        int n = 0;
+        int64_t sum = 0;
+        for (; i < detail->n_moments && detail->moment[i].loop == first->loop; i++) {
+            misses[n++] = detail->moment[i].misses;
+            sum += detail->moment[i].misses;
+        }
+        put_name(t, detail->loop[first->loop].axes);
+        put_count(t, STYLE_PLAIN, sum, t->count);
+        doc_put(t->d, STYLE_PLAIN, "  ");
+        put_strip(t, misses, n, first->n, "iteration");
+    }
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+static void put_summary(struct doc *d, const struct sim_result *s, int width)
+{
+    struct str text = {0};
+    if (s->available) {
+        cache_config_print(&text, &s->cache);
+        str_printf(&text, "; %.2f s", s->seconds);
+        if (s->fraction < 1)
+            str_printf(&text, "; %.2g %% simulated, misses within %.2g %%", 100 * s->fraction,
+                       100 * s->error);
+        if (s->how[0])
+            str_printf(&text, "; %s", s->how);
+    } else {
+        str_printf(&text, "not available: %s", s->reason);
+    }
+    measurement_doc_row(d, "sim:", STYLE_PLAIN, 0, &text, width);
+}
+
+void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
+{
+    struct sim_tables t = { .d = d, .s = s, .k = k };
+    if (!s->available && !s->reason[0])
+        return;
+    put_summary(d, s, k->width);
+    if (!s->available)
+        return;
+    sort_tensors(&t);
+    open_tables(&t);
+    put_tensors(&t);
+    put_levels(&t);
+    if (s->n_sites > 0)
+        put_sites(&t);
+    if (s->detail && s->detail->reason[0]) {
+        struct str text = {0};
+        str_printf(&text, "no detail: %s", s->detail->reason);
+        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, k->width);
+    } else if (s->detail) {
+        put_causes(&t);
+        put_reuse(&t);
+        put_places(&t);
+        put_times(&t);
+    }
+}
