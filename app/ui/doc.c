@@ -80,13 +80,6 @@ int doc_col(const struct doc *d)
     return text_width(str_text(&d->text));
 }
 
-void doc_count(struct doc *d, enum style s, int64_t n, int width)
-{
-    struct str t = {0};
-    text_count(&t, n);
-    doc_right(d, s, &t, width);
-}
-
 void doc_pad(struct doc *d, int col)
 {
     str_repeat(&d->text, ' ', col > doc_col(d) ? col - doc_col(d) : 0);

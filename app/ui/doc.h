@@ -44,9 +44,8 @@ void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
 void doc_ms(struct doc *d, enum style s, double ms);
 void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
-/* Append right-aligned in width columns (0: nothing): a text, which is freed; a count. */
+/* Appends a text right-aligned in width columns (0: as it is), and frees it. */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
-void doc_count(struct doc *d, enum style s, int64_t n, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);

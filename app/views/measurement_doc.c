@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/ui/text.h"
 #include "app/views/roofline_plot.h"
 #include "profile/measure/oracle.h"
 
@@ -69,29 +70,31 @@ static void put_doubts(struct doc *d, const struct measurement *m, int width)
 }
 
 /* "1.076 ms median, 1.047 ms min, spread 3.2 %"; the bytes of the median. */
-static size_t add_latency(struct str *out, const struct latency *l)
+static size_t add_latency(struct str *out, const struct latency *l, bool exact)
 {
-    str_ms(out, l->median_ms);
+    void (*add_ms)(struct str *out, double ms) = exact ? str_ms : text_ms;
+    add_ms(out, l->median_ms);
     size_t lead = out->len;
     str_add(out, " median, ");
-    str_ms(out, l->min_ms);
+    add_ms(out, l->min_ms);
     str_printf(out, " min, spread %.1f %%", 100 * l->spread);
     return lead;
 }
 
-static void put_latency(struct doc *d, const struct measurement *m, int width)
+static void put_latency(struct doc *d, const struct measurement *m,
+                        const struct measurement_look *k)
 {
     struct str text = {0};
-    size_t lead = add_latency(&text, &m->latency);
+    size_t lead = add_latency(&text, &m->latency, k->exact);
     str_printf(&text, ", %d runs, %d thread%s", m->latency.runs, m->threads,
                m->threads == 1 ? "" : "s");
-    measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, width);
-    put_doubts(d, m, width);
+    measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
+    put_doubts(d, m, k->width);
     if (m->cold_latency.runs == 0)
         return;
-    add_latency(&text, &m->cold_latency);
+    add_latency(&text, &m->cold_latency, k->exact);
     str_printf(&text, ", %d single calls, %s before each", m->cold_latency.runs, m->cold_method);
-    measurement_doc_row(d, "cold:", STYLE_PLAIN, 0, &text, width);
+    measurement_doc_row(d, "cold:", STYLE_PLAIN, 0, &text, k->width);
 }
 
 static void put_speed(struct doc *d, const struct measurement *m, const struct measurement_look *k)
@@ -136,7 +139,8 @@ static void put_roofline(struct doc *d, const struct measurement *m,
 }
 
 /* Of each library its times, as often as the kernel's, and how. */
-static void put_baselines(struct doc *d, const struct measurement *m, int width)
+static void put_baselines(struct doc *d, const struct measurement *m,
+                          const struct measurement_look *k)
 {
     for (int i = 0; i < VENDOR_COUNT; i++) {
         const struct baseline *b = &m->baseline[i];
@@ -144,16 +148,16 @@ static void put_baselines(struct doc *d, const struct measurement *m, int width)
         if (!b->available && !b->reason[0])
             continue;
         if (b->available) {
-            add_latency(&text, &b->latency);
+            add_latency(&text, &b->latency, k->exact);
             str_printf(&text, "; %.2f times this kernel's minimum", b->ratio);
         } else {
             str_printf(&text, "not available: %s", b->reason);
         }
-        put_named(d, vendor_name[i], &text, width);
+        put_named(d, vendor_name[i], &text, k->width);
         if (!b->available)
             continue;
         str_printf(&text, "%s, %s", b->implementation, b->layout);
-        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, width);
+        measurement_doc_row(d, "", STYLE_PLAIN, 0, &text, k->width);
     }
 }
 
@@ -215,11 +219,11 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
         str_add(&text, "not timed");
         measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, k->width);
     } else if (k->meters & METER_CLOCK) {
-        put_latency(d, m, k->width);
+        put_latency(d, m, k);
         put_speed(d, m, k);
         put_roofline(d, m, k);
     }
-    put_baselines(d, m, k->width);
+    put_baselines(d, m, k);
     put_compiler(d, m, k->width);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (k->meters & 1u << i && (m->counts[i].available || m->counts[i].reason[0]))

@@ -10,7 +10,7 @@
 
 struct measurement_look {
     int width;                            /* columns for text */
-    bool exact;                           /* every digit of a count, and no bars in their place */
+    bool exact;                           /* all digits of counts and times, and no bars instead */
     unsigned meters;                      /* METER_ bits: which of them to show */
     const struct program *program;        /* what was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
