@@ -44,7 +44,7 @@ void doc_printf(struct doc *d, enum style s, const char *fmt, ...)
 void doc_ms(struct doc *d, enum style s, double ms);
 void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
-/* Appends a text right-aligned in width columns (0: as it is), and frees it. */
+/* Appends a text right-aligned in width columns (0: appends nothing), and frees it. */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
 int doc_col(const struct doc *d);
