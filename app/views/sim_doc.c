@@ -296,7 +296,7 @@ static void put_reuse(const struct sim_tables *t)
         sum += r->bucket[b];
         last = r->bucket[b] > 0 ? b : last;
     }
-    put_title(t, "Reuse distance", "lines touched since the same one; L1: the share it can hold");
+    put_title(t, "Reuse distance", "lines touched in between; L1: the share it can hold");
     for (int b = 0; b <= last + 1; b++) {
         int64_t n = b <= last ? r->bucket[b] : r->first;
         within += n;
