@@ -32,7 +32,7 @@ t 0 '"beyond_budget": "all of 2.53e\+04 accesses, beyond the budget of 100: ' \
     run "$gmm" --meters sim --sim-budget 100 --json
 t 0 '"beyond_budget": null' run "$gmm" --meters sim --json
 t 0 '^ +A +[·░▒▓█]+  most [0-9]+ in [0-9]+ lines?$' run "$gmm" --meters sim --sim-detail
-t 0 '^ +\(sets\) +[·░▒▓█]+  most [0-9]+ in [0-9]+ sets?$' \
+t 0 '^ +\(sets\) +[·░▒▓█]+  most [0-9]+ in 1 set$' \
     run "$gmm" --meters sim --sim-detail
 t 0 '^ +A +[.:+%#]+  most [0-9]+ in [0-9]+ lines?$' \
     run "$gmm" --meters sim --sim-detail --no-unicode
