@@ -44,7 +44,6 @@ static bool from_records(struct training *t, struct tune_candidate *c)
     c->outcome = r->outcome;
     c->ms = r->runs > 0 ? r->min_ms : INFINITY;
     c->spread = r->spread;
-    c->reason = r->reason ? r->reason : "";
     return true;
 }
 
@@ -56,7 +55,6 @@ static bool expected(struct training *t, struct tune_candidate *c)
         return false;
     c->outcome = OUTCOME_OK;
     c->ms = t->best_ms / fmin(c->score, 1);
-    c->reason = "";
     c->model = NULL;
     t->v.expected++;
     return true;
