@@ -144,7 +144,8 @@ $(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 # The event sets that ship, as a table of texts.
-$(EVENTS_C): $(EVENTS) profile/counters/events/embed.awk
+# The folder changes when a file goes.
+$(EVENTS_C): $(EVENTS) profile/counters/events profile/counters/events/embed.awk
 	$(call say,sets)
 	@mkdir -p $(@D)
 	$(Q)awk -f profile/counters/events/embed.awk $(EVENTS) > $@
