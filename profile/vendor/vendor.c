@@ -50,9 +50,14 @@ bool vendor_parse(const char *text, unsigned *bits, struct err *e)
             bit |= streq(word, vendor_name[i]) ? 1u << i : 0;
         if (!bit && !streq(word, "none")) {
             const char *near = str_nearest(word, vendor_name, VENDOR_COUNT);
+            struct str all = {0};
+            for (int i = 0; i < VENDOR_COUNT; i++)
+                str_printf(&all, "%s, ", vendor_name[i]);
             err_set(e, ERR_NAME, "no baseline named '%s'", word);
-            return near ? err_fix(e, "--baselines %s", near)
-                        : err_fix(e, "any of onednn, onednn_plain, openblas, or all, or none");
+            err_fix(e, near ? "--baselines %s" : "any of %sor all, or none",
+                    near ? near : str_text(&all));
+            str_free(&all);
+            return false;
         }
         set |= bit;
         p += n;
