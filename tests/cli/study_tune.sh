@@ -38,7 +38,8 @@ grep -qE '^ +small +[0-9.e-]+ x +1 case$' <<< "$out" && pass 'geometric means by
     || flunk 'by size' "$out"
 grep -q '<svg' "$dir/report/two.curve.m8.svg" && pass 'curves' || flunk 'curves'
 t 0 '1 x 10 ' study "$two" --scale 0.01 --budget 10
-t 2 'study alt.table2 has no variant that is tuned' study alt.table2 --budget 10
+t 2 'study alt.table2 has no variant that is tuned' study alt.table2 --budget 10000000
+t 2 '--budget 10000001: expected a whole number' study alt.table2 --budget 10000001
 t 0 'left out +loops' study "$two" --scale 0.01 --variants random --cases 'm8*'
 grep -q '^findings' <<< "$out" && grep -q 'loops,' <<< "$out" && flunk 'no finding without loops' \
     "$out" || pass 'no finding without loops'

@@ -143,8 +143,14 @@ static void test_refused(void **state)
     struct history *one = must_open(GMM);
     enum command_effect effect;
     struct err e;
-    assert_false(command_run(one, "switch nowhere", &effect, &e));
-    err_print(&errors, &e);
+    for (int n = 1; n <= 9; n++) {                       /* of branches; 8 are listed */
+        char line[] = "branch b0";
+        assert_false(command_run(one, "switch nowhere", &effect, &e));
+        if (n == 1 || n >= 8)
+            err_print(&errors, &e);
+        line[8] += (char)n;
+        must_run(one, line);
+    }
     history_free(one);
     golden_check("tests/golden/err/command.txt", str_text(&errors));
     str_free(&before);

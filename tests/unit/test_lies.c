@@ -61,6 +61,11 @@ static const char liar[] =
     "        } else if (!strcmp(lie, \"cells\")) {\n"
     "            sim->fraction = 1;\n"
     "            d->detail.tensor[1].n_cells = SIM_CELLS + 1;\n"
+    "        } else if (!strcmp(lie, \"tensors\")) {\n"
+    "            sim->fraction = 1;\n            d->detail.n_tensors = 1;\n"
+    "        } else if (!strcmp(lie, \"name\")) {\n"
+    "            sh->counts.available = 1;\n            sh->counts.n = 1;\n"
+    "            strcpy(sh->counts.count[0].name, \"\\033[2J\");\n"
     "        } else if (!strcmp(lie, \"runs\")) {\n"
     "            sim->fraction = 1;\n            sim_blocks(sim)[0].runs = 1ll << 62;\n"
     "        } else if (!strcmp(lie, \"differs\")) {\n"
@@ -203,6 +208,8 @@ static void lies_are_survived(void **state)
     survive("nan", "");
     survive("moment", "tc");
     survive("cells", "tc");
+    survive("tensors", "tc");
+    survive("name", "tcs");
     survive("runs", "tc");
     survive("byte 0xff", "t");            /* no samples, and no other number that can be true */
     survive("byte 0x7f", "");

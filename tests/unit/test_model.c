@@ -958,6 +958,8 @@ static void test_start_shows_the_newest(void **state)
     press(m, "d");
     assert_hides(m, "work 12");
     assert_false(file_exists(found[0].path));
+    press(m, "G d");
+    assert_shows(m, "only unsaved work can be discarded here");
     model_free(m);
     for (int i = 0; i < KILLS; i++)
         unlink(found[i].path);
@@ -1053,9 +1055,11 @@ static void test_measuring(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    struct desired_job w;
+    struct desired_job w = { .kind = JOB_TUNE };
     assert_false(model_desired_job(m, LANE_MEASURE, &w));
     press(m, "m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    assert_int_equal(w.kind, JOB_MEASURE);
     assert_shows(m, "running");
     deliver(m, finished(m, LANE_MEASURE, 10, true));
     assert_shows(m, "10.0 ms");

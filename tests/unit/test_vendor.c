@@ -47,6 +47,8 @@ static void must_compute(const struct program *p, const struct vendor_problem *v
                                 &e));
     }
     assert_int_equal(v->tensor[out].role, ROLE_OUT);
+    assert_true(vendor_bytes(v, 1) > 5 * 4 * (v->tensor[0].elems + v->tensor[out].elems));
+    assert_true(vendor_bytes(v, 2) > vendor_bytes(v, 1));
     struct vendor_handle *h = plugin[library]->open(v, library, 1, buffer, why, sizeof why);
     if (!h && needed)
         fail_msg("%s, %s: %s", spec, vendor_name[library], why);
