@@ -1059,11 +1059,14 @@ static void assembly_has_labels_and_no_addresses(void **state)
 static void machine_is_sane(void **state)
 {
     struct machine m;
-    struct str s = {0};
+    struct str s = {0}, info = {0};
     struct err e;
     (void)state;
     machine_read(&m);
     assert_true(m.cpu[0] && m.os[0] && m.isa[0]);
+    if (file_read("/proc/cpuinfo", 1 << 20, &info, &e) && strstr(str_text(&info), "model name"))
+        assert_contains(str_text(&info), m.cpu);
+    str_free(&info);
     assert_true(m.cores >= 1 && m.cores <= 4096);
     assert_true(m.memory_bytes > 64 << 20);
     assert_true(cache_geometry_check(&m.l1d, &e));
