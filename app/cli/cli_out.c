@@ -186,8 +186,6 @@ void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d)
     str_free(&run);
 }
 
-enum { PROGRESS_WIDTH = 32 };
-
 static void show_progress(void *ctx, const char *what, double fraction)
 {
     static double last;
@@ -200,7 +198,7 @@ static void show_progress(void *ctx, const char *what, double fraction)
     str_add_shown(&text, what, strnlen(what, 60), "");
     if (fraction >= 0)
         str_printf(&text, " %3.0f %%", 100 * fmin(fraction, 1));
-    fprintf(stderr, "\r%-*s\r%s", PROGRESS_WIDTH, "", str_text(&text));
+    fprintf(stderr, "\r\033[K%s", str_text(&text));
     str_free(&text);
 }
 
@@ -212,7 +210,7 @@ struct progress cli_progress(const struct cli *c)
 void cli_progress_clear(const struct cli *c)
 {
     if (c->progress)
-        fprintf(stderr, "\r%-*s\r", PROGRESS_WIDTH, "");
+        fputs("\r\033[K", stderr);
 }
 
 /* --- --assert --------------------------------------------------------------------------------- */

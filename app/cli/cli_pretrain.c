@@ -144,8 +144,7 @@ static int pretrain(struct pretrainer *x, struct arena *a)
     if (!read_options(c->args, &p, &o, &e))
         return cli_fail(c, &e);
     bool ok = pretrain_run(&p, &o, c->cancel, &done, &e);
-    if (!x->quiet)
-        cli_progress_clear(c);
+    cli_progress_clear(c);
     return ok ? finish(x, &p, &o, &done) : cli_fail(c, &e);
 }
 

@@ -12,6 +12,13 @@ t 0 '"bandwidth_gb_s": \[' machine --json
 t 0 '^  plain ' machine
 t 0 '^  DRAM, copy ' machine
 same 'later calls measure nothing' "$first" "$(cat "$file")"
+# What a terminal shows: nothing is left of the progress.
+if command -v script > /dev/null; then
+    shown=$(script -qc "'$TILESCOPE' machine --measure --time 0.02" /dev/null < /dev/null)
+    same 'progress is shown, and goes again' "measuring $(sed -n 1p <<< "$out")" \
+        "$(grep -oE measuring <<< "$shown" | sort -u) $(tr -d '\033' <<< "$shown" \
+            | sed -n '1{s/\r$//; s/.*\r\[K//; p}')"
+fi
 sed -i '/"load_all_cores": {/,/}/s/"best": [^,]*/"best": 0.001/' "$file"
 if [ "$(nproc)" -gt 1 ]; then
     t 0 '^doubtful: +the machine model of .*: [0-9]+ cores together slower than one \(.*L1' \
