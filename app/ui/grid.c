@@ -15,7 +15,6 @@ void grid_open(struct grid *g, int w, int h, bool unicode)
 void grid_close(struct grid *g)
 {
     free(g->cell);
-    memset(g, 0, sizeof *g);
 }
 
 void grid_resize(struct grid *g, int w, int h)
