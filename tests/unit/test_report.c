@@ -141,7 +141,11 @@ static void test_odd_values(void **state)
                    { "l1d_load_misses", 0, "", true, false, 0.25 },
                    { "clock", 2.5, "GHz", false, true, 0 }, { "ipc", 2, "", false, true, 0 } },
     };
+    m.baseline[0] = (struct baseline){ .available = true };
     json_t *root = run_json(&m, ALL_METERS);
+    json_t *baseline = json_object_get(json_object_get(root, "baselines"), vendor_name[0]);
+    assert_true(json_is_false(json_object_get(baseline, "available")));
+    assert_string_equal(json_string_value(json_object_get(baseline, "reason")), "not timed");
     assert_true(json_is_null(json_object_get(root, "max_rel_err")));
     assert_true(json_is_null(json_object_get(root, "gflops")));
     assert_string_equal(json_string_value(json_object_get(root, "seed")), "18446744073709551615");
