@@ -125,6 +125,24 @@ same 'the topics in README' \
 t 0 'layout split' help steps
 t 0 'undo' help steps
 t 0 'measure_all' help steps
+# 12 pixels and 3 of the 4 weights are in registers, for each of the 3 taps: also for the last one,
+# which does without the last pixel, but must not lose it.
+steps='set input_layout given
+layout set Inp_in "N H W I"
+layout set Ker "O/8 KH KW I 8o"
+layout set Conv "N H W O"
+loop inline Inp
+loop split Conv W 1 12
+loop split Conv O 1 8
+loop split Conv I 2 4
+loop reorder Conv O.0 N H W.0 KH KW I.0 W.1 I.1 O.1
+loop cache_write Conv at=W.0
+loop unroll Conv W.1
+loop unroll Conv I.1
+loop vectorize Conv O.1'
+t 0 'acc11' show 'c2d i=8 h=7 w=12 o=8 k=3 p=1' --steps - --what c --isa avx2 <<< "$steps"
+same 'weights read again' '10 11 10' "$(awk '/for .long i_0/ { taps++ } /= again/ { n[taps]++ }
+    END { print n[1], n[2], n[3] }' <<< "$out")"
 norm='x = input n=1 c=4 h=3 w=3; c = c2d(x) o=4 k=3; s = const c=4; y = batchnorm(c, s, s, s, s)'
 t 0 '^y +batchnorm\(c, s\) +N H W O  \(from c\)$' show "$norm" --steps - \
     --what graph <<< 'layout set c "N H W O"'
