@@ -45,36 +45,26 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
-/* Returns the axis that the load indexes with this loop alone; -1: none. */
-static int indexed_by(const struct val *load, int rank, const struct expr *loop)
+/* Returns the axis of the weights that this loop of the convolution alone indexes.  Their names say
+ * nothing: a graph chooses them. */
+static int weight_axis(const struct layout_builder *b, const struct expr *loop)
 {
-    for (int d = 0; d < rank; d++)
-        if (loop->kind == EXPR_VAR && load->idx[d]->kind == EXPR_VAR &&
-            load->idx[d]->var == loop->var)
+    const struct val *load = find_load(b->node, b->ker, false);
+    for (int d = 0; d < b->g->tensor[b->ker].rank; d++)
+        if (load->idx[d] == loop)
             return d;
-    return -1;
-}
-
-/* Finds an axis of the weights by name.  Names are those of the operator when it made the tensor;
- * in graphs they can be D0, D1, ... */
-static int weight_axis(const struct layout_builder *b, const struct expr *loop, const char *name)
-{
-    const struct tensor *x = &b->g->tensor[b->ker];
-    int d = find_dim(x, name);
-    return d >= 0 ? d : indexed_by(find_load(b->node, b->ker, false), x->rank, loop);
+    fail("%s: no axis of the weights is indexed by %s", b->g->spec, loop->name);
 }
 
 static int weight_out(const struct layout_builder *b)
 {
-    int c = find_dim(&b->g->tensor[b->ker], "C");
-    return c >= 0 && node_reduction(b->node, "I") < 0 ? c
-                                                      : weight_axis(b, b->node->spatial[1], "O");
+    return weight_axis(b, b->node->spatial[1]);
 }
 
 static int weight_in(const struct layout_builder *b)
 {
     int r = node_reduction(b->node, "I");
-    return r >= 0 ? weight_axis(b, b->node->reduce[r], "I") : -1;
+    return r >= 0 ? weight_axis(b, b->node->reduce[r]) : -1;
 }
 
 /* The operand's axes are in the output's order. */
@@ -535,7 +525,7 @@ static bool open_node(struct layout_builder *b, struct err *e)
     b->ker = other ? other->source : -1;
     bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
     bool product = streq(b->node->op, "matmul");
-    if (b->node->complex && b->ker >= 0 && (product || (conv && weight_out(b) >= 0)))
+    if (b->node->complex && b->ker >= 0 && (product || conv))
         return true;
     err_set(e, ERR_NAME,
             "%s has no layout template: %s is neither a convolution nor a matrix product",

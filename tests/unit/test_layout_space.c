@@ -435,6 +435,10 @@ static void graph_tensors(void **state)
           "d3=3; W = relu(V); y = c2d(x, W) o=8 k=3" },
         { "dep n=1 c=4 h=8 w=8 k=3", "x = input n=1 i=4 h=8 w=8; W = input d0=4 d1=3 d2=3; "
           "y = dep(x, W) k=3" },
+        { "dep n=1 c=4 h=8 w=8 k=3", "x = input n=1 i=4 h=8 w=8; W = input a=4 b=3 c=3; "
+          "y = dep(x, W) k=3" },
+        { "c2d n=1 i=4 o=8 h=8 w=8 k=3", "x = input n=1 i=4 h=8 w=8; W = input i=8 o=4 h=3 w=3; "
+          "y = c2d(x, W) o=8 k=3" },
         { "t2d n=1 i=4 o=8 h=8 w=8 k=3", "x = input d0=1 d1=4 d2=8 d3=8; W = input d0=4 d1=8 d2=3 "
           "d3=3; y = t2d(x, W) o=8 k=3" },
     };
