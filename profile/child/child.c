@@ -18,12 +18,12 @@
 #define TICK_MS 20
 #define START_LIMIT_S 20.0
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
-#define REAP_S 1.0  /* time from the end of the connection to that of the runner */
+#define REAP_S 1.0  /* seconds that the runner has to end after it closed the connection */
 
 /* --- What became of it ----------------------------------------------------------------------- */
 
-/* Forgets a process.  The OpenMP library of LLVM keeps a file in /dev/shm for each process, and
- * removes it only if the process ends by itself; ours is killed, so this removes it. */
+/* Clears *pid of an ended process.  The OpenMP library of LLVM keeps a file in /dev/shm for each
+ * process, which remains when the process is killed; this removes the file. */
 static void forget(pid_t *pid)
 {
     char name[64];
@@ -107,7 +107,7 @@ static const char *signal_text(int sig)
     }
 }
 
-/* Whether another process sent the signal: no fault and no limit of ours raises it. */
+/* Whether another process sent the signal: no fault and no limit of this program raises it. */
 static bool is_from_outside(int sig)
 {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
@@ -137,7 +137,7 @@ static bool lacks_threads(const char *words)
     return strstr(words, "Thread creation failed") || strstr(words, "OMP: Error #34");
 }
 
-/* The connection ended: reaps the runner and says why. */
+/* Reaps the runner after its connection ended, and sets *e to the reason. Returns false. */
 static bool explain_death(struct child *c, struct err *e)
 {
     struct fault f = c->shared->fault;
@@ -225,7 +225,7 @@ bool child_ask(struct child *c, struct request *q, double limit_s, struct reply 
     if (!c->pid)
         return err_set(e, ERR_BUG, "the measuring child is gone");
     atomic_store(&c->shared->permille, 0);
-    /* if the runner has died, the connection is closed below */
+    /* if the runner has died, await() finds the connection closed */
     q->version = PROTOCOL_VERSION;
     (void)send(c->socket, q, sizeof *q, MSG_NOSIGNAL);
     if (!await(c, limit_s, out, e))

@@ -7,7 +7,7 @@
 
 extern const struct runner_kind child_runner;
 
-/* Finds the executable: `want`, else $TILESCOPE_RUNNER, else beside this executable or one folder
- * up.  ERR_ENV. */
+/* Finds tilescope-runner: `want`, else $TILESCOPE_RUNNER, else the file beside this executable or
+ * one folder up.  ERR_ENV when it is not there. */
 bool child_find_runner(const char *want, char *path, size_t n, struct err *e);
 #endif

@@ -10,18 +10,18 @@ struct child {
     struct runner_opts opts;
     struct runner_buffer *buffer;         /* opts.n_buffers of them */
     pid_t pid;                                            /* 0 = not started or reaped */
-    struct err death;  /* set when the child was killed: by what */
+    struct err death;  /* why this process killed the child; code 0 = it did not */
     int socket, memory, log;                              /* -1 = closed */
     /* Socket pair between the runner [0] and the process of the ceiling [1]. The parent closes
      * its copies once that process runs. */
     int ceiling[2];
     pid_t ceiling_pid;                                    /* 0 = not started */
-    /* A kernel can write any byte in here, so the offsets are kept outside of it. */
+    /* A kernel can write any byte of *shared, so the offsets are kept here. */
     struct shared *shared;
     size_t shared_bytes;
     int64_t sim_at, *buffer_at;
     struct shared_sim sim;                                /* only its counts and offsets are used */
-    int repeat;                                           /* number of repeated samplings so far */
+    int repeat;                             /* how often noisy samples were repeated so far */
     double copy_s;                                        /* time allowed for copying the buffers */
     double *sample[SERIES_COUNT];  /* samples of the last child_time; NULL = none */
 };
@@ -47,21 +47,21 @@ int child_move_up(int fd);
  * with ERR_CRASH when they cannot be true. child_clean_text terminates a text and removes control
  * characters from it. */
 void child_clean_text(char *text, size_t n);
-bool child_overwritten(const char *what, struct err *e);  /* false */
+bool child_overwritten(const char *what, struct err *e);  /* sets the error; returns false */
 bool child_samples_sound(const double *sample, int n, struct err *e);
 bool child_counts_sound(struct counts *c, struct err *e);
 bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
                             struct err *e);
-/* asked: the struct that was given to the runner; everything that is not a count is taken from
- * it. */
+/* asked: the struct that was given to the runner; all members except counts are taken from it.
+ */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
 /* Lays out and maps the shared memory file: a new one, or the existing one for other buffers.
  * ERR_ENV. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);
-/* Starts the runner with its end of the socket pair. Returns an errno. */
+/* Starts the runner with its end of the socket pair. Returns 0 or an errno. */
 int child_spawn(struct child *c, const char *path, int socket);
 /* Starts the process that samples the ceiling in this object, with its end of c->ceiling.
- * Returns an errno. */
+ * Returns 0 or an errno. */
 int child_spawn_ceiling(struct child *c, const char *path, const char *so_path);
 #endif

@@ -1,11 +1,11 @@
-/* Checks what the runner left in shared memory or sent: a kernel may have overwritten all of it,
- * so only possible values are accepted. */
+/* Checks the values that the runner left in shared memory or sent.  A kernel may have overwritten
+ * them, so only possible values are accepted. */
 #include "profile/child/child_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_COUNTED ((int64_t)1 << 50)   /* would take years to simulate */
+#define MOST_COUNTED ((int64_t)1 << 50)   /* largest possible count: it would take years */
 #define MOST_SUM 4e18                     /* limit of counts that are added up in an int64_t */
 
 void child_clean_text(char *text, size_t n)

@@ -14,7 +14,7 @@ static int count_rounds(const struct child *c, const bool *wanted)
 {
     int rounds = PROTOCOL_MAX_SAMPLES;
     for (int i = 0; i < SERIES_COUNT; i++) {
-        /* read once, because it can change */
+        /* volatile: read only once, because the runner can still change it */
         int n = *(const volatile int32_t *)&c->shared->n_samples[i];
         if (wanted[i] && n < rounds)
             rounds = n;
@@ -61,7 +61,7 @@ static bool take_samples(struct child *c, const struct sampled *what, struct sam
     return true;
 }
 
-/* Takes which contender left a different result. Only one that was asked for can have done so. */
+/* Stores which contender left a different result. It must be one of the requested contenders. */
 static bool take_difference(const struct child *c, const struct sampled *what,
                             struct samples *out, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* Finding the runner, giving it memory and an environment, and starting it. */
+/* Finds the runner, gives it memory and an environment, and starts it. */
 #include "profile/child/child_impl.h"
 
 #include "kernels/base/arena.h"
@@ -106,7 +106,7 @@ int child_move_up(int fd)
     int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16), why = errno;
     if (fd >= 0)
         close(fd);
-    errno = why == EINVAL ? EMFILE : why;        /* no descriptor may have a number this large */
+    errno = why == EINVAL ? EMFILE : why;        /* EINVAL: the number is above the limit */
     return moved;
 }
 
@@ -193,7 +193,7 @@ static int64_t take_room(int64_t *at, size_t bytes)
     return room;
 }
 
-/* Returns the bytes that the simulator shares; stores the offsets in sim (may be NULL). */
+/* Returns the bytes of shared memory for the simulator; stores offsets in sim (may be NULL). */
 static int64_t sim_layout(const struct runner_opts *o, struct shared_sim *sim)
 {
     struct shared_sim s = { .n_buffers = o->n_trace_buffers };

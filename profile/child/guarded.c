@@ -13,7 +13,7 @@
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CANARY 0x7ffd7ffdu                /* a quiet NaN, as BUFFER_POISON is */
-#define POISONED 64                         /* words of a buffer that are drawn */
+#define POISONED 64                         /* random words that poison_few overwrites */
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -121,7 +121,7 @@ bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err 
         struct guarded_buffer *b = &g->buffer[i];
         size_t slack = b->room_bytes - b->data_bytes;
         char *at = b->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
-        if (b->data == at && !b->written)  /* unchanged, since nobody could write to it */
+        if (b->data == at && !b->written)  /* unchanged, since its pages are read-only */
             continue;
         if (mprotect(b->room, b->room_bytes, PROT_READ | PROT_WRITE) != 0)
             return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", b->room_bytes >> 20,

@@ -6,23 +6,23 @@
 #include "profile/child/protocol.h"
 
 struct guarded;
-/* Allocates the guarded buffers. sh is the mapped file, whose copies are the contents of the
- * buffers.  ERR_ENV when there is no address space. */
+/* Allocates the guarded buffers. sh is the mapped file, which holds a copy of each buffer's
+ * content.  ERR_ENV when there is no address space. */
 bool guarded_open(struct shared *sh, struct guarded **out, struct err *e);
-/* Reuses the memory for the buffers that sh lists now, without new pages.  They must then be
- * placed.  False when their sizes differ from those before. */
+/* Reuses the memory for the buffers that sh lists now, without new pages.  The caller must then
+ * place them.  False when their sizes differ from those before. */
 bool guarded_reopen(struct guarded *g, struct shared *sh);
 void guarded_close(struct guarded *g);
 void *const *guarded_data(const struct guarded *g);
 
-/* Fills n buffers from `first` on from their copies, except one that is already in place and can
- * only have been read. at_end: the buffer lies as near to the following guard page as 64-byte
+/* Fills n buffers from `first` on from their copies, except read-only buffers that are already in
+ * place. at_end: the buffer lies as near to the following guard page as 64-byte
  * alignment allows (for checking); else at the start of a page, as the simulator assumes.  Buffers
  * that the function does not write become read-only.  The space up to the guard pages is filled
  * with a pattern that reads as NaN. */
 bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err *e);
-/* Whether the pattern around the filled buffers is intact.  If not, *damage is the nearest place
- * that was overwritten. */
+/* Whether the pattern around the filled buffers is intact.  If not, *damage is the overwritten
+ * place nearest to a buffer. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);
 /* Returns the pages of these buffers to the system, and with an rng moves them to other
  * addresses.  They must be filled again. */

@@ -1,4 +1,4 @@
-/* The guarded buffers inside. Private to guarded.c and pages.c. */
+/* The representation of guarded buffers. Private to guarded.c and pages.c. */
 #ifndef TS_PROFILE_GUARDED_IMPL_H
 #define TS_PROFILE_GUARDED_IMPL_H
 #include "profile/child/guarded.h"
@@ -12,7 +12,7 @@ struct guarded_buffer {
 
 struct guarded {
     struct shared *shared;
-    size_t page;                          /* 2 MiB when huge ones were asked for */
+    size_t page;  /* bytes of a page; 2 MiB when huge pages were asked for */
     char *map;
     size_t map_bytes;
     int n;

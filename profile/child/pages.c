@@ -1,4 +1,4 @@
-/* What the buffers' pages are like, and getting them out of the caches. */
+/* Counts the buffers' pages by size, and flushes them from the caches. */
 #include "profile/child/guarded_impl.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ __attribute__((target("clflushopt"))) static void flush_weakly(char *from, const
         _mm_clflushopt(p);
 }
 
-/* The instruction flushes every level of every core, and any x86-64 has one of its forms. */
+/* clflush(opt) flushes a line from every level of every core; any x86-64 has one of the two. */
 bool guarded_flush(const struct guarded *f, int first, int n)
 {
     bool weakly = has_clflushopt();
@@ -50,7 +50,7 @@ bool guarded_flush(const struct guarded *f, int first, int n)
 }
 #endif
 
-/* Sums a field of the mappings that lie inside the guarded. */
+/* Sums a field of the mappings that lie inside the guarded buffers. */
 void guarded_pages(const struct guarded *f, int64_t *bytes, int64_t *huge)
 {
     unsigned long long from, to, kib, low = (uintptr_t)f->map, high = low + f->map_bytes;

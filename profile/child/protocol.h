@@ -18,11 +18,11 @@
 #define RUNNER_MEMORY_FD 4
 #define RUNNER_CEILING_FD 5  /* socket to the process of the FMA ceiling (struct ceiling_ask) */
 #define PROTOCOL_MAGIC 0x74735232u
-/* A runner of another version is refused.  It changes with the layout of any struct in here that
- * both sides share; tests/golden/protocol.txt has them. */
+/* A runner of another version is refused.  The version changes with the layout of any struct that
+ * both sides share; tests/golden/protocol.txt lists the layouts. */
 #define PROTOCOL_VERSION 1u
-#define BUFFER_POISON 0x7ffb7ffbu         /* each word of what nobody has written: a quiet NaN in
-                                           * floating point types of 2, 4 and 8 bytes */
+#define BUFFER_POISON 0x7ffb7ffbu         /* fills buffers before a kernel writes them: a quiet NaN
+                                           * in floating point types of 2, 4 and 8 bytes */
 #define PROTOCOL_MAX_CONTENDERS 6
 #define PROTOCOL_MAX_SAMPLES 16384
 #define PROTOCOL_MAX_EPOCHS 128
@@ -45,15 +45,15 @@ enum server_command {
 
 struct request {
     uint32_t version;                     /* PROTOCOL_VERSION; first in every message */
-    uint32_t command, slot;  /* for LOAD a slot; for LOAD_VENDOR and CHECK a contender */
+    uint32_t command, slot;  /* LOAD: a slot; LOAD_VENDOR and RUN: a contender */
     char path[512];                       /* LOAD, LOAD_VENDOR */
     char entry[32];                       /* LOAD: name of the function; "" = ts_entry */
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
     uint32_t steady;  /* TIME: bit i = contender i must keep giving the result in the file */
-    bool ceiling, append;                 /* TIME: sample the ceiling; keep earlier samples */
-    bool has_ceiling;                     /* TIME: the process of the ceiling runs */
+    bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
+    bool has_ceiling;                     /* TIME: the process of the ceiling is running */
     double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
     double give_up_s;  /* TIME: a few rounds are enough for kernels slower than this */
     int32_t min_runs, epochs;  /* TIME: epochs, each with new pages for the buffers; 0 = one */
@@ -67,7 +67,7 @@ struct reply {
     uint32_t version;
     int32_t ok, code;                     /* code: enum err_code when ok is 0 */
     char text[480];                       /* the error; LOAD_VENDOR: the implementation */
-    char layout[80];                      /* LOAD_VENDOR */
+    char layout[80];                      /* LOAD_VENDOR: the layout that the library chose */
     double seconds;
 };
 
@@ -84,7 +84,7 @@ enum fault_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE };
 struct fault {
     int32_t signal;                       /* 0 = none happened */
     int32_t where, access, buffer;
-    int64_t distance;                     /* bytes from the start, before it, or after the end */
+    int64_t distance;  /* bytes: from the start, before the start, or behind the end (see where) */
     uint64_t address;
 };
 
@@ -96,9 +96,9 @@ struct shared {
     int64_t file_bytes, buffer_at, sim_at;
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
     int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
-    int32_t huge_pages;                   /* ask for huge pages for the buffers */
+    int32_t huge_pages;                   /* not 0: ask for huge pages for the buffers */
     cpu_set_t cpus;                       /* CPUs that the parent may run on; none = unknown */
-    /* range of buffers of each contender */
+    /* each contender has n buffers, from `first` on */
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];
     /* Written by the runner. */
     atomic_int permille;                  /* progress of the current command */
@@ -117,7 +117,7 @@ struct shared {
     struct counts counts;
 };
 
-/* at: where its copy lies in the file. */
+/* A buffer of a kernel. at: offset of its copy in the file. */
 struct shared_buffer { int64_t at, bytes; int32_t written, result; };
 
 /* Tables of the instrumented kernel: a site, a block and a mark (gen.h). */

@@ -1,6 +1,6 @@
-/* Where kernels run.  The interface of measuring to a runner: this machine's child process
- * (child.h) is one kind, a device or another machine can be others.  A runner knows shared objects
- * and buffers, but nothing of programs, and is told what it has to know about its machine.
+/* The interface to a runner, in which kernels run.  The child process of this machine (child.h) is
+ * one kind of runner; a device or another machine could be others.  A runner knows shared objects
+ * and buffers, but no programs; its options say what it must know about its machine.
  *
  * After any failure except a refused load, a runner can only be closed. */
 #ifndef TS_PROFILE_RUNNER_H
@@ -18,12 +18,12 @@ struct runner_buffer {
 };
 
 struct runner_opts {
-    const char *path;                     /* child: of tilescope-runner; NULL = find it */
+    const char *path;                     /* child: path of tilescope-runner; NULL = find it */
     int threads;                          /* threads of OpenMP teams; at least 1 */
     bool huge_pages;                      /* ask Linux for huge pages for the buffers */
     double limit_s;                       /* limit of one kernel call, in seconds */
     int64_t memory_bytes;                 /* memory limit beyond the buffers; 0 = 1 GiB */
-    int n_buffers;                        /* the parameters of the kernels */
+    int n_buffers;                        /* the parameters of all kernels */
     const struct runner_buffer *buffer;   /* names must outlive the runner */
     /* Kernels that are timed against each other, at most PROTOCOL_MAX_CONTENDERS.  Contender i
      * has the buffers from first[i] up to the first of the next one. 0 = one kernel, with all the
@@ -34,8 +34,8 @@ struct runner_opts {
     int n_trace_buffers;
     bool sim_detail;                      /* reserve memory for struct sim_detail */
     const struct cancel *cancel;          /* may be NULL; polled at least every 20 ms */
-    /* may be NULL.  Progress of the current command: 0..1, then 1..2 when it is sampled a second
-     * time, and so on */
+    /* Receives the progress of the current command: 0..1, then 1..2 while it samples a second
+     * time, and so on.  May be NULL. */
     void (*tick)(void *ctx, double done);
     void *ctx;
 };
@@ -51,7 +51,7 @@ struct sampled {
     bool ceiling, cold, append, as_is;
     double time_s, give_up_s;
     int min_runs, epochs;               /* as in struct request; sampling.h has the rules */
-    int64_t walk_bytes;                   /* cold: bytes to read, more than the last cache holds */
+    int64_t walk_bytes;                   /* cold: bytes to read to empty the caches */
 };
 /* Seconds per call, by enum series: of the contenders and the ceiling that were asked for, and of
  * the ceiling on one core when there are several threads (all others are 0 and NULL).
@@ -78,7 +78,7 @@ struct simulated {
     const int *tensor;                    /* per site: index of its tensor in detail; or NULL */
     double budget;  /* number of accesses above which only a sample is simulated */
     uint64_t seed;
-    struct sim_detail *detail;            /* NULL, or the ranges of the heat maps are set */
+    struct sim_detail *detail;            /* its ranges of heat maps are set; NULL: not wanted */
     const unsigned long long *heat;  /* with detail, per tensor: the address where cell 0 begins */
     unsigned long long first, end;        /* with detail: all buffers lie in [first, end) */
 };
@@ -94,8 +94,8 @@ struct simulation {
 
 struct vendor_choice { char implementation[160], layout[80]; };
 
-/* What a kind of runner can do.  Its functions do what those of the same name below say; NULL: it
- * cannot do that, which the functions below report as ERR_ENV. */
+/* The functions of one kind of runner, described at the functions of the same name below.  NULL:
+ * not supported; the function below then returns ERR_ENV. */
 struct runner;
 struct runner_kind {
     const char *name;                     /* "child" */
@@ -123,26 +123,26 @@ struct runner_kind {
 struct runner { const struct runner_kind *kind; };
 
 /* Opens a runner.  ERR_ENV: it does not start, or lacks memory.  ERR_CANCEL.  Here and below,
- * ERR_KILLED means that a signal not sent by this program ended it; the kernel may have sent it. */
+ * ERR_KILLED: a signal that this program did not send ended the runner; the kernel may have. */
 bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
                  struct err *e);
 void runner_close(struct runner *r);      /* ends what runs in it; NULL is allowed */
-/* Gives an idle runner new buffers and limits, and no kernel.  That is cheaper than a new one, but
- * safe only after kernels that can be trusted.  Not for one that has loaded a library.  A kind
- * that cannot do it is closed and opened again. */
+/* Gives an idle runner new buffers and limits, and no kernel.  That is cheaper than a new runner,
+ * but safe only after trusted kernels.  The runner must not have loaded a vendor library.  A kind
+ * without `renew` is closed and opened again. */
 bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e);
-/* Bytes of memory shared with the runner. Its own buffers take as much again. */
+/* Returns the bytes shared with the runner. The runner's own buffers take as much again. */
 int64_t runner_bytes(const struct runner *r);
 
-/* The copy of a buffer in this process.  Fill it before runner_run, which puts what it holds into
- * the runner and gets the result back into it.  A later change may not reach the kernel. */
+/* Returns the copy of a buffer in this process.  Fill it before runner_run, which copies it into
+ * the runner and copies the result back.  A later change may not reach the kernel. */
 void *runner_data(struct runner *r, int buffer);
 
 /* Loads the kernel of this name from an object ("" = the usual name); SLOT_KERNEL + i is contender
  * i.  ERR_COMPILE when that fails. */
 bool runner_load(struct runner *r, enum slot slot, const char *so_path, const char *entry,
                  struct err *e);
-/* Makes ready to sample the FMA ceiling in this object, apart from the kernels.  Call it once.
+/* Loads the FMA ceiling of this object into a process of its own.  Call this at most once.
  * ERR_COMPILE when the object cannot be loaded; ERR_ENV. */
 bool runner_load_ceiling(struct runner *r, const char *so_path, struct err *e);
 /* Makes a primitive of a vendor library a contender.  Its buffers are the tensors of the problem,
@@ -157,7 +157,7 @@ bool runner_load_vendor(struct runner *r, int contender, const char *plugin,
 bool runner_run(struct runner *r, int contender, double *seconds, struct err *e);
 bool runner_time(struct runner *r, const struct sampled *what, struct samples *out, struct err *e);
 /* Counts these events per call by a meter (enum meter_id), on all threads that the kernel uses.
- * *seconds: the time of such a call.  An event that cannot be counted gets a reason in *out. */
+ * *seconds: seconds per call while counting.  *out has a reason for an event without a count. */
 bool runner_count(struct runner *r, int meter, const struct event *event, int n,
                   struct counts *out, double *seconds, struct err *e);
 bool runner_simulate(struct runner *r, const struct simulated *what, struct simulation *out,

@@ -12,16 +12,16 @@
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
-#define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one for long calls */
-#define HOPELESS 2                        /* multiple of give_up_s that is not worth a warm-up */
-#define HOPELESS_CALLS 3                  /* calls that decide it; one for long calls */
+#define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
+#define HOPELESS 2                        /* times give_up_s: a call this long gets no warm-up */
+#define HOPELESS_CALLS 3                  /* calls that all must be that long; one for long calls */
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
 #define RESULT_SHARE 0.01  /* share of the time of single-call samples for looking at results */
-#define CHECK_PARTS 32  /* parts of the time, with a check in each if there is room */
+#define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* calls before the warm-up */
-#define HEAT_SWITCH_S 200e-6              /* the ceiling's process costs a longer call nothing */
+#define HEAT_SWITCH_S 200e-6              /* the ceiling's process does not slow longer calls */
 
 struct sampler {
     struct work *work;
@@ -35,7 +35,7 @@ struct sampler {
     double least;                                         /* smallest sample of any contender */
     double checked_s, checked_at;  /* time of all checks, and when the last one was */
     double timed_s, results_s;  /* time of single-call samples, and of looking at their results */
-    int poisoned;  /* number of times overwritten: alternately all elements and a few */
+    int poisoned;  /* how often results were overwritten: alternately all elements and a few */
     bool over;                                            /* a hook ended the sampling */
 };
 
@@ -132,7 +132,7 @@ static void check_calls(struct sampler *s, int series, int calls)
     s->fresh[series] = true;
 }
 
-/* Returns about how many calls fit into so many seconds. */
+/* Returns about how many calls fit into `seconds`, at most `most`. */
 static int calls_in(const struct work *w, double seconds, int most)
 {
     double call_s = w->call_s > 0 ? w->call_s : w->first_s;
@@ -194,8 +194,8 @@ static void heat(struct sampler *s, int series)
         run_once(&s->work[series]);
 }
 
-/* Overwrites the result before a sample, all of it the first time; it is checked after the
- * sample. */
+/* Overwrites the result before a sample, all of it the first time.  Returns whether it did; the
+ * result is then checked after the sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -307,8 +307,8 @@ static bool gives_up(const struct sampler *s, int rounds)
 }
 
 /* Whether a single kernel is too slow to be warmed up; the fastest of its first calls is then its
- * sample.  A short call that waited for a busy core also looks slow, so a few are made.  A team
- * that waits gets its warm-up. */
+ * sample.  A short call that waited for a busy core also looks slow, so a few calls are made.  A
+ * kernel with several threads always gets its warm-up. */
 static bool is_hopeless(struct sampler *s)
 {
     double least = INFINITY, limit = HOPELESS * s->q->give_up_s;
@@ -365,7 +365,7 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
             break;
         bool due = runs == 0 || (q->epochs > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0)) {
-            s.over = true;                                /* the buffers may be lost */
+            s.over = true;                                /* a failed renewal may lose buffers */
             break;
         }
         sat += due;

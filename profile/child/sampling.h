@@ -12,7 +12,7 @@
 typedef void kernel_fn(void *const *buffers);
 
 /* Something to sample: a function of buffers, a primitive of a vendor library, or (team > 0) the
- * ceiling in its own process on so many threads.  If none of these is set, the entry is not used.
+ * ceiling in its own process on `team` threads.  If none of them is set, the entry is unused.
  */
 struct work {
     kernel_fn *run;
@@ -22,18 +22,18 @@ struct work {
     int team;
     long batch;
     double call_s;                        /* seconds per call in the last batch; 0 = none yet */
-    /* steady: its result is known to be right and is checked again. first_s: time of the call
-     * that was checked. */
+    /* steady: the first result was right, and later ones are compared with it. first_s: seconds
+     * of the first call. */
     bool steady;
     double first_s;
-    int64_t calls;                        /* calls made so far, earlier ones included */
+    int64_t calls;                        /* calls since it was loaded */
 };
 
-/* Callbacks of the sampling. renew: new pages with the same contents for all buffers; false ends
- * the sampling. chill: removes the data of the contender from all caches.  For steady contenders,
- * poison overwrites all results or a few elements, and same says whether the last call left the
- * right result; if not, the sampling ends. ceiling: as struct ceiling_ask; false ends the
- * sampling. */
+/* Callbacks of the sampling. renew: gives all buffers new pages with the same contents; false ends
+ * the sampling. chill: removes the data of the contender from all caches. poison: overwrites the
+ * results of a steady contender, all or a few elements. same: whether the last call of a steady
+ * contender left the right result; false ends the sampling. ceiling: times calls as struct
+ * ceiling_ask says; false ends the sampling. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
@@ -61,9 +61,9 @@ struct sampling_hooks {
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
-/* Returns how many calls of the ceiling per second `threads` threads can make on `cores` cores:
+/* Returns the calls of the ceiling per second that `threads` threads can make on `cores` cores:
  * the rate of the team, or the rate of one core times the threads when that is higher (a team on
- * a busy machine waits for its slowest thread). 0: not sampled. */
+ * a busy machine waits for its slowest thread). 0: the ceiling was not sampled. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

@@ -1,5 +1,5 @@
-/* The child that loads kernels and runs them.  It is killed rather than asked: whatever a kernel
- * does, the worst that comes of it is a dead child and a sentence in the parent. */
+/* The child that loads kernels and runs them.  The parent kills it instead of asking it to end:
+ * whatever a kernel does, the worst result is a dead child and an error in the parent. */
 #include "kernels/base/sanitized.h"
 #include "kernels/base/subprocess.h"
 #include "profile/child/server_impl.h"
@@ -21,7 +21,7 @@
 
 #define STACK_REACH_BYTES ((uint64_t)1 << 20)
 
-/* Used by the signal handler. */
+/* The shared memory, for the signal handler. */
 static struct shared *fault_shared;
 static struct guarded *fault_guarded;
 
@@ -200,7 +200,7 @@ static bool open_guarded(struct server *r, struct err *e)
     return true;
 }
 
-/* Sets a limit, for good, or (soft) so that RENEW can change it. */
+/* Sets a resource limit: for good, or with `soft` so that COMMAND_RENEW can change it. */
 static void limit(int what, uint64_t value, bool soft)
 {
     struct rlimit l;
@@ -237,7 +237,7 @@ static uint64_t cpu_seconds(void)
                                            : 0;
 }
 
-/* Sets the limits for kernels from here on. */
+/* Sets the limits of memory, CPU time and files under which the following kernels run. */
 static void set_allowances(const struct shared *sh)
 {
     uint64_t mapped = mapped_bytes();

@@ -1,6 +1,6 @@
-/* The FMA ceiling, in a process that loads nothing else: what a kernel does to its own process
- * (threads that stay busy, rounding modes, memory) does not reach it.  The runner asks it in turns
- * with the kernels, on the same cores. */
+/* The FMA ceiling, in a process that loads nothing else: a kernel can change its own process
+ * (busy threads, rounding modes, memory), but not this one.  The runner samples the ceiling and
+ * the kernels alternately, on the same cores. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -16,13 +16,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MEET_S 20e-3                     /* how long a thread waits for the others at most */
-#define SPIN_S 100e-6                    /* how long it spins meanwhile */
+#define MEET_S 20e-3                     /* most seconds that a thread waits for the others */
+#define SPIN_S 100e-6                    /* seconds that it spins first */
 
 static char scratch[16384] __attribute__((aligned(64)));
 static void *const buffers[1] = { scratch };
 
-/* Lets threads begin together. False: the machine does not run them at the same time. */
+/* Waits until all threads of a team are here. False: they do not run at the same time. */
 static bool meet(atomic_int *here, int team)
 {
     double start = clock_s(), waited = 0;

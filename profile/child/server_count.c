@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT_LEAST_S 0.02  /* least time of a pass, for each group that takes turns in it */
+#define COUNT_LEAST_S 0.02  /* least seconds of a pass, times the groups that share the pass */
 #define COUNT_MOST_CALLS (1 << 20)
 
 struct meant { const struct counter_source *source; void *ctx; int threads; };
@@ -26,8 +26,8 @@ static void say(struct counts *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Makes enough calls that starting and stopping the counters does not matter.  The clock is read
- * after 1, 3, 7... calls, so that it does not matter either. */
+/* Calls the kernel for so many seconds; returns the number of calls.  The clock is read only after
+ * 1, 3, 7... calls, so that reading it hardly adds to the counts. */
 static int call_for(struct server *r, double seconds)
 {
     int calls = 0;
@@ -83,7 +83,7 @@ static void count_perf(struct server *r, const struct request *q, struct counts 
     struct perf_threads threads;
     bool hardware = q->meter == METER_ID_PERF;
     if (hardware) {
-        perf_probe(true, out);  /* counters that do not count can be opened as well */
+        perf_probe(true, out);  /* says why: a counter can be opened and yet never count */
         if (!out->available)
             return;
     }

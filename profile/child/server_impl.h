@@ -14,8 +14,8 @@ struct server {
     struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    /* Per contender: number of calls since it was loaded, and seconds of the call that was
-     * checked. */
+    /* Per contender: number of calls since it was loaded, and seconds of the last call of
+     * COMMAND_RUN. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;
@@ -36,12 +36,12 @@ void *server_open_library(const struct server *r, const char *path);
 bool server_say(const void *what, size_t n);
 bool server_hear(void *what, size_t n, int *code);
 
-/* The buffers of a contender, as its kernel takes them. */
+/* Returns the buffers of a contender, in the order of the kernel's parameters. */
 void *const *server_buffers(const struct server *r, int contender);
 /* Fills the buffers of a contender as guarded_place does. */
 bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
-/* ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
+/* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool server_check_guards(struct server *r, struct err *e);
 
 /* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of such a contender. */

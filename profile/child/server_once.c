@@ -1,6 +1,6 @@
 /* tilescope-runner --once: one call of a kernel in a process that does little else, for tools that
- * watch a whole process (cachegrind).  Says how long the call took.  No socket and no fences: what
- * it runs has been checked. */
+ * watch a whole process (cachegrind).  Prints the seconds of the call.  It has no socket and no
+ * guard pages, because the kernel has been checked before. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -58,8 +58,8 @@ static bool map_buffers(const char *path, unsigned long long address, unsigned l
 
 /* --- What the counting copy counted (instructions.c has its text) ----------------------------- */
 
-/* Returns how many nops the assembler made of [p, end); a jump over the rest counts as one. -1:
- * something else. */
+/* Returns the number of nops in the padding [p, end); a jump over the rest counts as one. -1: it
+ * contains another instruction. */
 static int64_t count_nops(const unsigned char *p, const unsigned char *end)
 {
     int64_t n = 0;

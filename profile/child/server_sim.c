@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DETAIL_SHARE 20.0                 /* detail may take that many times longer */
+#define DETAIL_SHARE 20.0                 /* with detail, a simulation may take this much longer */
 #define DETAIL_LINES ((uint64_t)1 << 26)
 
 /* The current simulation, global because callbacks for marks have no context. */

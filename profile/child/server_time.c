@@ -1,4 +1,4 @@
-/* COMMAND_TIME: contenders and ceiling, sampled in turns. */
+/* COMMAND_TIME: samples contenders and ceiling in turns. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/rng.h"
@@ -37,9 +37,9 @@ static bool is_timed(const struct request *q, int contender)
 }
 
 /* Renews the buffers.  Damage must be detected before memory is refilled.  Linux hands out first
- * the pages that it got back last, so all buffers give their pages back before any gets new ones,
- * in random order: they exchange pages with each other.  Addresses are drawn as well, since at
- * some distances two buffers conflict in the cache.  The buffers of a library are fixed. */
+ * the pages that it got back last; so all buffers give their pages back, in random order, before
+ * any gets new ones, and exchange pages with each other.  New addresses are drawn too, since at
+ * some distances two buffers conflict in the cache.  Buffers of a vendor library stay in place. */
 static bool renew(void *ctx)
 {
     struct timing *t = ctx;

@@ -1,4 +1,4 @@
-/* COMMAND_LOAD_VENDOR: a contender that is a library's primitive. */
+/* COMMAND_LOAD_VENDOR: a contender that is a primitive of a vendor library. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
@@ -15,7 +15,7 @@ bool server_load_vendor(struct server *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    /* lets OpenMP count its places; a failure is reported below */
+    /* opened once before with all CPUs, so that its OpenMP counts them; an error shows below */
     (void)server_open_library(r, q->path);
     if (!vendor_load(q->path, &plugin, e) || !server_place(r, i, false, e))
         return false;

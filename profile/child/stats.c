@@ -107,7 +107,7 @@ static double weighted_median(const struct ranked *r, const int *weight, int64_t
     }
 }
 
-/* Draws as many blocks as there are; returns how many rounds these have. */
+/* Draws n_blocks blocks with replacement; returns how many rounds they have together. */
 static int64_t draw_blocks(const int *rounds, int n_blocks, int *weight, struct rng *rng)
 {
     int64_t total = 0;

@@ -16,12 +16,12 @@ struct summary stats_summary(const double *sample, int n);
 /* Above this spread the samples are called noisy. */
 #define STATS_NOISY 0.10
 
-/* Returns the share of rounds in which the ceiling took more than 1.2 times its low decile.  The
- * ceiling always does the same work, so something else used the cores in these rounds. */
+/* Returns the share of the n rounds in which the ceiling took more than 1.2 times its 10 %
+ * quantile.  The ceiling always does the same work: other processes used the cores then. */
 double stats_disturbed(const double *ceiling, int n);
 
-/* The smallest difference that counts: effects of memory placement that no number of rounds
- * averages out. */
+/* The smallest difference that counts.  Smaller ones can be effects of memory placement, which no
+ * number of rounds averages out. */
 #define STATS_PLACE 0.01
 
 /* The ratio of the medians, b over a, for n rounds that sampled both, with the 95 % interval of a
@@ -35,8 +35,8 @@ struct ratio stats_ratio(const double *a, const double *b, int n, const int *blo
                          uint64_t seed);
 
 enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME };
-/* The verdict on b, from the interval of its time over that of a: the same unless 1 lies outside.
- */
+/* Returns the verdict on b, from the interval of its time over that of a: no difference when 1 lies
+ * inside. */
 enum verdict stats_verdict(const struct ratio *r);
 /* "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];

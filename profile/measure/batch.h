@@ -22,16 +22,16 @@
  * checking and timing. */
 struct batch_item {
     const struct program *p;
-    const char *code; bool openmp;       /* of program_text_code, where it is known; else NULL */
+    const char *code; bool openmp;       /* result of program_text_code; code NULL: not made yet */
     struct measurement m;
     double compile_s, measure_s;
     bool given_up;
 };
 
 struct batch_opts {
-    /* For every candidate: threads, seed, limit_s, memory_bytes, huge_pages, compiler, target,
-     * runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that are not near the
-     * fastest; a call of 20 ms or more is then sampled once. */
+    /* These members apply to every candidate: threads, seed, limit_s, memory_bytes, huge_pages,
+     * compiler, target, runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that
+     * are not near the fastest; of these, a call of 20 ms or more is sampled once. */
     struct measure_opts measure;
     int jobs;  /* number of compilers that run at a time; 0 = as many as cores */
     /* Splits a run into parts: in the first part of a batch each compiler has one candidate, and
@@ -41,9 +41,9 @@ struct batch_opts {
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */
     double give_up_ratio;  /* 0 = 3; < 0: no candidate is given up or sampled only once */
-    /* Time limit of a call, as a multiple of the fastest (at least 0.5 s); beyond it the call is
-     * killed as a timeout. 0 = 100 times, or 10 times and a second if that is less.  Never more
-     * than measure.limit_s. */
+    /* Time limit of a call, as a multiple of the fastest call (at least 0.5 s); a longer call is
+     * killed as a timeout. 0 = the lesser of 100 times the fastest, and 10 times plus one second.
+     * The limit is never more than measure.limit_s. */
     double kill_ratio;
     /* Called for each item as soon as it is final, in order, except for cancelled items.  May be
      * NULL. */
@@ -59,12 +59,12 @@ bool batch_new(const struct program *p, const struct batch_opts *o, const struct
 void batch_free(struct batch *b);        /* NULL is allowed */
 
 /* Measures n items, whose programs have the operator of the batch.  A failed candidate is a
- * result.  A compiler or child that another process kills is tried again.  If the compiler of a
- * candidate is killed twice, the item has OUTCOME_ENV; if its child is killed twice, the
- * candidate has crashed.  After three killed candidates in a row the environment is to blame.
+ * result.  When another process kills a compiler or a child, the candidate is tried again.  If its
+ * compiler is killed twice, the item gets OUTCOME_ENV; if its child is killed twice, the candidate
+ * counts as crashed.  After three killed candidates in a row the run fails with ERR_ENV.
  *
- * False only on a cancel, or when the environment lacks something.  Items that were final remain
- * so; the others have OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */
+ * Returns false only on a cancel, or when the environment lacks something.  Final items remain
+ * final; the others get OUTCOME_CANCEL or OUTCOME_ENV.  Reports "compiling" and "measuring". */
 bool batch_run(struct batch *b, struct batch_item *item, int n, const struct progress *pr,
                const struct cancel *c, struct err *e);
 

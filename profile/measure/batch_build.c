@@ -29,15 +29,15 @@ struct shop {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
-    int next, working;                   /* todo[next...] have not begun */
+    int next, working;                   /* todo[next...] have not begun; working: calls that run */
     int n_final;                         /* number of final candidates */
-    bool stopped;                        /* stop: nothing can be built here, or cancelled; why */
+    bool stopped;                        /* cancelled, or nothing can be built; why: the reason */
     struct err why;
 };
 
 /* --- Who shares a call ------------------------------------------------------------------------ */
 
-/* Takes a candidate from the cache, without a compiler call. */
+/* Finds the object of a candidate in the cache, without a compiler call. False: not there. */
 static bool find_cached(struct batch_run *r, struct candidate *x)
 {
     struct build_job job = { .cc = &x->job.cc, .source = str_text(&x->text),
@@ -96,7 +96,7 @@ static bool write_one(struct candidate *x, struct err *e)
     return true;
 }
 
-/* Lowered here, one after the other: programs can share a pool of expressions. */
+/* Writes the C of all candidates, one after the other: programs can share a pool of exprs. */
 static bool write_code(struct batch_run *r, struct err *e)
 {
     for (int i = 0; i < r->n; i++) {
@@ -155,7 +155,7 @@ static bool call_compiler(const struct batch_run *r, const struct build_unit *u,
     return ok;
 }
 
-/* Takes an object. The lock is held, here and in the next two functions. */
+/* Stores the object of a call. The caller holds the lock, here and in the next two functions. */
 static void take_object(struct shop *s, const struct build_unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {
@@ -243,7 +243,7 @@ static void *work_nicely(void *ctx)
     return NULL;
 }
 
-/* Reports progress while others work. The lock is held before and after waiting. */
+/* Reports progress until the other threads are done. The caller holds the lock. */
 static void watch(struct shop *s)
 {
     const struct measure_job reporter = { .progress = s->run->progress };

@@ -8,11 +8,11 @@ struct batch {
     struct batch_opts opts;              /* options with defaults filled in */
     char *spec;
     const struct oracle *oracle;
-    struct runner *runner;                 /* idle, or NULL */
+    struct runner *runner;                 /* the idle child; NULL = none */
     int used;                            /* number of candidates that the child has run */
     int compilers_killed, children_killed;  /* killed processes of candidates in a row */
     int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */
-    double best_s;                       /* INFINITY = none yet */
+    double best_s;                       /* least seconds per call so far; INFINITY = none yet */
     struct batch_stats stats;
 };
 
@@ -22,7 +22,7 @@ struct candidate {
     struct measure_job job;
     struct str text;                     /* its C source */
     bool openmp, final;                  /* final: its measurement is filled in */
-    bool refused;                        /* there is no kernel; why has the reason */
+    bool refused;                        /* no kernel could be built; `why` has the reason */
     struct err why;
 };
 
@@ -36,8 +36,8 @@ struct batch_run {
     const struct cancel *cancel;
 };
 
-/* Counts a candidate whose compiler (or child) was killed, or resets the count.  False when too
- * many in a row were killed for it to be an accident. */
+/* Counts a candidate whose compiler (or child) was killed; killed false resets the count.  Returns
+ * false when too many in a row were killed for that to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
 void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);
@@ -46,6 +46,6 @@ void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct e
  * disk space. */
 int batch_jobs(const struct batch_run *r);
 bool batch_build(struct batch_run *r, struct err *e);
-/* batch_time.c: checks and times one compiled candidate. False as above. */
+/* batch_time.c: checks and times one compiled candidate. False: cancelled, or ERR_ENV. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);
 #endif

@@ -1,4 +1,4 @@
-/* One candidate in the batch's child: buffers, check, clock. */
+/* Measures one candidate in the child of the batch: fills buffers, checks, and times. */
 #include "profile/measure/batch_impl.h"
 #include "profile/child/sampling.h"
 
@@ -10,13 +10,13 @@
 #define LONG_KILL_RATIO 10
 #define LONG_KILL_S 1.0
 #define FIRST_CALL_S 0.1  /* time that a first call may lose: a busy core, starting a team */
-#define NEAR 1.25                         /* multiple of the fastest that is sampled longer */
-#define LONGER 2                          /* multiple of time_s for that */
+#define NEAR 1.25                         /* times the fastest: less than this is sampled longer */
+#define LONGER 2                          /* times time_s: how long those near it are sampled */
 #define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
-#define MOST_USES 64  /* most candidates of a child, since teams of other runtimes stay in it */
+#define MOST_USES 64  /* most candidates per child: thread teams of other runtimes stay in it */
 
-/* Returns the time limit of a call.  A hundred times a long call would be a long wait for
- * nothing. */
+/* Returns the time limit of a call in seconds.  For long calls it is less than a hundred times the
+ * fastest. */
 static double call_limit_s(const struct batch *b, double limit_s)
 {
     double limit = b->opts.kill_ratio > 0
@@ -46,7 +46,7 @@ static bool open_and_check(struct batch_run *r, struct candidate *x, struct err 
 
 /* --- The clock -------------------------------------------------------------------------------- */
 
-/* 0: never. */
+/* Returns the seconds per call above which a candidate is given up; 0: never. */
 static double give_up_s(const struct batch *b)
 {
     double ratio = b->opts.give_up_ratio;
@@ -135,7 +135,7 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
-/* Completes the message of a timeout: the child does not know where the limit comes from. */
+/* Adds to the message of a timeout where the limit comes from, which the child does not know. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)

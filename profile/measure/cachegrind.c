@@ -16,7 +16,7 @@
 
 /* --- Probe ------------------------------------------------------------------------------------ */
 
-/* "valgrind-3.19.0" */
+/* Writes the version of valgrind, "valgrind-3.19.0". ERR_ENV when valgrind does not run. */
 static bool find_version(char *out, size_t n, struct err *e)
 {
     const char *argv[] = { "valgrind", "--version", NULL };
@@ -180,7 +180,7 @@ struct cg_run {
     struct cache_geometry d1, ll;
 };
 
-/* The target to compile for: valgrind 3.19 does not support AVX-512. */
+/* Returns the target to compile for: valgrind 3.19 does not support AVX-512. */
 static const struct target *target_of(const struct target *t)
 {
     while (t->emulated)

@@ -10,7 +10,7 @@
 #define TS_PROFILE_CACHEGRIND_H
 #include "profile/measure/job.h"
 
-/* Tries the meter: available when valgrind is installed; else the reason says what to install. */
+/* Sets out->available when valgrind is installed; else out->reason says what to install. */
 void cachegrind_probe(struct counts *out);
 /* Counts instructions, loads, stores, d1_load_misses, d1_store_misses, d1_misses, ll_misses of
  * one call, and seconds, the time of the call under valgrind.  False with *e when valgrind or the

@@ -33,7 +33,7 @@ static bool build_copies(struct in_run *r, const struct measure_job *j, struct e
     struct str text = {0}, assembly = {0};
     bool ok = module_c(j->module, &o, &text, e)
            && build_assembly(&j->cc, str_text(&text), o.target, j->cancel, &assembly, e);
-    /* In front of the file, where a linker would find no use for it. */
+    /* The flag stands before the file, so the linker sees no use of libm yet. */
     const char *math = gen_calls_libm(str_text(&text)) ? "-Wl,--no-as-needed,-lm" : NULL;
     const char *const more[] = { "-x", "assembler", math, NULL };
     if (ok)

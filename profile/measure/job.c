@@ -1,4 +1,4 @@
-/* A job from its options to its outcome, and what it says meanwhile. */
+/* A job from its options to its outcome, and its reports of progress. */
 #include "profile/measure/job.h"
 
 #include "profile/child/child.h"
@@ -32,7 +32,7 @@ void measure_begin(struct measure_job *j, const char *what)
     measure_report(j, what, -1);
 }
 
-/* Samples are counted; of anything else only the time that it has taken so far is known. */
+/* Reports the fraction done while timing or simulating, and in other phases the seconds so far. */
 void measure_tick(void *ctx, double done)
 {
     const struct measure_job *j = ctx;
@@ -79,7 +79,7 @@ bool measure_is_result(const struct err *e)
     }
 }
 
-/* A count that is not there says why. */
+/* Stores a reason for every requested meter and baseline that has no result and no reason yet. */
 static void give_reasons(struct measurement *m, unsigned meters, unsigned baselines)
 {
     static const char *const why[] = { "not asked for", "the kernel did not get that far" };
@@ -123,7 +123,7 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
     return true;
 }
 
-/* The kernel failed in a later phase: it is not right, and its times and ratios mean nothing. */
+/* Clears times and ratios of a kernel that failed in a later phase, since it is not right. */
 static void take_back(struct measurement *m)
 {
     m->verified = false;

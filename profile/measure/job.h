@@ -40,12 +40,12 @@ struct measure_job {
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
     int differed;  /* how often a later result was different and still right */
-    bool refused;                        /* in a comparison: this job ended the timing */
+    bool refused;                        /* in a comparison: its error ended the timing */
     int contender, first;  /* in a comparison: number of the contender, and its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */
     char doing[40];
     double since;                        /* start of the current phase */
-    const struct machine *machine;       /* that of the runner */
+    const struct machine *machine;       /* the machine where the runner runs */
 };
 
 /* measure_report reports the phase and its progress. measure_begin starts a phase with unknown
@@ -66,11 +66,11 @@ bool measure_build_kernel(struct measure_job *j, struct err *e);
  * compares the result of one of them with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
-/* Checks a different result that the kernel left after so many calls; it is in the buffers of the
- * child. */
+/* Checks the result in the buffers of the child, which after `calls` calls was not the result of
+ * the first call.  ERR_WRONG, ERR_ILL. */
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
-/* measure_time.c: times with hot caches and with cold ones. s is valid until the child is used
- * again. */
+/* measure_time.c: times with hot caches and, if asked for, with cold ones. *s is valid until the
+ * child is used again. */
 bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
@@ -88,13 +88,13 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e);
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
-/* Whether an error is the fault of the program, and so a result of this program only. */
+/* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 /* Called when the process of a kernel was killed a second time: turns the error into ERR_CRASH of
  * the kernel. */
 void measure_blame(struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
-/* measure_vendor.c, in the order of use. match: which of the requested baselines are possible
+/* measure_vendor.c, in the order of use. match: finds which requested baselines are possible
  * (m->baseline has the reasons for the others). buffers: appends their buffers after those of the
  * `contenders` kernels. load: loads them into the child and compares them with the reference;
  * false on a cancel, or when a library crashed the child: that library is then excluded, and the
@@ -115,7 +115,7 @@ bool measure_sim_refused(struct measure_job *j, const struct err *e);
  * consecutive pages in the order of the buffers, so that counts do not depend on the real
  * addresses.  Returns the end of the last page. */
 unsigned long long measure_place_buffers(const struct func *f, unsigned long long *base);
-/* measure_check.c: compares the results of a variant of the kernel with the reference. data: one
- * buffer per parameter. */
+/* measure_check.c: compares the results of a variant of the kernel with the reference. data: the
+ * buffer of each parameter.  ERR_WRONG. */
 bool measure_is_right(struct measure_job *j, void *const *data, struct err *e);
 #endif

@@ -16,11 +16,11 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct measurement *m,
                      struct err *e);
 
-/* Compares programs.  Each is built and checked as above; then all that are right are timed in
- * one child, in shuffled rounds, and compared with the first of them.  The clock is the only
- * meter; time_s 0 = 1.  There are at most MEASURE_MAX_COMPARED; a program may occur twice.  A
- * program that fails is a result, and the others are timed without it. ratio 0 and VERDICT_NONE:
- * the first, or not timed. */
+/* Compares programs.  Each is built and checked as above; then the right ones are timed in one
+ * child, in shuffled rounds, and compared with the first of them.  The clock is the only meter;
+ * time_s 0 = 1.  At most MEASURE_MAX_COMPARED programs; a program may occur twice.  A program that
+ * fails is a result, and the others are timed without it.  The first program, and programs that
+ * are not timed, have ratio 0 and VERDICT_NONE. */
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;

@@ -1,4 +1,4 @@
-/* The child, and the check against the reference. */
+/* Opens the child, and checks results against the reference. */
 #include "profile/measure/job.h"
 
 #include "kernels/base/file.h"
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
-#define MEMORY_SHARE 0.8                  /* share of the available memory */
+#define MEMORY_SHARE 0.8                  /* share of the available memory that may be used */
 
-/* Checks that the memory suffices: buffers twice (here and in the child), logical copies, and the
- * reference in double, which schedules of one operator share.  A batch has some of these already.
+/* Checks that the memory suffices for the buffers twice (here and in the child), logical copies,
+ * and the reference in double, which schedules of one operator share.  A batch already has some.
  */
 static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
@@ -149,7 +149,7 @@ static bool fill_buffers(struct measure_job *j, const struct oracle *o, struct e
     return true;
 }
 
-/* Keeps the worst of all results that were compared in this child in the measurement. */
+/* Compares all outputs, and stores the worst deviation in the measurement. */
 static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct err *e)
 {
     void **data = xcalloc((size_t)j->func->n_params + 1, sizeof *data);

@@ -16,7 +16,7 @@ struct contest {
     struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
     int n, n_alive;
     struct runner *runner;
-    bool died;  /* it was killed by another process once */
+    bool died;  /* another process killed the child of this job once */
     struct samples samples;                               /* hot times; owned by the child */
 };
 
@@ -50,9 +50,9 @@ static int check_all(struct contest *c, struct err *e)
     return -1;
 }
 
-/* Checks.  A program that failed may have damaged the child, so the others start again in a new
- * one.  All start again when another process killed the child, unless that happens twice to one
- * of them. */
+/* Checks all programs.  When one fails, the others start again in a new child, since the old one
+ * may be damaged.  All start again when another process killed the child, unless that happens
+ * twice to one program. */
 static bool check(struct contest *c, struct err *e)
 {
     const struct measure_job *killed = NULL;

@@ -185,8 +185,8 @@ static bool too_many(struct measure_job *j)
     return true;
 }
 
-/* A count that cannot be had is a reason in m->sim; the measurement stands. False only on a
- * cancel. */
+/* Simulates.  If nothing can be counted, m->sim has the reason and the measurement goes on.  False
+ * only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e)
 {
     struct arena *pass = arena_new();

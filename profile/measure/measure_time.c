@@ -1,16 +1,16 @@
-/* The clock. */
+/* The clock meter: times a kernel beside the ceiling, and refuses times that are impossible. */
 #include "profile/measure/job.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* largest fraction of the ceiling; above it the ceiling was disturbed */
+/* largest fraction of the ceiling that is plausible; above it the ceiling was disturbed */
 #define MOST_FRACTION 1.05
 /* after this many right results with other bits, bits are not compared any more */
 #define MOST_DIFFERENT 3
-#define UNSTEADY_CHECKS 4                /* full checks instead */
+#define UNSTEADY_CHECKS 4                /* number of full checks that are then made instead */
 #define AGAIN_S 1e-3                     /* seconds of calls when no time was asked for */
-#define TRUSTED_ROUNDS 10  /* with fewer ceiling samples, their best may be disturbed */
+#define TRUSTED_ROUNDS 10  /* ceiling samples; the best of fewer may still be disturbed */
 #define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
@@ -29,7 +29,7 @@ static int cores_of(const struct measure_job *j)
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
 }
 
-/* Returns a speed that no ceiling can have unless its code is broken. */
+/* Returns a speed in GFLOP/s that no ceiling can have unless its code is broken. */
 static double beyond(const struct measure_job *j)
 {
     return TOO_FAST * MOST_GFLOPS * cores_of(j);
@@ -78,7 +78,7 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     return true;
 }
 
-/* Stores the peak.  A kernel that is faster than the ceiling shows that the ceiling was
+/* Stores the peak in GFLOP/s, or why there is none.  A ceiling that is slower than the kernel was
  * disturbed. */
 static void take_peak(struct measure_job *j, double peak)
 {
@@ -135,8 +135,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     return true;
 }
 
-/* Judges a different result.  A kernel whose right results differ (sums in another order) is then
- * checked by separate calls, and its bits are not compared any more. */
+/* Judges a result that differs from the first one.  A kernel whose right results differ (sums in
+ * another order) is from then on checked by separate calls instead of bit by bit. */
 static bool judge(struct measure_job *const *j, int n, struct sampled *what,
                   const struct samples *s, struct err *e)
 {
@@ -212,7 +212,7 @@ bool measure_time(struct measure_job *const *j, int n, int epochs, struct sample
     return true;
 }
 
-/* Returns twice the largest cache, within limits. */
+/* Returns twice the bytes of the largest cache, within limits. */
 static int64_t walk_bytes(const struct machine *m)
 {
     int64_t largest = m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;

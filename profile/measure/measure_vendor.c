@@ -108,7 +108,7 @@ static bool fill(struct measure_job *j, int i, struct err *e)
     return ok;
 }
 
-/* Whether its result, the last of its tensors, is that of the reference. */
+/* Whether the result of baseline i, the last of its tensors, equals the reference. */
 static bool is_right(struct measure_job *j, int i, struct err *e)
 {
     const struct libraries *x = &j->libraries;
@@ -131,7 +131,7 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     return true;
 }
 
-/* Loads one baseline. *lives: the child can be used further, whatever happened to this library. */
+/* Loads one baseline. *lives: the child can still be used, even if this library failed. */
 static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
     const struct libraries *x = &j->libraries;
@@ -155,8 +155,8 @@ static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
     return is_right(j, i, e);
 }
 
-/* Loads the baselines.  Contenders keep their numbers once the child is open: the place of a
- * refused one remains empty. */
+/* Loads the baselines.  Contenders keep their numbers once the child is open; the number of a
+ * refused baseline remains unused. */
 bool measure_vendor_load(struct measure_job *j, struct err *e)
 {
     struct libraries *x = &j->libraries;

@@ -1,4 +1,4 @@
-/* A measurement of one program, what can be asked for, and how progress is told. */
+/* A measurement of one program, the options of measuring, and the callback for progress. */
 #ifndef TS_PROFILE_MEASUREMENT_H
 #define TS_PROFILE_MEASUREMENT_H
 #include "kernels/base/subprocess.h"
@@ -46,7 +46,7 @@ struct measurement {
     enum outcome outcome;
     /* If the outcome is not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
     char reason[512];
-    /* the outcome is OK, and the result is as near to the reference as float32 allows */
+    /* true: the outcome is OK, and the result is as near to the reference as float32 allows */
     bool verified;
     /* error of the worst element: |got - ref| / max(|ref|, rms(ref)) */
     double max_rel_err, tolerance;
@@ -64,7 +64,7 @@ struct measurement {
     /* Speeds at the minimum latency, and the best ceiling sample of the same run, of all threads
      * together; 0 = unknown. */
     double gflops;                       /* counting the FLOPs of the definition of the operator */
-    double executed_gflops;  /* without those that the kernel skips: taps in the padding */
+    double executed_gflops;  /* without FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];               /* why there is no ceiling although the kernel was timed */
     struct baseline baseline[VENDOR_COUNT];
@@ -90,17 +90,17 @@ struct measure_opts {
     bool cold;                           /* also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
-    struct cache_config cache;           /* all 0 = this host's */
+    struct cache_config cache;           /* simulated cache; all 0 = that of this host */
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
     /* where to store the detail (owned by the caller); NULL = not wanted */
     struct sim_detail *detail;
     /* event sets of the meters; NULL = the default set */
     const struct event_set *set[METER_COUNT];
-    const char *compiler;                /* NULL = default */
-    const struct target *target;         /* generates code for it; NULL = the best of the machine */
+    const char *compiler;                /* command of the compiler; NULL = the default one */
+    const struct target *target;         /* target of the code; NULL = the best of the machine */
     const struct runner_kind *runner;    /* where kernels run; NULL = in a child process here */
     const char *runner_path;  /* of tilescope-runner; NULL = $TILESCOPE_RUNNER, else beside us */
-    const struct machine *machine;       /* that of the runner; NULL = this one */
+    const struct machine *machine;       /* where the runner runs; NULL = this machine */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",
  * "timing again", "counting", "simulating, 3 s") and how much of it is done, 0..1, or below 0

@@ -25,11 +25,11 @@ struct meter {
     /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel
      * failed, and on a cancel. */
     bool (*count)(struct measure_job *j, struct counts *out, struct err *e);
-    /* The same in a process of its own, which may fail alone: then the error is the reason. */
+    /* Counts in another process.  If that process fails, the error is stored as the reason. */
     bool (*count_apart)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
-/* For meters that need only a compiler and the runner. */
+/* The probe of meters that need only a compiler and the runner. */
 static void probe_built_in(struct counts *out)
 {
     struct compiler cc;
@@ -105,7 +105,7 @@ static void probe_papi(struct counts *out)
     papi_probe(out);
 }
 
-/* Kernels run on the CPU. The reason lists what a GPU would need, in that order. */
+/* Refuses: kernels run on the CPU. The reason lists what a GPU would need, in that order. */
 static void probe_cupti(struct counts *out)
 {
     static const char *const library[] = { "libcuda.so.1", "libcupti.so.13" };
@@ -121,7 +121,7 @@ static void probe_cupti(struct counts *out)
     counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
 }
 
-/* Neither: the meter is a stage of the measurement, or is always refused. */
+/* A meter with neither count function is a stage of the measurement, or is always refused. */
 static const struct meter meter[METER_COUNT] = {
     [METER_ID_CLOCK] = { probe_built_in },
     [METER_ID_SIM] = { probe_built_in },

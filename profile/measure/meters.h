@@ -1,11 +1,11 @@
-/* The meters behind one interface: what there is, what works here, what is asked for. */
+/* The meters behind one interface: a list of them, which work here, and which are asked for. */
 #ifndef TS_PROFILE_METERS_H
 #define TS_PROFILE_METERS_H
 #include "profile/measure/measurement.h"
 
 struct measure_job;                       /* job.h */
 
-/* Tries all meters, for `tilescope meters`. */
+/* What a meter counts and whether it works here, for `tilescope meters`. */
 struct meter_info { const char *name, *what; bool available; char reason[256]; };
 int meters_probe(struct meter_info *out, int max);
 
@@ -14,10 +14,10 @@ unsigned meters_default(void);                 /* METER_ bits of the default met
  * are allocated in a.  Errors as of event_set_find, and ERR_RANGE when two sets belong to one
  * meter. */
 bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e);
-/* Parses "clock,sim" or "none" to bits. ERR_NAME with the nearest name. */
+/* Parses "clock,sim" or "none" to METER_ bits. ERR_NAME suggests the nearest name. */
 bool meters_parse(const char *text, unsigned *bits, struct err *e);
 
-/* Every meter that was asked for, but the clock and the simulator.  False only when the kernel
- * failed (a counter that cannot be had is a reason in m->counts) and on a cancel. */
+/* Counts with every requested meter except the clock and the simulator.  False only on a cancel or
+ * when the kernel failed; for a counter that is not available, m->counts has the reason. */
 bool meters_count(struct measure_job *j, struct err *e);
 #endif

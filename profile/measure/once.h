@@ -15,7 +15,7 @@ struct once {
     int data_fd, out_fd;
     char *map;                           /* data_fd mapped into this process */
     void **data;                         /* the parameters in it */
-    double seconds;  /* time of the call by the clock of the runner; 0 = not reported */
+    double seconds;  /* seconds of the call by the clock of the runner; 0 = not reported */
 };
 
 /* Prepares the buffers.  ERR_ENV: no memory.  ERR_RANGE: the buffers would end above
@@ -23,10 +23,10 @@ struct once {
 bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
                struct err *e);
 void once_close(struct once *o);         /* also after a failed once_open */
-/* The path of out_fd for another process. */
+/* Writes a path by which another process can open out_fd. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* What to run. With padding NULL nothing is written to out_fd; else as described at server_once. */
+/* What to run. padding NULL: nothing is written to out_fd; else counts are (see server_once). */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
 /* Runs the call. tool: the command before that of the runner, NULL-terminated (NULL = none).
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */

@@ -73,7 +73,7 @@ static bool is_given(const struct tensor *t)
     return t->role == TENSOR_INPUT || t->role == TENSOR_CONST;
 }
 
-/* Elements of t's type.  NULL with an error. */
+/* Returns new data for t, as elements of its type.  NULL with *e when the data cannot be read. */
 static void *make_data(const struct tensor *t, uint64_t seed, struct err *e)
 {
     int64_t n = tensor_elems(t);
@@ -120,7 +120,7 @@ void oracle_free_tensors(double **of, int n)
     free(of);
 }
 
-/* Allocates arrays for the tensors that nodes compute; with `given` also for the others. */
+/* Allocates arrays for the tensors that nodes compute, and with `given` for all other tensors. */
 static double **new_tensors(const struct graph *g, bool given)
 {
     double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
@@ -139,7 +139,7 @@ static void keep_outputs(const struct graph *g, double **of)
         }
 }
 
-/* Makes the given tensors. move: changes each value by so much, up or down at random. */
+/* Makes the given tensors as double. moved: changes each value by a roundoff, up or down. */
 static double **given_tensors(const struct oracle *o, const struct graph *g, bool moved,
                               uint64_t seed)
 {
@@ -177,7 +177,7 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
     return ok;
 }
 
-/* Computes the reference; keeps the given data in single precision, and the outputs. */
+/* Makes an oracle: computes the reference, and keeps the given data and the outputs. */
 static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
@@ -260,7 +260,7 @@ int oracle_base_tensor(const struct program *p, int tensor)
     UNREACHABLE();
 }
 
-/* The caller frees *own.  Everything else belongs to the oracle.  NULL with an error. */
+/* Returns the data of a tensor, NULL with *e.  The caller frees *own; the rest is the oracle's. */
 static const void *logical_data(const struct oracle *o, const struct program *p, int tensor,
                                 uint64_t seed, void **own, struct err *e)
 {

@@ -14,7 +14,7 @@ struct oracle;
  * cannot be read. */
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
-/* finds a kept oracle; NULL when there is none */
+/* Finds a kept oracle without computing one; NULL when there is none. */
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);
 const struct oracle *oracle_again(const struct oracle *o);  /* takes another reference to o */
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
@@ -36,7 +36,7 @@ struct deviation {
     double rel_err;                       /* |got - ref| / max(|ref|, rms(ref)) */
     double of_bound;                      /* |got - ref| / bound of the element */
 };
-#define ORACLE_INFINITE 1e30              /* value where got is not finite */
+#define ORACLE_INFINITE 1e30              /* value of both when `got` is not finite */
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
 /* Compares an output with the reference element by element, and merges the largest difference

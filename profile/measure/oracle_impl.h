@@ -11,11 +11,11 @@ struct oracle {
     const struct elem_type *type;
     uint64_t seed;
     int n_tensors;
-    void **given;                        /* inputs and constants */
-    /* Per tensor of the base graph, NULL except for outputs: the results of reference_eval and
-     * reference_error. */
-    double **data, **error;               /* reference_eval, reference_error */
-    double *rms;  /* root mean square of the elements that float32 can hold */
+    void **given;                        /* data of inputs and constants; NULL for other tensors */
+    /* Per tensor of the base graph: results of reference_eval and reference_error for outputs,
+     * NULL for all others. */
+    double **data, **error;
+    double *rms;  /* per output: root mean square of the elements that float32 can hold */
     int64_t bytes;
     int users;  /* number of references; the list of kept oracles is one */
     /* Made under the lock when an output is off: the result of float32, and how far two changes
@@ -24,8 +24,8 @@ struct oracle {
     double **single, **moved;
 };
 
-/* Evaluates the outputs on the data of the oracle: exactly, as float32 computes them, or on moved
- * inputs.  *error (may be NULL): errors of EXACT. */
+/* Evaluates the outputs on the data of the oracle: exactly, as float32 computes them, or on inputs
+ * changed by a roundoff.  *error (may be NULL) gets the errors; only ORACLE_EXACT has them. */
 enum oracle_how { ORACLE_EXACT, ORACLE_SINGLE, ORACLE_MOVED, ORACLE_MOVED_AGAIN };
 bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_how how,
                      const struct cancel *c, double ***out, double ***error, struct err *e);

@@ -1,4 +1,4 @@
-/* Judges an output; oracle.h says what is allowed. */
+/* Judges an output; oracle.h says which deviations are allowed. */
 #include "profile/measure/oracle_impl.h"
 
 #include "kernels/base/arena.h"
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SINGLE_SLACK 8.0  /* multiple of the deviation of float32 itself (SPEC L.2) */
-#define SINGLE_MOST 0.1                   /* largest rel_err that is then allowed */
+#define SINGLE_SLACK 8.0  /* times the deviation of plain float32 is allowed (SPEC L.2) */
+#define SINGLE_MOST 0.1                   /* largest rel_err that the second opinion allows */
 #define MOVED_SLACK 64.0
-enum { READ_AT_ONCE = 512 };               /* elements, as double */
-#define HOPELESS 1024.0                   /* multiple of the bound without a second opinion */
+enum { READ_AT_ONCE = 512 };               /* elements that are converted to double in one call */
+#define HOPELESS 1024.0                   /* times the error: certainly wrong above it */
 
 /* One output that is judged. */
 struct judged {
     const struct tensor *tensor;
     const char *stored;                   /* elements as the kernel left them */
-    const double *ref, *error;            /* and the second opinions, once they are asked for */
+    const double *ref, *error;            /* below: the second opinions; NULL = not asked for yet */
     const double *single, *moved;
     int64_t n;
     double rms;
@@ -56,7 +56,7 @@ static double scale_at(const struct judged *j, int64_t i)
     return fabs(j->ref[i]) > floor ? fabs(j->ref[i]) : floor;
 }
 
-/* Is the reference more than its type can hold, or no number? */
+/* Whether the reference is larger than its type can hold, or not a number. */
 static bool beyond_type(const struct judged *j, int64_t i)
 {
     return !(fabs(j->ref[i]) <= j->tensor->type->largest);
@@ -79,7 +79,7 @@ static double off_by(double got, double ref)
     return isfinite(got) ? fabs(got - ref) : INFINITY;
 }
 
-/* Divides; 0 / 0 is 0, since a copy may be off by nothing. */
+/* Returns off / of, at most ORACLE_INFINITE; 0 / 0 is 0: the bound of an exact copy is 0. */
 static double part_of(double off, double of)
 {
     double part = off == 0 ? 0 : off / of;
@@ -88,7 +88,7 @@ static double part_of(double off, double of)
 
 /* --- The first opinion ------------------------------------------------------------------------ */
 
-/* Counts the elements beyond their bound. */
+/* Returns the number of elements beyond their bound, and merges their deviations into *worst. */
 static int64_t count_off(const struct judged *j, struct deviation *worst)
 {
     int64_t n = 0;
@@ -118,8 +118,8 @@ static bool is_hopeless(const struct judged *j, int64_t i)
         && off > MOVED_SLACK * j->moved[i];
 }
 
-/* Judges.  Without the result of float32 itself there is a certainly wrong element, and all that
- * are off count as wrong. */
+/* Judges one element.  The plain float32 result is missing only when some element is certainly
+ * wrong; then every element beyond its bound counts as wrong. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
     double off = off_by(got_at(j, i), j->ref[i]);
@@ -140,7 +140,7 @@ static enum opinion judge(const struct judged *j, int64_t i)
     return explained ? ILL : WRONG;
 }
 
-/* Keeps the larger of two distances from the reference. */
+/* Replaces each value of `moved` by the larger distance of both results from the reference. */
 static void take_moved(const struct graph *g, double **moved, double *const *again,
                        double *const *ref)
 {
@@ -151,7 +151,7 @@ static void take_moved(const struct graph *g, double **moved, double *const *aga
         }
 }
 
-/* Makes the moved results; the lock is held in both functions. */
+/* Makes the moved results, unless they exist. The caller holds the lock; so in have_single. */
 static bool have_moved(struct oracle *o, const struct graph *g, const struct cancel *c,
                        struct err *e)
 {
@@ -188,7 +188,7 @@ static double worst_single(const struct judged *j)
     return worst;
 }
 
-/* Computes what judge() needs; the result of float32 itself only when it matters. */
+/* Computes the second opinions for judge(); the plain float32 result only when it matters. */
 static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
                       const struct cancel *c, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* The C and the assembly of a program as they are shown. */
+/* Generates the C and the assembly of a program, for measuring and for showing. */
 #include "profile/measure/program_text.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ bool program_text_code(const struct program *p, const struct target *t, struct s
     return module_c(m, &o, text, e);
 }
 
-/* The ISA that the text is for, and the line that compiles it as here. */
+/* Adds the ISA of the text, and the command line that compiles it with the same flags. */
 static void add_compile_line(struct str *header, const struct target *t, int lanes, bool openmp)
 {
     struct str line = {0};
@@ -45,7 +45,7 @@ static void add_compile_line(struct str *header, const struct target *t, int lan
     str_free(&line);
 }
 
-/* What is shown compiles without a warning by other flags too: a plain `gcc -O2 -Wall`. */
+/* Adds the code so that it also compiles without a warning by plain `gcc -O2 -Wall`. */
 static void add_portable(struct str *out, const char *code)
 {
     bool first = true;

@@ -9,13 +9,13 @@
  * was measured. */
 bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
-/* The C that is compiled when p is measured, and whether -fopenmp goes with it. */
+/* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. */
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
                        bool *openmp, struct err *e);
 
-/* The generated C and its assembly for t (NULL: this CPU's best), with the flags of a measurement.
- * The comment at the head of the C says which; its vector helpers are macros, so that other flags
- * bring no warning. */
+/* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
+ * measurement, which a comment at the head of the C lists.  Vector helpers in the C are macros, so
+ * that other flags cause no warning. */
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
