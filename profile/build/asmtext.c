@@ -129,7 +129,7 @@ static int lanes_of(const struct parts *x)
         return 1;
     const struct asm_operand *o = &x->op[gather ? x->n - 1 : 0];
     int bytes = has(o, "%zmm") ? 64 : has(o, "%ymm") ? 32 : 16;
-    char element = x->name[strlen(x->name) - 1];          /* dps, dpd, dd, dq */
+    char element = x->name[strlen(x->name) - 1];          /* last letter of ..dps, dpd, dd, dq */
     bool single = str_ends(x->name, "ps") || (element == 'd' && !str_ends(x->name, "pd"));
     return bytes / (single ? 4 : 8);
 }
@@ -158,7 +158,7 @@ static bool is_name(const char *name, const char *word)
         && (name[n] == '\0' || (strchr("lqw", name[n]) && name[n + 1] == '\0'));
 }
 
-/* Counts accesses through the stack pointer that do not name it. */
+/* Counts the accesses of push, pop, call and ret, which do not name the stack pointer. */
 static void count_stack(const char *name, struct insn *out)
 {
     bool store = is_name(name, "push") || is_name(name, "call");
@@ -229,7 +229,7 @@ struct insn asm_insn_read(const char *text, size_t len, bool frame)
 struct asm_reading {
     struct asm_text *out;
     bool code;                           /* in a code section */
-    bool live;                           /* the next instruction is reached from above */
+    bool live;                           /* control can fall through to the next instruction */
     bool open;                           /* a block is open */
     bool frame;
 };
@@ -344,8 +344,8 @@ static bool is_label(const char *line, size_t len)
         && !memchr(line, '"', len);
 }
 
-/* Reads a line.  A label that gcc makes for debuggers is no target of jumps, but treating it as
- * one only costs a block. */
+/* Reads a line.  Labels for debuggers, which no jump targets, begin a block too; that costs only
+ * a counter. */
 static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
@@ -370,7 +370,7 @@ static void read_line(struct asm_reading *r, const char *line, size_t len)
     }
 }
 
-/* Length of the line up to a comment; quoted text contains no comment. */
+/* Returns the length of the line up to a comment; quoted text contains no comment. */
 static size_t code_length(const char *line, size_t len)
 {
     bool quoted = false;

@@ -2,8 +2,8 @@
  * and makes a copy of the text that counts how often each block runs.
  *
  * A block begins at a label or after a jump, and ends at the next label or jump; a call does not
- * end it.  The padding that `.p2align` puts before a loop runs too, as nops whose number only the
- * assembler knows: see `padded`. */
+ * end it.  The padding that `.p2align` puts before a loop is executed too; it consists of nops,
+ * whose number only the assembler knows (see `padded`). */
 #ifndef TS_PROFILE_ASMTEXT_H
 #define TS_PROFILE_ASMTEXT_H
 #include "kernels/base/err.h"
@@ -14,8 +14,8 @@
  * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory operands; an add to memory is both. stack_...: those among them
- * that are addressed by the stack pointer (or by the frame pointer, where there is one), with
+/* loads, stores: number of memory operands; an add to memory is both. stack_...: number of these
+ * operands that the stack pointer (or the frame pointer, where there is one) addresses, and of
  * push, pop, call and ret: spills and local tiles. */
 struct insn {
     enum insn_kind kind;
@@ -30,7 +30,7 @@ struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stac
 
 struct asm_text {
     VEC(struct asm_block) block;
-    VEC(int) pad;                        /* the block of each piece of padding */
+    VEC(int) pad;                        /* for each piece of padding, the index of its block */
     bool repeats;                        /* has `rep stosq` or the like, each counted once */
     VEC(char *) call;  /* functions that are called and not defined in the text, once each */
     /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then

@@ -25,7 +25,7 @@
  * ------------------------------------------------------------------------------ */
 
 #define ASK_LIMIT_S 10.0
-#define ASK_CC1_LIMIT_S 2.0  /* time limit, because a script may do anything with the option */
+#define ASK_CC1_LIMIT_S 2.0  /* seconds; a compiler that is a script may hang on the option */
 
 /* A known compiler.  Its version and cc1 are found by starting processes, and are kept while its
  * files do not change. */
@@ -34,7 +34,7 @@ static struct build_known known[8];
 static int n_known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* "ccache gcc" is two words, "/opt/my tools/gcc" is one file. */
+/* Splits a command: "ccache gcc" is two words, but the file "/opt/my tools/gcc" is one. */
 static int command_words(const char *command, struct str *buf, const char **argv, int max)
 {
     int n = 0;
@@ -61,8 +61,8 @@ static bool resolve(const char *word, struct str *path)
     return access(word, X_OK) == 0;
 }
 
-/* Appends the identity of a file: it differs from that of another file, and from that of the same
- * file before a change. */
+/* Appends path, size, time and inode of a file, which differ for other files and after a change.
+ */
 static void add_file(struct str *out, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -205,7 +205,7 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
         if (examine(usual[i], out, e))
             return true;
         if (!why.code && subprocess_find(usual[i], NULL))
-            why = *e;                                    /* it exists and does not work */
+            why = *e;                                    /* the compiler exists but does not work */
     }
     if (why.code) {
         *e = why;
@@ -311,7 +311,7 @@ static bool compiler_crashed(const char *log)
     return strstr(log, "terminated program") || strstr(log, "frontend command failed");
 }
 
-/* Returns the line that names a lack of the system, else the first error, else the whole log. */
+/* Returns the line of the log that names a missing resource, else the first error, else the log. */
 static const char *telling_part(const char *log)
 {
     const char *lack = err_lack(log), *error = strstr(log, "error: ");
@@ -320,8 +320,8 @@ static const char *telling_part(const char *log)
     return lack ? lack : error ? error + 7 : log;
 }
 
-/* Refuses.  Messages about the generated text are the fault of the candidate; all others (no
- * assembler, no libgomp, a bad extra flag, a full disk) are the fault of the environment. */
+/* Sets the error, and returns false.  Messages about the generated text are the candidate's fault;
+ * others (no assembler, no libgomp, a bad extra flag, a full disk) are the environment's. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -358,8 +358,8 @@ static int start_words(const char **argv, char *cpu, size_t size, int cpu_s)
     return COUNT_OF(words) + 1;
 }
 
-/* Returns the signal that ended the compiler, or one of the programs that it started and
- * reported. */
+/* Whether this signal ended the compiler, or a program that the compiler started and reported as
+ * killed. */
 static bool ended_by(const struct subprocess_result *res, int sig, const char *name)
 {
     char gcc[64], clang[64], collect2[64];
@@ -381,7 +381,7 @@ static bool lacks_memory(const char *log)
         || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
 }
 
-/* False with ERR_KILLED when another process killed the compiler, or it got no memory. */
+/* Fails with ERR_KILLED when another process killed the compiler, or it got no memory. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
 {
@@ -485,8 +485,8 @@ bool build_cached(const struct build_job *b, struct build *out)
     return hit;
 }
 
-/* Makes the object: now, or takes that of another process or of the compiler of a killed
- * tilescope. */
+/* Compiles the object, or takes the object that another process, or the compiler of a killed
+ * tilescope, has made meanwhile. */
 static bool make_object(const struct build_job *b, const struct flags *flags,
                         const struct str *text, struct objcache_slot *slot, bool *hit,
                         const struct cancel *c, struct err *e)
@@ -507,7 +507,7 @@ static bool make_object(const struct build_job *b, const struct flags *flags,
         && objcache_store(slot, e);
 }
 
-/* Tries once more when the compiler was killed, or the folder was removed in the meantime. */
+/* Builds once more when the compiler was killed, or the folder was removed in the meantime. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {

@@ -5,8 +5,8 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-/* files: a hash of the path, size, time and inode of the driver (of each word of the command that
- * is a program) and of gcc's cc1, because two different compilers can print the same version. */
+/* A compiler. files: a hash of path, size, time and inode of each word of the command that is a
+ * program, and of gcc's cc1, because two different compilers can print the same version. */
 struct compiler {
     char path[256], name[64], version[128];
     bool is_clang;
@@ -31,10 +31,10 @@ bool build_shared(const struct compiler *cc, const char *c_source, const struct 
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* The input of build_object, which the functions above use. cpu_s: CPU time for the compiler, and
- * 120 s more by the clock (0 = 240); beyond either, ERR_COMPILE.  ERR_KILLED when another process
- * killed the compiler, or it got no memory: twice, or once with several kernels, which the caller
- * may then try one by one. */
+/* The input of build_object, which the functions above use. cpu_s: CPU seconds of the compiler (0 =
+ * 240); its limit of wall clock time is 120 s more.  ERR_COMPILE beyond either.  ERR_KILLED when
+ * another process killed the compiler or it got no memory, twice; with several kernels once is
+ * enough, because the caller may then try them one by one. */
 struct build_job {
     const struct compiler *cc;
     const char *source;
@@ -48,11 +48,11 @@ bool build_object(const struct build_job *b, const struct cancel *c, struct buil
                   struct err *e);
 /* Finds the object in the cache; false when it is not there. */
 bool build_cached(const struct build_job *b, struct build *out);
-/* Stores the assembly that the compiler makes of the source (AT&T syntax on x86).  Cached like an
- * object. */
+/* Compiles the source to assembly (AT&T syntax on x86) and stores its text in *out.  The assembly
+ * is cached like an object. */
 bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
                     const struct cancel *c, struct str *out, struct err *e);
-/* Intel-syntax assembly of one function (objdump), addresses stripped, jump targets kept as labels.
+/* Disassembles one function by objdump: Intel syntax, without addresses, jump targets as labels.
  * ERR_ENV when objdump is missing. */
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
                        struct str *out, struct err *e);

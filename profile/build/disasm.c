@@ -36,8 +36,8 @@ static bool is_padding(const struct disasm_line *x)
     return false;
 }
 
-/* A jump target "1060 <conv2d+0x30>" in the operands: where the number starts, the number, and
- * the name. */
+/* A jump target "1060 <conv2d+0x30>" in the operands. at: where the number starts; name: inside of
+ * the text. */
 struct target_ref { const char *at; unsigned long long address; const char *name; int name_len; };
 
 static bool find_target(const struct disasm_line *x, struct target_ref *out)
@@ -58,7 +58,7 @@ static bool find_target(const struct disasm_line *x, struct target_ref *out)
     return true;
 }
 
-/* Drops a comment "# 2000 <...>", the place of data, which is meaningless without addresses. */
+/* Drops a comment "# 2000 <...>": the address of data means nothing without other addresses. */
 static void drop_comment(struct disasm_line *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);

@@ -19,7 +19,7 @@
 #define MAX_OBJECT_BYTES ((size_t)64 << 20)
 #define STALE_TEMP_S 3600
 #define WAIT_MS 10
-#define MOST_WAIT_S 150.0                 /* longer than a compiler may run */
+#define MOST_WAIT_S 150.0                 /* most seconds to wait for a lock */
 
 /* The checksum after the ELF image. */
 struct seal { char magic[8]; uint64_t bytes, hash; };
@@ -189,7 +189,7 @@ static bool is_text(const char *path, const struct str *text)
     return same;
 }
 
-/* A hit sets the time of the file, so that trimming removes unused entries. */
+/* Whether the object is there. A hit sets its time, so that trimming removes unused entries. */
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text)
 {
     bool hit = is_text(slot->c_path, text) && is_sealed(slot->so_path);
@@ -240,7 +240,7 @@ static bool wait_for(int fd, const struct cancel *c)
     return true;
 }
 
-/* Locks. The previous holder of the lock may have removed the file. */
+/* Locks the entry; tries again when the previous holder of the lock has removed the file. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e)
 {
     char path[520];
@@ -284,8 +284,8 @@ bool objcache_left(const struct objcache_slot *slot, const struct str *text)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* Does not use file_write_atomic: nothing here must survive a power cut, so that no fsync delays
- * a compilation. */
+/* Writes temp_c.  file_write_atomic is not needed: an entry need not survive a power cut, and its
+ * fsync would delay the compilation. */
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e)
 {
     unlink(slot->temp_so);

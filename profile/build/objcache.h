@@ -15,7 +15,7 @@
 enum { OBJCACHE_NO_LOCK = -1, OBJCACHE_OWN_NAMES = -2 };
 struct objcache_slot { char c_path[512], so_path[512], temp_c[512], temp_so[512]; int lock; };
 
-/* The size limit of the folder in bytes: $TILESCOPE_CACHE_MIB, else OBJCACHE_MAX_BYTES. */
+/* Returns the size limit of the folder in bytes: $TILESCOPE_CACHE_MIB, else OBJCACHE_MAX_BYTES. */
 int64_t objcache_max_bytes(void);
 /* Makes the file names for this text.  The folder is trimmed at the first call of a process, and
  * in objcache_store whenever this process has added an eighth of the limit since.  A single
@@ -24,7 +24,7 @@ bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* Reads the object file that the compiler wrote to so_path, without the checksum. */
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
-/* After a miss: take the lock, write temp_c, compile it to temp_so, then store or drop both,
+/* Takes the lock after a miss.  Then write temp_c, compile it to temp_so, and store or drop both,
  * which releases the lock.  No other process uses temp_c and temp_so meanwhile; a process that
  * wants the same object waits in objcache_lock and then finds a hit.
  *

@@ -11,7 +11,7 @@
 /* A group of events that are read together; the same in every thread. */
 struct group { int n, event[GROUP_MAX]; };
 
-/* One event over all threads and passes. */
+/* The counts of one event, over all threads and passes. */
 struct tally {
     bool absent, starved;
     char why[200];
@@ -27,8 +27,8 @@ struct counting {
     struct group group[EVENTS_MAX];
     int (*handle)[EVENTS_MAX];                       /* [thread][event]; below 0: why not */
     bool *ran;                                       /* [thread]: it ran while something counted */
-    int pass;  /* pass of the function that runs on the threads */
-    int (*code)[EVENTS_MAX];  /* [thread][group]: results of the last function */
+    int pass;  /* argument of the function that on_threads runs */
+    int (*code)[EVENTS_MAX];  /* [thread][group]: what the last such function returned */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group] */
 };
 
@@ -46,8 +46,8 @@ static void lose(struct counting *c, int event, int code)
         c->source->explain(c->ctx, &c->event[event], code, t->why, sizeof t->why);
 }
 
-/* Opens an event in the last group, or else in a new one: an event that a full group refuses may
- * fit there. */
+/* Opens an event in the last group, or else in a new group, where an event may fit that a full
+ * group refuses.  Returns a handle, or a code below 0. */
 static int open_first(struct counting *c, int i)
 {
     struct group *last = c->n_groups > 0 ? &c->group[c->n_groups - 1] : NULL;
@@ -192,7 +192,7 @@ static void stop_thread(void *arg, int thread)
     }
 }
 
-/* Reads the members of a group that this thread has; 0 for the others, which are lost. */
+/* Reads the events of a group that this thread has; the values of all other events are 0. */
 static int read_group(struct counting *c, int thread, const struct group *g, struct reading *out)
 {
     struct reading r = { .enabled_ns = 0 };

@@ -11,8 +11,8 @@
 #define EVENTS_MAX 16                    /* most events of an event set */
 #define GROUP_MAX 8                      /* most events of one group, which are read together */
 
-/* name: of the result. text: the event in the words of the source ("l1d_loads", "raw:0x151",
- * "PAPI_L1_DCM"). */
+/* An event. name: name of the count. text: how the source calls the event ("l1d_loads",
+ * "raw:0x151", "PAPI_L1_DCM"). */
 struct event { char name[40], text[64]; };
 
 /* The reading of a group since it was opened: its values in the order of opening, how long it was
@@ -20,7 +20,7 @@ struct event { char name[40], text[64]; };
  * did not run. */
 struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 
-#define COUNTER_GONE (-100000)           /* from open: the thread has ended, so nothing is missed */
+#define COUNTER_GONE (-100000)           /* from open: the thread has ended and needs no counter */
 #define COUNTER_NOT_OPEN (-100001)       /* on_threads did not reach the thread */
 
 /* A source of counters.  Functions return a code below 0 when they fail; ctx belongs to the
@@ -35,10 +35,10 @@ struct counter_source {
     void (*close)(void *ctx, int handle);            /* leaders are closed last */
     /* Writes one sentence: why a function failed with this code for ev, and what would help. */
     void (*explain)(void *ctx, const struct event *ev, int code, char *out, size_t n);
-    /* Whether ev counts in any code. If so, a value of 0 shows that the counter does not work. */
+    /* Whether ev happens in all code. If so, a count of 0 shows that the counter does not work. */
     bool (*always)(void *ctx, const struct event *ev);
-    /* Calls part(arg, t) once for each thread t, on that thread.  NULL: the calling thread may do
-     * it for all. */
+    /* Calls part(arg, t) once for each thread t, on that thread.  NULL: the calling thread may make
+     * these calls. */
     void (*on_threads)(void *ctx, void (*part)(void *arg, int thread), void *arg);
     bool one_group;                      /* only one group per thread can run at a time */
 };
@@ -54,10 +54,10 @@ struct counting *counting_open(const struct counter_source *s, void *ctx, int th
 int counting_passes(const struct counting *c);
 int counting_groups(const struct counting *c);
 void counting_start(struct counting *c, int pass);
-/* calls: number of kernel calls in this pass; values are per call. */
+/* Stops the counters of a pass. calls: number of kernel calls in it; counts are per call. */
 void counting_stop(struct counting *c, int pass, int calls);
-/* Called after the last pass: sums the values over threads.  A refusal when nothing was counted,
- * with the reason. source says how many threads ran. */
+/* Sums the values over threads, after the last pass.  When nothing was counted, *out has the
+ * reason.  out->source says how many threads ran. */
 void counting_result(struct counting *c, struct counts *out);
 /* Whether a group of several events never ran, because it needs more counters than are free.
  * Opening it again with group_max 1 can help. */

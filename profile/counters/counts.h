@@ -14,7 +14,7 @@ enum meter_mask {
 #define METER(id, name, on, what) METER_##id = 1 << METER_ID_##id,
 #include "profile/counters/meters.def"
 };
-extern const char *const meter_name[METER_COUNT];          /* as --meters takes them */
+extern const char *const meter_name[METER_COUNT];          /* the words of the option --meters */
 
 #define COUNTS_MAX 32
 

@@ -139,7 +139,7 @@ static int find_event(const struct event_set *s, const char *name, size_t n)
 
 static const char *const known_name[] = { "time_s", "flops", "bytes", "threads" };
 
-/* The place of a name in known_name, or -1. */
+/* Returns the index of a name in known_name, or -1. */
 static int find_known(const char *name)
 {
     for (int i = 0; i < COUNT_OF(known_name); i++)
@@ -148,8 +148,8 @@ static int find_known(const char *name)
     return -1;
 }
 
-/* Formulas know another value of that name, or reports have another member of it beside the
- * counts. */
+/* Whether a name is taken: formulas have another value of this name, or reports another member
+ * beside the counts. */
 static bool is_reserved(const char *name)
 {
     static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
@@ -248,7 +248,7 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    double ignored;                      /* with counts that are not known: any number will do */
+    double ignored;                      /* value of the formula for stand-in counts */
     if (!formula_check(m->formula, check_name, r->set, r->e)
         || (!formula_number(m->formula, check_name, r->set, &ignored, r->e)
             && r->e->code != ERR_RANGE))
@@ -439,7 +439,7 @@ bool event_set_fits(const struct event_set *s, struct counts *why)
 
 struct derivation { const struct known *known; const struct counts *counts; int n; };
 
-/* Only what was counted has a value. */
+/* Looks up a name of a formula. False with *e for an event that was not counted. */
 static bool look_up(void *ctx, const char *name, struct formula_value *out, struct err *e)
 {
     const struct derivation *d = ctx;

@@ -48,8 +48,8 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 struct event_sets { int n; const struct event_set **set; };
 struct event_sets event_sets_load(struct arena *a, struct str *broken);
 
-/* Finds a set by name and reads no other file.  ERR_NAME with the nearest name; also the errors
- * of its file. */
+/* Finds a set by name and reads no other file.  ERR_NAME with the nearest name, or an error of
+ * event_set_parse. */
 bool event_set_find(struct arena *a, const char *name, const struct event_set **out,
                     struct err *e);
 /* Returns the name of the set that a meter counts by default. */

@@ -98,8 +98,8 @@ static void load(void)
         read_component();
 }
 
-/* Finds the OpenMP library that runs the parallel loops of a kernel; NULL = it has none.  It is
- * found by what the kernel calls: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader
+/* Finds the OpenMP library that runs the parallel loops of a kernel; NULL: it has none.  The
+ * kernel's calls tell: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader
  * searches the library of this program first, and that of LLVM also provides the names of gcc: a
  * kernel linked with libgomp runs on the team of LLVM when this program does. */
 static void *openmp_of(void *kernel)
@@ -113,7 +113,7 @@ static void *openmp_of(void *kernel)
     return dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Finds a function in the library; both libraries have the two that are used. */
+/* Finds a function in an OpenMP library. Both libraries have the two functions that are needed. */
 static bool find_openmp(void *library, const char *name, void *to)
 {
     void *symbol = library ? dlsym(library, name) : NULL;
@@ -174,7 +174,7 @@ static void papi_on_threads(void *ctx, void (*part)(void *arg, int thread), void
 
 /* --- Event sets ------------------------------------------------------------------------------ */
 
-/* A handle encodes thread, set and place in the set; the place of the leader is 0. */
+/* Returns a handle: it encodes thread, set and place in the set; the leader has place 0. */
 static int handle_of(int thread, int set, int place)
 {
     return (thread * EVENTS_MAX + set) * GROUP_MAX + place;

@@ -1,5 +1,5 @@
-/* Counters by PAPI, whose names papers use (PAPI_L1_DCM).  The library is loaded only when it is
- * asked for; a machine without it gets a reason.
+/* Counters by PAPI, whose event names papers use (PAPI_L1_DCM).  The library is loaded only when
+ * this meter is asked for; without the library the meter is refused with a reason.
  *
  * PAPI counts the thread that owns an event set and cannot inherit or attach on every machine.
  * Each thread of the OpenMP team of the kernel therefore has its own event sets, opened, started
@@ -8,9 +8,9 @@
 #define TS_PROFILE_PAPI_METER_H
 #include "profile/counters/counting.h"
 
-/* kernel: the dlopen handle of a kernel, through which its OpenMP library is found.  With NULL,
- * or a kernel without parallel loops, only the calling thread counts.  NULL, with the reason,
- * when PAPI cannot be loaded. */
+/* Loads PAPI; returns NULL, with the reason, when that fails. kernel: the dlopen handle of a
+ * kernel, through which its OpenMP library is found.  With kernel NULL, or a kernel without
+ * parallel loops, only the calling thread counts. */
 struct papi;
 struct papi *papi_open(void *kernel, int threads, struct counts *why_not);
 void papi_close(struct papi *p);

@@ -1,4 +1,4 @@
-/* Hardware and software counters by perf_event_open, with reasons for what is not available. */
+/* Hardware and software counters by perf_event_open, and reasons why a counter is missing. */
 #ifndef TS_PROFILE_PERFEVENT_H
 #define TS_PROFILE_PERFEVENT_H
 #include "profile/counters/counting.h"
@@ -14,10 +14,10 @@ bool perf_find(const char *text, struct perf_name *out);
 #define PERF_NAME_BYTES 32
 bool perf_name_at(int i, char out[PERF_NAME_BYTES]);
 
-/* The threads of this process as a source of counters.  Hardware events are counted in user
- * space, so that interrupts do not count.  Software events happen in Linux and are also counted
- * there, where that is allowed; without that right, context switches and migrations are refused,
- * since they would read 0. */
+/* The threads of this process as a source of counters.  Hardware events are counted in user space
+ * only, without interrupts.  Software events happen in the kernel of Linux, and are also counted
+ * there if this process may; if not (no_kernel), context switches and migrations are refused,
+ * since their counts would be 0. */
 struct perf_threads { int n, *tid; bool no_kernel; };
 extern const struct counter_source perf_source;
 void perf_threads_find(struct perf_threads *out);    /* finds all threads that exist now */

@@ -1,4 +1,4 @@
-/* The vocabulary of perf events: names as they appear in event sets and in results. */
+/* The names of perf events, as they appear in event sets and in results. */
 #include "profile/counters/perfevent.h"
 
 #include "kernels/base/arena.h"

@@ -20,7 +20,7 @@ static bool read_in(const char *dir, const char *file, struct str *out)
     return ok;
 }
 
-/* Reads a number from a file; 0: missing, or "max". */
+/* Returns the number in a file; 0: the file is missing or says "max". */
 static int64_t number_in(const char *dir, const char *file)
 {
     struct str text = {0};
@@ -29,7 +29,7 @@ static int64_t number_in(const char *dir, const char *file)
     return n;
 }
 
-/* Finds a number in "KEY NUMBER" lines; 0: missing. */
+/* Returns the number of a "KEY NUMBER" line; 0: there is no such line. */
 static int64_t field(const char *text, const char *key)
 {
     const size_t n = strlen(key);
@@ -46,8 +46,8 @@ static int64_t least(int64_t a, int64_t b)
     return a == 0 || (b > 0 && b < a) ? b : a;
 }
 
-/* Returns the cached files of a group.  In version 1 the values that include groups below have
- * names that say so. */
+/* Returns the bytes of cached files of a group and the groups below it.  In version 1 the names of
+ * such sums begin with "total_". */
 static int64_t cached_files(const char *dir)
 {
     struct str stat = {0};
@@ -88,7 +88,7 @@ static void take_cpus(struct cgroup_limits *l, const char *dir)
         l->cpus = (int)least(l->cpus, (int64_t)((quota + period - 1) / period));
 }
 
-/* Reads a group and all groups above it. */
+/* Calls `take` for a group and all groups above it. */
 static void climb(struct cgroup_limits *l, const char *mount, const char *path,
                   void (*take)(struct cgroup_limits *l, const char *dir))
 {
@@ -104,7 +104,7 @@ static void climb(struct cgroup_limits *l, const char *mount, const char *path,
     str_free(&dir);
 }
 
-/* Whether word is in the comma-separated list. */
+/* Whether `word` is in the comma-separated list. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);

@@ -1,5 +1,5 @@
 /* The limits that control groups (version 2 or 1) set for this process.  All enclosing groups
- * count: a group inside a limited one may say "max" and still have less. */
+ * count: a group that says "max" may lie inside a limited group. */
 #ifndef TS_PROFILE_CGROUP_H
 #define TS_PROFILE_CGROUP_H
 #include <stdint.h>
@@ -12,6 +12,6 @@ struct cgroup_limits {
     int64_t memory_left;
 };
 struct cgroup_limits cgroup_limits(void);
-/* cgroup_limits read from another /proc/self/cgroup and /sys/fs/cgroup, for tests. */
+/* cgroup_limits with other files for /proc/self/cgroup (list) and /sys/fs/cgroup, for tests. */
 struct cgroup_limits cgroup_limits_in(const char *list, const char *mount);
 #endif

@@ -152,7 +152,7 @@ static void read_caches(struct machine *m)
 
 /* --- What this process may use --------------------------------------------------------------- */
 
-/* granted: 0 = all cores. */
+/* Returns the cores that this process may use. granted: limit of its cgroups, 0 = no limit. */
 static int usable_cores(int granted)
 {
     cpu_set_t set;

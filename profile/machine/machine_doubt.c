@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#define TOGETHER 0.8                     /* least rate of all cores / cores of one */
-#define INNER 0.9                        /* least rate of a level / the next outer one */
+#define TOGETHER 0.8                     /* least rate of all cores / rate of one core */
+#define INNER 0.9                        /* least rate of a level / rate of the next outer level */
 #define MIDDLE 0.6                       /* least median / best of the samples */
-#define BEFORE 0.85                      /* least rate / that of another day */
+#define BEFORE 0.85                      /* least rate / rate of the earlier model */
 
 static void add(struct str *out, int *n, const char *text)
 {
@@ -53,8 +53,8 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Checks the order: the wider of two instruction sets and the inner of two levels are at least as
- * fast. */
+/* Checks that the wider of two instruction sets, and the inner of two levels, is at least as fast
+ * as the other. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;

@@ -11,8 +11,8 @@
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3  /* rounds through all loops: a disturbance then hits several loops */
 #define SHORT_S 0.5                      /* with less time there is one round */
-#define DRAM_TIMES 4                     /* size of the DRAM buffers in last-level caches */
-#define MEMORY_SHARE 4  /* 1 / share of the available memory, for the buffers of all cores */
+#define DRAM_TIMES 4                     /* bytes of the DRAM buffers / bytes of the last cache */
+#define MEMORY_SHARE 4  /* the buffers of all cores get 1 / 4 of the available memory */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)
 #define OVERHEAD_BYTES ((int64_t)256 << 20)
 
@@ -31,8 +31,8 @@ void machine_model_fingerprint(struct str *out, const struct machine *m)
 
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
-/* Size for the last level: half of what the cores share of it, but well beyond the caches inside
- * of it. */
+/* Returns the bytes of each core's buffer for the L3: half of the core's share of it, but at least
+ * twice the L2. 0 with the reason when the L3 is too small. */
 static int64_t shared_bytes(const struct machine *m, char *reason, size_t n)
 {
     int64_t bytes = m->l3.size_bytes / 2 / m->cores, inner = 2 * m->l2.size_bytes;
@@ -271,8 +271,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* Computes a rate.  All cores together are at least as fast as one of them; a team on a busy
- * machine waits for its slowest thread. */
+/* The rate of all cores counts as at least that of one core: on a busy machine, a team waits for
+ * its slowest thread. */
 double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

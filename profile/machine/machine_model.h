@@ -32,13 +32,13 @@ struct machine_model {
     char date[32];                       /* UTC, "2026-11-21T02:30:00Z" */
     char compiler[128];
     int cores;
-    double seconds;                      /* time that measuring took */
+    double seconds;                      /* seconds that measuring took */
     int n_isa;
     struct isa_peak isa[MODEL_ISAS];     /* widest vectors first */
     struct level_bandwidth level[MODEL_LEVELS];
 };
 
-/* Prints what a model belongs to: machine_fingerprint, all caches, and the features of the CPU. */
+/* Prints the machine that a model belongs to: machine_fingerprint, all caches, CPU features. */
 void machine_model_fingerprint(struct str *out, const struct machine *m);
 
 struct progress;
@@ -48,10 +48,10 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
                            const struct progress *pr, const struct cancel *c,
                            struct machine_model *out, struct err *e);
 
-/* Finds rates that an undisturbed machine cannot have: cores together slower than one of them, an
- * outer level of memory faster than an inner one, most samples far below the best.  If `before`
- * (an undisturbed model of the same machine, may be NULL) is given, also rates far below its
- * rates.  Appends them to out, separated by "; ".  Returns how many rates are doubtful. */
+/* Finds rates that an undisturbed machine cannot have: all cores slower than one core, an outer
+ * level of memory faster than an inner one, most samples far below the best.  With `before` (an
+ * undisturbed model of the same machine, or NULL), also rates far below the rates of that model.
+ * Appends them to out, separated by "; ".  Returns how many rates are doubtful. */
 int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
                          struct str *out);
 /* Merges two measurements of one machine: takes the better of each rate, since disturbances only

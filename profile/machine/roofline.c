@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define ABOVE_MODEL 1.05  /* a ceiling this many times the peak of the model is doubtful */
+#define ABOVE_MODEL 1.05  /* ceiling / peak of the model; above it the model is doubtful */
 
 /* Computes the bytes that move between L2 and L1 from the simulation.  False when they were not
  * simulated, or for another L1 than that of this machine. */
@@ -34,8 +34,8 @@ static void add_roof(const struct machine_model *model, int threads, enum model_
         r->roof[r->n++] = (struct roof){ from, bytes, flops / bytes, rate * flops / bytes };
 }
 
-/* Returns what a hot call fetches at least from level `from`: the data set, minus what the caches
- * inside of that level can have kept from the call before.  L1 and L2 belong to one core each. */
+/* Returns the bytes that a hot call fetches at least from level `from`: the data set, minus the
+ * capacity of the caches inside of that level.  Each core has its own L1 and L2. */
 static double least_bytes(const struct machine_model *model, int threads, int from, double bytes)
 {
     int cores = threads < model->cores ? threads : model->cores;

@@ -1,11 +1,11 @@
 /* The roofline model (Williams, Waterman and Patterson, CACM 2009): FLOPs per byte against FLOPs
  * per second, counting the FLOPs that the kernel executes.
  *
- * A byte is counted where it moves from one level of memory into the next inner level.  Each such
- * edge is a roof: the bandwidth of the outer level times FLOPs over bytes.  Kernels are timed
- * with hot caches.  Nothing therefore comes from beyond the home of the kernel, which is the
- * innermost level that holds its whole data set (inputs and outputs once).  From each level up to
- * there, at least the data set must be moved, less what the caches inside of that level can keep.
+ * Bytes are counted where they move from one level of memory into the next inner level.  Each such
+ * edge is a roof: the bandwidth of the outer level times FLOPs over bytes.  Kernels are timed with
+ * hot caches, so nothing comes from outside of the home of the kernel: the innermost level that
+ * holds its whole data set (inputs and outputs once).  From the home and each level inside of it,
+ * a call moves at least the data set, minus the capacity of the caches inside of that level.
  *
  * The bytes between L1 and L2 come from the simulator, if it simulated the L1 of this machine.
  * Its results for outer levels are not used: these caches are indexed by physical addresses,
@@ -17,7 +17,7 @@
 
 #define ROOF_FMA (-1)                    /* value of struct roofline.by: the floating point units */
 
-/* from: the outer level of the edge */
+/* One edge. from: its outer level; intensity: FLOPs per byte; gflops: the height of the roof. */
 struct roof { enum model_level from; double bytes, intensity, gflops; };
 
 struct roofline {
@@ -40,9 +40,9 @@ struct roofline {
  * those of the graph (struct graph). */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
-/* Says why the roofs of the model may be too low: machine_model_doubts of the model, or an FMA
- * ceiling measured beside the kernel that is above its peak.  Appends nothing when no reason is
- * known. */
+/* Appends why the roofs of the model may be too low: machine_model_doubts of the model, or an FMA
+ * ceiling beside the kernel that was faster than the peak of the model.  Appends nothing when
+ * there is no such reason. */
 void roofline_doubts(const struct machine_model *model, const struct measurement *m,
                      struct str *out);
 const char *roofline_by_name(int by);                    /* "FMA", "L2", ... */

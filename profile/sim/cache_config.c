@@ -51,7 +51,7 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* Reads a number with an optional K, M or G; NULL when there is none or it is too large. */
+/* Reads a number (units: with optional K, M, G); returns what follows. NULL: none, or too large. */
 static const char *take_number(const char *p, bool units, int64_t *out)
 {
     static const char letters[] = "kmg";
@@ -146,9 +146,9 @@ bool cache_config_check(const struct cache_config *c, struct err *e)
 }
 
 struct cache_parse {
-    const char *text;                      /* the whole */
+    const char *text;                      /* the whole text */
     char word[64];
-    int col;                               /* of the word, from 1 */
+    int col;                               /* column of the word, from 1 */
     struct cache_config c;
     struct err *e;
 };

@@ -17,7 +17,7 @@
 struct cache_geometry { int64_t size_bytes; int ways; int line_bytes; };
 
 #define CACHE_LEVELS 3
-/* a prefetcher stays inside the page of the access that triggered it */
+/* bytes of a page: a prefetcher stays inside the page of the access that triggered it */
 #define CACHE_PAGE_BYTES 4096
 #define CACHE_MAX_DEGREE 64
 
@@ -61,15 +61,15 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e);
 bool cache_geometry_parse(const char *text, struct cache_geometry *out, struct err *e);
 void cache_geometry_print(struct str *out, const struct cache_geometry *g);
 
-/* Checks every level and that they fit together: equal lines, tree-PLRU only with a power of two
- * of ways, and no inclusive level smaller than the one above it. */
+/* Checks every level, and that the levels fit together: equal lines, tree-PLRU only with a power
+ * of two of ways, and no inclusive level smaller than the level above it.  ERR_RANGE. */
 bool cache_config_check(const struct cache_config *c, struct err *e);
-/* Parses the text form.  ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and what would
- * be right. */
+/* Parses the text form.  ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and an example
+ * of what is right. */
 bool cache_config_parse(const char *text, struct cache_config *out, struct err *e);
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
-/* Returns c; if it has no levels, with those of the host that are known (size not 0). */
+/* Returns *c.  If it has no levels, it gets the known levels (size not 0) of the host. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,
                                     const struct cache_geometry *l2,
                                     const struct cache_geometry *l3);

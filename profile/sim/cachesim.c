@@ -11,7 +11,7 @@ struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
     struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
-    uint64_t *front, mask;                /* where last lines are stored: in hooks, or elsewhere */
+    uint64_t *front, mask;                /* front: last line per slot, in hooks unless watched */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
@@ -131,7 +131,7 @@ static void prefetch_stride(struct cachesim *s, uint64_t addr, unsigned site)
         t->seen = s->config.confirm;
 }
 
-/* A miss at addr, or the first use of a prefetched line. */
+/* Prefetches after a miss at addr, or after the first use of a prefetched line. */
 static __attribute__((noinline)) void prefetch_after(struct cachesim *s, uint64_t addr,
                                                      unsigned site, bool missed)
 {

@@ -31,7 +31,7 @@ void cachesim_close(struct cachesim *s);
 bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e);
 /* Declares that this site writes: the lines that it touches become dirty. */
 void cachesim_store_site(struct cachesim *s, int site);
-/* Turns the filter off and calls `told` for every access from now on. */
+/* Turns the filter off and calls told(ctx, ...) for every touch of a line from now on. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx);
 /* Returns the struct to pass to the instrumented kernel. The caller fills in mark. */
 struct ts_sim *cachesim_hooks(struct cachesim *s);

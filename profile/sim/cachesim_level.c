@@ -69,7 +69,7 @@ static int tree_victim(struct level *v, const uint32_t *set)
     return (int)(node - (1u << v->tree_depth));
 }
 
-/* xorshift64 (Marsaglia 2003). */
+/* Returns a random way, by xorshift64 (Marsaglia 2003). */
 static int random_victim(struct level *v)
 {
     v->random ^= v->random << 13;

@@ -68,15 +68,15 @@ static inline int level_find(const uint32_t *set, int stride, uint64_t line)
         __m128i low = _mm_andnot_si128(flags, level_four(set + w));
         __m128i high = _mm_andnot_si128(flags, level_four(set + w + 4));
         __m128i same = _mm_packs_epi32(_mm_cmpeq_epi32(low, key), _mm_cmpeq_epi32(high, key));
-        unsigned bytes = (unsigned)_mm_movemask_epi8(same);       /* two of each way */
+        unsigned bytes = (unsigned)_mm_movemask_epi8(same);       /* two bits for each way */
         if (bytes)
             return w + __builtin_ctz(bytes) / 2;
     }
     return -1;
 }
 
-/* Shifts four ways back by one: the first gets `before`, and each other one the value of the way
- * ahead of it. */
+/* Shifts four ways back by one: the first gets the last way of `before`, each other way the value
+ * of the way in front of it. */
 static inline __m128i level_moved(__m128i before, __m128i four)
 {
     return _mm_or_si128(_mm_slli_si128(four, 4), _mm_srli_si128(before, 12));
@@ -89,7 +89,7 @@ static inline __m128i level_first(int n, __m128i new, __m128i old)
     return _mm_or_si128(_mm_andnot_si128(stay, new), _mm_and_si128(stay, old));
 }
 
-/* Moves ways 0 to w - 1 back by one, over what way w held, and puts `held` first. */
+/* Moves ways 0 to w - 1 back by one, which overwrites way w, and puts `held` into way 0. */
 static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 {
     __m128i before = _mm_slli_si128(_mm_cvtsi32_si128((int)held), 12);

@@ -25,7 +25,7 @@ struct site_count { int64_t misses[CACHE_LEVELS]; };
  * the first of one access that crossed lines which were both missing. */
 struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
-/* What a measurement shows of it. */
+/* The results in a measurement. */
 
 /* Counts by tensor; a tile counts for the tensor that it holds.  Tensors beyond
  * MEASURE_MAX_TENSORS are one entry, "others". */
@@ -49,7 +49,7 @@ struct sim_site {
 struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
-    struct cache_config cache;             /* what was simulated (of a sample: L1) */
+    struct cache_config cache;             /* the simulated cache; with a sample, only its L1 */
     int64_t loads, stores, l1_misses, writebacks;          /* the last two: of L1 */
     /* L1 misses beyond the first of one access that crosses lines which were both missing.
      * Cachegrind counts l1_misses - straddled. */
@@ -62,13 +62,13 @@ struct sim_result {
     double error;                          /* relative standard error of l1_misses; 0: exact */
     char how[SIM_HOW];  /* if the budget was exceeded: what was simulated, and why */
     double seconds;
-    /* NULL: not asked for.  Else the struct that measure_opts.detail pointed to, which its owner
-     * frees.  Whoever keeps the measurement longer copies it (history_set_measured does). */
+    /* The struct that measure_opts.detail points to, which the caller owns; NULL: not asked for.
+     * Code that keeps the measurement longer must copy it (history_set_measured does). */
     const struct sim_detail *detail;
 };
 
-/* Bytes moved between level k (0: L1) and the next level below: lines fetched, lines written
- * back, and non-temporal stores. */
+/* Returns the bytes moved between level k (0: L1) and the level below: lines fetched, lines
+ * written back, and non-temporal stores. */
 int64_t sim_bytes_below(const struct sim_result *r, int k);
 
 /* --- Detail ----------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ struct sim_detail {
     struct sim_classes classes;
     struct sim_reuse reuse;
     int n_tensors; struct sim_tensor_detail tensor[MEASURE_MAX_TENSORS];
-    int64_t n_sets;  /* number of sets of L1; cell c of n_set_cells is an equal part of them */
+    int64_t n_sets;  /* number of sets of L1; set[] divides them into n_set_cells equal parts */
     int n_set_cells; struct sim_heat set[SIM_CELLS];
     int n_loops; struct { char axes[64]; int64_t iterations; } loop[SIM_MAX_LOOPS];
     int n_moments; struct sim_moment moment[SIM_CELLS];

@@ -6,8 +6,8 @@
 #include "profile/sim/sim_result.h"
 
 struct simdetail;
-/* heat: per tensor, the address of the first byte of its heat map; d->tensor[].bytes is set.
- * Every line lies in [first, end). */
+/* heat: per tensor, the address of the first byte of its heat map; the caller has set
+ * d->tensor[].bytes.  Every line lies in [first, end). */
 struct detail_opts {
     const struct cache_level *l1;
     const int *tensor;                    /* per site: its index in sim_detail.tensor */
@@ -18,7 +18,7 @@ struct detail_opts {
 /* Clears the counts of *d (owned by the caller) and watches s from now on. */
 struct simdetail *simdetail_open(struct cachesim *s, const struct detail_opts *o,
                                  struct sim_detail *d);
-/* an iteration begins; -1: the loop has ended */
+/* Notes that an iteration of a marked loop begins; -1: that the loop has ended. */
 void simdetail_mark(struct simdetail *w, int loop);
 void simdetail_close(struct simdetail *w);             /* completes the counts */
 #endif

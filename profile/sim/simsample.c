@@ -10,11 +10,11 @@
 
 #define FEWEST_ITERATIONS 64              /* loops with fewer iterations are not sampled */
 #define MOST_PERIODS 64
-#define WARM_ACCESSES 128                 /* least accesses of a sample per line of L1 */
+#define WARM_ACCESSES 128                 /* a sample has at least this many per line of L1 */
 #define FEWEST_PERIODS 8
-#define SMALL_SHARE 0.125  /* share of the budget: smaller loops are simulated completely */
+#define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
 #define LEVEL_COUNTS 6
-/* more than this is reported, since heads and periods are whole iterations */
+/* cost / budget; only more is reported, since heads and periods are whole iterations */
 #define OVER_BUDGET 1.25
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
@@ -22,7 +22,7 @@ enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
 struct sample_plan {
     int64_t n, head;                      /* n: iterations; head: those counted completely */
     int64_t period, warm, counted;        /* counted == 0: all iterations are counted */
-    int64_t at, start;  /* at: next iteration; start: of the sample in its period */
+    int64_t at, start;  /* at: next iteration; start: where the sample of this period begins */
     enum phase phase;
     double *site, level[CACHE_LEVELS][LEVEL_COUNTS];       /* counts of the counted iterations */
     double half[2][CACHE_LEVELS], iterations[2];           /* misses of the two halves */
@@ -37,7 +37,7 @@ struct simsample {
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
     struct sample_plan plan[SIMSAMPLE_MAX_MARKS];
     struct rng rng;
-    double all, done, left_out;  /* accesses; left_out: simulated or not, but not counted */
+    double all, done, left_out;  /* numbers of accesses; left_out: accesses that are not counted */
     bool samples;
     char how[SIMSAMPLE_HOW];
     int within;                           /* the current loop, or -1 */
@@ -50,9 +50,9 @@ struct simsample {
 
 enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
 
-/* Plans a loop. budget: accesses of this loop that may be simulated; lines: of L1.  If the budget
- * does not suffice for the fewest useful samples, it is exceeded: a smaller budget never takes
- * longer. */
+/* Plans a loop. budget: accesses of this loop that may be simulated; lines: number of lines of L1.
+ * If the budget does not suffice for the fewest useful samples, the plan exceeds it: a smaller
+ * budget never takes longer. */
 static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l, double budget,
                               double lines)
 {
@@ -182,7 +182,7 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[5] += (double)(now->straddled - then->straddled);
 }
 
-/* Adds what was counted since the last call according to the phase. */
+/* Adds the counts since the last call to those of the phase that has ended. */
 static void settle(struct simsample *p, enum phase phase, struct sample_plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
@@ -205,7 +205,7 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
     memcpy(p->level_then, now, sizeof now);
 }
 
-/* Ends a sample: its misses are the value of its period. */
+/* Ends a sample, and takes its misses as the value of its period. */
 static void end_sample(struct sample_plan *plan)
 {
     for (int k = 0; k < CACHE_LEVELS; k++) {
@@ -222,7 +222,7 @@ static enum phase phase_of(struct simsample *p, struct sample_plan *plan, int64_
         return PHASE_EXACT;
     int64_t in = (at - plan->head) % plan->period, length = plan->warm + plan->counted;
     if ((at - plan->head) / plan->period * plan->period + plan->period > plan->n - plan->head)
-        return PHASE_OUT;                 /* the short rest after the last period */
+        return PHASE_OUT;                 /* a rest shorter than a period is skipped */
     if (in == 0)
         plan->start = rng_range(&p->rng, 0, plan->period - length);
     in -= plan->start;

@@ -21,9 +21,9 @@
 struct sample_loop { double iterations, accesses; };
 
 struct simsample;
-/* all: the accesses of the whole kernel; when they fit the budget, nothing is skipped.  At least
- * eight samples are taken, each long enough for l1_lines, whatever the budget.  A loop may then
- * cost more than its share, and a loop that is not much longer is simulated completely. */
+/* Plans the sampling. all: the accesses of the whole kernel; when they fit the budget, nothing is
+ * skipped.  At least eight samples per loop are taken, each long enough for l1_lines, even beyond
+ * the budget.  A loop that is not much longer than its samples is simulated completely. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);
 /* Whether iterations will be skipped.  Only L1 should be simulated then: a larger cache is not
@@ -38,7 +38,7 @@ void simsample_watch(struct simsample *p, const struct cachesim *s);
 void simsample_free(struct simsample *p);
 /* Called at the head of an iteration of a loop (-1: after a loop). True: skip the iteration. */
 bool simsample_skip(struct simsample *p, int loop);
-/* Returns the part of the accesses that has been simulated or skipped. */
+/* Returns the share of the accesses, 0..1, that has been simulated or skipped. */
 double simsample_done(const struct simsample *p);
 /* Called after the run: replaces counts by estimates for the whole kernel.  Stores the share of
  * the accesses that was counted, and the relative standard error of the L1 misses. */

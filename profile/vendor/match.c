@@ -100,7 +100,7 @@ static const char *const binary_names[] = {
 #undef VENDOR_BINARY
 };
 
-/* Finds the function that a builder recorded; relu6 and similar ones are expressed by others. */
+/* Finds the function that a builder recorded; relu6 and the like become another function. */
 static bool find_unary(const struct node *n, struct vendor_post *post)
 {
     static const struct { const char *name; enum vendor_unary as; double alpha, beta; } also[] = {
@@ -127,7 +127,7 @@ static bool find_unary(const struct node *n, struct vendor_post *post)
 static int binary_of(enum val_kind kind)
 {
     static const enum val_kind kinds[] = { VAL_ADD, VAL_SUB, VAL_MUL, VAL_DIV, VAL_MAX, VAL_MIN };
-    for (int i = 0; i < COUNT_OF(kinds); i++)          /* ORDER of enum vendor_binary */
+    for (int i = 0; i < COUNT_OF(kinds); i++)          /* kinds: in the order of vendor_binary */
         if (kinds[i] == kind)
             return i;
     return -1;
@@ -227,7 +227,7 @@ static bool can_have_bias(const struct match *m)
     return m->p->kind == VENDOR_CONV || m->p->kind == VENDOR_TCONV || m->p->kind == VENDOR_MATMUL;
 }
 
-/* Adds node i, applied to the result so far (tensor x), as a post-operation. */
+/* Adds node i, which reads the result so far (tensor x), as a post-operation. */
 static bool add_post(struct match *m, int i, int x, int rank)
 {
     const struct node *n = &m->g->node[i];
@@ -319,7 +319,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;           /* it was this operator, except for the reason given */
+                posts = *m.why;           /* this head matched; why a node after it did not */
         }
     if (posts.code != ERR_NONE)
         *why = posts;

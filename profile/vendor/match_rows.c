@@ -13,8 +13,8 @@ static bool is_spatial(const struct node *n, const struct expr *e)
     return false;
 }
 
-/* Adds an operand as B... rows columns from its own dims: a vector lacks one, and two may be
- * exchanged. */
+/* Adds an operand with the dims B... rows columns.  A vector lacks one of them, and rows and
+ * columns may be exchanged. */
 static bool add_matrix(struct match *m, const struct node *n, const struct val *load,
                        enum vendor_role role, int rank)
 {
@@ -80,7 +80,7 @@ static void use(struct match *m, const struct val *load)
     m->used |= i >= 0 ? 1u << i : 0;
 }
 
-/* Matches max, exp, sum and softmax; the last node has that name. */
+/* Matches the four nodes of softmax: maximum, exp, sum, and the quotient. */
 bool match_softmax(struct match *m, int node, struct vendor_tensor *out)
 {
     const struct node *n = &m->g->node[node];

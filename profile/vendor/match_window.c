@@ -18,7 +18,7 @@ static const struct window_op *find_op(const char *name)
     return NULL;
 }
 
-/* Finds the tensor of the caller from which x is padded, and how many elements are before each
+/* Sets *x to the tensor from which x is padded, and before[] to the elements of padding before each
  * axis. */
 static bool unpad(struct match *m, double value, int *x, int64_t *before)
 {
@@ -47,14 +47,14 @@ static int64_t reach(const struct vendor_problem *p, int i)
     return p->dilation[i] * (p->kernel[i] - 1);
 }
 
-/* Whether the padding of a gather before axis i is as conv.h describes. */
+/* Whether the padding before axis i is that of a transposed convolution as a gather (conv.h). */
 static bool is_gather_padding(const struct vendor_problem *p, int i, int64_t before)
 {
     int64_t q = reach(p, i) - p->before[i];
     return before == (q > 0 ? (q + p->step[i] - 1) / p->step[i] : 0);
 }
 
-/* Fits the windows of n over x, of which `padded` is the padded form. */
+/* Computes the window parameters of n over x; `padded` is the padded form of x. */
 static bool fit_axes(struct match *m, const struct node *n, int x, int padded,
                      const int64_t *before)
 {
@@ -152,7 +152,7 @@ static int64_t channel_groups(const struct match *m, enum vendor_kind kind, int 
     return w->rank + 1 == m->g->tensor[x].rank ? channels : channels / w->shape[1];
 }
 
-/* Whether the node is PoolSum / Count, the last of four nodes with its padding. */
+/* Whether the node is PoolSum / Count, the last of four nodes with the padding first. */
 static bool is_inside_mean(struct match *m, int node)
 {
     const struct graph *g = m->g;

@@ -92,12 +92,12 @@ struct vendor_problem {
 };
 
 /* Matches a graph: one operator with its padding and the post-operations after it (bias,
- * functions, sums and products with other tensors).  False: *why says what has no counterpart. */
+ * functions, sums and products with other tensors).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
 /* Whether this library has such an operator. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
-/* Returns the address space that a library may need for the problem, itself included.  The child
- * gets that much more. */
+/* Returns the bytes of address space that a library may need for the problem, its code included.
+ * The limit of the child grows by as much. */
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
 /* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
@@ -108,9 +108,9 @@ bool vendor_parse(const char *text, unsigned *bits, struct err *e);
  * above it.  ERR_ENV: it was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
-/* Loads a plugin; it stays loaded. ERR_ENV: its library is missing, or has another version. */
+/* The functions of a plugin (below). */
 struct vendor_plugin;
-/* Loads it for good.  ERR_ENV: what it needs is not there, or it is of another version. */
+/* Loads a plugin for good. ERR_ENV: its library is missing, or the version is another one. */
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
 
 /* What a vendor plugin offers: a shared object that links one library, so that tilescope-runner
@@ -127,12 +127,12 @@ struct vendor_plugin {
      * sentence in why. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,
                                   int threads, void *const *buffers, char *why, size_t why_bytes);
-    /* One execution; allocates nothing.  On the thread that called open. */
+    /* Runs once, without allocating.  Call it on the thread that called open. */
     bool (*run)(struct vendor_handle *h);
     /* Writes the result of a run into the row-major buffer of the output; runs once more where a
      * run accumulates into the result. */
     bool (*output)(struct vendor_handle *h);
-    /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc".  Valid until close. */
+    /* Return "oneDNN 2.6.3 brgconv:avx512_core" and "nhwc", valid until close. */
     const char *(*implementation)(const struct vendor_handle *h);
     const char *(*layout)(const struct vendor_handle *h);
     void (*close)(struct vendor_handle *h);                          /* NULL is fine */

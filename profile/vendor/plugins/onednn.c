@@ -8,16 +8,16 @@
 #include <time.h>
 
 #define MAX_ARGS (VENDOR_MAX_TENSORS + 2)
-#define TRIAL_S 0.005                     /* seconds for timing candidates against each other */
+#define TRIAL_S 0.005                     /* seconds for timing one candidate */
 #define TRIAL_RUNS 3
 
 struct onednn_candidate {
     dnnl_primitive_t primitive;
     int n_args;
     dnnl_exec_arg_t arg[MAX_ARGS];
-    /* over the buffers of the caller; NULL: not a tensor of the caller */
+    /* arg[i] in the buffer of the caller, row-major; NULL: not a tensor of the caller */
     dnnl_memory_t plain[MAX_ARGS];
-    /* out: index of the result; residual: of what it must hold before a run, -1: nothing */
+    /* out: index of the result; residual: of the tensor that is copied into it first, or -1 */
     int out, residual;
     double seconds;
     char implementation[96], layout[160];
@@ -167,7 +167,7 @@ static dnnl_status_t execute(struct vendor_handle *h, struct onednn_candidate *c
     return s == dnnl_success ? dnnl_stream_wait(h->stream) : s;
 }
 
-/* Writes the layouts: "nhwc, weights OIhw16i16o", or "nchw to nhwc" when data and result differ. */
+/* Writes layouts: "nhwc, weights OIhw16i16o", or "nchw to nhwc" when data and result differ. */
 static void say(struct onednn_candidate *c, struct wish *w, dnnl_primitive_desc_t pd)
 {
     char x[40] = "", y[40] = "", k[48] = "";
@@ -268,8 +268,8 @@ static int forms_of(const struct vendor_problem *p, bool any, enum form *out)
     return n;
 }
 
-/* Whether runs may accumulate repeatedly: the result only grows, unless a product would let it
- * grow without bounds. */
+/* Whether runs may accumulate into the result again and again.  Sums grow slowly; with a product
+ * the result would overflow. */
 static bool can_accumulate(const struct vendor_problem *p)
 {
     bool filters = p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV || p->kind == VENDOR_MATMUL;

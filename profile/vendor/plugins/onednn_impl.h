@@ -5,13 +5,13 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* The layout of the data tensors.  AUTO is ANY with an algorithm of the choice of oneDNN
+/* The layout of the data tensors.  ANY: oneDNN chooses it; AUTO: oneDNN also chooses the algorithm
  * (Winograd). */
 enum form { FORM_ANY, FORM_AUTO, FORM_FIRST, FORM_LAST, FORM_BLOCKED, FORM_B_TRANSPOSED };
 
-/* What is asked of the library. pool: a reduction is done as a pool. sum: the first
- * post-operation adds its operand by accumulating into the result, which holds the operand
- * before. */
+/* A request to the library. pool: compute a reduction as a pool. sum: the first post-operation
+ * adds its operand by accumulating into the result, into which the operand was copied before the
+ * run. */
 struct choice { enum form form; bool pool, sum; };
 
 /* The descriptors that one candidate asks for. The library answers with its own. */
@@ -31,7 +31,7 @@ dnnl_status_t onednn_wish(struct wish *w);
  * of the result. */
 dnnl_status_t onednn_describe(struct wish *w, dnnl_primitive_desc_t *out);
 /* Returns the descriptor that the primitive expects for this tensor, and its argument number.
- * NULL: the one in w->md. */
+ * NULL: the descriptor in w->md. */
 const dnnl_memory_desc_t *onednn_wants(const struct wish *w, dnnl_primitive_desc_t pd, int tensor,
                                        int *arg);
 /* Prints the name of a layout, "nhwc" or "OIhw16i16o": the dims in the order of their strides,
