@@ -9,7 +9,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/host/machine.h"
 
-#define MOST_TRIED 400                    /* combinations that are stepped through for one answer */
+#define MOST_TRIED 400                    /* most combinations whose steps are applied per call */
 
 typedef VEC(struct param_value) param_list;
 
@@ -54,7 +54,7 @@ static void put_extents(struct arena *a, param_list *p, const struct graph *g)
         put(a, p, others[i], 1);
 }
 
-/* The last axis is W, the one before H, and before that D; 1 where there is none. */
+/* Puts strides and dilations. The last axis is W, before it H, before that D; 1: no such axis. */
 static void put_windows(struct arena *a, param_list *p, const struct graph *g)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
@@ -82,10 +82,10 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
     put(a, p, "threads", threads);
 }
 
-/* What goes in and what is left at the end.  A store that bypasses the caches saves reading the
- * line first and leaves the operands where they are; it loses if whoever reads the result next
- * would have found it near.  A result of half the last cache never stays there; one of a quarter
- * does not either if it and the operand together exceed that cache. */
+/* Puts the sizes of operand and result, and whether to stream.  A streaming store saves reading the
+ * line first and keeps the operands in the caches; it loses if the next reader of the result would
+ * have found it there.  A result of half the last cache never stays in it; a result of a quarter
+ * does not stay if the result and the operand together exceed that cache. */
 static void put_data(struct arena *a, param_list *p, const struct graph *g)
 {
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
@@ -125,7 +125,7 @@ static bool in_expert(const struct expert *x, const char *what, struct err *e)
     return false;
 }
 
-/* Absent: true. */
+/* Evaluates the condition expr into *holds; NULL holds always. False with *e naming `what`. */
 static bool truth(const struct expert *x, const char *what, const char *expr,
                   const struct param_set *known, bool *holds, struct err *e)
 {
@@ -140,7 +140,7 @@ static bool number(const struct expert *x, const char *what, const char *expr,
     return formula_number(expr, param_names, (void *)known, value, e) || in_expert(x, what, e);
 }
 
-/* known, and what `let` makes of it. */
+/* Adds the values of `let`, computed one after the other, to *known. */
 static bool with_lets(struct arena *a, const struct expert *x, struct param_set *known,
                       struct err *e)
 {
@@ -217,7 +217,7 @@ static bool add_line(struct arena *a, const struct tiling *c, const char *text,
     return true;
 }
 
-/* The element-wise nodes behind the main one, each once. */
+/* Applies a `for: epilogue` line once for each element-wise node after the main one. */
 static bool add_epilogue(struct arena *a, const struct tiling *c, const char *text,
                          const struct program **p, struct expert_schedule *out, struct err *e)
 {
@@ -233,7 +233,7 @@ static bool add_epilogue(struct arena *a, const struct tiling *c, const char *te
     return true;
 }
 
-/* Steps through it; false when a step is not legal, or the expert is at fault (*e). */
+/* Applies the steps of a tiling. False with *e: a step is illegal, or the expert has an error. */
 static bool build(struct arena *a, const struct tiling *c, const struct program *bare,
                   struct expert_schedule *out, struct err *e)
 {
@@ -252,7 +252,7 @@ static bool build(struct arena *a, const struct tiling *c, const struct program 
     return true;
 }
 
-/* What there are experts for, each family once. */
+/* Adds to *e which families have experts, each once. */
 static void no_expert(const struct experts *all, struct err *e)
 {
     struct str known = {0};
@@ -269,7 +269,7 @@ static void no_expert(const struct experts *all, struct err *e)
     str_free(&known);
 }
 
-/* There are tilings, and none makes a program. */
+/* Adds to *e that no tiling makes a legal program, and why the last one does not. */
 static void refused(struct err *e, const struct err *why)
 {
     err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` searches"

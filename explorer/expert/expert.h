@@ -1,13 +1,13 @@
-/* Expert schedules: what a person who knows the machine would write, parametric in the shape.  They
- * are data (sessions/experts/NAME.yaml, read by sessions/file/expert_file.h):
+/* Expert schedules, as a person who knows the machine would write them, with parameters for shapes.
+ * They are data (sessions/experts/NAME.yaml, read by sessions/file/expert_file.h):
  *
  *     expert: 1
  *     title: ...
  *     note: why it is good
  *     for: [c2d, dil]                       # operator families
- *     when: sw == 1                         # does it apply? an expression; default yes
+ *     when: sw == 1                         # condition for applying it; default: always
  *     choose: {nv: [1, 2, 4], wt: [4, 7]}   # every combination is a schedule
- *     let:                                  # numbers that follow, one after the other
+ *     let:                                  # names for values, computed one after the other
  *     - {ob: "min(nv * lanes, O)"}
  *     only: "ob * wt <= 24"                 # combinations that make sense
  *     prefer: "ob * wt / (ob + wt)"         # larger is better; decides without measuring
@@ -19,9 +19,9 @@
  * Names in expressions and in {braces}: the extents of the main node's loops (N O H W I KH KW, M N
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
- * target, threads, last_cache (bytes of it), operand_bytes (of that operand, with the padding),
- * `result` (the last tensor) and `stream` (1: it had better not go through the caches).
- * `for: epilogue` is one line for each element-wise node behind the main one. */
+ * target, threads, last_cache (its bytes), operand_bytes (of that operand, with the padding),
+ * `result` (the last tensor) and `stream` (1: the result should bypass the caches).
+ * `for: epilogue` makes one line for each element-wise node after the main one. */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
@@ -39,29 +39,29 @@ struct expert {
 struct expert_step { const char *text, *condition; bool per_epilogue; };
 struct experts { int n; const struct expert *const *item; };
 
-/* Is any of them for this family?  Its `when` may still leave out the sizes at hand. */
+/* Whether any expert is for this family.  Its `when` may still exclude the sizes of an operator. */
 bool experts_for(const struct experts *all, const char *family);
 
-/* A schedule of an operator: step lines that apply to it, one after the other. */
+/* A schedule of an operator: its step lines, in the order of applying. */
 struct expert_schedule {
     const struct expert *expert;
     struct param_set chosen;                             /* "nv=2, wt=14" */
     double score;
     int n; const char *const *step;
 };
-/* The legal schedules of spec among the best 400 by `prefer`, best first, at most max; experts by
- * file name where scores are equal.  target: its registers and lanes; NULL: the best here.
- * threads > 1: with parallel loops where the expert has them.  ERR_NAME when no expert is for this
- * operator; the errors of an expert's expressions name the expert. */
+/* Finds the legal schedules of spec among the best 400 by `prefer`: best first, at most max; equal
+ * scores in the order of expert files. target: has registers and lanes; NULL: the best of this CPU.
+ * threads > 1: parallel loops where the expert has them.  ERR_NAME when no expert is for this
+ * operator; errors in the expressions of an expert name the expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);
 
-/* "nv=2, wt=14, order=0" */
+/* Returns the chosen parameters as text: "nv=2, wt=14, order=0". */
 const char *expert_chosen_text(struct arena *a, const struct expert_schedule *s);
 
-/* Measures n schedules of spec one after the other; *best is the fastest by its minimum and *m its
- * measurement.  One that fails is passed over; ERR_WRONG and the like only when all fail. */
+/* Measures n schedules of spec one after the other; *best is the one with the least minimum, *m its
+ * measurement.  Failed schedules are skipped; ERR_WRONG when all fail. */
 bool expert_fastest(const char *spec, const struct expert_schedule *s, int n,
                     const struct measure_opts *o, const struct progress *pr,
                     const struct cancel *c, int *best, struct measurement *m, struct err *e);

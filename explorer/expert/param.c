@@ -95,7 +95,7 @@ bool param_names(void *ctx, const char *name, struct formula_value *out, struct 
     return true;
 }
 
-/* What stands for {inside}. */
+/* Appends the text that replaces {inside}. */
 static bool expand_one(struct str *out, const char *inside, const struct param_set *s,
                        struct err *e)
 {
@@ -114,7 +114,7 @@ static bool expand_one(struct str *out, const char *inside, const struct param_s
     return true;
 }
 
-/* e has a place in what stands behind the brace at col: make it one in text. */
+/* Converts the column of *e, counted from the brace at col, to a column in text. */
 static void err_inside(struct err *e, int col, const char *text)
 {
     int len = e->at.len;

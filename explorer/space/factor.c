@@ -13,7 +13,7 @@ int64_t factor_count_divisors(int64_t n)
     return count;
 }
 
-/* Fills in small divisors from below, and the partner of each from above. */
+/* Stores the small divisors from the front, and n / each of them from the back. */
 static void fill_divisors(int64_t n, int64_t *list, int count)
 {
     int low = 0, high = count - 1;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "kernels/base/arena.h"
 
-/* The divisors of n >= 1, ascending, in arena a. */
+/* Returns the divisors of n >= 1, ascending, in arena a; *count is their number. */
 const int64_t *factor_divisors(struct arena *a, int64_t n, int *count);
 int64_t factor_count_divisors(int64_t n);
 /* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 32 into 4

@@ -67,7 +67,7 @@ static int weight_in(const struct layout_builder *b)
     return r >= 0 ? weight_axis(b, b->node->reduce[r]) : -1;
 }
 
-/* The operand's axes are in the output's order. */
+/* Returns the axis of the operand for an axis of the output; both are in the same order. */
 static int operand_axis(const struct layout_builder *b, int out_axis)
 {
     int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[out_axis]);
@@ -157,7 +157,7 @@ static void order_blocks(struct template_tensor *t, const int *tiled, int n)
             add_part(t, tiled[i], l);
 }
 
-/* Returns the tile of a dim in a pinned layout: its last part, when it is split in two. */
+/* Returns the tile of a dim in a pinned layout: its last part, when it is split in two parts. */
 static int64_t pinned_tile(const struct layout_builder *b, const char *tensor, const char *dim,
                            int64_t extent)
 {
@@ -240,8 +240,8 @@ static const struct tile_window *window_of(struct layout_builder *b, const struc
     return w;
 }
 
-/* Returns the multiple of tiles: in a transposed convolution they begin where the stride does
- * (SPEC D.3). */
+/* Returns the number of which tile sizes are multiples: in a transposed convolution, tiles begin
+ * at multiples of the stride (SPEC D.3). */
 static int64_t tile_multiple(const struct layout_builder *b, int o, int axis)
 {
     int d = operand_axis(b, o);
@@ -272,7 +272,7 @@ static struct layout_knob in_groups(const struct layout_builder *b, int64_t chan
     return (struct layout_knob){ .extent = channels, .group = groups > 1 ? channels / groups : 0 };
 }
 
-/* Describes the output: axes and channels tiled. tiled[] gets its n dims. */
+/* Describes the output, whose axes and channels are tiled. tiled[] gets these n dims. */
 static void conv_output(struct layout_builder *b, struct template_tensor *t, int *tiled, int n)
 {
     const struct tensor *x = &b->g->tensor[b->node->out];
@@ -502,8 +502,8 @@ static void op_features(const struct layout_builder *b, float out[OP_FEATURES])
         out[k] = log2_of(f[k]);
 }
 
-/* Counts points: knobs of different dims are independent; inner and middle part of one dim are
- * not. */
+/* Counts points.  Knobs of different dims are independent; the inner and the middle part of one
+ * dim are not. */
 static double count_points(const struct layout_knob *knob, int n)
 {
     double size = 1;

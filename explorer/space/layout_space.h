@@ -11,9 +11,9 @@
  * tensors: SPEC D.3 has parts only for inp and ker, but small groups must share a vector.  The
  * space of a graph is that of its main node.
  *
- * The operand may be the caller's, or be padded from Inp_in.  The caller is taken to hand his data
- * over in the layout that is asked for (`set input_layout given`), unless pinned lines set
- * input_layout; then Inp_in gets channel blocks of i_t as well, for when the padding is inlined. */
+ * The operand is an input of the caller, or is padded from an input Inp_in.  The caller is assumed
+ * to provide inputs in the layout that the program wants (`set input_layout given`), unless pinned
+ * lines set input_layout; then Inp_in too gets channel blocks of i_t, for an inlined padding. */
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
@@ -30,16 +30,16 @@ struct layout_knob {
     int64_t extent;                       /* every factor divides this */
     int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
     int64_t group;  /* every factor divides this or is a multiple of it: GRP; 0: no such rule */
-    int inner;                            /* a middle part divides extent / factor[inner]; else
-                                           * -1 */
+    int inner;                            /* of a middle part: it divides extent / factor[inner];
+                                           * -1: this is no middle part */
     int n_divisors;  /* legal factors, ascending; for a middle part only the number of them */
-    const int64_t *divisor;               /* legal with some inner factor */
+    const int64_t *divisor;               /* factors that are legal with some inner factor */
 };
 
 struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
     bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
-    bool log_rounding;                    /* R() is nearest in the logarithm */
+    bool log_rounding;                    /* R() finds the divisor that is nearest in log */
 };
 
 struct layout_template;                   /* layout_space_impl.h */
@@ -54,9 +54,9 @@ struct layout_space {
     const struct layout_template *t;
 };
 
-/* Makes the space. pinned: step lines that remain; a tensor whose layout they set has no knobs.
- * Everything is allocated in arena a; opts may be NULL.  ERR_NAME when the operator has no
- * template; errors of the spec and of the lines as for program_replay. */
+/* Makes the space in arena a; opts may be NULL. pinned: step lines that every point keeps; a tensor
+ * whose layout they set has no knobs.  ERR_NAME when the operator has no template; an error of
+ * program_replay when spec or lines are wrong. */
 bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e);
@@ -67,8 +67,8 @@ int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor
 /* Sets the start point: channels last, weights in blocks of two vectors. */
 void layout_space_start(const struct layout_space *s, int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
-/* Enumerate the points: the first one, and the one after *factor (last knob fastest); false after
- * the last. */
+/* Set *factor to the first point, and to the next point (the last knob changes fastest).  False
+ * after the last point. */
 void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 

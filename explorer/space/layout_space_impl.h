@@ -39,8 +39,8 @@ struct layout_template {
     struct state_dim { struct template_dim dim; } state[3 * MAX_RANK];
 };
 
-/* The outer, middle and inner part of a dim for *factor; for an operand axis, those of the output
- * axis. */
+/* The outer, middle and inner part of a dim for *factor; for an operand axis, the parts of the
+ * output axis. */
 struct dim_parts { int64_t part[3]; };
 struct dim_parts template_parts(const struct template_dim *d, const int64_t *factor);
 

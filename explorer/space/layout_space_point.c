@@ -165,9 +165,9 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Finds values for the knobs, from k on, that this tensor has and no earlier one; then continues
- * with the next tensor.  Several points may store a tensor alike: if the later tensors do not
- * fit, the next one is tried.  Large factors come first, since they do not tile. */
+/* Finds values for the knobs, from k on, that belong to this tensor but to no earlier tensor; then
+ * continues with the next tensor.  Several values may store a tensor alike: if later tensors do
+ * not fit, the next values are tried.  Large factors come first, since they do not tile. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;

@@ -16,7 +16,7 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
 /* A tiled dim as it is stored: ordinary parts, or tiles of `tile` elements every `stride`. */
 struct stored {
     int64_t part[3];                      /* outer, middle, inner; 1: none */
-    bool unfold, count;                   /* count: `:c` must be written */
+    bool unfold, count;                   /* count: the number of tiles must be written, `:c` */
     int64_t tile, stride;
 };
 
@@ -55,7 +55,7 @@ static bool is_there(const struct stored *s, int level)
     return s->part[level] > 1 || (s->unfold && level != 1);
 }
 
-/* Writes "O/16" for the first part of a dim, "16o" for the others, "O" when it has only one. */
+/* Writes "O/16" for the first part of a dim, "16o" for later parts, "O" for the only part. */
 static void write_part(struct str *out, const struct template_dim *d, const struct stored *s,
                        int level)
 {

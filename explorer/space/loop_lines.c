@@ -95,7 +95,7 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Schedules a node with its own nest: its last dim is vectorized, its first one parallel. */
+/* Writes lines for a node with its own nest: vectorizes its last dim, makes the first parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;

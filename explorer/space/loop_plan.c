@@ -6,8 +6,8 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* Sizes at which loops of an axis end: those of the factors, and its cuts, if every two of them
- * divide one another. */
+/* Sizes at which loops of an axis end: the sizes of its factors and its cuts, if of every two
+ * sizes one divides the other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
 static bool divides_all(const struct ends *e, int64_t size)
@@ -39,8 +39,8 @@ static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t
     return axis != nest->vector || inner % s->lanes || cut >= s->lanes;
 }
 
-/* Converts factor[parts] to loops, outermost first, without those of one iteration.  False when
- * some block ends inside of one. */
+/* Converts factor[parts] to loops, outermost first, without loops of one iteration.  False when
+ * some block ends inside of a loop. */
 static bool split_axis(const struct loop_space *s, int axis, const int64_t *factor,
                        struct plan_parts *out)
 {
@@ -84,7 +84,7 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* Makes sure that a loop is outside of the tile: one of one iteration, if there is no other. */
+/* Makes sure that some loop is outside of the tile: adds a loop of one iteration if necessary. */
 static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;
@@ -166,8 +166,8 @@ static void order_loops(const struct loop_space *s, const struct loop_point *p,
         push_level(plan, all, plain[i], LEVEL_S4, false);
 }
 
-/* Annotates inner loops: the innermost is vectorized, the tile is unrolled, and as many innermost
- * reductions as the knob says. */
+/* Annotates inner loops: vectorizes the innermost loop; unrolls the tile, and as many innermost
+ * reduction loops as the knob says. */
 static void mark_inner(const struct loop_space *s, const struct loop_point *p,
                        struct loop_plan *plan)
 {
@@ -201,8 +201,8 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns where a node is attached (SPEC D.5): root, S1 or S2 for consumers; for the padding
- * inline is the first choice. */
+/* Returns where a node is attached (SPEC D.5).  The choices are root, S1 and S2 for consumers, and
+ * inline, S1 and S2 for the padding. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
     if (choice <= 0)

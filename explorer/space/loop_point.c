@@ -78,7 +78,7 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
 
 /* --- in order --- */
 
-/* Moves to the next factorization, the outer factors ascending. */
+/* Moves to the next factorization, outer factors ascending. False after the last. */
 static bool next_factors(const struct loop_knob *k, int64_t *f)
 {
     for (int i = k->parts - 2; i >= 0; i--) {
@@ -99,7 +99,7 @@ static bool next_factors(const struct loop_knob *k, int64_t *f)
     return false;
 }
 
-/* Sets the first value. extent x 1 x .. x 1 is a factorization, so there is one. */
+/* Sets the first value of a knob. There always is one: extent x 1 x .. x 1 is a factorization. */
 static void first_value(const struct loop_knob *k, int64_t *v)
 {
     v[0] = k->parts == 0 ? 0 : 1;

@@ -12,8 +12,8 @@ struct recover_leaf { int axis, part; int64_t extent; enum loop_ann ann; };
 /* A nest in the form that is compared. */
 struct recover_shape {
     int n; struct recover_leaf leaf[PLAN_LOOPS];
-    int cache_write, cache_read[OPERANDS];              /* depth; AT_NONE */
-    int consumer, pad;                                  /* depth; AT_ROOT, AT_INLINE */
+    int cache_write, cache_read[OPERANDS];              /* loops around the tile, or AT_NONE */
+    int consumer, pad;                                  /* loops around, or AT_ROOT, AT_INLINE */
 };
 
 struct recovery {
@@ -22,8 +22,8 @@ struct recovery {
     struct recover_shape want;
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
     bool stream;
-    int run[PLAN_LOOPS];                  /* per leaf */
-    enum loop_level level[PLAN_LOOPS];    /* per leaf, as tried */
+    int run[PLAN_LOOPS];                  /* per leaf: number of its run */
+    enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is being tried */
 };
 
 /* --- the nest that the lines made --- */
@@ -111,7 +111,7 @@ static bool read_attached(struct recovery *t, const struct program *p)
     return true;
 }
 
-/* Reads the stream annotation; ignored where the space does not have it, as for parallel loops. */
+/* Reads the stream annotation, unless the space has no such knob. */
 static void read_stream(struct recovery *t, const struct program *p)
 {
     const char *result = t->s->nest->result;
@@ -174,7 +174,7 @@ static int slot_of(const struct loop_axis *x, enum loop_level level)
     return -1;
 }
 
-/* Computes the factors for these levels of the leaves; false when an axis has no part at one. */
+/* Computes the factors for t->level. False when an axis has no part at one of these levels. */
 static bool fill_factors(const struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;

@@ -6,7 +6,7 @@
 #define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
 #define MOST_STATEMENTS 4096  /* most statements with the copies for borders and tails */
 #define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
-#define MOST_LOOPS 64                     /* of a stage */
+#define MOST_LOOPS 64                     /* most loops of a stage */
 
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
@@ -89,8 +89,8 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
 }
 
 /* Returns the elements of an operand that the loops inside `loop` read: windows of h + kh inside
- * a tile, else products.  It is the whole operand when a block ends inside a loop or a test
- * decides, because no box is known then. */
+ * a tile, else products.  When a block ends inside a loop or a test decides, no box is known, and
+ * the whole operand counts. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -120,8 +120,8 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* Returns the copies that an inlined padding needs: a first, a middle and a last piece.  If a
- * tile of the axis is unrolled inside its kernel loop, iterations of that have separate pieces. */
+/* Returns the copies of the body that an inlined padding needs: for a first, a middle and a last
+ * piece; more if a tile of the axis is unrolled inside the kernel loop of that axis. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
@@ -187,8 +187,8 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- attached nodes and copies --- */
 
-/* Checks places: S1 may only be chosen where it differs from S2, so that no two points are one
- * schedule. */
+/* Checks where nodes are attached: S1 is a choice only where it differs from S2, so that two
+ * points never are the same schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan, struct err *e)
 {

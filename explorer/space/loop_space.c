@@ -168,8 +168,8 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Adds tiles that do not divide, at most MOST_TILE; the last one is shorter.  Not where blocks
- * end or inside of one (accesses would not stay affine), and not in vectors. */
+/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter.
+ * Adds none for a vector, or when blocks end in the axis (accesses would not stay affine). */
 static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
@@ -314,7 +314,7 @@ static void mark_knobs(struct loop_builder *b)
 
 /* --- the nodes around --- */
 
-/* Applies one more line, if that is legal. */
+/* Applies one more line to *p. False, and *p is unchanged, when that is illegal. */
 static bool try_line(const struct program **p, struct arena *a, const char *line)
 {
     struct err e;
@@ -322,7 +322,7 @@ static bool try_line(const struct program **p, struct arena *a, const char *line
     return program_apply_line(*p, line, p, &e);
 }
 
-/* The outermost and the innermost loop of more than one iteration that is no reduction's. */
+/* Returns the outermost and the innermost output loop with more than one iteration. */
 static struct root_axes outer_and_inner(const struct stage *s)
 {
     struct root_axes r = { 0 };
@@ -393,9 +393,9 @@ static void find_pad(struct loop_builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* Finds a result that may be streamed: what the main nest or the last node of its chain stores,
- * if the cache could keep little of it.  The expert schedules stream from half of the last cache
- * on. */
+/* Finds a result that may be streamed: the output of the main nest or of the last node of its
+ * chain, if it has at least a quarter of the bytes of the last cache.  Expert schedules stream from
+ * half of that cache on. */
 static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -432,8 +432,8 @@ static void see_operand(void *ctx, const struct val *load)
     f->b->nest->operand_elems[o] = f->b->p->layout[t]->elems;
 }
 
-/* For pinned loops: nodes are attached at the tile, or at the last output loop outside of
- * reductions. */
+/* Finds where nodes are attached in a pinned nest: at the tile, or at the last output loop outside
+ * of reductions. */
 static void pin_nest(struct loop_builder *b)
 {
     const struct stage *s = b->stage;

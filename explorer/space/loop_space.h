@@ -48,10 +48,10 @@ struct loop_knob {
 struct loop_point { int64_t v[LOOP_KNOBS][LOOP_PARTS]; };
 
 struct loop_opts {
-    bool full;                            /* four parts for every output dim */
-    bool dividing;                        /* only factors that divide */
+    bool full;                            /* every output dim is split into four parts */
+    bool dividing;                        /* factors must divide the extent */
     int threads;                          /* 0 and 1: no loop is parallel */
-    const struct target *target;          /* of the code; NULL: this machine's best */
+    const struct target *target;          /* target of the code; NULL: the best of this machine */
     /* bytes of the last cache; a result of a quarter of it or more may be streamed; 0: never */
     int64_t last_cache;
 };
@@ -65,7 +65,7 @@ struct loop_space {
     int n; const struct loop_knob *knob;
     double size;                          /* product of the knobs' sizes */
     struct loop_opts opts;                /* with the target filled in */
-    int lanes;                            /* of its vectors */
+    int lanes;                            /* floats of a vector of the target */
     const struct nest_info *nest;
 };
 
@@ -81,7 +81,7 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p);
 /* Draws a random sound point; after a thousand failed draws, the start point. */
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 
-/* Enumerate all s->size points, sound or not; false after the last. */
+/* Set *p to the first or next of all s->size points, sound or not. False after the last. */
 void loop_point_first(const struct loop_space *s, struct loop_point *p);
 bool loop_point_next(const struct loop_space *s, struct loop_point *p);
 
@@ -99,21 +99,21 @@ void loop_point_cross(const struct loop_space *s, struct rng *r, const struct lo
                       const struct loop_point *y, struct loop_point *child);
 bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
                       const struct loop_point *y);
-/* The state for the agents: log2 of the factors / 16 and choices in [0, 1], knob by knob, then
- * zeros. */
+/* Stores the state for the agents: log2 of the factors / 16 and choices in [0, 1], knob by knob,
+ * then zeros. */
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,
                       float out[LOOP_STATE]);
 
-/* A cheap filter (microseconds).  A sound point has an unrolled body of at most 512 statements,
+/* Whether a point is sound (microseconds).  It has an unrolled body of at most 512 statements,
  * and of about 4096 with its copies for borders, phases and tails; accumulators that fit into
  * registers when unrolled; vectors of whole registers where the extent allows it; and local tiles
  * of at most 128 KiB.  False: *e (may be NULL) says which rule fails. */
 bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
-/* The exact filter on the lowered point: at most 4096 statements of code, since larger code takes
- * the compiler seconds. */
+/* Whether the code of a lowered point has at most 4096 statements; compiling more would take
+ * seconds. */
 bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e);
-/* Writes only the loop lines, in arena a; they apply after the base lines.  Reads nothing but the
- * point. */
+/* Writes the loop lines of a point, in arena a.  They apply after the base lines, which are not
+ * repeated. */
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                       const char *const **line, int *n, struct err *e);
 /* Finds the point with the same nest as these lines (which may include base lines): the same

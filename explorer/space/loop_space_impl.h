@@ -29,7 +29,7 @@ enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 
 struct nest_info {
     const char *name;                     /* name of the stage: "Conv" */
-    const char *operand[OPERANDS];        /* tensor names; NULL: not in this program */
+    const char *operand[OPERANDS];        /* names of the tensors it reads; NULL: fewer operands */
     int64_t operand_elems[OPERANDS];
     bool transposed;
     bool unfolded, grouped;  /* the data are stored in overlapping tiles, or in groups */
@@ -38,7 +38,7 @@ struct nest_info {
     int n_axes; struct loop_axis axis[NEST_AXES];       /* output axes as stored, then reductions */
     int vector;                           /* the axis that is vectorized */
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
-    int phases_last;                      /* the order in which phases come last in S1; -1: none */
+    int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
     const char *pad;
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
@@ -53,7 +53,7 @@ struct nest_info {
 };
 
 struct plan_loop {
-    int axis, part;                       /* part of the axis' split, outermost first */
+    int axis, part;                       /* part: number of the part of the axis, 0 = outermost */
     int64_t extent;
     enum loop_level level;
     bool phase;
@@ -67,8 +67,8 @@ struct loop_plan {
     /* last loop of S1 and of S2 (or S1), where tiles and attached nodes are placed; -1: none */
     int s1, s2;
     int r1;                               /* last loop of R1 (or s2) */
-    int consumer, pad;                    /* index of the loop; -1 root, -2 inline, -4 pinned */
-    int cache_write;                      /* -1: none */
+    int consumer, pad;                    /* loop of attachment; -1 root, -2 inline, -4 pinned */
+    int cache_write;                      /* loop where the tile is placed; -1: no tile */
     int cache_read[OPERANDS];
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
@@ -81,7 +81,7 @@ const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *p
                            struct str *buffer);
 
 #define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
-/* extent = f[0] x 1 x .. x t, f[0] rounded up. */
+/* Sets the split f[0] x 1 x .. x t of the extent, where f[0] is rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 
 static inline int64_t knob_choice(const struct loop_point *p, int knob, int64_t otherwise)

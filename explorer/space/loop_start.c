@@ -26,9 +26,9 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
         p->v[nest->k_reduce_order][0] = nest->n_reduce_orders - 1;
 }
 
-/* Scores a tile of m x v lanes, as the expert schedules do: how many lanes and pixels are used,
- * and how many multiply-adds a load serves.  `apart`: every lane has its own input, so that more
- * vectors share nothing. */
+/* Scores a tile of m x v lanes, as the expert schedules do: by the share of lanes and pixels that
+ * is used, and the multiply-adds per load.  `apart`: every lane has its own input, so that vectors
+ * share no loads. */
 static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
 {
     double vectors = (double)((v + s->lanes - 1) / s->lanes);

@@ -80,7 +80,7 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
     layout_space_state(((struct kernels *)ctx)->layouts, factor, out);
 }
 
-/* opens an arm: the pins, then the lines of the template */
+/* Opens an arm from the pinned lines and then those of the template; -1: not a valid program. */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;

@@ -21,14 +21,14 @@ struct kernels_opts {
     bool fixed;
     struct layout_opts layouts;
     struct measure_opts measure;  /* for every candidate (batch.h says which options apply) */
-    int jobs;  /* number of compilers, and of threads that rank; 0: all cores */
+    int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
 };
 
 struct kernels;
-/* Makes the problem.  A seed that changes a pinned layout is rebuilt over the pins or left out.
- * Errors are those of the spec, the pins and the first seed.  When the operator has no template,
- * its layouts stay fixed, and *note (may be NULL) says so. */
+/* Makes the problem.  A seed that changes a pinned layout is rebuilt with the pins or left out.
+ * Fails on errors in the spec, the pins or the first seed.  When the operator has no layout
+ * template, its layouts stay fixed, and *note (may be NULL) says so. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
@@ -41,6 +41,6 @@ const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
 double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */
-/* number of points of its loop space; 0: it has none */
+/* Returns the number of points in the loop space of an arm; 0: it has no loop space. */
 double kernels_points(struct kernels *k, int arm);
 #endif

@@ -23,7 +23,7 @@ struct kernels_arm {
 struct lowered {
     const struct program *p;
     const char *code; bool openmp;       /* as it is measured; NULL: there is none */
-    size_t bytes;                        /* of the code; SIZE_MAX */
+    size_t bytes;                        /* bytes of the code; SIZE_MAX: no code, or too large */
     struct features x;
 };
 
@@ -31,7 +31,7 @@ struct kernels {
     struct kernels_opts o;
     struct arena *keep;
     struct tune_problem problem;
-    const struct layout_space *layouts;  /* NULL: fixed */
+    const struct layout_space *layouts;  /* NULL: layouts are fixed */
     VEC(struct kernels_arm) arm;
     VEC(struct tune_seed) seed;
     struct cost_model *model;
@@ -39,7 +39,7 @@ struct kernels {
     size_t best_bytes;                   /* size of the C of that candidate */
     int n_threads;                       /* threads that rank */
     int lanes;                           /* floats of a vector register */
-    int64_t last_cache;                  /* bytes */
+    int64_t last_cache;                  /* bytes of the outermost cache */
     struct arena *scratch[16];
     struct batch *batch;                 /* created when the first candidate is measured */
     struct batch_item *item;             /* items of the current batch */
@@ -50,7 +50,7 @@ struct kernels {
 
 /* kernels.c: the options of every loop space. */
 struct loop_opts kernels_loop_opts(const struct kernels *k);
-/* Adds an arm for layout lines that are not known yet; -1: no program has them. */
+/* Adds an arm for new layout lines and returns its index; -1: they make no valid program. */
 int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
                     const char *family);
 bool kernels_is_layout(const char *line);            /* not a loop step */

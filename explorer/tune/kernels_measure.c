@@ -29,7 +29,7 @@ static size_t most_bytes(const struct kernels *k)
     return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
-/* Leaves out the code when there is none, or more than anybody looks at. */
+/* Generates the C of a candidate into *x, unless that fails or the C would be too large. */
 static void generate(const struct kernels *k, const struct func *f, bool seed, struct arena *a,
                      struct lowered *x)
 {
@@ -172,7 +172,7 @@ static void refuse(struct kernels *k, struct tune_candidate *c, const struct err
     k->done(k->done_ctx, c);
 }
 
-/* Only a seed can be without a model: one that has no features. */
+/* Fills in a batch item.  A seed without features has no lowered form, and is replayed here. */
 static bool open_item(struct kernels *k, const struct tune_candidate *c, struct batch_item *item,
                       struct err *e)
 {

@@ -23,7 +23,7 @@ static bool is_pinned(const struct kernels *k, struct arena *a, const char *line
 
 struct schedule { int n_layout, n; const char **line; };     /* a schedule, layout lines first */
 
-/* Combines the pinned lines, what else the seed says about layouts, and its loops. */
+/* Combines the pinned lines, the layout lines of the seed for other tensors, and its loop lines. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
 {
@@ -59,8 +59,8 @@ static const char *family_of(struct kernels *k, const struct program *p)
     return family;
 }
 
-/* Whether two layouts of an input convert alike.  An input layout that the caller does not give
- * costs a conversion: with equal memory it is still another program. */
+/* Whether the inputs are converted alike.  An input layout that the caller does not provide costs a
+ * conversion, so layouts with equal memory can be different programs. */
 static bool converts_alike(const struct kernels *k, struct arena *a, const char *const *line,
                            int n, const struct program *p)
 {
@@ -71,8 +71,8 @@ static bool converts_alike(const struct kernels *k, struct arena *a, const char 
            other->n_conversions == p->n_conversions;
 }
 
-/* Returns the arm of these layout lines: that of the equal template point, one with the same
- * text, or a new one. */
+/* Returns the arm of these layout lines: the arm of the equal template point, an arm with the same
+ * text, or a new arm. */
 static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
                   const struct program *p)
 {
@@ -106,8 +106,8 @@ static const void *point_of(struct kernels *k, int arm, const struct schedule *s
     return ARENA_DUP(k->keep, &p, 1);
 }
 
-/* Whether the session has the pinned steps.  If not, the result is still compared with it, but
- * the search does not start there. */
+/* Whether the session has the pinned steps.  If not, the search does not start from the session,
+ * but the result is still compared with it. */
 static bool keeps_pins(const struct kernels *k, const struct program *p)
 {
     for (int i = 0; i < k->o.n_pins; i++) {

@@ -8,7 +8,7 @@
 enum {
     TUNE_BATCH = 128,                   /* points generated in one round; steps of an episode */
     TUNE_TOP = 8,                       /* how many of them are measured */
-    TUNE_ROUNDS = 2,                    /* per layout of the joint stage (GAP-14) */
+    TUNE_ROUNDS = 2,                    /* rounds for each layout of the joint stage (GAP-14) */
     TUNE_PREFILTER = 8,                 /* layouts drawn for each layout that is tried */
     TUNE_PREFILTER_POINTS = 32          /* points of each drawn layout that the model scores */
 };
@@ -22,10 +22,10 @@ struct plan plan_of(int budget, bool layouts_fixed);
 /* Returns the size of the next batch of a stage with `left` measurements to go; 0 at its end. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);
-/* Returns how many layouts the joint stage visits, and in *rest the measurements that are then
- * left for the best one: for 300, 18 layouts of 16, and 12. */
+/* Returns how many layouts the joint stage visits, and in *rest the measurements that remain for
+ * the best layout: of 300 measurements, 18 layouts get 16 each, and 12 remain. */
 int plan_layouts(int joint, int rounds, int *rest);
 enum { TUNE_FEW_LAYOUTS = 3 };  /* with fewer layouts, the layout space counts as not searched */
-/* The smallest budget that visits TUNE_FEW_LAYOUTS. */
+/* Returns the smallest budget that visits TUNE_FEW_LAYOUTS layouts. */
 int plan_layouts_from(void);
 #endif

@@ -23,10 +23,10 @@ struct tune_candidate {
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
     uint64_t hash;                       /* of the text */
-    bool scored, illegal;                /* scored by the model; found to be no valid program */
-    double score;                        /* higher is faster; about best / its own latency */
-    void *model;                         /* belongs to the problem: features */
-    bool start;  /* it is the start point, which is measured whatever its score */
+    bool scored, illegal;                /* the model has scored it; it is not a valid program */
+    double score;                        /* about best latency / its own latency */
+    void *model;                         /* data of the problem, such as features */
+    bool start;  /* it is the start point of its arm, which is measured whatever its score */
     bool explored;                       /* chosen at random, not by its score */
     bool seed, replayed;  /* seed: from a seed; replayed: known from an earlier run */
     /* Valid after the measurement: */
@@ -45,7 +45,7 @@ struct tune_candidate {
  * E.4): the share of pairs in the right order, and recall at 8. known false: there are too few. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
-/* Called for each candidate as soon as it was measured or failed to be (OUTCOME_ENV). */
+/* Called for each candidate as soon as it is measured, or cannot be measured (OUTCOME_ENV). */
 typedef void (*tune_measured_fn)(void *ctx, struct tune_candidate *c);
 
 struct tune_problem {
@@ -58,13 +58,13 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    void (*layout_start)(void *ctx, int64_t *factor);  /* of the template; may be NULL */
+    void (*layout_start)(void *ctx, int64_t *factor);  /* start point of layouts; may be NULL */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
     /* Returns the arm of a layout: a new one (arms are counted from 0), or the existing one with
      * a memory-equal layout; -1: it is not a valid program. */
     int (*arm_open)(void *ctx, const int64_t *factor);
-    /* frees what an arm holds that will not be tried; it may be opened again under the same
-     * number */
+    /* Frees the memory of an arm that will not be tried; arm_open may open it again under the
+     * same number. */
     void (*arm_close)(void *ctx, int arm);
     /* number of arms; those of seeds and of fixed layouts exist from the start */
     int (*n_arms)(void *ctx);
@@ -77,7 +77,7 @@ struct tune_problem {
     void (*point_mutate)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_cross)(void *ctx, int arm, struct rng *r, const void *a, const void *b, void *out);
     void (*point_first)(void *ctx, int arm, void *point);
-    /* next point in order; false after the last */
+    /* Moves to the next point in order; false after the last. */
     bool (*point_next)(void *ctx, int arm, void *point);
     int (*n_knobs)(void *ctx, int arm);
     int (*knob_kind)(void *ctx, int arm, int knob);
@@ -89,8 +89,8 @@ struct tune_problem {
     bool (*point_lines)(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n);
 
-    /* The model.  With ranks NULL, or ranks() false, it cannot rank yet. score sets the score of
-     * valid programs and marks the others. */
+    /* Whether the model can rank already (ranks NULL: it never can).  score() sets the score of
+     * valid programs and marks the others as illegal. */
     bool (*ranks)(void *ctx);
     void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);

@@ -15,7 +15,7 @@
 
 struct tune_seed {
     int arm;                             /* the arm of its layout, which exists from the start */
-    const void *point;                   /* NULL: not a point of that space */
+    const void *point;                   /* its point in the space of the arm; NULL: none */
     int n_lines; const char *const *line;
 };
 
@@ -48,7 +48,7 @@ struct search_sink {
 enum search_end { SEARCH_BUDGET, SEARCH_EXHAUSTED, SEARCH_TIME, SEARCH_CANCELLED, SEARCH_FAILED };
 
 struct search;
-/* Opens a search. */
+/* Opens a search; search_run runs it. */
 struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
                           const struct tune_seed *seed, int n_seeds,
                           const struct search_sink *sink, const struct cancel *cancel);
@@ -57,7 +57,7 @@ void search_free(struct search *s);
  * environment lacks something, and *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
 
-/* text that identifies lines */
+/* Returns the text that identifies step lines: each line and a newline, in arena a. */
 const char *search_text(struct arena *a, const char *const *line, int n);
 const struct tune_view *search_view(struct search *s);   /* valid until s changes */
 /* Stores the fastest distinct candidates, best first; returns their number, at most max. */

@@ -10,7 +10,7 @@ struct arm_state {
     bool visited;                        /* its rounds in the joint stage are done */
     bool begun;                          /* its start point was proposed */
     bool exhausted;                      /* no new point can be found in it */
-    const int64_t *factor;               /* its layout; NULL: that of a seed */
+    const int64_t *factor;               /* its layout; NULL: the layout of a seed */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
 
@@ -21,7 +21,7 @@ struct search {
     const struct cancel *cancel;
     const struct strategy *strategy;
     void *state;                         /* state of the strategy */
-    void *point, *next;                  /* for the strategy to work on; next: within one call */
+    void *point, *next;                  /* points for the strategy; next: only within one call */
     struct rng rng;
     struct plan plan;
     const struct tune_seed *seed;
@@ -41,7 +41,7 @@ struct search {
     double l_ref;                        /* latency of reward 0; 0: not known yet */
     bool start_done;                     /* the start layout of the templates was tried */
     int layouts_tried, replayed;
-    int missing;  /* candidates of this batch that could not be measured, by no fault of theirs */
+    int missing;  /* candidates of this batch that the environment kept from being measured */
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;
@@ -61,8 +61,8 @@ struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 void search_add_random(struct search *s, int arm, int n);
 /* Scores the candidates that have no score yet. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks the best of the pool by score, and some at random; for an ordered strategy the first
- * ones. */
+/* Picks the candidates with the best scores from the pool, and some at random; for an ordered
+ * strategy the first of the pool. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
 /* search_measure.c: measures candidates, counts them, and informs the strategy, the model and the
@@ -76,7 +76,7 @@ int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
 void search_arms_grow(struct search *s);         /* called after the problem opened arms */
-/* 1 - ms / l_ref, clipped (SPEC E.3); INFINITY gives -4. */
+/* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 for INFINITY. */
 double search_reward(const struct search *s, double ms);
 /* Converts a score to a latency: a score is about best / own latency. */
 double search_latency(const struct search *s, double score);

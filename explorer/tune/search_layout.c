@@ -47,8 +47,8 @@ int search_best_arm(const struct search *s)
     return best;
 }
 
-/* Returns how many seed layouts are visited.  Most visits are for new layouts; if there is room
- * for only two, all are: the seeds themselves tell something about theirs. */
+/* Returns how many seed layouts are visited.  Most visits go to new layouts; with room for only two
+ * visits, all do, since the measured seeds already tell something about their layouts. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);

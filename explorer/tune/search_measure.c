@@ -33,7 +33,7 @@ static bool is_done(const struct tune_candidate *c)
            c->outcome != OUTCOME_ENV;
 }
 
-/* Notes a measured candidate. One that was not measured is no trial: later ones move up. */
+/* Notes a measured candidate. A candidate that was not measured gets no trial number. */
 static void note_measured(void *ctx, struct tune_candidate *c)
 {
     struct search *s = ctx;
@@ -84,7 +84,7 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
         }
     }
     double began = clock_s();
-    if (n_todo == 0)                     /* a resumed run has its time for new measurements */
+    if (n_todo == 0)                     /* replaying does not count for the time limit */
         s->limit_from_s = began;
     bool ok = n_todo == 0 ||
               s->p->measure(s->p->ctx, todo, n_todo, note_measured, s, s->cancel, e);

@@ -1,4 +1,4 @@
-/* The strategies that there are, each in a file of its own (strategy.h). */
+/* The list of strategies (strategy.h). */
 #ifndef TS_EXPLORER_TUNE_STRATEGIES_H
 #define TS_EXPLORER_TUNE_STRATEGIES_H
 #include "explorer/tune/strategy.h"

@@ -10,7 +10,7 @@ struct strategy {
     const char *name, *what;
     /* It takes all points in order, one layout after the other, and does not use the model. */
     bool ordered;
-    size_t state_bytes;                  /* of its state, which the search allocates as zeros */
+    size_t state_bytes;                  /* size of its state, which the search zero-initialises */
     void (*open)(struct search *s, void *state);             /* may be NULL */
     void (*close)(void *state);                              /* may be NULL */
     /* Draws the next layout; false: there is none left. */

@@ -6,12 +6,12 @@
  * of the best points and anywhere.  What was not measured is rewarded by the latency that the model
  * expects.
  *
- * With walks that start where it is good, ALT's reward U - l praises whoever stays: such agents
- * soon propose nothing new.  So nobody stays, and a step is rewarded by what it changed,
- * (U - l_new) - (U - l_old), which over a walk adds up to ALT's reward less a constant, as far as
- * it is not clipped: the same moves are best.  A move has the rewards of its own step and of those
- * after it in its walk.  Coming back to a point that is known is as bad as making it slower by the
- * reference, l_ref. */
+ * With walks that start at good points, ALT's reward U - l favours agents that stay there, and they
+ * soon propose nothing new.  Here no agent can stay, and the reward of a step is the change that it
+ * makes, (U - l_new) - (U - l_old).  Over a walk these rewards add up to ALT's reward minus a
+ * constant, unless clipped, so that the same moves are best.  A move gets the rewards of its own
+ * step and of the later steps in its walk.  Returning to a known point has the same reward as
+ * becoming slower by the reference latency l_ref. */
 #include "explorer/tune/strategies.h"
 #include "explorer/agent/agents.h"
 #include "explorer/tune/search_impl.h"
@@ -27,7 +27,7 @@ struct ppo {
     struct agents *agents;
     VEC(int64_t *) drawn;                /* candidates of the actor since the last reward */
     int draws;                           /* number of layouts drawn, by the actor or not */
-    double at;                           /* reward of the search's point, U - l */
+    double at;                           /* reward U - l of the present point of the walk */
     struct str *out;                     /* receives the weights at the end, or NULL */
     int order[LOOP_KNOBS];               /* order of the knobs in this sweep */
 };
@@ -209,7 +209,7 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
         struct tune_candidate *c = search_add(s, arm, s->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
-        if (c && !c->illegal) {                  /* from an invalid program it goes back */
+        if (c && !c->illegal) {                  /* after an invalid program the walk goes back */
             memcpy(s->point, s->next, s->p->point_bytes);
             x->at = r;
         }

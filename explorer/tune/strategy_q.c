@@ -9,7 +9,7 @@
 
 enum { ENOUGH = 8, POINTS = 64, ROUNDS_PER_TRAINING = 4 };
 
-/* A candidate that a move leads to. */
+/* A move of one knob from a candidate to the candidate whose text has this hash. */
 struct move { uint64_t hash; int knob, direction; const struct tune_candidate *from; };
 
 struct q {

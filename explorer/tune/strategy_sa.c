@@ -1,7 +1,7 @@
 /* Simulated annealing (SPEC G.3): a walk by one knob at a time, by more while it is hot; a worse
  * point is accepted with probability exp(-D / T), D the relative change of the latency.  T falls
- * from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of where the walk stands, the
- * 8 that are measured are offered to it one after the other. */
+ * from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of the present point; the
+ * best 8 are measured, and the walk accepts or rejects them one after the other. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 

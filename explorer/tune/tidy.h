@@ -11,8 +11,8 @@
  * Errors of the lines as of program_replay. */
 bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
                 const char *const *line, int n, const char *const **out, int *n_out, struct err *e);
-/* Whether both generate the same C, except for names of loops, comments and blanks.  False also
- * when one of them generates none. */
+/* Whether the lines x and y generate the same C, except for names of loops, comments and blanks.
+ * False also when x or y generates no C. */
 bool tidy_same(const char *spec, const struct target *target, const char *const *x, int n_x,
                const char *const *y, int n_y);
 #endif

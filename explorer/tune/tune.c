@@ -1,4 +1,4 @@
-/* Search, then the final. */
+/* Tunes an operator: the search, and then the final comparison. */
 #include "explorer/tune/tune.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
-#define CLEARLY 1.5                      /* slower than this needs no comparison */
-#define WORTH 0.97  /* share of the time of the first that is worth a longer comparison */
+#define CLEARLY 1.5                      /* times the best: slower candidates are not compared */
+#define WORTH 0.97  /* least gain for a longer comparison: time / time of the first */
 #define LONGER 4                         /* factor for the longer comparison */
 
 const char *const search_end_name[] = {
@@ -34,7 +34,7 @@ static const struct program *program_of(struct tune_result *r, const struct tune
 
 /* --- The final ------------------------------------------------------------------------------ */
 
-/* Whether a candidate was right in the search, but failed since. */
+/* Whether a candidate was right in the search, but has failed in a later measurement. */
 static bool was_found_out(const struct tune_result *r, const struct tune_candidate *c)
 {
     bool found = r->measured && c == r->best && r->m.outcome != OUTCOME_OK;
@@ -69,7 +69,7 @@ static void choose_finalists(struct tune_result *r)
             r->finalist[r->n_finalists++].c = best[i];
 }
 
-/* Returns the fastest of those that are shown to be faster than the first; else the first. */
+/* Returns the fastest finalist that is shown to be faster than the first; else the first. */
 static const struct tune_candidate *winner(const struct tune_result *r)
 {
     const struct tune_finalist *best = &r->finalist[0];
@@ -190,8 +190,8 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 
 /* --- The whole ------------------------------------------------------------------------------ */
 
-/* Tidies the winner.  A schedule of a seed is written in the terms of the space, which splits
- * only where needed; that of the user is not changed. */
+/* Tidies the lines of the winner.  Seeds are rewritten as points of the space, which split only
+ * where needed; the schedule of the user is not changed. */
 static bool tidy(struct tune_result *r, const char *spec, const struct target *target,
                  struct err *e)
 {

@@ -35,12 +35,12 @@ struct tune_result {
     const struct tune_candidate *start;  /* the first seed; NULL: not measured */
     /* lines of the winner, in order, without lines that have no effect */
     int n_lines; const char *const *line;
-    bool compared;                       /* there was a final; if not, best is that of the search */
+    bool compared;                       /* there was a final; if not, best is from the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
     int n_rounds;                        /* rounds of the comparison */
     bool measured;                       /* m is valid: the winner alone, beside the baselines */
     struct measurement m;
-    struct measurement *ledger;          /* after each of its lines, [0] bare; NULL: not measured */
+    struct measurement *ledger;          /* [i]: after i lines of the winner; NULL: not measured */
     double final_s;
     double layouts, points;  /* sizes of the spaces: of layouts, and of loops of the best layout */
     const char *note;                    /* "layouts stay as they are: ..."; "" = no note */

@@ -16,7 +16,7 @@ struct tune_arm {
     const char *family;                  /* layout of the output, for colouring */
     int trials, ok, best;                /* best: index of a trial, or -1 */
     double best_ms;                      /* INFINITY when no trial is ok */
-    bool seed;                           /* it is the layout of a seed and not of the templates */
+    bool seed;                           /* the layout is from a seed and not from the templates */
 };
 
 struct tune_view {
