@@ -143,7 +143,7 @@ static void decide(struct agents *g, struct agent_row *r)
 
 /* --- Training --------------------------------------------------------------------------------- */
 
-/* Computes the advantages of the rows of one path, in the order of time, and stores them by row. */
+/* The rows of one path in the order of time, and their rewards, values and advantages. */
 struct path { int n; int *row; double *reward, *value, *advantage; };
 
 static void path_advantages(const struct agents *g, const struct agent_row *row, int n, int path,

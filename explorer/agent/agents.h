@@ -10,9 +10,9 @@
  * flags.  Its element 10, the stage of the episode, is set here: action / 8 for layouts, 0 for
  * loops.
  *
- * Every knob is an agent with its own trajectory, the steps in which it moved.  All agents get
- * the reward of the step (ALT eq. 3).  Knobs of one kind share its actor.  Rewards are at most 1
- * (see agents_reward).
+ * Every knob is an agent with its own trajectory: the steps in which that knob moved.  All agents
+ * get the reward of the step (ALT eq. 3).  Knobs of one kind share the actor of the kind.  Rewards
+ * are at most 1 (see agents_reward).
  *
  * The behaviour depends only on the seed and the calls.  Agents belong to one thread. */
 #ifndef TS_EXPLORER_AGENT_AGENTS_H
@@ -42,10 +42,10 @@ void agents_free(struct agents *g);
 /* Returns 1 - latency / reference, within [-4, 1]; -4 for a latency that is INFINITY or NAN.
  * reference: the best latency of the first layout whose rounds were completed. */
 double agents_reward(double latency, double reference);
-/* Map u to the factor of a split as a fraction of its extent: a_s in (0, 1) of ALT eq. 2, SPEC
- * D.1.  Linear: a_s = sigmoid(u), as in SPEC E.3.  A new actor then draws factors near half of
- * the extent, and 4 of 112 is five deviations away.  Logarithmic: a_s = extent^(sigmoid(u) - 1),
- * which gives factors near the square root of the extent. */
+/* Return the factor of a split as a fraction of its extent, a_s in (0, 1) of ALT eq. 2, SPEC D.1.
+ * Linear: a_s = sigmoid(u), as in SPEC E.3; a new actor draws factors near half of the extent, and
+ * a factor of 4 of 112 is five deviations away.  Logarithmic: a_s = extent^(sigmoid(u) - 1), which
+ * gives factors near the square root of the extent. */
 double agents_fraction(double u);
 double agents_log_fraction(double u, double extent);
 
@@ -64,7 +64,7 @@ void agents_layout_drop(struct agents *g);
 /* Ends the episode with reward r for the last action of the candidate that was kept (or begun
  * last); earlier actions learn through GAE.  Trains after every layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);
-/* Trains on the episodes rewarded since the last training, when no more will follow. */
+/* Trains on the episodes rewarded since the last training. Call it when no more will follow. */
 void agents_layout_end(struct agents *g);
 
 /* --- Loops ------------------------------------------------------------------------------------ */
@@ -73,8 +73,8 @@ void agents_layout_end(struct agents *g);
  * LOOP_KNOBS - 1. */
 int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
                     const float op[OP_FEATURES], int n_directions);
-/* Ends a step; r is the reward of the point that it reached.  A knob that did not move in it gets
- * r for its last move. */
+/* Ends a step; r is the reward of the point that the step reached.  A knob that did not move in
+ * this step gets r for its last move. */
 void agents_loop_step_end(struct agents *g, double r);
 /* Ends a walk: the next step starts elsewhere, so that its reward does not count for earlier
  * moves. */
@@ -97,8 +97,8 @@ struct agent_stats {
 };
 struct agent_stats agents_stats(const struct agents *g);
 
-/* Store the probabilities of the directions, and the mean and deviation of u.  For display and
- * tests. */
+/* Store the probabilities of the directions (loop), and the mean and deviation of u (layout), for
+ * display and tests. */
 void agents_loop_policy(struct agents *g, enum knob_kind kind, int knob,
                         const float state[LOOP_STATE], const float op[OP_FEATURES],
                         int n_directions, double *probability);

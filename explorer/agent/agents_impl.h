@@ -4,7 +4,7 @@
 #include "explorer/agent/agents.h"
 #include "kernels/base/vec.h"
 
-enum { LAYOUT_KIND = KNOB_KINDS };     /* follows the kinds of loop knobs */
+enum { LAYOUT_KIND = KNOB_KINDS };     /* kind of layout actions, after the kinds of loop knobs */
 
 /* One action. place: number of the action or of the knob. path: rows with the same path form a
  * trajectory. ends: the trajectory ends with this row. */

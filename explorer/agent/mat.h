@@ -7,8 +7,8 @@
 #define TS_EXPLORER_AGENT_MAT_H
 #include <stdbool.h>
 
-/* An m x k operand that is read from a[i * row + k * col]: (k, 1) for a dense one, (1, m) for the
- * transpose of a dense k x m one. */
+/* An m x k operand whose element (i, j) is a[i * row + j * col].  (row, col) is (k, 1) for a dense
+ * matrix, (1, m) for the transpose of a dense k x m matrix. */
 struct mat_view { const double *a; int row, col; };
 
 /* c (m x n, dense) = a b, or += with add; b is k x n, dense.  c overlaps neither. */
@@ -16,9 +16,9 @@ void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k,
 /* mat_mul without vectors, for tests: both must be equal bit for bit. */
 void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 
-/* out (n x m) = in (m x n) transposed */
+/* Stores the transpose of in (m x n, dense) in out (n x m). */
 void mat_transpose(double *out, const double *in, int m, int n);
-/* Sums by eight partial sums, which are then added in ascending order. */
+/* Returns the sum of x[0..n): of eight partial sums, which are added in ascending order. */
 double mat_sum(const double *x, int n);
 double mat_dot(const double *x, const double *y, int n);
 #endif

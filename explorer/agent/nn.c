@@ -21,7 +21,7 @@ struct mlp_tape {
     double *x;                          /* the normalised input */
     struct layer_tape layer[NN_MAX_HIDDEN];
     double *out;
-    /* backward: gradients by the output and input of a layer; transposed weights */
+    /* for the backward pass: gradients by output and input of a layer, transposed weights */
     double *d, *d_in, *transposed;
 };
 
@@ -74,14 +74,14 @@ struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, in
     return t;
 }
 
-/* Box and Muller 1958; the sine is not used. */
+/* Uses the method of Box and Muller (1958), without the sine. */
 double nn_gaussian(struct rng *r)
 {
     double u = 1 - rng_unit(r), v = rng_unit(r);
     return sqrt(-2 * log(u)) * cos(TWO_PI * v);
 }
 
-/* Gram-Schmidt, applied twice for full precision, to n vectors of length len. */
+/* Applies Gram-Schmidt to n vectors of length len, twice for full precision. */
 static void orthonormalise(double *x, int n, int len)
 {
     for (int i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ void mlp_clear_grad(struct mlp *m)
 
 /* --- Forward ---------------------------------------------------------------------------------- */
 
-/* unit = (x - mean) / deviation; returns 1 / deviation */
+/* Stores unit = (x - mean) / deviation; returns 1 / deviation. */
 static double normalise(double *unit, const double *x, int n)
 {
     double mean = mat_sum(x, n) / n;
@@ -144,7 +144,7 @@ static double normalise(double *unit, const double *x, int n)
     return scale;
 }
 
-/* out = x weight + bias */
+/* Computes out = x weight + bias. */
 static void linear(const struct mlp *m, const struct mlp_layer *l, double *out, const double *x,
                    int rows)
 {
@@ -190,8 +190,8 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 
 /* --- Backward --------------------------------------------------------------------------------- */
 
-/* d: gradient by the output on entry, by the output of the ReLU on exit.  With u = (x - mean) /
- * dev, dx = (du - mean(du) - u mean(du u)) / dev. */
+/* Converts d from the gradient by the output to that by the output of the ReLU.  With u = (x -
+ * mean) / dev, dx = (du - mean(du) - u mean(du u)) / dev. */
 static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct layer_tape *t,
                           double *d, int rows)
 {

@@ -24,7 +24,7 @@ struct mlp_shape {
     int in, out;                        /* both at least 1 */
     int width, hidden;                  /* units of a hidden layer; 1 to NN_MAX_HIDDEN layers */
     bool norm;                          /* LayerNorm of the input and after every ReLU */
-    int extra;                          /* additional parameters of the user: log-std */
+    int extra;                          /* number of further parameters, such as log-std */
 };
 
 /* Where a layer's parameters start.  weight[in][out], bias[out], gain[out], shift[out]. */
@@ -45,11 +45,11 @@ struct mlp_tape;
 struct mlp *mlp_new(struct arena *a, const struct mlp_shape *shape);
 struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, int max_rows);
 
-/* Orthogonal weights with gain sqrt(2), those of the last layer with head_gain; biases 0, gains 1,
+/* Sets orthogonal weights with gain sqrt(2), in the last layer with head_gain; biases 0, gains 1,
  * shifts and extras 0. */
 void mlp_init(struct mlp *m, struct rng *r, double head_gain);
-/* weight[rows][cols]: orthonormal columns (rows when there are fewer of them) times gain, from
- * Gaussian numbers (Saxe, McClelland, Ganguli 2014). */
+/* Fills weight[rows][cols] with orthonormal columns (or rows, if there are fewer rows than columns)
+ * times gain, made from Gaussian numbers (Saxe, McClelland, Ganguli 2014). */
 void nn_orthogonal(double *weight, int rows, int cols, double gain, struct rng *r);
 double nn_gaussian(struct rng *r);      /* mean 0, deviation 1 */
 
@@ -61,8 +61,8 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 void mlp_backward(struct mlp *m, struct mlp_tape *t, const double *d_out);
 void mlp_clear_grad(struct mlp *m);
 
-/* Scales grad down to max_norm when its Euclidean norm is beyond that; returns the norm that it
- * had. */
+/* Scales grad down to the Euclidean norm max_norm if its norm is larger; returns its norm before
+ * scaling. */
 double nn_clip(double *grad, int n, double max_norm);
 
 /* Adam (Kingma and Ba 2015, algorithm 1): p -= lr m^ / (sqrt(v^) + epsilon). */

@@ -5,7 +5,7 @@
 
 #define HALF_LOG_TWO_PI 0.9189385332046727
 #define VALUE_DECAY 0.99999
-#define LEAST_VARIANCE 1e-2             /* as MAPPO's ValueNorm */
+#define LEAST_VARIANCE 1e-2             /* least variance of a value_norm, as in MAPPO */
 #define MOST_CHOICES 64
 
 struct ppo_opts ppo_defaults(void)
@@ -106,10 +106,10 @@ double value_norm_out(const struct value_norm *v, double x)
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
-/* The output of the policy for one row. */
+/* What the policy says about the action of one row: its log-probability, and the entropy. */
 struct opinion { double log_prob, entropy; };
 
-/* log_p[n] = log softmax(logit) */
+/* Computes log_p[n] = log softmax(logit). */
 static void log_softmax(const double *logit, int n, double *log_p)
 {
     double most = logit[0], sum = 0;
@@ -145,8 +145,8 @@ static struct opinion opinion_at(const struct actor *p, const double *out, int n
     return (struct opinion){ log_p[(int)u], entropy_of(log_p, n_choices) };
 }
 
-/* d_out[] = by_log_prob * d log_prob / d out + by_entropy * d entropy / d out, and the same for
- * log-std, added up in *d_log_std.
+/* Stores d_out[] = by_log_prob * d log_prob / d out + by_entropy * d entropy / d out, and adds the
+ * same for log-std to *d_log_std.
  *     d log p_a / d logit_i = [i = a] - p_i        d H / d logit_i = -p_i (log p_i + H)
  *     d log p / d mean = z / std                   d log p / d log-std = z^2 - 1 */
 static void opinion_backward(const struct actor *p, const double *out, int n_choices, double u,
@@ -222,7 +222,7 @@ double actor_log_prob(const struct actor *p, struct mlp_tape *t, const double *x
     return say.log_prob;
 }
 
-/* Computes the part of row k in the report, and d loss / d out. */
+/* Adds the loss, entropy and clipping of row k to the report, and computes d loss / d out. */
 static void row_loss(struct actor *p, const struct actor_batch *b, int k, const double *out,
                      const struct ppo_opts *o, struct actor_report *sum, double *d_out)
 {

@@ -153,7 +153,7 @@ static void shuffle(struct knob *k, struct rng *r)
     }
 }
 
-/* goal[i] = reward + 0.9 max Q'(to) */
+/* Computes goal[i] = reward + 0.9 max Q'(to) for n moves. */
 static void goals(struct qwalk *q, struct knob *k, const struct qwalk_move *m, int n, double *goal)
 {
     for (int i = 0; i < n; i++)

@@ -19,12 +19,12 @@
 
 struct qwalk;
 
-/* Knob k has n_directions[k] >= 1; a state is n_state floats. */
+/* Creates a walk. n_directions[k] >= 1: directions of knob k; n_state: floats of a state. */
 struct qwalk *qwalk_new(uint64_t seed, int n_state, const int *n_directions, int n_knobs);
 void qwalk_free(struct qwalk *q);
 
 double qwalk_epsilon(int trial);                            /* trial from 0 */
-double qwalk_acceptance(double value, double best);         /* a probability; lower is better */
+double qwalk_acceptance(double value, double best);         /* a probability; values are times */
 double qwalk_reward(double from, double to);
 
 /* Whether to start at a point with this value (milliseconds) rather than at the best one. */
@@ -35,7 +35,7 @@ void qwalk_values(struct qwalk *q, int knob, const float *state, double *out);
 /* Adds a measured move. A point without a latency (to_ms INFINITY) has no reward. */
 void qwalk_add(struct qwalk *q, int knob, const float *from, int direction, const float *to,
                double from_ms, double to_ms);
-/* Trains.  Returns the mean squared error of the last epoch over all knobs that have moves; 0
- * when none has. */
+/* Trains the networks.  Returns the mean squared error of the last epoch over all knobs that have
+ * moves; 0 when no knob has moves. */
 double qwalk_train(struct qwalk *q);
 #endif

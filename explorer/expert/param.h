@@ -7,7 +7,7 @@
 #include "kernels/base/formula.h"
 
 struct param_value { const char *name, *value; };        /* a number or a word, as written */
-struct param_set { int n; const struct param_value *item; };      /* of one name, the last counts */
+struct param_set { int n; const struct param_value *item; };      /* of equal names the last wins */
 struct param_axis { const char *name; int n; const char *const *value; };
 struct param_grid { int n; const struct param_axis *axis; };
 

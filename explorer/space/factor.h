@@ -15,7 +15,7 @@ double factor_count(int64_t n, int parts);
 /* Returns the element of the ascending list[0..n) nearest to x, or to log x; of two equally near
  * ones the larger. */
 int64_t factor_nearest(const int64_t *list, int n, double x, bool log);
-/* R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  The paper's F = R(D a) (ALT eq. 2)
+/* Returns R(x; extent) of SPEC D.1: the divisor of extent nearest to x.  ALT's F = R(D a) (eq. 2)
  * is factor_round(D * a, D, false). */
 int64_t factor_round(double x, int64_t extent, bool log);
 #endif

@@ -86,8 +86,8 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
 const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 
-/* The state for the agents (SPEC E.3): the parts of every tiled dim as log2(x)/16, in the order
- * out h w o, inp h w i, ker i o; then zeros.  A factor of 0 is not chosen yet: [1, extent]. */
+/* Stores the state for the agents (SPEC E.3): the parts of every tiled dim as log2(x)/16, in the
+ * order out h w o, inp h w i, ker i o; then zeros. Factor 0 is not chosen yet: [1, extent]. */
 void layout_space_state(const struct layout_space *s, const int64_t *factor,
                         float out[LAYOUT_STATE]);
 #endif

@@ -26,7 +26,7 @@ struct template_tensor {
     struct template_dim dim[MAX_RANK];
     int n_parts;                          /* in physical order */
     struct template_part { int dim; enum part_level level; } part[MAX_DIMS];
-    int flip;                             /* knob whose 2 exchanges the first two outer parts; -1 */
+    int flip;                             /* knob; 2 swaps the first two outer parts; -1: none */
 };
 
 /* The tensors that the lines lay out: out, inp and ker unless pinned, then Inp_in.  `state` has

@@ -201,8 +201,8 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns where a node is attached (SPEC D.5).  The choices are root, S1 and S2 for consumers, and
- * inline, S1 and S2 for the padding. */
+/* Returns where a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of the padding
+ * has `inline` before these. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
     if (choice <= 0)

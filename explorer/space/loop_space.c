@@ -168,8 +168,8 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter.
- * Adds none for a vector, or when blocks end in the axis (accesses would not stay affine). */
+/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter;
+ * none for the vector, or where a block begins or ends (accesses would not stay affine). */
 static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
