@@ -11,7 +11,7 @@
  * matrix, (1, m) for the transpose of a dense k x m matrix. */
 struct mat_view { const double *a; int row, col; };
 
-/* c (m x n, dense) = a b, or += with add; b is k x n, dense.  c overlaps neither. */
+/* Computes c = a b, or with `add` c += a b. c (m x n) and b (k x n) are dense, without overlap. */
 void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 /* mat_mul without vectors, for tests: both must be equal bit for bit. */
 void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);

@@ -211,7 +211,7 @@ static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct
     }
 }
 
-/* d: gradient by x weight + bias. Adds up the gradients of both; d_in: gradient by x, if wanted. */
+/* Adds the gradients of weight and bias; d: gradient by the output. d_in (or NULL): that by x. */
 static void linear_backward(struct mlp *m, const struct mlp_layer *l, struct mlp_tape *t,
                             const double *x, const double *d, double *d_in)
 {

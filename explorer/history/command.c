@@ -1,4 +1,4 @@
-/* Runs command lines. command.def says what a command takes; steps go to step.c. */
+/* Runs command lines. command.def has the arguments of each command; step.c runs steps. */
 #include "explorer/history/command.h"
 
 #include <limits.h>

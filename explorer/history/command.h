@@ -4,7 +4,7 @@
 #define TS_EXPLORER_COMMAND_H
 #include "explorer/history/history.h"
 
-/* The rows of commands are in command.def, those of steps in step.def. */
+/* What a command did.  Commands are in command.def, steps in step.def. */
 enum command_effect {
     EFFECT_NONE,
     EFFECT_STATE,                         /* the current state, or the set of branches, changed */
@@ -17,8 +17,8 @@ enum command_effect {
  * EFFECT_APP. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
-/* Returns what a misspelt first word was probably meant to be, the group of a step ("layout",
- * "loop") or a command; or NULL. */
+/* Returns the word that a misspelt first word probably means: the group of a step ("layout",
+ * "loop") or a command; NULL: nothing is similar. */
 const char *command_meant(const char *word);
 
 /* One completion at the end of a partial line: a full word that may stand there, with a short
@@ -30,7 +30,7 @@ struct completions { int n; struct completion *item; int replace_from; };
  * be NULL. */
 void command_complete(struct arena *a, const struct history *h, const char *line,
                       const char *const *extra, struct completions *out);
-/* The list of steps and commands: "layout split", "T D F1 F2 ...", "split dimension D into ...". */
+/* A row of the list of steps and commands: "layout split", "T D F1 ...", "split dimension ...". */
 struct command_row { char name[64]; const char *syntax, *help; };
 int command_rows(void);
 struct command_row command_row(int i);

@@ -11,5 +11,5 @@ enum command_id {
 };
 struct command_info { const char *name, *syntax, *help; };
 const struct command_info *command_info(enum command_id id);
-int command_find(const char *name);                      /* enum command_id, or -1 */
+int command_find(const char *name);                      /* returns an enum command_id, or -1 */
 #endif

@@ -1,6 +1,6 @@
-/* Completion.  The syntax column of step.def says what may stand at a place (T a tensor, D a
- * dimension, F a factor, key= an option); the current program says which tensors, dimensions and
- * factors there are. */
+/* Completion of commands.  The syntax column of step.def says which kind of word may stand where (T
+ * a tensor, D a dimension, F a factor, key= an option); tensors, dimensions and factors are those
+ * of the current program. */
 #include "explorer/history/command.h"
 
 #include <string.h>
@@ -30,11 +30,11 @@ static void offer(struct completer *c, const char *word, const char *help)
     vec_push(&c->found, (struct completion){ arena_strdup(c->a, word), arena_strdup(c->a, help) });
 }
 
-/* the slots of a step's syntax */
+/* slots of the syntax of a step */
 
-/* Returns a slot of the syntax without its brackets ("F2", "at=D"): the i-th word after T,
- * counting those with '=' (option) or those without.  The word before "..." repeats.  NULL when
- * there is no such slot. */
+/* Returns a slot of the syntax without its brackets ("F2", "at=D"): the i-th of the words after T
+ * that contain '=' (option), or that do not.  The word before "..." repeats.  NULL when there is
+ * no such slot. */
 static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
 {
     char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
@@ -113,7 +113,7 @@ static struct dims dims_of(const struct completer *c, bool loops, const char *ta
     return d;
 }
 
-/* Offers dims. head: "at=" when the names are values of an option. */
+/* Offers dims that no word from number `first` on names. head: "at=" for values of an option. */
 static void offer_dims(struct completer *c, const struct dims *d, const char *head, int first)
 {
     for (int i = 0; i < d->n; i++) {
@@ -132,8 +132,8 @@ static void offer_factor(struct completer *c, int64_t factor, int64_t left)
                        (long long)factor));
 }
 
-/* Offers the factors that divide the rest of the dimension after the typed ones.  The whole rest
- * is only offered as the last of several factors. */
+/* Offers the factors that divide the rest of the dimension, which is the extent over the typed
+ * factors.  The whole rest is only offered as the last of several factors. */
 static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
 {
     int64_t left = 0, large[FACTORS_MAX];

@@ -180,7 +180,7 @@ static bool is_ancestor(const struct history *h, int old, int young)
     return young == old;
 }
 
-/* Whether any undone step of the current branch has a measurement that no other branch keeps. */
+/* Whether an undone state has a measurement, and no other branch contains all undone states. */
 static bool undone_is_precious(const struct history *h)
 {
     const struct branch *b = &h->branches.data[h->current];

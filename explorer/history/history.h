@@ -11,7 +11,7 @@ struct state {
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };
-/* at: the current state of the branch. After an undo, its tip is further along the branch. */
+/* at: the current state of the branch; tip: its last state, which is later after an undo. */
 struct branch { const char *name; int tip; int at; };
 
 struct history;
@@ -24,14 +24,14 @@ const struct state *history_state(const struct history *h, int id);
 const struct state *history_current(const struct history *h);
 int history_n_branches(const struct history *h);
 const struct branch *history_branch(const struct history *h, int i);
-int history_branch_index(const struct history *h);      /* the current branch */
+int history_branch_index(const struct history *h);      /* index of the current branch */
 /* Returns the state ids from state 0 to the tip of branch b, *n of them; *at is the position of
  * the current state of the branch.  Valid until the next change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
 
-/* Applies a step to the current state.  A step after an undo starts a new path from there.  The
- * undone steps remain in the tree on an automatic branch "NAME~1" if any of them was measured;
- * else they are dropped.  A refused step changes nothing. */
+/* Applies a step to the current state.  After an undo, the branch goes on from the current state;
+ * an automatic branch "NAME~1" keeps the undone states if any of them was measured, else they are
+ * dropped.  A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
@@ -49,15 +49,15 @@ void history_forget_measured(struct history *h, int state);
 /* The ledger: one row per state on the current branch. */
 struct ledger_row {
     int state; const char *step;
-    bool here;                          /* the current state */
-    bool ahead;                         /* an undone step after the current state */
-    const struct measurement *m;        /* may be NULL */
+    bool here;                          /* this is the current state */
+    bool ahead;                         /* this state is undone: it is after the current state */
+    const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row with as many threads,
      * - 1 */
     bool has_change; double change;
-    /* simulated L1 misses minus those of the same row */
+    /* simulated L1 misses minus the misses of that earlier row */
     bool has_misses_change; int64_t misses_change;
 };
-/* Fills up to max rows; returns how many there are. */
+/* Fills at most max rows; returns how many rows the ledger has, which may be more. */
 int history_ledger(const struct history *h, struct ledger_row *out, int max);
 #endif

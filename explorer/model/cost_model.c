@@ -22,13 +22,13 @@
 struct cost_model {
     struct cost_model_opts o;
     int columns;                          /* number of columns of the features; 0 = none seen */
-    VEC(float) x;                         /* all rows */
+    VEC(float) x;                         /* the rows of all samples */
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
     double best_ms;
     struct xgb *ensemble;                 /* NULL = not trained */
-    int n_used, used[FEATURES_ALL];       /* columns that it uses */
-    int trained_at;                       /* samples at the last training */
+    int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
+    int trained_at;                       /* number of samples at the last training */
     struct { double score, ms; } window[MODEL_WINDOW];
     int predicted;                        /* number of samples that were predicted */
     struct cost_model_stats stats;
@@ -188,7 +188,7 @@ double pack_gradient(int packs, const int *first, const double *y, const double 
 
 struct packs {
     int n;
-    int *first;                           /* n + 1 */
+    int *first;                           /* first row of each of n packs, and the number of rows */
     double *y, *w;
     double error, mark;                   /* error now, and at the last improvement */
     int rounds, idle;

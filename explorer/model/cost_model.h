@@ -16,7 +16,7 @@
 
 struct cost_model_opts {
     uint64_t seed;
-    bool random;                          /* never learn: all scores stay random */
+    bool random;                          /* the model never learns: all scores stay random */
     int rounds;                           /* most trees (0 = 300) */
     int first;                            /* samples before the first training (0 = 32) */
     double growth;  /* train again when the number of samples has grown by this factor (0 = 1.2) */
@@ -28,13 +28,13 @@ struct cost_model;
 bool cost_model_new(const struct cost_model_opts *o, struct cost_model **out, struct err *e);
 void cost_model_free(struct cost_model *m);              /* NULL is allowed */
 
-/* Adds a measured program and copies its features.  INFINITY (or any latency that is not
- * positive) = it failed.  False, and not added, when a feature is not finite or the columns
- * differ from earlier samples. */
+/* Adds a measured program and copies its features.  A latency that is INFINITY or not positive
+ * means that the program failed.  Returns false and adds nothing when a feature is not finite or
+ * the columns differ from earlier samples. */
 bool cost_model_add(struct cost_model *m, const struct features *f, double latency_ms);
 
-/* Trains if enough samples are new; else returns at once.  On ERR_CANCEL and other errors the
- * model does not change. */
+/* Trains if there are enough new samples; else returns true at once.  On ERR_CANCEL and other
+ * errors the model does not change. */
 bool cost_model_train(struct cost_model *m, const struct cancel *c, struct err *e);
 bool cost_model_train_now(struct cost_model *m, const struct cancel *c, struct err *e);
 
@@ -50,15 +50,15 @@ struct model_accuracy cost_model_accuracy(const struct cost_model *m);
 
 struct cost_model_stats {
     int samples, failed;
-    int trainings, trees;                 /* trees: of the last training */
+    int trainings, trees;                 /* numbers of trainings, and of trees in the last one */
     bool learned;                         /* scores are not random */
     double train_s, last_train_s;
     double error;                         /* weighted root mean square error of y on the samples */
 };
 struct cost_model_stats cost_model_stats(const struct cost_model *m);
 
-/* The objective, for tests.  Pack p has the rows first[p] <= i < first[p + 1].  Returns the
- * weighted root mean square of the packs' errors. */
+/* Computes the objective, here for tests.  Pack p has the rows first[p] <= i < first[p + 1].
+ * Returns the weighted root mean square of the errors of the packs. */
 double pack_gradient(int packs, const int *first, const double *y, const double *w,
                      const float *predicted, float *gradient, float *hessian);
 #endif

@@ -104,7 +104,7 @@ void feature_touched(struct nest *n, struct feature_site *s)
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
     for (int d = s->n_loops; d >= 0; d--) {
-        bool inside = false;              /* true inside the d-th loop */
+        bool inside = false;              /* true: the loop lies inside the d-th loop */
         for (int i = 0; i < s->n_all; i++) {
             const struct feature_level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);
@@ -117,8 +117,8 @@ void feature_touched(struct nest *n, struct feature_site *s)
 
 /* --- Levels ---------------------------------------------------------------------------------- */
 
-/* Computes the bytes of a level.  Literal: every access of every statement counts; else every
- * buffer once, with its largest region. */
+/* Computes the bytes of a level.  In literal mode every access of every statement counts; else
+ * every buffer counts once, with its largest region. */
 static void level_bytes(struct nest *n, struct feature_level *l, double *largest)
 {
     for (int s = l->site; s < l->end; s++)
@@ -171,8 +171,8 @@ static double slope(struct nest *n, const struct feature_site *s, const struct e
     return step > 0 ? step : 1;
 }
 
-/* Returns the stride along a loop: by the last dim that its variable indexes, the least over the
- * accesses; 0 = none. */
+/* Returns the least stride of the accesses along a loop, from the last dim that the variable of the
+ * loop indexes; 0: it indexes no dim. */
 static double stride_along(struct nest *n, const struct feature_site *s,
                            const struct feature_access *x, const struct expr *var)
 {
@@ -192,7 +192,7 @@ static double stride_along(struct nest *n, const struct feature_site *s,
     return best;
 }
 
-/* Returns the contiguous bytes of the region of all loops. TVM uses only one whole dim. */
+/* Returns the contiguous bytes of the region of all loops; TVM takes one whole dim instead. */
 static double run_bytes(const struct nest *n, const struct feature_access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -253,8 +253,8 @@ void feature_group_pieces(struct nest *n)
         n->site.data[i].total = n->site.data[n->site.data[i].group].total;
 }
 
-/* Returns how many statements of a loop touch a buffer (pieces count as one), and the least that
- * one of them touches. */
+/* Returns how many statements of a loop touch a buffer (pieces count as one); *touched: the
+ * fewest elements that one of them touches. */
 static int sharers(struct nest *n, const struct feature_level *l, int buffer, double *touched)
 {
     int count = 0;

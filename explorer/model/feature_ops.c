@@ -30,7 +30,7 @@ static enum op_class class_of(const struct val *v)
     return OP_CLASSES;
 }
 
-/* Counts a value. fused: the product v is part of a mad that is already counted. */
+/* Counts the operations of a value. fused: v is a product in a mad that is already counted. */
 static void count_value(const struct nest *n, const struct val *v, bool fused, struct op_counts *c)
 {
     if (!v)

@@ -15,9 +15,9 @@ const char *const feature_name[FEATURES_ALL] = {
 
 struct feature_walk {
     struct nest n;
-    VEC(int) path, all;  /* enclosing levels: with more than one iteration, and all */
+    VEC(int) path, all;  /* path: enclosing levels with more than one iteration; all: all of them */
     double prod;
-    double *scope_prod;                   /* per local buffer: executions of its scope */
+    double *scope_prod;                   /* per local buffer: how often its scope is executed */
 };
 
 static void add_site(struct feature_walk *w, const struct tree *t)
@@ -247,7 +247,7 @@ static bool divmod_free(const struct nest *n, const struct feature_site *s)
     return true;
 }
 
-/* Returns the most outer loops that a statement shares with one that reads its result. */
+/* Returns the largest number of outer loops that a statement shares with a reader of its result. */
 static int shared_loops(const struct nest *n, const struct feature_site *s)
 {
     int best = 0;
@@ -295,8 +295,8 @@ static void layout_columns(const struct nest *n, const struct feature_site *s,
 
 /* --- Rows ------------------------------------------------------------------------------------ */
 
-/* Returns the statement whose accesses represent all that write the buffer: the one that does
- * most work (in literal mode the last one, as in TVM). */
+/* Returns the statement that represents all statements that write the buffer: the one with most
+ * work (in literal mode the last, as in TVM). */
 static const struct feature_site *chief(const struct nest *n, int buffer)
 {
     const struct feature_site *best = NULL;

@@ -6,18 +6,18 @@
  * one-hot columns are 0 or 1, and all are finite.  They depend on shapes and structure but not on
  * names, so that equal programs have equal features.
  *
- * Literal features are exactly those of TVM.  Ours differ where those mislead:
+ * Literal features are exactly those of TVM.  Other features differ where TVM's mislead:
  * - acc += a * b counts as one mad, and not also as mul and addsub.
- * - The type of an annotation is the real place of the innermost such loop among the spatial or
- * the reduction loops (mixed: loops of both kinds are annotated).
+ * - The type of an annotation is the real place of the innermost loop with that annotation, among
+ * the spatial or the reduction loops (mixed: loops of both kinds are annotated).
  * - int_* and bool_op also count the indices of the store, guards and bounds.
- * - A loop with its own bounds has the mean of its trip counts.  What one iteration touches is
- * evaluated in the middle of the outer loops, not at their start, which is a border.
+ * - A loop with its own bounds counts with the mean of its trip counts.  The region of an iteration
+ * is evaluated in the middle of the outer loops, not at their start, which is a border.
  * - A loop that does not index a buffer shortens its lines by its own extent.
  * - If several statements write a buffer, the access columns are those of the statement that does
  * most work, and pieces of one statement do not count as reuse of each other.
- * - A buffer that several statements of a loop share is reused there, not in the next iteration.
- * - A buffer is counted once in what a loop touches.
+ * - A buffer that several statements of a loop share is reused in that iteration, not in the next.
+ * - A buffer counts once in the bytes that a loop touches.
  * Loops of one iteration are ignored. */
 #ifndef TS_EXPLORER_MODEL_FEATURES_H
 #define TS_EXPLORER_MODEL_FEATURES_H
@@ -41,8 +41,8 @@ struct features { int rows, columns; float *x; };
 
 struct feature_opts {
     bool literal;                         /* compute the features of TVM exactly */
-    /* Add the columns of the layout.  Their tile is what all loops from the outermost reduction
-     * inwards touch.  Cache sizes and lanes of the machine (0: 32 KiB, 1 MiB, 16). */
+    /* Add the columns of the layout.  Their tile is the data of all loops from the outermost
+     * reduction inwards.  Below: caches and lanes of the machine (0: 32 KiB, 1 MiB, 16). */
     bool layout;
     int64_t l1_bytes, l2_bytes;
     int lanes;
@@ -52,6 +52,6 @@ struct feature_opts {
 bool features_of(struct arena *a, const struct func *f, const struct feature_opts *o,
                  struct features *out, struct err *e);
 
-/* A hash of the bits of the features. */
+/* Returns a hash of the bits of the features. */
 uint64_t features_hash(const struct features *f);
 #endif

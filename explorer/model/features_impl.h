@@ -14,7 +14,7 @@ struct span { int64_t lo, hi; };
 struct feature_level {
     const struct tree *loop;
     double trips;  /* mean trip count over the outer loops; literal: the largest */
-    int depth;                            /* among the loops with more than one iteration */
+    int depth;                            /* number of outer loops with more than one iteration */
     int site, end;                        /* the statements inside: site <= s < end */
     double bytes, once;  /* bytes: touched by the whole loop; once: sum of element sizes */
 };
@@ -26,7 +26,7 @@ struct op_counts { int real[OP_CLASSES], integer[OP_CLASSES], bools, selects; };
 /* All accesses of one statement to one buffer. */
 struct feature_access {
     int buffer;
-    int bytes;                            /* of an element */
+    int bytes;                            /* bytes of an element */
     bool reads, writes;
     int n;
     const struct expr *const **idx;       /* indices of each access */
@@ -41,7 +41,7 @@ struct feature_site {
     const int *all;                       /* and all levels */
     double prod, work;                    /* prod: executions; work: executions times operations */
     double total;                         /* executions of all pieces of its group */
-    double alloc_prod;                    /* executions of the scope of its buffer; 0 = none */
+    double alloc_prod;                    /* executions of its buffer's scope; 0: no local buffer */
     struct op_counts ops;
     int group;  /* the first statement of its group (pieces of one statement) */
     int n_accesses;
@@ -57,7 +57,7 @@ struct nest {
     /* Per variable of the pool: its values in the current region, and one of them. */
     struct span *span;
     int64_t *value;
-    int *seen, mark;                      /* per group: the last search that met it */
+    int *seen, mark;                      /* mark: this search; seen[group]: the last to meet it */
 };
 
 /* Returns the values that e takes when every variable is in its span; never wider than the bounds
@@ -76,7 +76,7 @@ double feature_ops_of(const struct op_counts *c); /* float operations; a mad is 
  * in bounds and guards. */
 void feature_group_pieces(struct nest *n);
 
-/* Fills s->access, except for what is touched. */
+/* Fills s->access, except for `touched` and `box`. */
 void feature_accesses(struct nest *n, struct feature_site *s);
 void feature_touched(struct nest *n, struct feature_site *s);
 /* Computes bytes and once of every level, after feature_touched of all sites. */

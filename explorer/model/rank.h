@@ -1,12 +1,12 @@
-/* How well predicted scores order measured times. */
+/* Measures of how well predicted scores order measured times. */
 #ifndef TS_EXPLORER_MODEL_RANK_H
 #define TS_EXPLORER_MODEL_RANK_H
 
-/* For n candidates with score[i] (higher = predicted faster) and time[i] (INFINITY = failed): the
- * share of pairs with different times that the scores order correctly.  Equal scores count half.
- * NAN when there is no such pair. */
+/* Returns the share of pairs with different times that the scores order correctly, for n candidates
+ * with score[i] (higher = predicted faster) and time[i] (INFINITY = failed).  Equal scores count
+ * half.  NAN when there is no such pair. */
 double rank_pair_order(const double *score, const double *time, int n);
-/* The share of the k fastest candidates that is among the k with the highest scores; k is at most
- * n.  On ties the earlier one wins.  NAN for n == 0. */
+/* Returns the share of the k fastest candidates that is among the k with the highest scores; k is
+ * at most n.  On ties the earlier candidate counts first.  NAN for n == 0. */
 double rank_recall(const double *score, const double *time, int n, int k);
 #endif

@@ -68,7 +68,7 @@ static bool refuse(struct err *e, const char *doing)
                    line + (*line == ' '));
 }
 
-/* Turns off warnings, which would go to the terminal; the setting belongs to the calling thread. */
+/* Loads XGBoost, and turns off its warnings on the terminal for the calling thread. */
 static bool enter(struct err *e)
 {
     if (!xgb_available(e))

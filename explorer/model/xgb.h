@@ -16,10 +16,10 @@ bool xgb_available(struct err *e);
 struct xgb;
 void xgb_free(struct xgb *b);            /* NULL is allowed */
 
-struct xgb_param { const char *name, *value; };          /* ends with a NULL name */
+struct xgb_param { const char *name, *value; };          /* arrays of it end with a NULL name */
 
-/* Called before each round with the predictions for every row (0 at first).  Fills gradient and
- * hessian of each row, or returns false to stop. */
+/* A callback before each round.  From the predictions for every row (0 at first), it computes
+ * gradient and hessian of each row, or returns false to stop. */
 struct xgb_objective {
     void *ctx;
     bool (*gradient)(void *ctx, const float *predicted, float *gradient, float *hessian);
@@ -29,7 +29,7 @@ struct xgb_objective {
 bool xgb_train(const float *x, int rows, int columns, const struct xgb_param *params, int rounds,
                const struct xgb_objective *o, const struct cancel *c, struct xgb **out,
                struct err *e);
-/* Predicts out[rows]; all x are finite. */
+/* Stores a prediction for each row in out[rows]; all x must be finite.  ERR_ENV. */
 bool xgb_predict(const struct xgb *b, const float *x, int rows, int columns, float *out,
                  struct err *e);
 #endif
