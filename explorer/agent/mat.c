@@ -10,7 +10,7 @@
 #define ROWS 4
 #define INLINE static inline __attribute__((always_inline))
 
-/* A vector that the compiler divides into those of the target; it may be at any address of a
+/* A vector that the compiler divides into vectors of the target; it may be at any address of a
  * double. */
 typedef double vec __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
 

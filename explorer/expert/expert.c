@@ -54,7 +54,7 @@ static void put_extents(struct arena *a, param_list *p, const struct graph *g)
         put(a, p, others[i], 1);
 }
 
-/* Puts strides and dilations. The last axis is W, before it H, before that D; 1: no such axis. */
+/* Adds strides and dilations of the axes D, H, W, of which W is the last; 1: no such axis. */
 static void put_windows(struct arena *a, param_list *p, const struct graph *g)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",

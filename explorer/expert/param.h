@@ -13,7 +13,7 @@ struct param_grid { int n; const struct param_axis *axis; };
 
 /* Returns the value of a parameter; NULL: there is none of this name. */
 const char *param_get(const struct param_set *s, const char *name);
-/* Returns a new set, in arena a, of the items of *x and then those of *y. */
+/* Returns a new set, in arena a: the items of *x, followed by the items of *y. */
 struct param_set param_join(struct arena *a, const struct param_set *x, const struct param_set *y);
 /* Returns the set as text in arena a: "a=1, b=2". */
 const char *param_text(struct arena *a, const struct param_set *s);

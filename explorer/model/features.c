@@ -231,7 +231,7 @@ static double expansion(const struct func *f, int buffer)
     return b->memory == MEMORY_GLOBAL ? (double)b->elems / fmax(logical, 1) : 1;
 }
 
-/* Returns the access of operand k of a statement (0: what it writes), or NULL. */
+/* Returns the access of operand k of a statement (0: its result); NULL: no such operand. */
 static const struct feature_access *operand(const struct feature_site *s, int k)
 {
     return k < s->n_accesses ? &s->access[k] : NULL;

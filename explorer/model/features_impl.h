@@ -63,7 +63,7 @@ struct nest {
 /* Returns the values that e takes when every variable is in its span; never wider than the bounds
  * of e. */
 struct span span_of(const struct nest *n, const struct expr *e);
-/* Sets the span of the variable of a loop from those of the outer loops. */
+/* Sets the span of the variable of a loop from the spans of the outer loops' variables. */
 void span_bind(struct nest *n, const struct tree *loop);
 /* Returns the mean trip count of a loop inside the given levels, whose spans are set; literal:
  * the largest. */

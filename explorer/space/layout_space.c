@@ -1,4 +1,4 @@
-/* Makes the template of a node: which dims are tiled by which knobs, and what a tile reads. */
+/* Makes the template of a node: the knobs that tile each dim, and the windows that tiles read. */
 #include "explorer/space/layout_space_impl.h"
 
 #include <ctype.h>

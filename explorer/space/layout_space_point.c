@@ -30,8 +30,8 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
         factor[k] = layout_factor(s, k, factor, rng_unit(r));
 }
 
-/* Sets the start point: axes and channels not tiled; of the weights only blocks of o; of a
- * product m = 1 (A and C as they are), k not tiled, and blocks of n. */
+/* Sets the start point: axes and channels are not tiled, and weights are only tiled in blocks of o.
+ * A product has m = 1 (A and C are row-major), k not tiled, and blocks of n. */
 void layout_space_start(const struct layout_space *s, int64_t *factor)
 {
     for (int k = 0; k < s->n; k++) {

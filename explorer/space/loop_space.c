@@ -92,7 +92,7 @@ static void see_load(void *ctx, const struct val *load)
 
 /* --- axes --- */
 
-/* Whether a dim is an inner part: "H.1" is that of H when the layout has no "H.2". */
+/* Whether a dim is a part of a tiled dim. *inner: the inner one, as "H.1" if there is no "H.2". */
 static bool is_part(const struct loop_builder *b, const char *name, bool *inner)
 {
     const char *dot = strrchr(name, '.');
@@ -245,9 +245,9 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
     choice[(*n_list)++] = name;
 }
 
-/* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost
- * one decides what is reused soon.  Phases are outside of the pixels, where their weights stay in
- * the caches, or inside, where the inputs do. */
+/* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost axis
+ * decides which data are reused soon.  Phases are outside of the pixels, where their weights stay
+ * in the caches, or inside, where the inputs stay there. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;

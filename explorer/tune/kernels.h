@@ -13,7 +13,7 @@ struct tune_lines { const char *name; int n; const char *const *line; };
 
 struct kernels_opts {
     const char *spec;
-    /* Seed schedules, at least one; the first is that of the user. */
+    /* Seed schedules, at least one; the first is the user's schedule. */
     int n_seeds; const struct tune_lines *schedule;
     /* Layout steps that every candidate begins with. fixed: all layouts of the first seed remain,
      * and only loops are searched. */

@@ -8,9 +8,9 @@
 #include "profile/measure/program_text.h"
 
 enum {
-    /* Limits on code size. gcc takes 0.1 s, and 1.4 s more for every 100 KB of C.  Code more than
-     * twice as large as that of the fastest so far, or that would take more than 1.5 s, is not
-     * tried; most of it is recognised before its C is made. */
+    /* Limits on code size. gcc takes 0.1 s, and 1.4 s more for every 100 KB of C.  Code that is
+     * more than twice as large as that of the fastest candidate, or would compile for more than
+     * 1.5 s, is not tried; most of it is recognised by its statements, before its C is made. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
 };
 

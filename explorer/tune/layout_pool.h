@@ -10,7 +10,7 @@ struct drawn_layout {
     double reward;
     bool measured;
 };
-/* The first member of the state of such a strategy, or all of it. */
+/* The first member of the state of a strategy that uses a pool, or the whole state. */
 struct layout_pool { VEC(struct drawn_layout) all; };
 
 /* Draws uniform actions, decodes them into *factor and stores them. */

@@ -66,7 +66,7 @@ struct tune_problem {
     /* Frees the memory of an arm that will not be tried; arm_open may open it again under the
      * same number. */
     void (*arm_close)(void *ctx, int arm);
-    /* number of arms; those of seeds and of fixed layouts exist from the start */
+    /* Returns the number of arms. Arms of seeds and of fixed layouts exist from the start. */
     int (*n_arms)(void *ctx);
     const char *(*arm_family)(void *ctx, int arm);       /* "N H/4 W/16 O/16 4h 16w 16o" */
     const float *(*features)(void *ctx);  /* 12 features of the operator (SPEC E.3); may be NULL */

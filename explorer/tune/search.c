@@ -81,8 +81,8 @@ static int stage_left(const struct search *s)
     return s->stage_budget - s->stage_done;
 }
 
-/* Adds the start point.  A layout is judged by a few points, and the one that a person would try
- * first is one of them. */
+/* Adds the start point of an arm.  A layout is judged by a few points, and the point that a person
+ * would try first should be among them. */
 static void add_usual(struct search *s, int arm)
 {
     if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)

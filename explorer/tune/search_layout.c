@@ -1,6 +1,6 @@
-/* The joint stage's outer loop: which layout comes next (SPEC E.2).  First some layouts of the
- * seeds, the best one first.  Then the start layout of the template.  Then layouts that the
- * strategy draws: of several, the one whose random points the model scores best.  A rest of the
+/* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
+ * of the seeds, in the order of speed; then the start layout of the template; then layouts from the
+ * strategy: of several draws the one whose random points the model scores best.  A rest of the
  * budget that is too small for another layout goes to the best one. */
 #include "explorer/tune/search_impl.h"
 

@@ -76,8 +76,8 @@ void search_score(struct search *s, struct tune_candidate *const *c, int n)
     }
 }
 
-/* A candidate with its rank: those that are always measured first, then higher scores; for equal
- * scores the one added first, so that the order does not depend on the sort of the C library. */
+/* A candidate to be ranked: start points first, then by descending score.  Of equal scores the one
+ * with the lower index in the pool (at) is first, whatever the sort of the C library does. */
 struct pool_ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)

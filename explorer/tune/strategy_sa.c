@@ -70,7 +70,7 @@ static void sa_layout_learn(struct search *s, void *state, const int64_t *factor
         const struct drawn_layout *d = &x->layouts.all.data[i];
         if (memcmp(d->factor, factor, (size_t)s->p->n_actions * sizeof *factor) != 0)
             continue;
-        /* 1 - r is the latency over that of the reference. */
+        /* 1 - reward is the latency / the reference latency. */
         if (x->layout < 0 || accepts(s, x->layouts.all.data[x->layout].reward - reward))
             x->layout = i;
         return;

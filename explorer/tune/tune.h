@@ -13,7 +13,7 @@ enum { TUNE_FINALISTS = 5 };
 
 struct tune_opts {
     struct kernels_opts kernels;
-    int budget;                          /* number of measurements, without those of the final */
+    int budget;                          /* number of measurements; the final is not included */
     uint64_t seed;
     const char *strategy;                /* NULL: tune_default_strategy() */
     double time_s;                       /* time limit of the search; 0: none */
@@ -25,7 +25,7 @@ struct tune_opts {
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
 };
 
-/* A candidate of the final. compared.ratio: its time over that of the first. */
+/* A candidate of the final. compared.ratio: its time over the time of the first finalist. */
 struct tune_finalist { const struct tune_candidate *c; struct compared compared; };
 
 struct tune_result {

@@ -32,7 +32,7 @@ bool guarded_flush(const struct guarded *g, int first, int n);
 /* Stores the bytes of the buffers' pages, and how many of them are in huge pages (0 when unknown
  * or not asked for). */
 void guarded_pages(const struct guarded *g, int64_t *bytes, int64_t *huge);
-/* Copies those of these buffers that the kernel writes to their copies in the file. */
+/* Copies these buffers, except read-only ones, to their copies in the file. */
 void guarded_collect(struct guarded *g, int first, int n);
 /* Whether the results among these buffers equal their copies bit by bit. */
 bool guarded_same(const struct guarded *g, int first, int n);

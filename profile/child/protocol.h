@@ -31,8 +31,8 @@
  * instrumented kernel of the first. */
 enum slot { SLOT_KERNEL, SLOT_TRACE = PROTOCOL_MAX_CONTENDERS, SLOT_COUNT };
 
-/* What is timed: the contenders, numbered like their slots; the ceiling on as many threads as
- * they have; and the ceiling on one thread. */
+/* The things that are timed: contenders, numbered like their slots; the ceiling on the threads of
+ * the runner; and the ceiling on one thread. */
 enum series {
     SERIES_KERNEL, SERIES_CEILING = PROTOCOL_MAX_CONTENDERS, SERIES_ONE_CORE, SERIES_COUNT
 };

@@ -64,8 +64,8 @@ struct samples {
     struct summary of[SERIES_COUNT];
     int block[PROTOCOL_MAX_EPOCHS];
     bool flushed;  /* cold: caches were flushed line by line, not by reading other data */
-    /* The contender that gave a different result after so many calls; runner_data has that result,
-     * and there are no samples. -1: none. */
+    /* The contender that left a different result after differs_after calls; runner_data has this
+     * result, and there are no samples. -1: none did. */
     int differs;
     int64_t differs_after;
     int64_t huge_bytes, room_bytes;  /* bytes of the buffers' pages in huge pages, and in all */

@@ -115,9 +115,9 @@ static void look(struct sampler *s, int series)
     s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
 }
 
-/* Checks the result of the last call, then makes so many calls over overwritten results.
- * Overwriting all elements detects a kernel that returns at once; overwriting a few detects one
- * that tests whether its result seems to be there. */
+/* Checks the result of the last call; then overwrites it, calls and checks again, `calls` times.
+ * Overwriting all elements detects a kernel that returns at once; overwriting a few detects a
+ * kernel that first tests whether its result seems to be there. */
 static void check_calls(struct sampler *s, int series, int calls)
 {
     double start = clock_s();

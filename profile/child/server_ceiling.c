@@ -37,7 +37,7 @@ static bool meet(atomic_int *here, int team)
 
 /* Returns the seconds per call of the slowest thread, from the moment when all were running:
  * waiting for a core does not count.  If the threads did not meet, they may have run one after
- * the other; then the time is that of all of them. */
+ * the other; then the time of all threads together is returned. */
 static double time_team(kernel_fn *run, int team, int64_t batch)
 {
     atomic_int here = 0;

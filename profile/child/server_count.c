@@ -26,7 +26,7 @@ static void say(struct counts *c, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Calls the kernel for so many seconds; returns the number of calls.  The clock is read only after
+/* Calls the kernel for at least `seconds`; returns the number of calls.  The clock is read after
  * 1, 3, 7... calls, so that reading it hardly adds to the counts. */
 static int call_for(struct server *r, double seconds)
 {

@@ -44,7 +44,7 @@ bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 /* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool server_check_guards(struct server *r, struct err *e);
 
-/* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of such a contender. */
+/* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of a contender of a vendor library. */
 bool server_load_vendor(struct server *r, const struct request *q, struct err *e);
 bool server_check_vendor(struct server *r, int contender, struct err *e);
 /* Execute COMMAND_TIME, COMMAND_COUNT and COMMAND_SIMULATE. Each returns false with *e. */

@@ -24,7 +24,7 @@ double stats_disturbed(const double *ceiling, int n);
  * number of rounds averages out. */
 #define STATS_PLACE 0.01
 
-/* The ratio of the medians, b over a, for n rounds that sampled both, with the 95 % interval of a
+/* The ratio of the medians, b over a, of n rounds that sampled a and b, with the 95 % interval of a
  * bootstrap.  The bootstrap draws blocks of rounds, because neighbouring rounds share
  * disturbances and the placement of buffers: block[i] is the first round of block i, ascending
  * from 0.  With few blocks the interval is widened to that of Student's t (Hesterberg 2015,

@@ -1,4 +1,4 @@
-/* Finds what is doubtful in a measured machine model, and merges two measurements. */
+/* Finds doubtful rates in a measured machine model, and merges two measurements. */
 #include "profile/machine/machine_model.h"
 
 #include <stdio.h>

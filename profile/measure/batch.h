@@ -34,9 +34,9 @@ struct batch_opts {
      * are not near the fastest; of these, a call of 20 ms or more is sampled once. */
     struct measure_opts measure;
     int jobs;  /* number of compilers that run at a time; 0 = as many as cores */
-    /* Splits a run into parts: in the first part of a batch each compiler has one candidate, and
-     * each later part has at most twice as many as the one before.  A search that is killed
-     * repeatedly then still makes progress. */
+    /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
+     * later part has at most twice the candidates of the part before.  A search that is killed
+     * again and again then still makes progress. */
     bool soon;
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */

@@ -24,7 +24,7 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;
-    struct ratio ratio;                  /* ratio of its time to that of the first */
+    struct ratio ratio;                  /* its time over the time of the first program */
     enum verdict verdict;
 };
 /* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of

@@ -52,9 +52,9 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
                    1e3 * seconds, what, 1e3 * bound_s);
 }
 
-/* Whether a time is possible.  No right kernel is so much faster than the sums of its main node
- * and the stores of its results take.  No compiler can omit an addition or maximum of a sum, and
- * each takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since
+/* Whether a time is possible.  A right kernel cannot be TOO_FAST times faster than the reductions
+ * of its main node and the stores of its results.  No compiler can omit a step of a reduction; each
+ * takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since
  * compilers can remove some of them; neither do sums over partial padding. peak: sampled beside
  * the kernel; when it is 0, or the target of the kernel is not the widest (compilers may find
  * wider vectors), that of any core is used. */

@@ -32,8 +32,8 @@ struct event_set;                        /* profile/counters/eventset.h */
 struct runner_kind;                      /* profile/child/runner.h */
 
 /* The same operator by a vendor library, sampled in turns with the kernel.  If it is not
- * available, reason says why ("" when it was not asked for). ratio: its minimum over that of the
- * kernel; above 1 the kernel is faster.  It is only timed when its result is right. */
+ * available, reason says why ("" when it was not asked for). ratio: its least time / least time of
+ * the kernel; above 1 the kernel is faster.  It is only timed when its result is right. */
 struct baseline {
     bool available, verified;
     char reason[256];

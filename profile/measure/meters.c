@@ -19,7 +19,7 @@ static const char *const meter_what[METER_COUNT] = {
 };
 
 struct meter {
-    /* Tries the meter.  If it cannot count here, out->reason says what it lacks and what would
+    /* Tries the meter.  If it cannot count here, out->reason says what is missing and what would
      * help. */
     void (*probe)(struct counts *out);
     /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel

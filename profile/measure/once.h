@@ -28,7 +28,7 @@ void once_out_path(const struct once *o, char *out, size_t n);
 
 /* What to run. padding NULL: nothing is written to out_fd; else counts are (see server_once). */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
-/* Runs the call. tool: the command before that of the runner, NULL-terminated (NULL = none).
+/* Runs the call. tool: NULL-terminated command that gets the runner's command appended, or NULL.
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e);

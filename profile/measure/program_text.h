@@ -5,8 +5,8 @@
 #include "kernels/module/module.h"
 #include "kernels/program/program.h"
 
-/* Lowers p to its module: the same for measuring and for showing, so that what is shown is what
- * was measured. */
+/* Lowers p to its module.  Measuring and showing both use this function, so that the shown code is
+ * the measured code. */
 bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
 /* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. */

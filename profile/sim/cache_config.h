@@ -44,7 +44,7 @@ struct cache_level {
     enum cache_replace replace;
     bool inclusive;  /* a line that leaves this level leaves the levels above too */
 };
-/* All zero: the caches of this machine as far as they are known, LRU, no prefetcher. */
+/* A simulated cache. All zero: the known caches of this machine, LRU, no prefetcher. */
 struct cache_config {
     int n_levels;                          /* 0: the levels of this machine */
     int most_levels;                       /* with n_levels 0: use at most this many; 0: all */

@@ -66,7 +66,7 @@ static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l
     int64_t head = (int64_t)(share * (double)p->n / 4), rest;
     head = head < 2 ? 2 : head;
     rest = p->n - head;
-    /* Half of what is simulated in a period warms up, half is counted: an even number of each. */
+    /* Of the iterations that are simulated in a period, half warm up and half are counted. */
     double counted = 0.375 * share * (double)rest;
     double least = ceil(WARM_ACCESSES * lines / l->accesses);
     least = least < 2 ? 2 : least;

@@ -1,7 +1,7 @@
-/* Recognises the one operator that a graph computes: a head (an operator with what belongs to it)
- * and post-operations after it, one node after the other.  The parameters that builders recorded
- * (struct node_params) tell the operator; the positions of operands are read from the index
- * expressions. */
+/* Recognises the one operator that a graph computes: a head (an operator with its padding and
+ * further nodes), and post-operations after it, one node each.  The parameters that builders
+ * recorded (struct node_params) tell the operator; index expressions tell the positions of the
+ * operands. */
 #include "profile/vendor/match_impl.h"
 
 #include <stdio.h>

@@ -94,7 +94,7 @@ struct vendor_problem {
 /* Matches a graph: one operator with its padding and the post-operations after it (bias,
  * functions, sums and products with other tensors).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
-/* Whether this library has such an operator. */
+/* Whether this library has the operator of the problem; if not, *why has the reason. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
 /* Returns the bytes of address space that a library may need for the problem, its code included.
  * The limit of the child grows by as much. */
