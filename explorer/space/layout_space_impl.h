@@ -44,7 +44,7 @@ struct layout_template {
 struct dim_parts { int64_t part[3]; };
 struct dim_parts template_parts(const struct template_dim *d, const int64_t *factor);
 
-/* layout_space_text.c */
+/* layout_space_text.c: prints the layout of a tensor for *factor in the short notation. */
 void template_notation(struct str *out, const struct template_tensor *t, const int64_t *factor);
 uint64_t template_key(const struct template_tensor *t, const int64_t *factor, uint64_t seed);
 #endif

@@ -22,7 +22,7 @@ void layout_pool_draw(struct layout_pool *l, struct search *s, const double *act
 void layout_pool_told(struct search *s, void *state, const int64_t *factor, double reward,
                       bool measured);
 void layout_pool_close(void *state);
-/* number of layouts with a measured reward */
+/* Returns the number of layouts with a measured reward. */
 int layout_pool_measured(const struct layout_pool *l);
 /* Draws two measured layouts at random and returns the better one. */
 const struct drawn_layout *layout_pool_tournament(const struct layout_pool *l, struct rng *r);

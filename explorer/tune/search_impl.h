@@ -52,7 +52,7 @@ struct search {
     bool stop_env;                       /* measuring is impossible; *e of search_run */
 };
 
-/* search_pool.c */
+/* search_pool.c: empties the pool. */
 void search_pool_reset(struct search *s);
 /* Adds the candidate of a point to the pool.  Returns the existing one if it is in the pool or
  * was measured; NULL when it is not a valid program. */

@@ -10,6 +10,6 @@ const struct strategy *strategy_find(const char *name, struct err *e);
 
 extern const struct strategy strategy_ppo, strategy_evo, strategy_sa, strategy_q,
     strategy_random, strategy_exhaustive;
-/* For strategies that do not search layouts: draws uniform layouts. */
+/* Draws a uniform layout, for strategies that do not search layouts. */
 bool strategy_random_layout(struct search *s, void *state, int64_t *factor);
 #endif

@@ -103,7 +103,7 @@ void *const *guarded_data(const struct guarded *g)
     return g->data;
 }
 
-/* The copy of a buffer in the file. */
+/* Returns the copy of a buffer in the file. */
 static void *copy_of(const struct guarded *g, int i)
 {
     return (char *)g->shared + shared_buffers(g->shared)[i].at;

@@ -11,7 +11,7 @@
 #define LINE_BYTES 64
 
 #if defined __x86_64__
-/* CPUID leaf 7, EBX bit 23. */
+/* Whether this CPU has clflushopt: CPUID leaf 7, EBX bit 23. */
 static bool has_clflushopt(void)
 {
     unsigned a, b = 0, c, d;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The q-quantile of n > 0 ascending values, interpolated between the two nearest ones (type 7 of
- * Hyndman and Fan 1996). */
+/* Returns the q-quantile of n > 0 ascending values, interpolated between the two nearest values
+ * (type 7 of Hyndman and Fan 1996). */
 double stats_quantile(const double *ascending, int n, double q);
 
 /* Summary of n samples in any order; all 0 when there are none. spread: (p75 - p25) / median. */

@@ -271,8 +271,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* The rate of all cores counts as at least that of one core: on a busy machine, a team waits for
- * its slowest thread. */
+/* Takes at least the rate of one core as the rate of all cores: on a busy machine, a team waits
+ * for its slowest thread. */
 double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

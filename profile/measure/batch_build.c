@@ -234,8 +234,8 @@ static void work(struct shop *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A compiling thread at low priority.  Linux gives each thread its own priority; child compilers
- * inherit that of this thread. */
+/* Runs a compiling thread at low priority.  Linux gives each thread its own priority; child
+ * compilers inherit this thread's. */
 static void *work_nicely(void *ctx)
 {
     setpriority(PRIO_PROCESS, 0, COMPILER_NICENESS);

@@ -57,9 +57,9 @@ void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; 
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
 bool measure_build(struct measure_job *j, struct err *e);
-/* The part of measure_build without code: fills in func and module. */
+/* Does the first part of measure_build, without code: fills in func and module. */
 bool measure_lower(struct measure_job *j, struct err *e);
-/* The part of measure_build with a compiler: generates and compiles the C of the kernel. */
+/* Does the next part of measure_build: generates and compiles the C of the kernel. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses
  * the idle child of the first job), and loads their kernels as its contenders. measure_check:
@@ -74,8 +74,8 @@ bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 bool measure_time(struct measure_job *const *j, int n, int epochs, struct samples *s,
                   struct err *e);
 bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
-/* Used instead of measure_time when the clock was not asked for: makes a few more calls of a
- * short kernel and compares the results. */
+/* Makes a few more calls of a short kernel and compares the results.  This replaces measure_time
+ * when the clock was not asked for. */
 bool measure_again(struct measure_job *j, struct err *e);
 /* Parts of measure_time. measure_sample: takes samples for these jobs and checks their results
  * again; for an error of one job, `refused` is set in it. measure_take: fills in the times of a
@@ -90,8 +90,8 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
-/* Called when the process of a kernel was killed a second time: turns the error into ERR_CRASH of
- * the kernel. */
+/* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed
+ * a second time. */
 void measure_blame(struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
 /* measure_vendor.c, in the order of use. match: finds which requested baselines are possible

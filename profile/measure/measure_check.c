@@ -72,7 +72,7 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
         && runner_load(j->runner, slot, j->kernel.so_path, j->entry, e);
 }
 
-/* The first job has the options, and the instrumented kernel if there is one. */
+/* Takes the options, and the instrumented kernel if there is one, from the first job. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];

@@ -207,7 +207,7 @@ static void touch(struct ts_sim *hooks, unsigned long long addr, unsigned site, 
         touch_each(hooks, addr, site, bytes);
 }
 
-/* touch for an inlined L1 without lower levels and prefetcher: a miss changes only its set. */
+/* Does what touch does, for an inlined L1 without lower levels and prefetcher. */
 static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned site,
                         unsigned bytes)
 {

@@ -18,7 +18,7 @@
 #include "profile/sim/sim_result.h"
 
 struct cachesim;
-/* Called for every touch of a line in L1 by an access that was not filtered. */
+/* A callback for every touch of a line in L1. missed: the line was not in L1. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
 
 /* Opens a simulator. ERR_RANGE with the reason when the cache cannot be simulated. */

@@ -123,7 +123,7 @@ static inline void level_make_front(uint32_t *set, int w, uint32_t held)
 }
 #endif
 
-/* level_use and level_place of LRU on one set. With constant arguments there is no loop. */
+/* level_use and level_place with LRU in one set. For a constant stride, compilers emit no loop. */
 static inline uint32_t level_use_in(uint32_t *set, int stride, uint64_t line, uint32_t flags)
 {
     int w = level_find(set, stride, line);

@@ -36,12 +36,12 @@ const char *simsample_how(const struct simsample *p);
 /* Sets the simulator (still unused) from which the counts come. The caller owns it. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
 void simsample_free(struct simsample *p);
-/* Called at the head of an iteration of a loop (-1: after a loop). True: skip the iteration. */
+/* Returns whether to skip the iteration of a loop that begins now (-1: a loop has ended). */
 bool simsample_skip(struct simsample *p, int loop);
 /* Returns the share of the accesses, 0..1, that has been simulated or skipped. */
 double simsample_done(const struct simsample *p);
-/* Called after the run: replaces counts by estimates for the whole kernel.  Stores the share of
- * the accesses that was counted, and the relative standard error of the L1 misses. */
+/* Replaces counts by estimates for the whole kernel, after the run.  Stores the share of the
+ * accesses that was counted, and the relative standard error of the L1 misses. */
 void simsample_close(struct simsample *p, struct site_count *site,
                      struct level_count level[CACHE_LEVELS], double *fraction,
                      double *error);
