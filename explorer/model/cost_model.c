@@ -26,7 +26,7 @@ struct cost_model {
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
     double best_ms;
-    struct xgb *ensemble;                 /* NULL = not trained */
+    struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
     int trained_at;                       /* number of samples at the last training */
     struct { double score, ms; } window[MODEL_WINDOW];

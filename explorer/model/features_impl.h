@@ -38,7 +38,7 @@ struct feature_site {
     const struct tree *store;
     int n_loops, n_all;
     const int *loop;                      /* levels with more than one iteration, outermost first */
-    const int *all;                       /* and all levels */
+    const int *all;                       /* all levels, outermost first */
     double prod, work;                    /* prod: executions; work: executions times operations */
     double total;                         /* executions of all pieces of its group */
     double alloc_prod;                    /* executions of its buffer's scope; 0: no local buffer */

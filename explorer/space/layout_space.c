@@ -9,8 +9,8 @@
 struct layout_builder {
     struct arena *a;
     struct layout_opts opts;
-    const struct program *p;              /* with the pinned lines */
-    const struct graph *g;                /* as specified */
+    const struct program *p;              /* the program with the pinned lines applied */
+    const struct graph *g;                /* the graph before conversions */
     const struct node *node;
     int inp, ker;                         /* tensors of g */
     struct layout_knob *knob;

@@ -14,17 +14,17 @@ struct tile_window {
 
 struct template_dim {
     const char *name;                     /* "H" */
-    int64_t extent;                       /* of the tensor */
+    int64_t extent;                       /* extent in the tensor */
     int inner, middle;                    /* knobs; -1: none */
     int64_t fixed;                        /* the inner factor of a pinned layout; else 0 */
-    const struct tile_window *window;     /* of an operand axis; else NULL */
+    const struct tile_window *window;     /* what tiles of an operand axis read; else NULL */
 };
 
 struct template_tensor {
     const char *name;
     int rank;
     struct template_dim dim[MAX_RANK];
-    int n_parts;                          /* in physical order */
+    int n_parts;                          /* parts are in physical order */
     struct template_part { int dim; enum part_level level; } part[MAX_DIMS];
     int flip;                             /* knob; 2 swaps the first two outer parts; -1: none */
 };

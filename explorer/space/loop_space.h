@@ -64,7 +64,7 @@ struct loop_space {
     int n_base; const char *const *base;  /* the lines of the program it was made for */
     int n; const struct loop_knob *knob;
     double size;                          /* product of the knobs' sizes */
-    struct loop_opts opts;                /* with the target filled in */
+    struct loop_opts opts;                /* options; target is not NULL here */
     int lanes;                            /* floats of a vector of the target */
     const struct nest_info *nest;
 };

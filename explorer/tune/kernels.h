@@ -20,7 +20,7 @@ struct kernels_opts {
     int n_pins; const char *const *pin;
     bool fixed;
     struct layout_opts layouts;
-    struct measure_opts measure;  /* for every candidate (batch.h says which options apply) */
+    struct measure_opts measure;  /* options of every candidate (batch.h says which apply) */
     int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
 };

@@ -22,7 +22,7 @@ struct tune_candidate {
     int n_lines;
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
-    uint64_t hash;                       /* of the text */
+    uint64_t hash;                       /* hash of the text */
     bool scored, illegal;                /* the model has scored it; it is not a valid program */
     double score;                        /* about best latency / its own latency */
     void *model;                         /* data of the problem, such as features */

@@ -10,7 +10,7 @@
 
 struct tidy {
     const char *spec;
-    const struct target *target;         /* NULL: this CPU's best */
+    const struct target *target;         /* target of the code; NULL: the CPU's best */
     struct arena *scratch;
     struct str want, got;
 };

@@ -15,7 +15,7 @@ struct tune_opts {
     struct kernels_opts kernels;
     int budget;                          /* number of measurements; the final is not included */
     uint64_t seed;
-    const char *strategy;                /* NULL: tune_default_strategy() */
+    const char *strategy;                /* its name; NULL: tune_default_strategy() */
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */

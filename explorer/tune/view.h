@@ -27,10 +27,10 @@ struct tune_view {
     int budget, done;                    /* measurements */
     int stage_budget, stage_done;
     struct tune_times times;
-    double time_limit_s;                 /* 0: none */
+    double time_limit_s;                 /* 0: no time limit */
     double left_s;                       /* estimate at the present rate; NAN: unknown */
     int n_trials;
-    const struct tune_candidate *const *trial;           /* in order of measuring */
+    const struct tune_candidate *const *trial;           /* trials in order of measuring */
     int n_arms;
     const struct tune_arm *arm;          /* indexed by tune_candidate.arm; trials 0: never tried */
     int layouts_tried;

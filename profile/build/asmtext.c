@@ -228,7 +228,7 @@ struct insn asm_insn_read(const char *text, size_t len, bool frame)
 
 struct asm_reading {
     struct asm_text *out;
-    bool code;                           /* in a code section */
+    bool code;                           /* the present section contains code */
     bool live;                           /* control can fall through to the next instruction */
     bool open;                           /* a block is open */
     bool frame;

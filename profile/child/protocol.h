@@ -82,7 +82,7 @@ enum fault_where {
 };
 enum fault_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE };
 struct fault {
-    int32_t signal;                       /* 0 = none happened */
+    int32_t signal;                       /* number of the signal; 0 = no fault happened */
     int32_t where, access, buffer;
     int64_t distance;  /* bytes: from the start, before the start, or behind the end (see where) */
     uint64_t address;

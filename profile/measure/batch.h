@@ -40,7 +40,7 @@ struct batch_opts {
     bool soon;
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */
-    double give_up_ratio;  /* 0 = 3; < 0: no candidate is given up or sampled only once */
+    double give_up_ratio;  /* see struct batch_item; 0 = 3; < 0: none is given up or sampled once */
     /* Time limit of a call, as a multiple of the fastest call (at least 0.5 s); a longer call is
      * killed as a timeout. 0 = the lesser of 100 times the fastest, and 10 times plus one second.
      * The limit is never more than measure.limit_s. */

@@ -20,7 +20,7 @@ struct batch {
 struct candidate {
     struct batch_item *item;
     struct measure_job job;
-    struct str text;                     /* its C source */
+    struct str text;                     /* C source of the candidate */
     bool openmp, final;                  /* final: its measurement is filled in */
     bool refused;                        /* no kernel could be built; `why` has the reason */
     struct err why;

@@ -30,12 +30,12 @@ struct measure_job {
     struct compiler cc;
     const struct target *target;
     const struct func *func;             /* the program, lowered */
-    const struct module *module;         /* its kernels */
+    const struct module *module;         /* kernels of the lowered program */
     struct build kernel, ceiling, instrumented;
     char entry[32];                      /* name of the kernel in its object; "" = the usual one */
     bool has_ceiling, has_instrumented;
     double ceiling_flops;
-    struct trace_table trace;            /* of the instrumented kernel */
+    struct trace_table trace;            /* sites, blocks, marks of SLOT_TRACE's kernel */
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */

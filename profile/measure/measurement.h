@@ -53,8 +53,8 @@ struct measurement {
     /* |got - ref| / bound of the worst element.  The bound is what float32 explains, at most
      * tolerance (oracle.h); values above 1 are accepted only where plain float32 is off as well */
     double error_of_bound;
-    struct latency latency;              /* with hot caches; runs == 0: not timed */
-    struct latency cold_latency;         /* with cold caches (opts.cold); runs == 0: not timed */
+    struct latency latency;              /* times with hot caches; runs == 0: not timed */
+    struct latency cold_latency;         /* times with cold ones (opts.cold); runs == 0: none */
     char cold_method[48];                /* how the caches were emptied */
     /* opts.huge_pages: bytes of the buffers' pages (huge_of_bytes), and how many of them are in
      * huge pages. */
@@ -69,7 +69,7 @@ struct measurement {
     char peak_reason[160];               /* why there is no ceiling although the kernel was timed */
     struct baseline baseline[VENDOR_COUNT];
     struct sim_result sim;
-    struct counts counts[METER_COUNT];   /* of every meter except the clock and the simulator */
+    struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
     char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
@@ -82,10 +82,10 @@ static inline bool measurement_compared(const struct measurement *m)
 struct measure_opts {
     unsigned meters;                     /* METER_ bits; checking always happens */
     unsigned baselines;                  /* 1 << enum vendor_library; baselines need the clock */
-    int threads;                         /* 0 = 1 */
+    int threads;                         /* threads of the kernel; 0 = 1 */
     uint64_t seed;                       /* seed of the random data */
     double time_s;                       /* how long to sample (0 = 0.3) */
-    int min_runs;                        /* 0 = 10 */
+    int min_runs;                        /* least number of samples; 0 = 10 */
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
     bool cold;                           /* also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
@@ -99,7 +99,7 @@ struct measure_opts {
     const char *compiler;                /* command of the compiler; NULL = the default one */
     const struct target *target;         /* target of the code; NULL = the best of the machine */
     const struct runner_kind *runner;    /* where kernels run; NULL = in a child process here */
-    const char *runner_path;  /* of tilescope-runner; NULL = $TILESCOPE_RUNNER, else beside us */
+    const char *runner_path;  /* tilescope-runner; NULL = $TILESCOPE_RUNNER, else beside us */
     const struct machine *machine;       /* where the runner runs; NULL = this machine */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",

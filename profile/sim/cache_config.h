@@ -46,8 +46,8 @@ struct cache_level {
 };
 /* A simulated cache. All zero: the known caches of this machine, LRU, no prefetcher. */
 struct cache_config {
-    int n_levels;                          /* 0: the levels of this machine */
-    int most_levels;                       /* with n_levels 0: use at most this many; 0: all */
+    int n_levels;                          /* number of levels; 0: those of this machine */
+    int most_levels;                       /* with n_levels 0: most levels to use; 0: all */
     struct cache_level level[CACHE_LEVELS];
     enum cache_prefetch prefetch;
     int degree, confirm;                   /* LINES: degree; STRIDE: both */

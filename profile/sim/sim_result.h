@@ -77,7 +77,7 @@ int64_t sim_bytes_below(const struct sim_result *r, int k);
 #define SIM_REUSE_BUCKETS 40
 #define SIM_MAX_LOOPS 16
 
-struct sim_heat { int64_t accesses, misses; };         /* of L1 */
+struct sim_heat { int64_t accesses, misses; };         /* counts of L1 */
 
 /* L1 misses by cause, as in the model of Hill. compulsory: the first touch of the line. capacity:
  * a fully associative LRU cache of the size of L1 would miss too. conflict: that cache would hit.

@@ -135,6 +135,6 @@ struct vendor_plugin {
     /* Return "oneDNN 2.6.3 brgconv:avx512_core" and "nhwc", valid until close. */
     const char *(*implementation)(const struct vendor_handle *h);
     const char *(*layout)(const struct vendor_handle *h);
-    void (*close)(struct vendor_handle *h);                          /* NULL is fine */
+    void (*close)(struct vendor_handle *h);                          /* NULL is allowed */
 };
 #endif
