@@ -1,22 +1,22 @@
-/* Addresses while loops are being written out: unrolled variables are numbers, the vector
- * variable is a lane.
+/* Addresses while loops are being written out: the values of unrolled variables are known, and the
+ * vector variable stands for a lane.
  *
- * An access is taken apart once, offset = sum of coef * term + rest.  Writing out the next
- * copy of a statement then only moves the known terms into the rest; nothing is rebuilt or
- * simplified.  Only terms that are not linear in a known variable (a div or mod that a layout
- * left behind) go through substitution. */
+ * An access is taken apart once, offset = sum of coef * term + rest.  Writing out the next copy of
+ * a statement then only moves the known terms into the rest; no expression is rebuilt or
+ * simplified.  Only terms that are not linear in a known variable (a div or mod that a layout left
+ * behind) go through substitution. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 
 #define N_BUCKETS 256
-#define LANE "<lane>"                     /* a name that no loop has */
+#define LANE "<lane>"                     /* no loop has this name */
 
 struct site_address {
-    const struct expr *const *idx;        /* the key, together with buffer */
+    const struct expr *const *idx;        /* the key is buffer and idx */
     int buffer;
     const struct expr *offset;
     struct expr_linear sum;
-    bool cached;                          /* base is the sum of the terms not in mask */
+    bool cached;                          /* whether base is the sum of the terms not in mask */
     uint64_t mask;
     const struct expr *base;
     struct site_address *next;
@@ -25,7 +25,7 @@ struct site_address {
 struct env {
     struct unit *u;
     struct exprs *pool;
-    bool *known;                          /* indexed by expr.var */
+    bool *known;                          /* per variable (expr.var): whether its value is known */
     int64_t *value;
     VEC(const struct expr *) vars;        /* known variables, in order of binding */
     VEC(const struct expr *) with;
@@ -155,8 +155,8 @@ static const struct expr *base_of(struct env *v, struct site_address *s, uint64_
     return s->base;
 }
 
-/* Computes a place by substitution and simplification, for accesses that are not linear in what
- * is known. */
+/* Computes a place by substitution and simplification, for an access that is not linear in the
+ * known variables. */
 static bool place_by_subst(struct env *v, const struct site_address *s, struct place *at,
                            int64_t *step)
 {

@@ -5,10 +5,10 @@
 
 #define UNROLL 16                         /* vectors per iteration of the loop */
 #define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
-#define CALL_BYTES ((int64_t)16 << 20)    /* least bytes that a call moves */
+#define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least so many bytes */
 
-/* Declares the memory of the thread, which the thread touches first.  If there is none, the
- * kernel traps. */
+/* Declares the memory of the thread, which the thread itself touches first.  If the allocation
+ * fails, the kernel traps. */
 static void put_memory(struct str *out, const struct target *t, const struct elem_type *type,
                        int64_t vectors)
 {
@@ -24,7 +24,7 @@ static void put_memory(struct str *out, const struct target *t, const struct ele
                     "        mine[i] = (vec){0};\n}\n\n", (long long)vectors);
 }
 
-/* Returns the vectors of whole iterations. */
+/* Returns how many vectors fill whole iterations of the loop; at least one iteration. */
 static int64_t whole_vectors(int vector_bytes, int64_t bytes)
 {
     int64_t turn = (int64_t)UNROLL * vector_bytes;
@@ -61,8 +61,8 @@ double gen_load(const struct target *t, const struct elem_type *type, int64_t by
     return (double)size * (double)passes;
 }
 
-/* The empty asm statement keeps the loop; the compiler would otherwise replace it by a call of
- * memcpy. */
+/* Generates the loop that copies.  Its empty asm statement keeps the compiler from replacing the
+ * loop by a call of memcpy. */
 double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,
                 struct str *out)
 {

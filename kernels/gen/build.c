@@ -2,9 +2,9 @@
  * lanes.
  *
  * A vector loop of extent E is cut into chunks of at most the machine's lanes, powers of two,
- * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane
- * is cut further, in halves, until it no longer does; at one lane it is plain scalar code.  So
- * every statement is right, and fast where it can be. */
+ * widest first (24 = 16 + 8).  A statement whose condition or destination depends on the lane is
+ * cut further, in halves, until neither depends on it; one lane is plain scalar code.  So every
+ * statement is right, and fast where it can be. */
 #include "kernels/gen/gen_impl.h"
 
 #define N_SITES 256
@@ -28,7 +28,7 @@ struct unit_build {
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
 
-/* Returns the site of an access; creates it the first time. */
+/* Returns the site of an access; adds it to the unit when it is new. */
 static int site_id(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
                    bool is_store)
 {
@@ -63,7 +63,7 @@ static int site_id(struct unit_build *b, int buffer, int rank, const struct expr
 
 struct env_lane { const struct expr *var; int64_t first; int lanes; };
 
-/* Until leave_lane, only lane l of the current chunk exists. */
+/* Reduces the current chunk to its lane l, until leave_lane.  Returns the state to restore. */
 static struct env_lane enter_lane(struct unit_build *b, int l)
 {
     struct env_lane saved = { env_lane_var(b->env), env_lane_first(b->env), env_lanes(b->env) };
@@ -80,7 +80,7 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
 
 /* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
  * outputs in groups of four do.  An aligned vector cannot reach beyond the buffer, since base and
- * size are multiples of the lanes.  NULL when they do not lie in one. */
+ * size are multiples of the lanes.  Returns NULL when they do not. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -136,7 +136,7 @@ static struct code_term *build_load(struct unit_build *b, const struct val *v)
     return shuffled ? shuffled : t;
 }
 
-/* Builds a term. NULL: a condition in v depends on the lane. */
+/* Builds a term.  Returns NULL when a condition in v depends on the lane. */
 static struct code_term *build_term(struct unit_build *b, const struct val *v)
 {
     struct code_term *t, *x, *y;
@@ -184,7 +184,7 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
     return t;
 }
 
-/* Appends c under the condition cond; adjacent statements with the same condition share a block. */
+/* Appends c under cond. Adjacent statements with the same condition share a block. */
 static void add_guarded(struct unit_build *b, struct block *out, const struct expr *cond,
                         struct code *c)
 {
@@ -245,8 +245,8 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
     }
 }
 
-/* Builds the store t for the current chunk of lanes as one statement; false when that is not
- * possible. */
+/* Builds the store t for the current chunk of lanes as one statement.  Returns false when one
+ * statement cannot do it. */
 static bool build_whole(struct unit_build *b, const struct tree *t, struct block *out)
 {
     struct code *c = code_new(b->u, CODE_SET);
@@ -301,8 +301,8 @@ static bool touches_local(const struct func *f, const struct tree *t)
     return s.found;
 }
 
-/* Builds the store t, cut into halves until that is possible.  Registers are cut into single
- * lanes, because half a register has no name. */
+/* Builds the store t, cut into halves until one statement can do each.  Registers are cut into
+ * single lanes, because half a register has no name. */
 static void build_store(struct unit_build *b, const struct tree *t, struct block *out)
 {
     if (build_whole(b, t, out))
@@ -414,7 +414,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
         block_add(b->u, out, c);
 }
 
-/* Returns the bounds of a loop that can be unrolled. */
+/* Sets the bounds of loop t.  Returns false when they are not constants: t cannot be unrolled. */
 static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t *begin,
                             int64_t *end)
 {
@@ -426,8 +426,8 @@ static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t 
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
 }
 
-/* Whether t can be vectorized: lanes run together only through stores and unrolled loops, since a
- * tile or loop inside belongs to one lane. */
+/* Whether t can be vectorized.  It may contain only stores and unrolled loops, because a tile or
+ * another loop inside would belong to one lane. */
 static bool fits_lanes(const struct tree *t)
 {
     for (int i = 0; i < t->n_kids; i++) {
@@ -490,8 +490,8 @@ static void build_tree(struct unit_build *b, const struct tree *t, struct block 
     UNREACHABLE();
 }
 
-/* Builds one of n adjacent trees.  A note says what remains of a cut loop; it is not a separate
- * statement, because that would hinder the passes. */
+/* Builds one of n adjacent trees.  A piece of a cut loop gets a note, on its first statement: a
+ * note of its own would hinder the passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
     int first = out->n;

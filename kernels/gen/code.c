@@ -1,4 +1,4 @@
-/* Building and walking code. */
+/* Construction of code, and walks over it. */
 #include "kernels/gen/gen_impl.h"
 
 #include <ctype.h>

@@ -12,16 +12,16 @@
 
 #define N_BUCKETS 256
 
-/* A place, and how the line uses it. */
+/* A place, and how the straight line uses it. */
 struct spot {
     struct place at;
     int n_uses, n_stores;
-    int first, last, last_store;          /* statements */
-    bool starts_conditional;              /* the first use may not happen */
-    bool starts_set;                      /* the first use overwrites it */
+    int first, last, last_store;          /* indices of statements */
+    bool starts_conditional;              /* whether the first use depends on a select */
+    bool starts_set;                      /* whether the first use overwrites the place */
     int site_load, site_store;
     int reg;                              /* register that replaces it; -1: none */
-    bool keep_store;                      /* reg is what its only store stored */
+    bool keep_store;  /* keep the place's only store: reg is the register that it stores */
     struct spot *next, *next_first, *next_last;
 };
 
@@ -29,7 +29,7 @@ struct combiner {
     struct unit *u;
     const struct block *line;
     int from, to;
-    const bool *stored;                   /* buffers that the line stores to */
+    const bool *stored;                   /* per buffer: whether the line stores to it */
     struct spot *bucket[N_BUCKETS];
     VEC(struct spot *) spots;
     int now;
@@ -91,8 +91,8 @@ static bool alone(const struct combiner *c, const struct spot *s)
     return true;
 }
 
-/* Returns the register that the only store of s stores, if it still holds that value at the last
- * use; else -1. */
+/* Returns the register that the only store of s stores, or -1 if another value is in it at the last
+ * use of s. */
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];

@@ -47,8 +47,8 @@ static void note_load(void *ctx, const struct access *a)
 
 static bool drop(struct dead *d, struct block *b);
 
-/* Drops dead stores of a scope.  Copies of a scope (in an unrolled loop) are separate buffers;
- * each counts its own reads. */
+/* Drops dead stores of a scope.  Copies of a scope (in an unrolled loop) are separate buffers; the
+ * reads of each are counted separately. */
 static bool drop_in_scope(struct dead *d, struct code *c)
 {
     bool read = d->buffer_read[c->buffer];
@@ -62,7 +62,7 @@ static bool drop_in_scope(struct dead *d, struct code *c)
     return dropped;
 }
 
-/* True when something was dropped. */
+/* Drops the dead values in b.  Returns whether there were any. */
 static bool drop(struct dead *d, struct block *b)
 {
     struct block out = { 0 };

@@ -2,7 +2,7 @@
  * contains every other use; else at the top of the scope that contains them. */
 #include "kernels/gen/gen_impl.h"
 
-/* Where a register is used: the innermost block that holds every use, and its first use. */
+/* Where a register is used. block: the innermost one that holds every use. */
 struct home { const struct block *block; const struct code *first; bool defines; };
 
 struct declare { struct unit *u; struct home *home; VEC(const struct block *) path; };

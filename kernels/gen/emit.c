@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_BOUNDS (MAX_COLUMNS - 45)  /* most characters of loop bounds on the line of the loop */
+#define MAX_BOUNDS (MAX_COLUMNS - 45)  /* longer bounds are assigned to a constant first */
 
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
@@ -62,7 +62,7 @@ void emit_line(struct emit *m, const char *fmt, ...)
     str_add_char(m->out, '\n');
 }
 
-/* Emits "const long kh_end = min_index(...);" and returns the name. */
+/* Emits "const long kh_end = min_index(...);" and returns the name, "kh_end". */
 static const char *name_bound(struct emit *m, const struct code *c, const char *which,
                               const char *text)
 {
@@ -126,8 +126,8 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
-/* Emits a helper for a function of vectors.  The compiler uses a vector instruction if there is
- * one (sqrt). */
+/* Emits a helper for a function of vectors.  Compilers replace its loop by a vector instruction
+ * where the CPU has one (sqrt). */
 static void helper_call(struct str *out, const struct elem_type *type, const char *name, int lanes)
 {
     str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
@@ -135,7 +135,7 @@ static void helper_call(struct str *out, const struct elem_type *type, const cha
                lanes, name, lanes, lanes, lanes, name, type->suffix);
 }
 
-/* Emits a shuffle: lane l is lane pick[l] of x. GCC has had the builtin of clang since 12. */
+/* Emits a shuffle: lane l is lane pick[l] of x. GCC 12 and clang have this builtin. */
 static void helper_shuffle(struct str *out, int number, const struct code_term *t)
 {
     str_printf(out, "static inline v%d shuffle%d(v%d x)\n{\n    return "
@@ -145,7 +145,7 @@ static void helper_shuffle(struct str *out, int number, const struct code_term *
     str_add(out, ");\n}\n");
 }
 
-/* GCC has a builtin per width, clang one for all of them. */
+/* Emits a non-temporal store. GCC has a builtin per width, clang one for all widths. */
 static void helper_stream(struct str *out, const struct elem_type *type, int lanes)
 {
     static const struct { int bytes; const char *macro, *suffix; } of[] = {
@@ -190,7 +190,7 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
         helper_extremum(out, type, "min", '<', lanes);
 }
 
-/* A pointer about which the compiler knows nothing; the order of loads and stores is kept. */
+/* Hides the origin of a pointer from the compiler.  Loads and stores keep their order. */
 static const char again_helper[] =
     "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
     "static inline const %s *again(const %s *p)\n"
@@ -283,8 +283,8 @@ void emit_comment(struct str *out, const char *text)
     str_add(out, " */\n");
 }
 
-/* Returns the last blank of s[0, room] after an operator or comma, inside the fewest brackets; 0:
- * there is none. */
+/* Returns the last blank of s[0, room] after an operator or comma, inside the fewest brackets;
+ * returns 0 when there is none. */
 static size_t find_break(const char *s, size_t n, size_t room)
 {
     size_t best = 0;

@@ -1,11 +1,11 @@
-/* Index expressions and values as C. */
+/* Prints index expressions and values as C. */
 #include "kernels/gen/emit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ORDER PREC: of C, loosest first. */
+/* ORDER PREC: precedences of C, loosest first. */
 enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM = 4, PREC_PRODUCT, PREC_PRIMARY };
 
 static void open_paren(struct emit *m, bool yes)
@@ -40,7 +40,7 @@ static void emit_binary(struct emit *m, const struct expr *e, const char *op, in
     close_paren(m, prec < min_prec);
 }
 
-/* Emits "8*x": the constant first. */
+/* Emits a product with its constant first: "8*x". */
 static void emit_product(struct emit *m, const struct expr *e, int min_prec)
 {
     const struct expr *x = e->a, *y = e->b;
@@ -55,7 +55,7 @@ static void emit_product(struct emit *m, const struct expr *e, int min_prec)
     close_paren(m, PREC_PRODUCT < min_prec);
 }
 
-/* Emits a further term of a sum: " - 3*x" rather than " + -3*x". */
+/* Emits a further term of a sum. A negative factor becomes " - 3*x". */
 static void emit_addend(struct emit *m, const struct expr *e)
 {
     struct exprs *p = m->u->func->pool;
@@ -257,8 +257,8 @@ static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_p
     close_paren(m, prec < min_prec);
 }
 
-/* Emits __builtin_expf(x), or exp_v16(x), which works lane by lane (the name exp2 would be a
- * function of C). */
+/* Emits __builtin_expf(x), or exp_v16(x), a helper for all lanes (the name exp2 would be a function
+ * of C). */
 static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
     if (t->lanes == 1) {
@@ -284,7 +284,7 @@ static void emit_gather(struct emit *m, const struct code_term *t)
     str_add(m->out, " })");
 }
 
-/* Emits shuffle3(x): there is a helper for each pattern. */
+/* Emits shuffle3(x), a call of the helper of this pattern. */
 static void emit_shuffle(struct emit *m, const struct code_term *t)
 {
     int k = 0;
@@ -300,7 +300,7 @@ static void emit_shuffle(struct emit *m, const struct code_term *t)
     str_add_char(m->out, ')');
 }
 
-/* Emits t with its own number of lanes, as an operand of min_prec. */
+/* Emits t, which has t->lanes lanes, in parentheses if it binds looser than min_prec. */
 static void emit_term(struct emit *m, const struct code_term *t, int min_prec)
 {
     switch (t->kind) {

@@ -1,11 +1,11 @@
-/* The pipeline from a lowered program to text. */
+/* Runs the passes from a lowered program to text. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdatomic.h>
 
 static atomic_long calls;
 
-/* The type of all buffers: nothing converts between two. */
+/* Finds the type of all buffers.  Fails if there are several, since no conversion is generated. */
 static bool find_type(const struct func *f, const struct elem_type **out, struct err *e)
 {
     const struct elem_type *type = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;

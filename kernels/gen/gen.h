@@ -11,12 +11,12 @@
 
 struct gen_opts {
     const struct target *target;
-    const char *name;                     /* the C function, e.g. "conv2d"; NULL = "kernel" */
-    bool openmp;                          /* emit the pragmas of parallel loops */
-    const char *header;                   /* printed at the top of the file as a comment; or NULL */
+    const char *name;  /* name of the C function, e.g. "conv2d"; NULL = "kernel" */
+    bool openmp;                          /* whether to emit the pragmas of parallel loops */
+    const char *header;                   /* a comment at the top of the file; NULL: none */
 };
 
-/* A place in the code that accesses memory. Misses are attributed to sites. */
+/* A place in the code that accesses memory. Simulated misses are attributed to sites. */
 struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h.0][...]" */
 
 /* One translation unit, where ELEM is the C type of the elements:

@@ -46,9 +46,9 @@ struct code_term {
 struct reg {
     const char *stem, *suffix;  /* "acc" "0_1"; with suffix NULL the printer numbers them */
     int lanes;
-    const struct code *decl;              /* the statement that declares it; if NULL, ... */
-    struct block *scope;  /* ... it is declared at the top of this block; NULL: not used */
-    const char *name;                     /* given by the printer */
+    const struct code *decl;              /* the statement that declares it; NULL: see scope */
+    struct block *scope;  /* decl NULL: the block that declares it; NULL: not used */
+    const char *name;                     /* C name, chosen by the printer */
 };
 
 struct block { struct code **item; int n, cap; };
@@ -57,7 +57,7 @@ enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN,
 
 struct code {
     enum code_kind kind;
-    /* NOTE: one line of comment; FOR, SCOPE: a comment printed at the head, or NULL */
+    /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE */
     /* FOR: var in [begin, end) */
@@ -70,23 +70,23 @@ struct code {
     const struct expr *cond;              /* IF */
     int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
     int again;                            /* AGAIN: the number of this copy of buffer's pointer */
-    /* AHEAD: prefetches the line that lies so many elements after the place `at` */
+    /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */
     const struct expr *by;
-    /* SET: a register (reg >= 0, lane >= 0: one lane of it) or the place `at` */
+    /* SET: the destination, a register (reg >= 0; lane >= 0: one lane of it) or the place `at` */
     int reg, lane;
     struct place at;
     enum store_how how;
     struct code_term *value;
-    /* sites of the destination in memory; the load is that of += and max= */
+    /* SET: sites of the destination in memory; site_load is that of += and max= */
     int site_load, site_store;
 };
 
 struct unit {
-    struct arena *arena;                  /* of one gen call */
+    struct arena *arena;                  /* lives as long as one gen call */
     const struct func *func;
     const struct gen_opts *opts;
-    const struct elem_type *type;         /* of all buffers and registers */
-    int lanes;                            /* of the target's vectors of it */
+    const struct elem_type *type;         /* the type of all buffers and registers */
+    int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
     VEC(struct site) sites;
@@ -104,7 +104,7 @@ void code_share(struct unit *u);
 void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
-/* Prints the instrumented kernel, and fills in its table except for the sites, in arena `a`. */
+/* Prints the instrumented kernel. Fills in its table, except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);
 
@@ -113,7 +113,7 @@ void gen_vector(const struct target *t, const struct elem_type *type, struct str
 
 /* Construction and queries (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);
-/* Returns the end of the run of statements and notes that starts at item i. */
+/* Returns the index after the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
 struct code *code_set_reg(struct unit *u, int reg, enum store_how how, struct code_term *value);
@@ -122,10 +122,10 @@ struct code_term *term_const(struct unit *u, double value);
 struct code_term *term_reg(struct unit *u, int reg);
 struct code_term *term_load(struct unit *u, const struct place *at, int site);
 int reg_new(struct unit *u, const char *stem, const char *suffix, int lanes, struct block *scope);
-/* "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd", "Inp" -> "inp". */
+/* Returns a short name for registers: "Conv_acc" -> "acc", "BiasAdd_tile" -> "biasadd". */
 const char *code_stem(struct unit *u, const char *buffer_name);
 bool place_same(const struct place *x, const struct place *y);
-/* true when they provably share no element */
+/* Whether x and y provably share no element. */
 bool place_apart(const struct place *x, const struct place *y);
 /* Whether every address of p is a multiple of its size, given that the buffer starts at a cache
  * line. */
@@ -136,11 +136,11 @@ bool code_streams(const struct unit *u, const struct code *c);
 bool expr_uses_any(const struct expr *e, const struct expr *const *vars, int n);
 bool expr_vars_within(const struct expr *e, const struct expr *const *vars, int n);
 
-/* An access of the code in a block or below it. in_select: it happens only if a select chooses
- * its value. */
+/* An access of the code in a block or below it. in_select: the access happens only if a select
+ * chooses its value. */
 struct access {
     struct place *at;
-    struct code_term *load;                    /* NULL: the destination of set */
+    struct code_term *load;                    /* NULL: the access is the destination of set */
     struct code *set;
     struct block *block;                  /* the block that contains set */
     bool in_select;
@@ -158,16 +158,16 @@ struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);
 void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an unrolled variable */
-void env_unbind(struct env *v);                                           /* the last bound one */
+void env_unbind(struct env *v);  /* removes the variable bound last */
 /* Sets the vector variable of the enclosing loop: lanes [first, first + lanes). */
 void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);
-int env_lanes(const struct env *v);       /* 1 outside of vector loops */
+int env_lanes(const struct env *v);       /* lanes of the vector loop; 1 outside of vector loops */
 const struct expr *env_lane_var(const struct env *v);
 int64_t env_lane_first(const struct env *v);
 /* Replaces known variables in e and simplifies. *by_lane: the result still depends on the lane. */
 const struct expr *env_expr(struct env *v, const struct expr *e, bool *by_lane);
-/* Stores the address for lane 0 in *at (lanes 1) and in *step the elements from lane to lane.
- * False when the address is not linear in the lane. */
+/* Sets *at to the place of lane 0 (with 1 lane), and *step to the elements from lane to lane.
+ * Returns false when the address is not linear in the lane. */
 bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct place *at,
                int64_t *step);
 #endif

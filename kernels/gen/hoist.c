@@ -1,4 +1,4 @@
-/* What a loop only updates stays in a register while the loop runs:
+/* A place that a loop only updates stays in a register while the loop runs:
  *
  *     C[i] = 0;                                  float c0 = 0;
  *     for (k) C[i] += A[k] * B[k];     ==>       for (k) c0 += A[k] * B[k];
@@ -14,13 +14,13 @@
  * iteration. */
 #include "kernels/gen/gen_impl.h"
 
-#define MAX_KEPT 32                       /* places per loop */
+#define MAX_KEPT 32                       /* most places kept in registers, per loop */
 
 struct kept { struct place at; int reg; int site_load, site_store; bool stored; };
 
 struct hoist {
     struct unit *u;
-    VEC(const struct expr *) vars;        /* variables of the loop and the loops in it */
+    VEC(const struct expr *) vars;        /* variables of this loop and of the loops in it */
     int buffer;
     bool possible;
     int n;
@@ -98,8 +98,8 @@ static bool surely_runs(const struct code *c)
     return true;
 }
 
-/* Returns the store just before the loop that initialises k; its value becomes the first value of
- * the register. */
+/* Returns the store before the loop that initialises k, or NULL.  Its value becomes the first value
+ * of the register. */
 static struct code *initial_store(struct block *before, const struct kept *k)
 {
     for (int i = before->n - 1; i >= 0 && before->item[i]->kind == CODE_SET; i--) {
@@ -159,7 +159,7 @@ static void keep_in_registers(struct hoist *h, struct code *loop, struct block *
     code_each_access(&loop->body, use_register, h);
 }
 
-/* Local arrays of scopes in b do not exist before it. */
+/* Marks the local arrays of scopes in b as not stored: they do not exist before b. */
 static void forget_scopes(const struct block *b, bool *stored)
 {
     for (int i = 0; i < b->n; i++) {
@@ -169,7 +169,7 @@ static void forget_scopes(const struct block *b, bool *stored)
     }
 }
 
-/* Hoists places that are updated. Places that are only stored (=) are left alone. */
+/* Hoists places that are updated (+=, max=), but not those that are only set (=). */
 static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     int n = h->u->func->n_buffers;
@@ -207,7 +207,7 @@ static void note_invariant(void *ctx, const struct access *a)
         v->kept[v->n++] = (struct kept){ *a->at, -1, a->load->site, -1, false };
 }
 
-/* Hoists reads of an innermost loop that are the same in every iteration. */
+/* Hoists loads of an innermost loop whose place is the same in every iteration. */
 static void hoist_loads(struct hoist *h, struct code *loop, struct block *out, struct block *after)
 {
     struct unit *u = h->u;

@@ -13,7 +13,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns the place after the parenthesis that closes the one at p; NULL when none does on this
+/* Returns the place after the parenthesis that closes the one at p; NULL when it is not on this
  * line. */
 static const char *skip_group(const char *p, const char *end)
 {
@@ -26,8 +26,8 @@ static const char *skip_group(const char *p, const char *end)
     return NULL;
 }
 
-/* Returns the name defined in the line [p, end): the first word before a parenthesis that is not
- * an attribute. */
+/* Returns the name that the line [p, end) defines: the first word before a parenthesis, other than
+ * __attribute__.  NULL: it defines none. */
 static const char *defined_name(const char *p, const char *end, size_t *n)
 {
     static const char attribute[] = "__attribute__";
@@ -53,8 +53,8 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-/* Lists the functions that a source defines, sorted. gen_c begins a function, and nothing else, at
- * the start of a line with its type. */
+/* Lists the functions that a source defines, sorted. In text of gen_c, only a function begins with
+ * its type at the start of a line. */
 static words functions_of(const char *source)
 {
     words out = {0};
@@ -71,7 +71,7 @@ static words functions_of(const char *source)
     return out;
 }
 
-/* Prints a source with _NUMBER behind every name of a function of its own. */
+/* Prints a source with _NUMBER behind the name of every function that it defines. */
 static void print_numbered(const char *source, int number, struct str *out)
 {
     words own = functions_of(source);

@@ -1,4 +1,4 @@
-/* Helpers as macros, for C that is compiled elsewhere with any flags. */
+/* Prints helpers as macros, for C that is compiled elsewhere with any flags. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Names of the C text: unique among all that are visible at a place.  A claim lasts until
  * names_reset to a mark taken before it, so neighbouring blocks can use the same short names.
  *
- * Looking for a free name ends: the names that are taken are finitely many, but for the family
- * shuffle0, shuffle1, ..., and a number behind an underscore is outside of that family. */
+ * The search for a free name ends. Only finitely many names are taken, besides the family shuffle0,
+ * shuffle1, ..., and no name with a number behind an underscore is in that family. */
 #include "kernels/gen/names.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 
 #define N_BUCKETS 512
 
-/* A stem and the smallest number, from 2 on, that may be free after it. */
+/* A stem, and a number: all from 2 to next - 1 are taken behind it. */
 struct number { const char *stem; int next; struct number *chain; };
-/* "acc_12" has the number 12 behind "acc_"; of: NULL when a name ends in no number. */
+/* "acc_12" has the value 12 behind the stem "acc_"; of: the stem's number, or NULL without one. */
 struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
 struct var_name { const struct expr *var; const char *text; int at; };
 
@@ -23,11 +23,11 @@ struct names {
     struct name *bucket[N_BUCKETS];
     struct number *numbers[N_BUCKETS];
     VEC(struct name *) stack;
-    VEC(struct var_name) vars;            /* at: position in the stack */
+    VEC(struct var_name) vars;            /* at: how many names were claimed before */
 };
 
-/* Reserved names: words of C, helpers and types of the generated unit, names that the entry and
- * the trace use, and those of the reference. */
+/* Reserved names: words of C, helpers and types of the unit, names that the entry and the trace
+ * use, and names of the reference. */
 static const char *const reserved[] = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
@@ -57,8 +57,8 @@ static bool is_letter(char c)
     return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
-/* Whether text is the name of a shuffle helper.  There are as many as there are patterns, which
- * is known only at the end. */
+/* Whether text is the name of a shuffle helper.  How many of them the text has is known only at the
+ * end. */
 static bool is_shuffle(const char *text)
 {
     static const char stem[] = "shuffle";

@@ -4,14 +4,14 @@
 #define TS_GEN_NAMES_H
 #include "kernels/ir/val.h"
 
-#define GEN_MAX_LANES 64                  /* of the vectors that have names */
+#define GEN_MAX_LANES 64  /* most lanes of a vector whose helpers have reserved names */
 
 struct names *names_new(struct arena *a);
 void names_free(struct names *n);
-/* names_reset frees the names that were claimed after the mark. */
+/* names_reset frees the names that were claimed after names_mark returned this mark. */
 int names_mark(const struct names *n);
 void names_reset(struct names *n, int mark);
-/* Claim the first free name: want, want_2, ... (dots become _), or stem0, stem1, ... */
+/* Claim the first free name of want, want_2, ... (dots become _), or of stem0, stem1, ... */
 const char *names_claim(struct names *n, const char *want);
 const char *names_claim_numbered(struct names *n, const char *stem);
 void names_claim_var(struct names *n, const struct expr *var);            /* a loop variable */

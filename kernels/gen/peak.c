@@ -1,5 +1,5 @@
-/* Generates the loop of the FMA ceiling: as many independent fused multiply-adds as the registers
- * hold, so that neither latency nor memory matters. */
+/* Generates the loop of the FMA ceiling: independent fused multiply-adds on all registers, so that
+ * neither latency nor memory matters. */
 #include "kernels/gen/gen_impl.h"
 
 void gen_vector(const struct target *t, const struct elem_type *type, struct str *out)

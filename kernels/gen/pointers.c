@@ -3,13 +3,13 @@
  *     acc0 += a[0] * load16(b);
  *     acc1 += a[0] * load16(b + 16);      with   const float *b = &B[32768*n_0 + 64*k];
  *
- * A pointer starts at the least address that the line certainly touches, so it never points out of
- * the buffer, not even where nothing is read (C11 6.5.6). */
+ * A pointer starts at the least address that the line certainly touches.  So it never points out of
+ * the buffer, which C11 6.5.6 forbids even without an access. */
 #include "kernels/gen/emit.h"
 
 #define LEAST_USES 2
 
-/* Accesses of a line with one base. */
+/* The accesses of a line that have the same base. least: the one with the least rest. */
 struct pointer_group { struct place least; int uses; bool certain, stored, again; };
 
 struct groups { struct emit *m; VEC(struct pointer_group) list; };

@@ -1,37 +1,37 @@
-/* What the next iterations of a loop read is asked for while the present one runs (loop prefetch).
+/* Prefetches what later iterations of a loop read, while the present iteration runs.
  *
  *     for (h) for (i)                              for (h) for (i) {
  *         a0 += inp[0] * k[i];                         prefetch(inp, 13440 + 959*(i % 14));
  *         ...                             ==>          a0 += inp[0] * k[i];
  *         a13 += inp[12480] * k[i];                    ...
  *
- * Each straight line that loads from the buffer asks for the same places with the loop's variable
- * advanced.  Where the innermost loop moves a place by s elements, its line of LINE serves LINE / s
- * iterations: they take turns, so that g places cost one hint an iteration and not g,
+ * Each straight line that loads from the buffer prefetches the same places for a later value of the
+ * loop's variable.  Where the innermost loop moves a place by s elements, a cache line serves
+ * LINE / s iterations. Then g <= LINE / s places take turns, so that an iteration has one hint:
  *
  *     place r0 + d*j of every iteration, j < g   ==>   place r0 + d*(i % g) as iteration
  *                                                      i - i % g has it:  + (d - s) * (i % g)
  *
- * Hints are free to be wrong: behind the last iteration they name what lies behind the data. */
+ * A hint may name any address: the hints of the last iterations lie behind the data. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>
 
 #include "kernels/ir/simplify.h"
 
-#define LINE_BYTES 64                     /* of a cache line, of most machines */
-#define MAX_PLACES 256                    /* of one straight line */
+#define LINE_BYTES 64                     /* of most machines */
+#define MAX_PLACES 256                    /* most places per straight line */
 
 struct ahead {
     struct unit *u;
     int buffer;
-    const struct expr *var, *next;        /* of the loop, and so many iterations ahead */
-    const struct code *inner;             /* the innermost loop around, that loop or one in it */
-    int64_t by;                           /* that many */
-    bool said;                            /* in this straight line, what is asked for */
-    int line;                             /* elements of a cache line */
+    const struct expr *var, *next;        /* the variable of the loop; var + by */
+    const struct code *inner;  /* the innermost enclosing loop: the loop of var, or one inside it */
+    int64_t by;                           /* prefetches for the iteration var + by */
+    bool said;                            /* whether this line has its comment */
+    int line;                             /* elements per cache line */
     int n;
-    struct place at[MAX_PLACES];          /* places that a straight line reads */
+    struct place at[MAX_PLACES];          /* places that the straight line reads */
 };
 
 static void note_place(void *ctx, struct code_term *load, bool in_select)
@@ -66,8 +66,8 @@ static void thin_out(struct ahead *a)
     a->n = n;
 }
 
-/* Returns how many iterations of the innermost loop find the place at[i] in one cache line, *step
- * floats apart. */
+/* Returns how many iterations of the innermost loop read the place at[i] from one cache line. Sets
+ * *step to the floats between two iterations. */
 static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
 {
     const struct code *c = a->inner;
@@ -78,7 +78,7 @@ static int64_t turns_of(const struct ahead *a, int i, int64_t *step)
     return turns < 1 || trips < 1 ? 1 : turns < trips ? turns : trips;
 }
 
-/* Returns how many places from at[i] on are equally far apart: *apart floats. */
+/* Returns how many places from at[i] on are equally far apart, and sets *apart to that distance. */
 static int count_even(const struct ahead *a, int i, int64_t *apart)
 {
     int n = 1;
@@ -93,7 +93,7 @@ static int count_even(const struct ahead *a, int i, int64_t *apart)
     return n;
 }
 
-/* Adds a comment as in the loop nest: "Inp of h + 1". */
+/* Adds the comment "prefetch Inp of h + 1". */
 static void say(struct ahead *a, struct block *out)
 {
     struct code *c = code_new(a->u, CODE_NOTE);
@@ -103,7 +103,7 @@ static void say(struct ahead *a, struct block *out)
     a->said = true;
 }
 
-/* Prefetches n places at[i], at[i] + apart, ..., in turns of n iterations. */
+/* Prefetches n places, at[i], at[i] + apart, ..., one of them per iteration in turn. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
     struct exprs *p = a->u->func->pool;

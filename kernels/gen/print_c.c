@@ -2,8 +2,8 @@
  * named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
-#define STACK_BYTES (256 << 10)           /* a larger local array does not go on the stack */
-#define STACK_TOTAL (1 << 20)             /* nor do several that are larger together */
+#define STACK_BYTES (256 << 10)           /* a local array of more bytes is not on the stack */
+#define STACK_TOTAL (1 << 20)             /* most bytes of all arrays on the stack */
 
 static void print_block(struct emit *m, const struct block *b);
 
@@ -23,7 +23,7 @@ static void print_type(struct emit *m, int lanes)
     }
 }
 
-/* What a register is declared with: {0} or 0.0f. */
+/* Returns the zero that initialises a register: {0} or 0.0f. */
 static const char *zero_of(const struct emit *m, int lanes)
 {
     return lanes > 1 ? "{0}" : arena_printf(m->u->arena, "0.0%s", m->u->type->suffix);
@@ -37,7 +37,7 @@ static void claim_register(struct emit *m, int reg)
                   names_claim_numbered(m->names, r->stem);
 }
 
-/* Declares registers of b that no statement can declare. */
+/* Declares the registers of b that no statement declares. */
 static void print_late_registers(struct emit *m, const struct block *b)
 {
     for (int i = 0; i < m->u->regs.len; i++) {
@@ -80,8 +80,8 @@ static bool zeroes(const struct emit *m, const struct code *c)
            is_zero(c->value);
 }
 
-/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for b[i] and the zeroes of the same type after it;
- * returns how many. */
+/* Prints "v16 acc0_0 = {0}, acc0_1 = {0};" for b[i] and for the zeroes of the same type after it.
+ * Returns how many there are. */
 static int print_zeroes(struct emit *m, const struct block *b, int i)
 {
     int lanes = m->u->regs.data[b->item[i]->reg].lanes, n = 0;
@@ -113,7 +113,7 @@ static void print_set_register(struct emit *m, const struct code *c)
         print_update(m, r->name, c->how, c->value, r->lanes);
 }
 
-/* store16(&C[n], load16(&C[n]) + value) */
+/* Prints store16(&C[n], load16(&C[n]) + value). */
 static void print_store_vector(struct emit *m, const struct code *c)
 {
     int lanes = c->at.lanes;
@@ -161,8 +161,8 @@ static bool depends_on(const struct code *inner, const struct expr *var)
     return expr_uses(inner->begin, var) || expr_uses(inner->end, var);
 }
 
-/* Returns how many directly nested parallel loops start at c.  One team of threads shares them
- * all. */
+/* Returns how many directly nested parallel loops start at c.  One team of threads shares their
+ * iterations. */
 static int count_collapse(const struct code *c)
 {
     const struct expr *vars[MAX_DIMS];
@@ -247,10 +247,10 @@ static bool holds_parallel(const struct block *b)
     return false;
 }
 
-/* Declares the function that returns the large array of a thread; copies of a loop (for borders)
- * use it one after the other.  The compiler must not inline it: no loop may contain the call for
- * thread-local storage, because clang 14 keeps vectors in registers across such a call, which may
- * overwrite them. */
+/* Declares the function that returns the large array of a thread.  Copies of a loop (for borders)
+ * share the array, one after the other.  The compiler must not inline it: no loop may contain the
+ * call for thread-local storage, because clang 14 keeps vectors in registers across such a call,
+ * which may overwrite them. */
 static void print_thread_array(struct emit *m, int buffer)
 {
     const struct buffer *b = &m->u->func->buffer[buffer];
@@ -265,7 +265,7 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* A large array that threads share is one for all calls; copies of a loop each have one of it. */
+/* Lists a large array that all threads and calls share. Each copy of a loop has its own array. */
 static void note_shared(struct emit *m, const char *name)
 {
     struct str *s = &m->shared;
@@ -298,8 +298,7 @@ static void print_array(struct emit *m, const struct code *scope)
     str_add(m->out, " */\n");
 }
 
-/* Prints a scope, with braces only if there is something else beside it. note: a comment, or
- * NULL. */
+/* Prints a scope, with braces unless it is alone in its block. note: a comment, or NULL. */
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
@@ -341,7 +340,7 @@ static void print_ahead(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
-/* Returns the end of the statements from item i on between which there is no branch. */
+/* Returns the index after the statements from item i on between which there is no branch. */
 static int straight_end(const struct block *b, int i)
 {
     while (i < b->n && (b->item[i]->kind == CODE_AGAIN || b->item[i]->kind == CODE_AHEAD ||
@@ -402,7 +401,7 @@ static void print_notation(struct str *out, const struct buffer *b)
     str_free(&text);
 }
 
-/* Prints what else is stored in a parameter, in lines below it. */
+/* Prints the lines of text, which name the constants stored in a parameter, below its line. */
 static void print_held(struct str *out, const char *text)
 {
     for (const char *line = text; line && *line; line += *line == '\n') {
@@ -412,7 +411,7 @@ static void print_held(struct str *out, const char *text)
     }
 }
 
-/* Prints the physical shape and the layout of each parameter: " * Inp [1][58][58][64] N H W I,". */
+/* Prints the shape and the layout of each parameter: " * Inp [1][58][58][64] N H W I,". */
 static void print_shapes(struct emit *m, const char *name)
 {
     const struct func *f = m->u->func;

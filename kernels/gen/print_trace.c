@@ -5,19 +5,19 @@
 
 #include <stdio.h>
 
-#define MARK_TRIPS 4096.0                 /* iterations that are enough to sample */
-/* least accesses of one iteration; with fewer the call would cost too much */
+#define MARK_TRIPS 4096.0  /* a loop with so many iterations is long enough to sample */
+/* least accesses of one iteration; with fewer, calling ts->mark would cost too much */
 #define MARK_ACCESSES 256.0
-#define MARK_SHARE 0.9  /* share of the accesses of an iteration that a loop inside must have */
+#define MARK_SHARE 0.9  /* the main loop of a body makes at least this share of its accesses */
 
 struct trace {
     struct emit m;
     int line_bytes;
-    bool counting;                        /* writing ts_count, and filling the table */
+    bool counting;  /* prints ts_count and fills the table; if false, prints ts_trace */
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
-    const char *times;                    /* counting: the variable that holds the number of runs */
-    int mark, n_marks;                    /* the enclosing mark, or -1 */
-    const struct code *marked[64];        /* the loops that have a mark */
+    const char *times;                    /* counting: the variable with the number of runs */
+    int mark, n_marks;                    /* mark: of the enclosing marked loop, or -1 */
+    const struct code *marked[64];        /* per mark: its loop */
     VEC(struct trace_use) uses;
     VEC(int) block_mark;
     VEC(struct trace_mark) marks;
@@ -34,7 +34,7 @@ static int term_reads(const struct code_term *t)
     return reads;
 }
 
-/* Counts the accesses of a statement, both sides of every select included. */
+/* Counts the accesses of a statement, including both sides of every select. */
 static int set_touches(const struct code *c)
 {
     return term_reads(c->value) + (c->reg < 0 ? 1 + (c->how != STORE_SET) : 0);
@@ -50,7 +50,7 @@ static bool touches_memory(const struct block *b)
     return false;
 }
 
-/* Returns the largest possible trip count. */
+/* Returns the largest possible number of iterations, at least 1. */
 static double trips_of(const struct code *c)
 {
     double n = (double)(c->end->hi - c->begin->lo);
@@ -82,7 +82,7 @@ static bool term_asks(const struct code_term *t, const struct expr *var)
     return false;
 }
 
-/* Whether a condition or bound in b depends on var. */
+/* Whether a condition or bound of a loop in b depends on var. */
 static bool asks_for(const struct block *b, const struct expr *var)
 {
     for (int i = 0; i < b->n; i++) {
@@ -95,7 +95,7 @@ static bool asks_for(const struct block *b, const struct expr *var)
     return false;
 }
 
-/* Returns the loop in b that makes nearly all of its accesses, or NULL. */
+/* Returns the loop in b that makes nearly all of b's accesses, or NULL. */
 static const struct code *main_loop(const struct block *b, double all)
 {
     for (int i = 0; i < b->n; i++) {
@@ -110,7 +110,7 @@ static const struct code *main_loop(const struct block *b, double all)
     return NULL;
 }
 
-/* Chooses the marked loop of the nest c, and the axes down to it. */
+/* Chooses the loop of nest c to mark, and lists in `loops` the axes down to it. */
 static const struct code *choose_mark(const struct code *c, struct str *loops)
 {
     double trips = 1;

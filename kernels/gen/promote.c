@@ -24,7 +24,7 @@ static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
     return NULL;
 }
 
-/* Collects vectors first, then single floats, so that a lane never becomes a separate piece. */
+/* Collects vectors first, then single floats, so that a lane of a vector is no separate piece. */
 struct collect { struct promotion *p; bool vectors; };
 
 static void collect_access(void *ctx, const struct access *a)

@@ -1,5 +1,5 @@
-/* Prints the unscheduled C of a graph in double precision, which an exported kernel compares
- * itself with: loops in the order of the definition, row-major logical tensors, no vectors. */
+/* Prints the unscheduled C of a graph in double precision, as the reference of an exported kernel:
+ * loops in the order of the definition, row-major logical tensors, no vectors. */
 #include "kernels/gen/emit.h"
 #include "kernels/ir/simplify.h"
 
@@ -8,7 +8,7 @@
 struct reference {
     struct emit m;
     const struct graph *g;
-    const char *sum;                      /* the accumulator */
+    const char *sum;                      /* C name of the accumulator */
     bool max, min;
 };
 

@@ -14,33 +14,33 @@
 
 #define N_BUCKETS 256
 
-/* A load: its first use, and the register that it gets at the second one (-1 before). */
+/* A load. reg: the register that it gets at its second use; -1 before. */
 struct loaded { struct code_term *first; int reg; struct loaded *next_here; };
 
-/* A value read at some place: the times of its reads, in the order of all reads of the line. */
+/* A value at some place. time: when it is read, as indices into the reads of the line. */
 struct read_value {
     struct place at;
     VEC(int) time;
     int n_past;                           /* how many of these reads are done */
-    struct loaded *now;                   /* NULL: in no register */
-    int again;                            /* pointer it was last loaded through; -1: never */
+    struct loaded *now;                   /* the load that holds it; NULL: in no register */
+    int again;                            /* pointer of its last load; -1: none yet */
     struct read_value *next;
 };
 
-/* A copy of a buffer's pointer, made before statement `before`. */
+/* Copy number `again` of the pointer to a buffer. It is made before statement `before`. */
 struct copy { int buffer, again, before; };
 
 struct share {
     struct unit *u;
-    const bool *stored;                   /* buffers that the enclosing loop nest stores to */
+    const bool *stored;  /* per buffer: whether the enclosing loop nest stores to it */
     struct read_value *bucket[N_BUCKETS];
     VEC(struct read_value *) all;
-    VEC(struct read_value *) read;  /* the value of every read, in order; NULL: only conditional */
+    VEC(struct read_value *) read;  /* the value of each read, in order; NULL: only conditional */
     int time;                             /* index of the next read */
     VEC(struct read_value *) at_hand;     /* values in registers now */
     int capacity;
     int statement;
-    struct loaded **here;                 /* end of the list of loads of the statement */
+    struct loaded **here;                 /* end of the list of loads of the current statement */
     VEC(struct copy) copies;
 };
 
@@ -61,8 +61,8 @@ static struct read_value *value_new(struct share *s, const struct place *at)
     return v;
 }
 
-/* First pass: notes a read.  A conditional load may use a value in a register but must not cause
- * one: alone it must remain conditional. */
+/* First pass: notes a read.  A conditional load may use a value that another load put in a
+ * register, but does not create the value: otherwise it would not stay conditional. */
 static void note_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;
@@ -77,7 +77,7 @@ static void note_read(void *ctx, struct code_term *load, bool in_select)
     s->time++;
 }
 
-/* Notes a store: a place that it may overwrite has another value at its next read. */
+/* Notes a store. The next read of a place that it may overwrite gets a new value. */
 static void note_store(struct share *s, const struct place *stored)
 {
     for (int i = 0; i < N_BUCKETS; i++)
@@ -113,8 +113,8 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Whether a load may be repeated through a copy of the pointer.  That is not legal for a restrict
- * pointer through which there are stores. */
+/* Whether a load may be repeated through a copy of the pointer.  It is not, if the code stores
+ * through the restrict pointer. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
     int b = v->at.buffer;
@@ -165,7 +165,7 @@ static void load_value(struct share *s, struct read_value *v, struct code_term *
     vec_push(&s->at_hand, v);
 }
 
-/* Second pass: shares a read. */
+/* Second pass: lets a load use the register of an earlier load of the same value. */
 static void share_read(void *ctx, struct code_term *load, bool in_select)
 {
     struct share *s = ctx;
@@ -190,8 +190,8 @@ static void share_read(void *ctx, struct code_term *load, bool in_select)
 /* The first and last use of a register in the order of all statements. */
 struct life { int first, last; };
 
-/* A pass over the statements: how many are done, and the lives of the registers that existed
- * before. */
+/* A pass over the statements: how many are done, and the lives of the registers that existed before
+ * it. */
 struct share_walk { struct unit *u; int at, n_regs; struct life *life; };
 
 static void note_name(struct share_walk *w, int reg)
@@ -269,9 +269,9 @@ static bool holds_loop(const struct block *b)
     return false;
 }
 
-/* Returns how many loads can be kept: the vector registers of the machine, minus the live ones
- * and one for temporary values.  There is no limit where it would not help: outside of innermost
- * loops, in scalar code, and when the tile alone is too large. */
+/* Returns how many loads can be kept: the vector registers of the machine, minus the live ones and
+ * one for temporary values.  INT_MAX where a limit would not help: outside of innermost loops, in
+ * scalar code, and when the tile alone is too large. */
 static int capacity(const struct share_walk *w, const struct block *b, int from, int to)
 {
     if (w->u->lanes == 1 || holds_loop(b))
@@ -280,7 +280,7 @@ static int capacity(const struct share_walk *w, const struct block *b, int from,
     return left < 2 ? INT_MAX : left;
 }
 
-/* Rewrites the statements with copies of pointers and definitions of names before the statements
+/* Rewrites the statements and adds the copies of pointers and the named loads before the statements
  * that need them. */
 static void rewrite_line(struct share *s, const struct block *b, int from, int to,
                          struct loaded **first, struct block *out)

@@ -1,7 +1,7 @@
-/* The targets, which of them this machine runs, and what their code can have. */
+/* The table of targets, which of them this machine can run, and which loops each can have. */
 #include "kernels/gen/target.h"
 
-/* Plain C is for any CPU of its kind, not for the vectors of this one. */
+/* Plain C is compiled for any CPU of the architecture, not for the vectors of this machine. */
 #if defined __x86_64__
 #define ANY_CPU "-march=x86-64"
 #elif defined __aarch64__
@@ -51,7 +51,7 @@ static bool always(void)
     return true;
 }
 
-/* A CPU's compiler makes code of every kind of loop. */
+/* Targets that are CPUs can have every kind of loop. */
 #define CPU_LOOPS \
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)

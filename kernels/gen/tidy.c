@@ -51,8 +51,8 @@ static void append_all(struct unit *u, struct block *to, const struct block *fro
         block_add(u, to, from->item[i]);
 }
 
-/* Returns the only branch in b; notes beside it are moved into it.  NULL when there are other
- * statements. */
+/* Returns the only branch in b; notes beside it are moved into it.  Returns NULL when there are
+ * other statements. */
 static struct code *only_branch(struct unit *u, struct block *b)
 {
     struct code *branch = NULL;
