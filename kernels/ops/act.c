@@ -1,4 +1,4 @@
-/* Activations and other functions of one tensor, element by element. */
+/* Builds activations and other functions of one tensor, element by element. */
 #include "kernels/ops/build.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ const char *const act_words[ACT_ALL] = {
     [ACT_AFFINE] = "affine", [ACT_HARDSIGMOID] = "hardsigmoid",
 };
 
-/* Tensors of the functions that families have. */
+/* Per function that families offer: the name of the output tensor. */
 static const char *const outs[ACT_COUNT] = {
     [ACT_RELU] = "ReLU", [ACT_RELU6] = "ReLU6", [ACT_SIGMOID] = "Sigmoid", [ACT_TANH] = "Tanh",
     [ACT_GELU] = "GELU", [ACT_GELU_TANH] = "GELU", [ACT_SILU] = "SiLU",
@@ -46,27 +46,27 @@ static const struct val *negated(const struct graph *g, const struct val *x)
     return bin(g, VAL_SUB, num(g, 0), x);
 }
 
-/* 1 + exp(x) */
+/* Returns 1 + exp(x). */
 static const struct val *exp_plus_1(const struct graph *g, const struct val *x)
 {
     return add(g, num(g, 1), un(g, VAL_EXP, x));
 }
 
-/* sqrt(2 / pi) * (x + 0.044715*x^3) (Hendrycks and Gimpel 2016) */
+/* Returns sqrt(2 / pi) * (x + 0.044715*x^3) (Hendrycks and Gimpel 2016). */
 static const struct val *gelu_inner(const struct graph *g, const struct val *x)
 {
     const struct val *square = mul(g, mul(g, x, x), num(g, 0.044715));
     return mul(g, mul(g, x, num(g, 0.79788456080286536)), add(g, num(g, 1), square));
 }
 
-/* x * 0.5 * (1 + f(inner)) */
+/* Returns x * 0.5 * (1 + f(inner)). */
 static const struct val *gelu(const struct graph *g, const struct val *x, enum val_kind f,
                               const struct val *inner)
 {
     return mul(g, mul(g, x, num(g, 0.5)), add(g, num(g, 1), un(g, f, inner)));
 }
 
-/* The functions with numbers. */
+/* Returns f(x) for the functions with parameters alpha and beta. */
 static const struct val *with_numbers(const struct graph *g, enum act f, const struct val *x,
                                       double alpha, double beta)
 {

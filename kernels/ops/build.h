@@ -9,7 +9,7 @@
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
 
-/* The families, listed in ops.c. */
+/* The families; ops.c lists them. */
 extern const struct op_family c2d_family, gmm_family, c1d_family, c3d_family, grp_family,
     dep_family, dil_family, t2d_family, t3d_family, bmm_family, act_family, add_family,
     mul_family, bn_family, maxpool_family, avgpool_family, gpool_family, softmax_family, ln_family,
@@ -18,7 +18,7 @@ extern const struct op_family c2d_family, gmm_family, c1d_family, c3d_family, gr
 /* Builds the graph of a list of statements (compose.c). */
 bool graph_compose(struct arena *a, const char *text, const struct graph **out, struct err *e);
 
-/* Values of one element. */
+/* Build values of one element. */
 static inline const struct val *num(const struct graph *g, double v)
 {
     return val_const(exprs_arena(g->pool), v);
@@ -43,39 +43,39 @@ const char *build_fresh(const struct graph *g, const char *name);
  * names of dims in lower case, so the names must differ. */
 const char *build_unlike(const struct graph *g, const char *name, const char *const *others,
                          int n);
-/* Adds a new tensor (INTER) with the dims of x and this shape, or that of x when it is NULL. */
+/* Adds a new tensor (INTER) with the dims of x and this shape; NULL: the shape of x. */
 int build_reshaped(struct graph *g, int x, const char *name, const int64_t *shape);
-/* Adds the constant of one dim of x. */
+/* Adds a constant with one element per element of dim `dim` of x. */
 int build_channel(struct graph *g, int x, int dim, const char *name);
-/* A node over a new tensor like x (build_fresh of `out`); its body is the element of x. */
+/* Returns a node over a new tensor like x (build_fresh of `out`).  Its body is a load of x. */
 struct node build_like(struct graph *g, int x, const char *op, const char *out);
 /* Computes the shape of x and y broadcast as in numpy: dims are matched from the last, and an
- * extent of 1 is repeated. dim and shape become those of *def and have room for MAX_RANK. */
+ * extent of 1 is repeated. *def refers to dim and shape, which have room for MAX_RANK. */
 bool build_broadcast(const struct graph *g, const struct tensor *x, const struct tensor *y,
                      struct tensor_def *def, const char **dim, int64_t *shape, struct err *e);
-/* The index of a dim of this extent where v is the variable of the broadcast result. */
+/* Returns the index of a dim of this extent where the broadcast result has the index v: v, or 0. */
 const struct expr *build_index(const struct graph *g, int64_t extent, const struct expr *v);
-/* The load of t that node n of a broadcast result makes at its point. */
+/* Returns the load of t by node n, which computes a broadcast result, at the point of n. */
 const struct val *build_load(const struct graph *g, int t, const struct node *n);
-/* The product of an element of x and one of y. */
+/* Returns the product of an element of x and an element of y. */
 const struct val *build_product(const struct graph *g, int x, const struct expr *const *at_x,
                                 int y, const struct expr *const *at_y);
 
 /* The builders of nodes.  Each adds nodes that read tensor x, and returns the tensor (INTER) of
  * the result. */
 
-/* out[d..] = x[d - before..] inside x, and `value` outside. before and after count elements per
- * dim.  The condition of the node names only the dims that are padded. */
+/* out[d..] = x[d - before..] inside x, and `value` outside. before and after: elements per dim.
+ * The condition of the node names only the dims that are padded. */
 int pad_node(struct graph *g, int x, const char *out, const int64_t *before, const int64_t *after,
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
-/* x OP y, broadcast; -1 and *e when their shapes do not fit. */
+/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit. */
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
-/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words has their names, NULL
- * behind those that families have. */
+/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names. A NULL in
+ * it ends the functions of families. */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
     ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
@@ -83,11 +83,11 @@ enum act {
     ACT_LEAKY, ACT_ELU, ACT_AFFINE, ACT_HARDSIGMOID, ACT_ALL
 };
 extern const char *const act_words[];
-/* The tensor is named after the function ("ReLU", "GELU"). */
+/* The new tensor is named after the function ("ReLU", "GELU"). */
 int act_node(struct graph *g, int x, enum act act, double alpha, double beta);
 
-/* a b over the last two dims, M K and K N; the dims before them are batches, which are broadcast
- * to those of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
+/* Multiplies a and b over their last two dims, M K and K N.  The dims before those are batches,
+ * which are broadcast to those of `out`.  A vector has no M or N. ta: a is K M; tb: b is N K. */
 struct matmul { int a, b; bool ta, tb; struct tensor_def out; };
 int matmul_node(struct graph *g, const struct matmul *m);
 
@@ -95,15 +95,15 @@ int matmul_node(struct graph *g, const struct matmul *m);
 enum reduce { REDUCE_SUM, REDUCE_MAX, REDUCE_MEAN };
 struct reduction {
     unsigned dims;                        /* a set; bit d: dim d */
-    bool keep;                            /* with extent 1 */
+    bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
-    const char *out;                      /* NULL: Sum, Max or Mean */
-    int center;                           /* a tensor: (x - center)^2 is reduced; 0: x */
+    const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */
+    int center;                           /* a tensor: sums (x - center)^2; 0: reduces x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);
-/* Adds Max, Exp, Sum; for the logarithm also Log and Shifted. */
+/* Adds the nodes Max, Exp and Sum; for the logarithm also Log and Shifted. */
 int softmax_node(struct graph *g, int x, int dim, bool log);
-/* off / sqrt(var + eps) * scale + shift, without a factor or summand that is NULL. */
+/* Returns off / sqrt(var + eps) * scale + shift. scale, shift NULL: without it. */
 const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
                               double eps, const struct val *scale, const struct val *shift);
 

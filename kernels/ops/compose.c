@@ -1,4 +1,4 @@
-/* Graphs of several operators from text.  Every statement is built as its own graph by its
+/* Builds a graph of several operators from text.  Every statement is built as its own graph by its
  * operator family and then merged into the graph.  Its inputs and constants are bound to existing
  * tensors, or renamed after the statement; its expressions are rebuilt in the pool of the graph. */
 #include <ctype.h>
@@ -21,17 +21,17 @@ struct compose {
     int line;
     struct err *e;
     struct str spec;           /* canonical text so far */
-    int n_outputs, output[64]; /* named by `output` */
+    int n_outputs, output[64]; /* the tensors that `output` names */
 };
 
-/* NAME = OP(ARGS) PARAMS */
+/* A statement NAME = OP(ARGS) PARAMS. */
 struct statement {
     const char *name, *op, *params;
     int name_col, op_col, params_col;
     int n_args, arg[MAX_ARGS]; /* tensors of the graph */
 };
 
-/* NAME=VALUE of a declaration */
+/* A word NAME=VALUE of a declaration. */
 struct word {
     const char *name, *value;
     size_t n; /* length of the value */
@@ -60,7 +60,7 @@ static bool at(struct compose *c, int col, int len)
     return err_at(c->e, col, len);
 }
 
-/* Sets the error, with its place in the statement. Returns false. */
+/* Sets the error and its place in the statement. Returns false. */
 #define reject(c, col, len, ...) (err_set((c)->e, __VA_ARGS__), at(c, col, len))
 
 static bool is_name_char(char ch)
@@ -192,8 +192,8 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* Reads `input n=1 i=64` or `const o=64`: a tensor with these dims.  A constant may also give its
- * data. */
+/* Reads a declaration, `input n=1 i=64` or `const o=64`: a tensor with these dims.  The words of a
+ * constant may also give its data. */
 static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
 {
     const char *dims[MAX_RANK];
@@ -221,7 +221,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     return true;
 }
 
-/* Adds words for shape parameters that were left out, from the first tensor. */
+/* Adds words for the shape parameters that were left out. The first tensor gives their values. */
 static void infer(struct str *out, const struct compose *c, const struct op_family *f,
                   const struct statement *st)
 {
@@ -289,8 +289,8 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Binds the tensors of the operator, those of the caller first and in order: to arguments, or
- * else to new tensors. */
+/* Binds the tensors of the operator: first its inputs and constants, in order, to the arguments,
+ * then the rest to new tensors. */
 static bool splice_tensors(struct splice *s)
 {
     struct compose *c = s->c;
@@ -322,7 +322,7 @@ static bool splice_tensors(struct splice *s)
                   "%s takes %d tensors, but %d are given", s->st->op, arg, s->st->n_args);
 }
 
-/* An element-wise node keeps the names of the dims that it reads, so that layouts can follow. */
+/* Names the dims of an element-wise node after those that it reads, so that layouts can follow. */
 static void rename_dims(struct splice *s, const struct node *n)
 {
     struct graph *g = s->c->g;
@@ -359,7 +359,7 @@ static void splice_node(struct splice *s, const struct node *from)
     graph_add_node(c->g, &n);
 }
 
-/* Builds an operator on tensors of any rank in its own graph, over inputs like the arguments. */
+/* Builds an operator on tensors of any rank in its own graph, with inputs like the arguments. */
 static bool any_rank_operator(struct compose *c, const struct statement *st,
                               const struct graph **sub)
 {
@@ -434,7 +434,7 @@ static bool add_outputs(struct compose *c, const char *s)
     return true;
 }
 
-/* Appends the statement with single blanks. */
+/* Appends the statement to the canonical text, with single blanks. */
 static void add_canonical(struct compose *c)
 {
     bool blank = false;
@@ -470,7 +470,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* Marks the outputs: what `output` names; without it, what no node reads. */
+/* Marks the outputs: the tensors that `output` names, or else those that no node reads. */
 static bool finish(struct compose *c)
 {
     struct graph *g = c->g;

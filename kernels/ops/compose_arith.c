@@ -1,9 +1,9 @@
-/* Arithmetic: functions of one tensor, of two element by element, and matrix products. */
+/* Builds arithmetic: functions of one tensor, of two element by element, and matrix products. */
 #include "kernels/ops/compose_ops_impl.h"
 
 #include <math.h>
 
-/* The numbers of the functions that take some. */
+/* Functions with parameters, and the names and defaults of their parameters. */
 static const struct {
     enum act act;
     const char *alpha, *beta;
@@ -42,8 +42,8 @@ int compose_binary(struct call *c)
     return binary_node(c->g, c->in, kinds[i].kind, c->op, "Out", c->e);
 }
 
-/* Adds dims B0 B1 ... with the extents of the batches of x and y, broadcast.  Returns how many, or
- * -1. */
+/* Sets dims B0 B1 ... and the extents of the batches of x and y, broadcast.  Returns how many there
+ * are; -1 with an error. */
 static int add_batches(struct call *c, const char **dim, int64_t *shape)
 {
     const struct tensor *x = arg(c, 0), *y = arg(c, 1);
@@ -61,7 +61,7 @@ static int add_batches(struct call *c, const char **dim, int64_t *shape)
     return n;
 }
 
-/* a[.., m, k] * b[.., k, n] with broadcast batch dims; vectors lose their dim again. */
+/* Computes a[.., m, k] * b[.., k, n] with broadcast batches. A vector has no M or N. */
 int compose_matmul(struct call *c)
 {
     const struct tensor x = *arg(c, 0), y = *arg(c, 1);
@@ -89,7 +89,7 @@ int compose_matmul(struct call *c)
                                                { "Out", rank, dim, shape, TENSOR_INTER } });
 }
 
-/* alpha * A' B' (+ beta * C) */
+/* Computes alpha * A' B' (+ beta * C). */
 int compose_gemm(struct call *c)
 {
     static const char *const dim[] = { "M", "N" };

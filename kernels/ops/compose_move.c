@@ -1,4 +1,4 @@
-/* Operators that move data. */
+/* Builds the operators that move data. */
 #include "kernels/ops/compose_ops_impl.h"
 
 int compose_transpose(struct call *c)
@@ -16,7 +16,7 @@ int compose_transpose(struct call *c)
     return transpose_node(c->g, c->in[0], p);
 }
 
-/* D0 D1 ... */
+/* Names the dims D0 D1 ... */
 static void plain_dims(struct call *c, const char **dim, int rank)
 {
     for (int d = 0; d < rank; d++)
@@ -56,7 +56,7 @@ int compose_concat(struct call *c)
     return concat_node(c->g, c->in, c->n_in, d);
 }
 
-/* out[i] = x[from + step * i] along one dim. */
+/* Builds out[i] = x[from + step * i] along one dim. */
 int compose_slice(struct call *c)
 {
     const struct tensor t = *arg(c, 0);

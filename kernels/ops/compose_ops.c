@@ -1,5 +1,5 @@
-/* Operators of graphs from statements that work on tensors of any rank: their table, and what
- * they share. */
+/* Operators of graphs from statements that work on tensors of any rank: the table of them, and
+ * helpers that they share. */
 #include "kernels/ops/compose_ops_impl.h"
 
 #include <string.h>
@@ -57,8 +57,8 @@ static const struct row *find(const char *name)
     return NULL;
 }
 
-/* An operator family of the same name may take other parameters: concat(x, y) c2=2, transpose(x)
- * perm=213. */
+/* Whether there is an operator `name` with these parameters. An operator family of the same name
+ * may take others: concat(x, y) c2=2, transpose(x) perm=213. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);

@@ -1,10 +1,10 @@
-/* Shared by the files of operators on tensors of any rank.  Only kernels/ops/compose_*.c include
- * this. */
+/* Declarations shared by the files of operators on tensors of any rank.  Only
+ * kernels/ops/compose_*.c include this. */
 #ifndef TS_OPS_COMPOSE_OPS_IMPL_H
 #define TS_OPS_COMPOSE_OPS_IMPL_H
 #include "kernels/ops/compose_ops.h"
 
-/* Each function adds the nodes of its call and returns the tensor of the result, or -1 with an
+/* Each function adds the nodes of its call and returns the tensor of the result; -1 with an
  * error. */
 int compose_unary(struct call *c);
 int compose_binary(struct call *c);
@@ -20,9 +20,9 @@ int compose_concat(struct call *c);
 int compose_slice(struct call *c);
 int compose_pad(struct call *c);
 int compose_expand(struct call *c);
-/* Returns the dim that axis= names; a negative axis counts from the last dim. -1: ERR_DIM. */
+/* Returns the dim that axis= names; a negative axis counts from the last dim.  -1 with ERR_DIM. */
 int compose_axis(const struct call *c, int64_t axis, int rank);
-/* Whether broadcasting with y makes a tensor like z. */
+/* Whether y can be broadcast to the shape of z. */
 bool compose_repeats(const struct tensor *y, const struct tensor *z);
 
 static inline const struct tensor *arg(const struct call *c, int i)

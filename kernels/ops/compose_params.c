@@ -8,7 +8,7 @@
 
 #define MAX_WHOLE ((int64_t)1 << 40)
 
-/* The kind of each parameter, the same for every operator. A list is separated by commas. */
+/* The kind of each parameter; every operator uses the same. A list is separated by commas. */
 enum kind { FLOAT, WHOLE, LIST };
 static const struct { const char *name; enum kind kind; } kinds[] = {
     { "add", FLOAT },   { "after", LIST }, { "alpha", FLOAT }, { "axes", LIST },
@@ -41,7 +41,7 @@ const char *params_unknown(const char *names, const char *params)
     return NULL;
 }
 
-/* Reads the next word from *s on; false: there is none. */
+/* Reads the next word from *s on. Returns false when there is none. */
 static bool next_param(const struct call *c, const char **s, struct param *p)
 {
     *s += strspn(*s, " \t");
@@ -64,13 +64,13 @@ static const char *value_of(const struct call *c, const char *name)
     return NULL;
 }
 
-/* Sets the position of the error to the word. Returns false. */
+/* Sets the position of the error to this word. Returns false. */
 static bool blame(const struct call *c, const struct param *p)
 {
     return err_at(c->e, (int)(p->word - c->params) + 1, (int)p->len);
 }
 
-/* Sets the fix "axis=1 is dimension C" for somebody who wrote axis=c. */
+/* Sets the fix "axis=1 is dimension C" for an error about axis=c. */
 static void fix_axis(const struct call *c, const char *value)
 {
     const struct tensor *t = &c->g->tensor[c->in[0]];
@@ -91,7 +91,7 @@ static bool is_digits(const char *s)
     return *s && !s[strspn(s, "0123456789")];
 }
 
-/* Checks one number of a WHOLE or a LIST. */
+/* Checks one number: the value of a WHOLE, or an element of a LIST. */
 static bool check_whole(const struct call *c, const struct param *p, const char *text, bool list)
 {
     long long v;

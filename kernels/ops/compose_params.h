@@ -21,8 +21,8 @@ const char *params_unknown(const char *names, const char *params);
  * kind.  An error has the column and width of the word in c->params. */
 bool params_check(const struct call *c, const char *names);
 
-/* Return the value of a parameter after params_check has succeeded; `otherwise` when it is not
- * given. */
+/* Return the value of a parameter, or `otherwise` when it is not given.  Call them only after
+ * params_check has succeeded. */
 double param_float(const struct call *c, const char *name, double otherwise);
 int64_t param_int(const struct call *c, const char *name, int64_t otherwise);
 /* Returns the length of the list, at most MAX_RANK; 0 when the parameter is not given. */

@@ -1,7 +1,7 @@
-/* Reductions, and the normalisations that use them. */
+/* Builds reductions, and the normalisations that use them. */
 #include "kernels/ops/compose_ops_impl.h"
 
-/* (x - mean) / sqrt(var + eps) * scale + bias, per channel (dim 1). */
+/* Builds (x - mean) / sqrt(var + eps) * scale + bias, per channel (dim 1). */
 int compose_batchnorm(struct call *c)
 {
     const struct val *v[5];

@@ -1,4 +1,4 @@
-/* Convolutions over any number of axes (conv.h). */
+/* Builds convolutions over any number of axes (conv.h). */
 #include "kernels/ops/conv.h"
 
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
@@ -30,7 +30,7 @@ struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const c
     return n;
 }
 
-/* Channels O and I, and the number of groups; 1 when there are none. */
+/* Extents of the channels O and I, and the number of groups (1: not grouped). */
 struct channels { int64_t o, i, groups; };
 
 static bool read_channels(const struct op_family *f, const int64_t *v, struct channels *ch,
@@ -50,7 +50,7 @@ static bool read_channels(const struct op_family *f, const int64_t *v, struct ch
     return true;
 }
 
-/* (o / (O/g))*(I/g) + i */
+/* Returns the input channel (o / (O/g))*(I/g) + i. */
 static const struct expr *group_channel(struct exprs *p, const struct channels *ch,
                                         const struct expr *o, const struct expr *i)
 {

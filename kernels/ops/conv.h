@@ -24,15 +24,15 @@ bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, st
 bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
                       struct err *e);
 
-/* What the two share. */
+/* What both builders work on. */
 struct conv {
     const struct op_family *f;
     int n_axes;
     struct window w[MAX_AXES];
     int inp, ker;                         /* tensors */
 };
-/* Adds Inp, Ker and Conv, and returns the node "conv2d", with a prefix, that computes Conv: all
- * but its reductions and its body.  lead: the dims of Ker before those of its window. */
+/* Adds Inp, Ker and Conv, and returns the node "conv2d", with a prefix, that computes Conv: The
+ * node lacks its reductions and its body.  lead: the dims of Ker before those of its window. */
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
                       const struct tensor_def *lead);
 #endif

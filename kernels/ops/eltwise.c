@@ -24,7 +24,7 @@ const struct op_family act_family = {
     .build = build_act,
 };
 
-/* ORDER SHAPE: of the second operand. */
+/* ORDER SHAPE: shapes of the second operand. */
 enum { SHAPE_FULL, SHAPE_CHANNEL, SHAPE_ROW, SHAPE_ONE };
 static const char *const shape_words[] = { "full", "channel", "row", "one", NULL };
 

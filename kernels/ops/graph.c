@@ -91,7 +91,7 @@ void graph_set_output(struct graph *g, int t)
     g->bytes += traffic_bytes(&g->tensor[t]);
 }
 
-/* Number of points of the iteration space, as a double: it may exceed 2^63. */
+/* Returns the number of points of the iteration space, as a double: it may exceed 2^63. */
 static double node_points(const struct node *n)
 {
     double points = 1;
@@ -186,7 +186,7 @@ bool graph_reads(const struct graph *g, int node, int tensor)
 /* Conversions.  The new tensor is NAME_in before an input or NAME_out after the output; `remap`
  * follows the tensors into the new graph. */
 
-struct remap { struct graph *g; int from; };      /* tensors from this index on move up by one */
+struct remap { struct graph *g; int from; };      /* tensors from index `from` on move up by one */
 
 static int moved(const struct remap *m, int t)
 {
@@ -199,7 +199,7 @@ static const struct val *move_load(void *ctx, const struct val *load)
     return val_load(arena_of(m->g), moved(m, load->source), load->rank, load->idx);
 }
 
-/* Copies the tensors of g, with `more` (or NULL) in front of number `at`; `inter` becomes INTER. */
+/* Copies the tensors of g, with `more` (unless NULL) before number `at`; `inter` becomes INTER. */
 static void copy_tensors(struct graph *to, const struct graph *g, int at,
                          const struct tensor_def *more, int inter)
 {
@@ -252,8 +252,8 @@ static struct tensor_def like(const struct tensor *t, const char *name, enum ten
     return (struct tensor_def){ name, t->rank, t->dim, t->shape, role };
 }
 
-/* Returns base + suffix, with _ appended while a tensor has that name: graphs from text may use
- * any name. */
+/* Returns base + suffix, with _ appended while a tensor has that name, since graphs from text may
+ * use any name. */
 static const char *free_name(struct arena *a, const struct graph *g, const char *base,
                              const char *suffix)
 {
@@ -352,7 +352,7 @@ static void rfactor_sum(struct graph *g, const struct node *n, int partial, cons
     graph_add_node(g, &sum);
 }
 
-/* T_rf[k.0][..] += body with k = extent * k.0 + k.1 */
+/* Sets T_rf[k.0][..] += body with k = extent * k.0 + k.1. */
 static void rfactor_node(struct remap *m, const struct node *n, int r, int partial,
                          const struct expr *part, const char *inner_dim, int64_t extent)
 {

@@ -11,23 +11,23 @@
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
 
 struct tensor {
-    const char *name;                     /* "Inp", "Ker", "ReLU", "A"; unique, a C identifier */
+    const char *name;                     /* unique, a C identifier: "Inp", "Ker", "ReLU", "A" */
     const struct elem_type *type;
     int rank;
     const char *dim[MAX_RANK];            /* dimension names, upper case: "N" "I" "H" "W" */
     int64_t shape[MAX_RANK];
     enum tensor_role role;
-    int producer;                         /* node index, -1 for inputs and constants */
+    int producer;  /* the node that computes it; -1 for inputs and constants */
     const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 
-/* Parameters of the operator, for those who need to recognise the operator itself rather than its
- * expression (vendor libraries). 0 where an operator has no such parameter. */
+/* Parameters of the operator, by which a caller (vendor libraries) recognises the operator without
+ * its expression. 0 where an operator has no such parameter. */
 struct node_params {
     int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of windows, for each spatial axis */
-    /* pad: elements before each dim; tconv: those that padding removes before each axis */
+    /* pad: elements added before each dim; tconv: elements that padding removes before each axis */
     int64_t before[MAX_RANK];
     const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
     double alpha, beta;                   /* pad: the value; norms: epsilon; clip: min and max;
@@ -38,8 +38,8 @@ struct node_params {
  * body when combine is NONE.  There is one spatial variable for each logical dim of the output
  * tensor, in order. */
 struct node {
-    const char *op;                       /* "conv2d", "matmul", "pad", "bias", "relu", "convert" */
-    int out;                              /* tensor index */
+    const char *op;  /* operator: "conv2d", "matmul", "pad", "bias", "relu", "convert" */
+    int out;                              /* the tensor that the node computes */
     int n_spatial;
     const struct expr *spatial[MAX_RANK]; /* variables, named like the dims: n o h w */
     int n_reduce;
@@ -51,29 +51,29 @@ struct node {
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
-    double flops;                         /* a multiply-add counts 2 */
+    double flops;                         /* float operations; a multiply-add counts 2 */
     struct node_params params;
 };
 
 struct graph {
     struct exprs *pool;                   /* owns every expression; its arena owns the rest */
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
-    const char *op;                       /* "c2d" */
-    const struct elem_type *type;         /* of the tensors that are added to it */
-    bool call;                            /* of a call in a statement (build.h) */
+    const char *op;                       /* operator: "c2d" */
+    const struct elem_type *type;         /* type of the tensors that builders add */
+    bool call;  /* whether it belongs to a call in a statement (build.h) */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
-    struct node *node;                    /* topological order */
-    int main_node;                        /* the complex node */
+    struct node *node;                    /* in topological order */
+    int main_node;                        /* index of the complex node */
     double flops;                         /* floating point operations of the whole graph */
-    double bytes;                         /* inputs and constants read, outputs written once */
+    double bytes;  /* bytes of inputs and constants (read once) and outputs (written once) */
 };
 
 /* An operator family is data: a row in the table of ops.c, its parameters and a builder. */
 struct op_param {
     const char *name;
-    int64_t def, min, max;  /* range of a number; for words 0 and the index of the last one */
+    int64_t def, min, max;  /* range of a number; of words: 0 to the index of the last word */
     const char *help;
     /* NULL: the value is a number; else it is the index of one of these words (NULL at the end) */
     const char *const *words;
@@ -86,25 +86,25 @@ struct op_family {
     const char *name, *title;             /* "c2d", "2-D convolution" */
     const char *example;                  /* "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1" */
     const char *help;                     /* a paragraph: formula, tensors and dims */
-    const char *data_params[MAX_RANK];    /* parameters that give the shape of the first tensor */
+    const char *data_params[MAX_RANK];  /* the parameters that give the shape of the first tensor */
     int n_params;
     const struct op_param *params;
-    /* Adds tensors and nodes to *g; values[i] belongs to params[i]. ERR_RANGE when the shapes do
-     * not fit together; if its text starts with "NAME=", the error points at that word of the
-     * spec. */
+    /* Adds tensors and nodes to *g; values[i] belongs to params[i]. Fails with ERR_RANGE when the
+     * shapes do not fit together; if its text starts with "NAME=", the error points at that word of
+     * the spec. */
     bool (*build)(struct graph *g, const struct op_family *f, const int64_t *values,
                   struct err *e);
-    /* NULL, or brings values to the canonical form where that takes more than the rules for names
-     * (ops.c).  ERR_SYNTAX when values contradict each other ("NAME=..." as above). */
+    /* Brings values to the canonical form, after the rules for names in ops.c; NULL: nothing more
+     * to do.  ERR_SYNTAX when values contradict each other ("NAME=..." as above). */
     bool (*canonical)(const struct op_family *f, int64_t *values, struct err *e);
 };
 int ops_count(void);
 const struct op_family *ops_get(int i);
 const struct op_family *ops_find(const char *name);
 
-/* "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1" -> graph, all in arena a.
- * Unknown operator or parameter, duplicate, missing or out-of-range value: the error points at the
- * word and suggests the nearest name. */
+/* Makes a graph in arena a from "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1". Unknown
+ * operator or parameter, duplicate, missing or out-of-range value: the error points at the word and
+ * suggests the nearest name. */
 /* Several operators make a graph: statements separated by ; or line ends,
  *
  *     x  = input n=1 i=64 h=56 w=56
@@ -114,27 +114,27 @@ const struct op_family *ops_find(const char *name);
  *     output y
  *
  * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
- * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., what it computes on the way
+ * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., its intermediate tensors
  * NAME_Conv, ..., and its result NAME.  Parameters that say the shape of the first tensor may be
  * left out.  compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y),
  * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own;
- * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h).
- * Without `output`, what nobody reads is the output. */
+ * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without
+ * `output`, the tensors that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Whether the text starts like a statement, NAME = ... */
 bool graph_is_composition(const char *text);
 
 int graph_tensor(const struct graph *g, const char *name);       /* index or -1; case-insensitive */
-/* index of the node that computes it, or -1 */
+/* Returns the index of the node that computes this tensor, or -1. */
 int graph_node_of(const struct graph *g, const char *tensor_name);
 bool graph_reads(const struct graph *g, int node, int tensor);
 int node_reduction(const struct node *n, const char *dim);  /* index of the reduction, or -1 */
-int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX when that overflows */
+int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX on overflow */
 int64_t tensor_bytes(const struct tensor *t);
-/* Prints "N:1 I:64", or with '=' between dim and size. */
+/* Prints "N:1 I:64"; `between` is the character between dim and size. */
 void tensor_print_shape(struct str *out, const struct tensor *t, char between);
 #define TENSOR_MAX_ELEMS ((int64_t)1 << 40)
-/* ERR_OVERFLOW when a tensor has more than TENSOR_MAX_ELEMS elements; the message calls it
+/* Fails with ERR_OVERFLOW when t has more than TENSOR_MAX_ELEMS elements; the message calls it
  * `name`. */
 bool tensor_check_elems(const struct tensor *t, const char *name, char between, struct err *e);
 
@@ -151,7 +151,7 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def);
  * and the extents unless n->flops is set).  Its variables must exist already. */
 int graph_add_node(struct graph *g, const struct node *n);
 
-/* An empty graph over a fresh pool in a. */
+/* Returns an empty graph over a new pool in a. */
 struct graph *graph_new(struct arena *a, const char *op);
 
 /* Makes tensor t, which was INTER until now, the output of the graph. */
@@ -160,37 +160,36 @@ void graph_set_output(struct graph *g, int t);
 /* Fills in the spatial variables of *n: one per dim of tensor `out`, with the name of the dim in
  * lower case. */
 void node_spatial(const struct graph *g, struct node *n, int out);
-/* Appends a reduction over dim (upper case) with this extent; returns its variable. */
+/* Appends a reduction over dim (upper case) with this extent. Returns its variable. */
 const struct expr *node_reduce(const struct graph *g, struct node *n, const char *dim,
                                int64_t extent);
-/* A load of tensor t at idx[rank], every index simplified. */
+/* Returns a load of tensor t at idx[rank], with simplified indices. */
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
-/* The same graph with a "convert" node (an identity copy) in front of every consumer of input
- * tensor t: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes the
- * intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
+/* Returns the same graph with a "convert" node (an identity copy) between input tensor t and all
+ * its consumers: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes
+ * the intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
  * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
- * new output, keeps the caller's layout.
- * NAME_in stands just before NAME, NAME_out just after it, the node where it runs: later tensor and
- * node indices move up by one, so look them up by name. */
+ * new output, keeps the caller's layout. NAME_in stands just before NAME, NAME_out just after it,
+ * the node where it runs: later tensor and node indices move up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
-/* The same graph with a "convert" node between tensor t and one of its readers: only `node` reads
- * the new tensor, called NAME_Inp after the node's output, which stands just after t (SPEC C.2). */
+/* Returns the same graph with a "convert" node between tensor t and its reader `node`.  It writes a
+ * new tensor just after t, called NAME_Inp after the output NAME of `node` (SPEC C.2). */
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node);
 
-/* The same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim D.0 of
- * `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor
+/* Returns the same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim
+ * D.0 of `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor
  * divides the extent; rank < MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 
-/* The same graph with all tensors of this type.  Graphs from text are of type_f32. */
+/* Returns the same graph with this type for all tensors.  Graphs from text have type_f32. */
 const struct graph *graph_with_type(struct arena *a, const struct graph *g,
                                     const struct elem_type *type);
 
-/* One node as a tensor expression, without a newline:
+/* Prints one node as a tensor expression, without a newline:
  *   Conv[n][o][h][w] += Inp[n][i][2*h + kh][2*w + kw] * Ker[o][i][kh][kw] */
 void node_print(struct str *out, const struct graph *g, int node);
 #endif

@@ -1,4 +1,4 @@
-/* Matrix products, and their families. */
+/* Builds matrix products, and defines their families. */
 #include "kernels/ops/params.h"
 
 /* Sets the indices of the batches of t: its dims before the last two. */
@@ -31,7 +31,7 @@ int matmul_node(struct graph *g, const struct matmul *m)
     return n.out;
 }
 
-/* The families: C = A B of matrices, or of a batch of them. */
+/* The families: C = A B for matrices, and for batches of matrices. */
 
 static bool build_matmul(struct graph *g, const struct op_family *f, const int64_t *v,
                          struct err *e)
@@ -43,7 +43,7 @@ static bool build_matmul(struct graph *g, const struct op_family *f, const int64
     int64_t k = param_value(f, v, "k", 1), n = param_value(f, v, "n", 1);
     const int64_t shape_a[] = { batch, m, k }, shape_b[] = { batch, k, n };
     const int64_t shape_c[] = { batch, m, n };
-    bool one = param_row(f, "b") < 0;     /* without the first dim; B is a constant */
+    bool one = param_row(f, "b") < 0;     /* true: no batch dim, and B is a constant */
     int rank = one ? 2 : 3;
     int a = graph_add_tensor(g, &(struct tensor_def){ "A", rank, dims_a + one, shape_a + one,
                                                       TENSOR_INPUT });

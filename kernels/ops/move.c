@@ -1,4 +1,4 @@
-/* Operators that only move data: transpose, reshape, concat, slice. */
+/* Builds operators that only move data: transpose, reshape, concat, slice. */
 #include "kernels/ops/params.h"
 #include "kernels/ir/simplify.h"
 
@@ -86,7 +86,7 @@ int slice_node(struct graph *g, int x, const struct slice *s)
     return n.out;
 }
 
-/* The families: from a tensor N C H W, of more or fewer dims. */
+/* The families.  Each works on a tensor N C H W, of more or fewer dims. */
 
 static bool build_transpose(struct graph *g, const struct op_family *f, const int64_t *v,
                             struct err *e)

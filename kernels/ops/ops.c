@@ -47,14 +47,14 @@ struct parse {
     struct spec_word given[MAX_PARAMS];                          /* len 0: not given */
 };
 
-/* Sets the position of *e to the word of the spec. Returns false. */
+/* Sets the position of *e to this word of the spec. Returns false. */
 static bool point_at(const struct parse *p, const struct spec_word *w, struct err *e)
 {
     err_where(e, "", 0, w->col, p->spec);
     return err_at(e, w->col, w->len);
 }
 
-/* Reads the next blank-separated word from *pos on; false at the end. */
+/* Reads the next blank-separated word from *pos on.  Returns false at the end. */
 static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
 {
     static const char blanks[] = " \t\r\n";
@@ -64,7 +64,7 @@ static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
     return len > 0;
 }
 
-/* Returns the names, with `between` between them. */
+/* Returns the names joined, with `between` between two of them. */
 static const char *joined(const struct parse *p, const char *const *names, int n,
                           const char *between)
 {
@@ -117,14 +117,14 @@ static bool unknown_param(const struct parse *p, const char *name, const struct 
     return point_at(p, &(struct spec_word){ w->text, w->col, (int)strlen(name) }, e);
 }
 
-/* True when text is digits, perhaps after a minus: a number, though perhaps a huge one. */
+/* Whether text is digits, perhaps after a minus. The number may be too large for any type. */
 static bool looks_integer(const char *text)
 {
     text += *text == '-';
     return *text && text[strspn(text, "0123456789")] == '\0';
 }
 
-/* Reads the value as a whole number in [min, max], or as one of the words of the parameter. */
+/* Reads a whole number in [min, max] or a word of the parameter.  False when it is neither. */
 static bool read_value(const struct op_param *param, const char *value, long long *v)
 {
     if (!param->words)
@@ -200,7 +200,7 @@ static bool parse_param(struct parse *p, const struct spec_word *w, struct err *
     return i < 0 ? unknown_param(p, name, w, e) : set_param(p, i, eq + 1, w, e);
 }
 
-/* Checks that no required parameter is missing: "c2d needs i=, h= and o=". */
+/* Checks that no required parameter is missing. The error: "c2d needs i=, h= and o=". */
 static bool check_required(const struct parse *p, struct err *e)
 {
     const struct op_family *f = p->family;
@@ -222,8 +222,8 @@ static bool check_required(const struct parse *p, struct err *e)
     return point_at(p, &p->op, e);
 }
 
-/* Sets the position of an error from a builder: the word of the parameter with which its text
- * starts, or the operator. */
+/* Sets the position of an error from a builder to the parameter with which its text starts
+ * ("NAME="), or else to the operator. */
 static bool point_at_blamed(const struct parse *p, struct err *e)
 {
     char name[32];
@@ -270,8 +270,8 @@ static const char *canonical_spec(const struct parse *p)
     return text;
 }
 
-/* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal specs.
- * ERR_SYNTAX when values contradict each other.  Parameters mean the same in every family. */
+/* Rewrites values to canonical form (kh=3 kw=3 to k=3): equal operators have equal specs.  Fails
+ * with ERR_SYNTAX if values contradict each other.  A name means the same in every family. */
 static bool canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     int n = param_row(f, "n");

@@ -1,31 +1,31 @@
 /* Parameters that operator families share: rows of their tables, canonical forms, the input, and
- * what may follow the main node.  Only kernels/ops includes this. */
+ * the bias and function that may follow the main node.  Only kernels/ops includes this. */
 #ifndef TS_OPS_PARAMS_H
 #define TS_OPS_PARAMS_H
 #include "kernels/ops/build.h"
 
 #define MAX_SIZE (1 << 20)
-#define MAX_STEP 4096                     /* strides, dilations, paddings */
+#define MAX_STEP 4096                     /* largest stride, dilation and padding */
 
-/* Whether a value was given or has a default. */
+/* Whether the parameter was given or has a default. */
 static inline bool param_is_set(int64_t v)
 {
     return v != OP_REQUIRED && v != OP_UNSET;
 }
 
-/* Returns the row of this name, or -1 when the family has none. */
+/* Returns the row called `name`, or -1 when the family has none. */
 int param_row(const struct op_family *f, const char *name);
-/* Returns the value of the row; `otherwise` when there is no such row, or it is not set. */
+/* Returns the value of row `name`, or `otherwise` when there is no such row or it is not set. */
 int64_t param_value(const struct op_family *f, const int64_t *v, const char *name,
                     int64_t otherwise);
 
 /* A common parameter (k) and its parts (kh, kw), as rows.  The canonical form has the common one
- * when all parts are equal, else the parts that differ from the default. apart: whether parts of
- * parts differ. */
+ * when all parts are equal, else the parts that differ from the default. apart: whether the parts
+ * of a part differ (ph0, ph1), so that the parts stay. */
 struct param_group { int all, n; const int *part; bool apart; };
 bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
                     struct err *e);
-/* ERR_SYNTAX when row `part` was given together with row `all`. */
+/* Fails with ERR_SYNTAX when row `part` was given together with row `all`. */
 bool param_clash(const struct op_family *f, const int64_t *v, int part, int all, struct err *e);
 
 /* The rows of a family, as members of its struct. */
@@ -46,15 +46,15 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
     ROW_SIZE("m", "rows"), ROW_SIZE("n", "columns"), ROW_PART_OF("k", "a third dimension"), \
     ROW_PART_OF("l", "a fourth dimension")
 #define DATA_LINES { "m", "n", "k", "l" }
-/* Adds Inp, with the dims of data_params that are given: at least two. */
+/* Adds Inp with the given dims of data_params, at least two.  Returns the tensor. */
 int family_input(struct graph *g, const struct op_family *f, const int64_t *v);
-/* ERR_SYNTAX when one of data_params is given without the one before it. */
+/* Fails with ERR_SYNTAX when a parameter of data_params is given without the one before it. */
 bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err *e);
-/* Rows of every family that ends with a bias and an activation. */
+/* Rows of families that end with a bias and an activation. */
 #define ROW_BIAS(what) { "bias", 0, 0, 1, what, NULL }
 #define ROW_RELU { "relu", 0, 0, 1, "1: finish with max(x, 0); the same as act=relu", NULL }
 #define ROW_ACT { "act", ACT_NONE, 0, ACT_COUNT - 1, "finish with this function", act_words }
-/* Turns act=relu into relu=1, in families that have them. */
+/* Turns act=relu into relu=1, in families that have both. */
 bool finish_canonical(const struct op_family *f, int64_t *v, struct err *e);
 /* Adds the bias and the function that the parameters ask for after tensor x.  The last tensor
  * becomes the output of the graph. */

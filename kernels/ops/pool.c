@@ -1,5 +1,5 @@
-/* Pooling: the largest element or the mean of windows, or of whole images.  A pad node in front
- * writes Inp from the caller's Inp_in, with -inf around it for maxima and 0 for means. */
+/* Builds pooling: the largest element or the mean of windows, or of whole images.  A pad node in
+ * front writes Inp from the caller's Inp_in, with -inf around it for maxima and 0 for means. */
 #include "kernels/ops/window.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 /* Pooling by windows over the last n_axes dims of x, which is already padded. */
 struct pool { int x, n_axes; const struct window *w; };
 
-/* out = sum of x * scale over the windows, or their maximum. */
+/* Builds the sum of x * scale over each window, or its maximum. */
 static int window_node(struct graph *g, const struct pool *p, bool max, const char *out,
                        double scale)
 {
@@ -35,7 +35,7 @@ static int window_node(struct graph *g, const struct pool *p, bool max, const ch
     return n.out;
 }
 
-/* Count[h][w]: how many elements of a window are no padding. */
+/* Builds Count[h][w]: how many elements of a window are not padding. */
 static int count_node(struct graph *g, int n_axes, const struct window *w)
 {
     struct exprs *p = g->pool;
@@ -60,7 +60,7 @@ static int count_node(struct graph *g, int n_axes, const struct window *w)
     return n.out;
 }
 
-/* The mean of windows.  Without count_pad it is PoolSum / Count. */
+/* Builds the mean of windows.  Without count_pad it is PoolSum / Count. */
 static int mean_node(struct graph *g, const struct pool *p, bool count_pad, struct err *e)
 {
     double elems = 1;
@@ -76,7 +76,7 @@ static int mean_node(struct graph *g, const struct pool *p, bool count_pad, stru
 
 /* The families: windows over H and W, or all of H and W. */
 
-/* Every window must contain at least one element. */
+/* Checks that every window contains at least one element of the input. */
 static bool no_padding_alone(const struct op_family *f, const int64_t *v, const struct pool *p,
                              struct err *e)
 {
@@ -121,7 +121,7 @@ const struct op_family maxpool_family = {
     .build = build_pool,
 };
 
-/* Without padding, count_pad makes no difference. */
+/* Sets count_pad to 1 where there is no padding, since it then makes no difference. */
 static bool canonical_avg(const struct op_family *f, int64_t *v, struct err *e)
 {
     (void)e;

@@ -1,17 +1,17 @@
-/* Reductions over dims of one tensor, and the operators made of them: softmax, layer
+/* Builds reductions over dims of one tensor, and the operators made of them: softmax, layer
  * normalisation. */
 #include "kernels/ops/params.h"
 
 #include <math.h>
 
-/* ORDER REDUCE: of families, and of calls. */
+/* ORDER REDUCE: names in families, and in calls. */
 static const char *const reduce_words[] = { "sum", "max", "mean", NULL };
 static const struct { const char *op, *out; } names[2][3] = {
     { { "sum", "Sum" }, { "max", "Max" }, { "mean", "Mean" } },
     { { "reduce_sum", "Sum" }, { "reduce_max", "Max" }, { "reduce_sum", "Sum" } },
 };
 
-/* Adds the output of a reduction of t; stores the names of its dims, and returns how many. */
+/* Adds the output of n, a reduction of t. Sets dim to its dim names; returns how many. */
 static int reduced_dims(struct graph *g, const struct tensor *t, const struct reduction *r,
                         const char **dim, struct node *n)
 {
@@ -68,15 +68,15 @@ int reduce_node(struct graph *g, int x, const struct reduction *r)
     return n.out;
 }
 
-/* The element of t, a reduction of the tensor that n computes. */
+/* Loads the element of t, which is a reduction of the tensor that n computes. */
 static const struct val *load_reduced(const struct graph *g, int t, const struct node *n)
 {
     return g->tensor[t].rank < n->n_spatial ? graph_load_at(g, t, n->spatial)
                                             : build_load(g, t, n);
 }
 
-/* Adds n, which computes x OP y or its exponential; x is its body so far, and y a reduction of x or
- * a tensor like it. */
+/* Adds node n, which computes x OP y or its exponential. x: the body of n so far; y: a reduction of
+ * x, or a tensor like x. */
 static int with_reduced(struct graph *g, struct node n, enum val_kind kind, int y, bool exp)
 {
     n.body = bin(g, kind, n.body, load_reduced(g, y, &n));
@@ -86,7 +86,7 @@ static int with_reduced(struct graph *g, struct node n, enum val_kind kind, int 
     return n.out;
 }
 
-/* softmax = e / sum e with e = exp(x - max x); logsoftmax = (x - max x) - log sum e */
+/* Computes e / sum e with e = exp(x - max x), or the logarithm (x - max x) - log sum e. */
 int softmax_node(struct graph *g, int x, int dim, bool log)
 {
     struct reduction r = { .dims = 1u << dim, .keep = g->call, .how = REDUCE_MAX };
@@ -113,7 +113,7 @@ const struct val *reduce_norm(const struct graph *g, const struct val *off, cons
     return shift ? bin(g, VAL_ADD, unit, shift) : unit;
 }
 
-/* The families: over the last of two to four dims. */
+/* The families: softmax and the like over the last of two to four dims. */
 
 static bool build_reduce(struct graph *g, const struct op_family *f, const int64_t *v,
                          struct err *e)

@@ -1,4 +1,4 @@
-/* The float64 reference: random data, and the loop over the nodes. */
+/* The float64 reference: makes random data, and evaluates the nodes in order. */
 #include "kernels/ops/reference_impl.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
-/* How far arithmetic in a type may come from the reference, element by element (reference.h).
+/* Bounds how far arithmetic in a type is from the reference, element by element (reference.h).
  *
  * One rounding of x is off by at most u|x|, u = 2^-24 in float32; generated code and libraries may
  * round twice where the definition does once (a / c as a * (1 / c)), so an operation is granted 2u.
  *
  * A sum of n terms p in any order rounds n partial sums.  Their errors are as good as independent,
  * each has a variance of at most (u|partial sum|)^2 / 3, and the partial sums of terms in no
- * particular order stay near |S| + SPREAD * sqrt(sum p^2).  MARGIN standard deviations of that are
- * granted:
+ * particular order stay near |S| + SPREAD * sqrt(sum p^2).  The bound is MARGIN standard deviations
+ * of that:
  *
  *     E^2 = sum E_p^2 + (MARGIN u)^2 * n / 3 * (S^2 + SPREAD^2 * sum p^2) */
 #include "kernels/ops/reference_impl.h"
@@ -14,8 +14,8 @@
 #include <float.h>
 #include <stdlib.h>
 
-#define ROUNDINGS 2                       /* u's of an operation */
-#define FUNCTION 8                        /* of exp, tanh...: libraries are off by up to 4 ulp */
+#define ROUNDINGS 2                       /* the bound of an operation, in units u */
+#define FUNCTION 8  /* the bound of exp, tanh..., in units u: libraries are off by up to 4 ulp */
 #define MARGIN 8.0
 #define SPREAD 2.0
 
@@ -24,13 +24,13 @@ static double square(double x)
     return x * x;
 }
 
-/* Returns the bound of a result: INFINITY when the result exceeds float32, or the bound is NaN. */
+/* Returns the unit roundoff u of a type. */
 static double unit_of(const struct elem_type *type)
 {
     return fmax(type->roundoff, DBL_EPSILON);
 }
 
-/* The bound of a result: INFINITY where it is beyond the type, or the bound itself is no number. */
+/* Returns the bound of a result; INFINITY when the result exceeds the type, or the bound is NaN. */
 static double settled(const struct elem_type *type, double error, double result)
 {
     return error <= type->largest && fabs(result) <= type->largest ? error : INFINITY;
@@ -38,7 +38,7 @@ static double settled(const struct elem_type *type, double error, double result)
 
 /* --- Operations ------------------------------------------------------------------------------- */
 
-/* What one operation may be off by of its own: so much of the result, and so much. */
+/* The own error of one operation: part * |result| + tiny. */
 struct own { double part, tiny; };
 
 static double sum_error(const struct own *o, const struct row_val *v, double r, double ea,
@@ -111,13 +111,13 @@ static double reduction_size(const struct node *n)
     return size;
 }
 
-/* (MARGIN u)^2 * n / 3; of few terms the bound n u is smaller. */
+/* Returns (MARGIN u)^2 * n / 3, or for few terms (n u)^2, which is smaller. */
 static double sum_factor(double u, double n)
 {
     return square(u) * fmin(square(n), square(MARGIN) * n / 3);
 }
 
-/* The reduction of one segment so far: values and errors. */
+/* The reduction of one segment so far: values, their errors, and sums of squares. */
 struct found { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
 
 static void find_sum(struct found *f, int64_t n, const double *value, const double *error)
@@ -169,21 +169,21 @@ static void error_segment(const struct row_segment *s)
 
 /* --- Sums of products, at the reference's speed ----------------------------------------------- */
 
-/* With s, x and their errors: sum E_p^2 = sum x^2 Es^2 + s^2 Ex^2 + Es^2 Ex^2 + (2u s x)^2,
+/* With factors s, x, errors Es, Ex: sum E_p^2 = sum x^2 Es^2 + s^2 Ex^2 + Es^2 Ex^2 + (2u s x)^2,
  * and what sum p^2 = sum s^2 x^2 adds is of the same form:
  *
  *     E^2 = sum s^2 * (c x^2 + Ex^2) + sum Es^2 * (x^2 + Ex^2) + sum_factor(n) * S^2 */
 struct products {
     const struct graph *g;
-    struct node node;                     /* the same sum, from 0 */
+    struct node node;                     /* the same sum, with init 0 */
     struct row_how how;                   /* options of the caller */
-    double **data;                        /* per tensor: the data that replace it */
+    double **data;                        /* per tensor: the data that replace its data */
     int s, x;
 };
 
 enum squared { OF_VALUE, OF_ERROR, OF_BOTH };
 
-/* Replaces a tensor by c * value^2, error^2, or the sum of both. */
+/* Replaces the data of tensor t by c * value^2, by error^2, or by the sum of both. */
 static void put_squares(struct products *p, int t, enum squared what, double c)
 {
     int64_t n = tensor_elems(&p->g->tensor[t]);
@@ -193,7 +193,7 @@ static void put_squares(struct products *p, int t, enum squared what, double c)
                       + (what == OF_VALUE || !error ? 0 : square(error[i]));
 }
 
-/* Computes out = sum over r of the replaced s and x. */
+/* Computes out = sum over r of s * x, with the replaced data. */
 static bool sum_of_products(struct products *p, double *out)
 {
     struct arena *a = arena_new();
@@ -204,7 +204,7 @@ static bool sum_of_products(struct products *p, double *out)
     return ok;
 }
 
-/* *error += sum Es^2 * (x^2 + Ex^2) */
+/* Adds sum Es^2 * (x^2 + Ex^2) to *error. */
 static void add_error_of_s(struct products *p, double *error, int64_t n)
 {
     double *more = xmalloc_elems((size_t)n, sizeof *more);
@@ -235,7 +235,7 @@ static bool products_error(struct products *p)
     return true;
 }
 
-/* Handles sums of products. False: the node does not have that form, and nothing was done. */
+/* Handles sums of products. Returns false, and does nothing, for nodes of another form. */
 static bool error_of_products(const struct graph *g, const struct node *node,
                               const struct row_how *how)
 {

@@ -7,8 +7,8 @@
  * load and store of Y.
  *
  * For that an offset must be a part over y plus a part over r.  Where a term such as (h + kh) / 2
- * or a test such as (h + kh) % 2 == 0 mixes the two, it repeats itself: with h = phase + 2*j it is
- * its value at the phase plus an increment times j (transposed convolutions).  So the points are
+ * or a test such as (h + kh) % 2 == 0 mixes the two, it is periodic: with h = phase + 2*j its value
+ * is that at the phase plus an increment times j (transposed convolutions).  So the points are
  * sorted into classes of equal phases, and each class is a sum of products of its own. */
 #include "kernels/ops/reference_impl.h"
 
@@ -18,28 +18,28 @@
 #define MAX_PERIOD 64
 #define MAX_CLASSES 4096
 
-/* The offset of a load: terms over y, over r, and over both; stride: per element of a row of its
- * class. */
+/* The offset of a load, split into terms over y, over r, and over both. stride: distance between
+ * elements of a row of its class. */
 struct operand { const double *data; struct sum outer, reduce, mixed; int64_t stride; };
 
-/* A spatial variable, and what `period` steps of it add to the terms of S and X over both y and
- * r. */
+/* A spatial variable. inc: what `period` steps of it add to the terms over both y and r of S and of
+ * X. */
 struct mac_axis { const struct expr *var; int64_t extent, out_stride, period, inc[2]; };
 
 struct mac {
     const struct row_plan *p;
-    struct operand op[2];  /* S does not move along the row if any operand does not */
+    struct operand op[2];  /* S, X; S is constant along the row if either is */
     const struct expr *cond;              /* NULL: no test */
     int n_outer;
     struct mac_axis axis[MAX_RANK];       /* the outer axes; the row is last: axis[n_outer] */
-    int64_t n_classes, n_runs;            /* runs of outer points per class and segment */
-    int64_t points;                       /* points per run */
+    int64_t n_classes, n_runs;            /* n_runs: runs per class and segment */
+    int64_t points;                       /* outer points per run */
 };
 
-/* e(var + step) - e(var) = inc everywhere; step 0: there is no such step. */
+/* e(var + step) - e(var) = inc for every var; step 0: e has no such step. */
 struct period { int64_t step, inc; };
 
-/* Returns the common step of two, or 0. */
+/* Returns the common step of two, or 0 when there is none. */
 static int64_t common_step(int64_t a, int64_t b)
 {
     int64_t step = a && b ? a / gcd(a, b) * b : 0;
@@ -85,7 +85,7 @@ static bool uses_any(const struct expr *e, const struct expr *const *vars, int n
     return false;
 }
 
-/* Makes the load that does not move along the row S. */
+/* Makes S the load that is constant along the row, if there is one. */
 static void order_operands(struct mac *m)
 {
     struct operand s = m->op[1];
@@ -113,14 +113,14 @@ static void split_operand(const struct row_plan *p, const struct row_val *load, 
     }
 }
 
-/* Merges the terms of s into the period of the axis. */
+/* Extends the period of the axis to a period of all terms of s. */
 static void join_periods(struct mac_axis *a, const struct sum *s)
 {
     for (int i = 0; i < s->n; i++)
         a->period = common_step(a->period, period_of(s->term[i].e, a->var).step);
 }
 
-/* Returns what a step of the period of the axis adds to s. */
+/* Returns what one period of the axis adds to s. */
 static int64_t increment(const struct mac_axis *a, const struct sum *s)
 {
     int64_t inc = 0;
@@ -131,8 +131,8 @@ static int64_t increment(const struct mac_axis *a, const struct sum *s)
     return inc;
 }
 
-/* Adds an axis.  False: it has no period.  Along the row, the terms over y alone must be periodic
- * as well. */
+/* Adds an axis.  Returns false when it has no period.  For the row, the terms over y alone must be
+ * periodic too. */
 static bool add_axis(struct mac *m, struct mac_axis *a, bool is_row)
 {
     a->period = m->cond ? period_of(m->cond, a->var).step : 1;
@@ -168,7 +168,7 @@ static bool add_axes(struct mac *m)
     return true;
 }
 
-/* y[i] += sum over r < 8 of s[r] * x[r][i * xs] */
+/* Computes y[i] += sum over r < 8 of s[r] * x[r][i * xs]. */
 static void eight_rows(double *restrict y, int64_t ys, int64_t n, const double *s,
                        const double *const *x, int64_t xs)
 {
@@ -196,7 +196,7 @@ static void one_row(double *restrict y, int64_t ys, int64_t n, const double *s, 
         y[i * ys] += s[i * ss] * x[i * xs];
 }
 
-/* The offsets of up to CHUNK points of the reduction. */
+/* The offsets in S and X of up to CHUNK points of the reduction. */
 struct chunk { int n; int64_t off[2][CHUNK]; };
 
 /* Computes one output row for one chunk. */
@@ -219,7 +219,7 @@ static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
         one_row(y, ys, len, s + c->off[0][r], ss, x + c->off[1][r], xs);
 }
 
-/* A task: its class, its rows, and where they start. */
+/* A task: the phases of its class, and its n rows in Y and in the operands. */
 struct run {
     int64_t phase[MAX_RANK];              /* per axis */
     int64_t i0, len, ys;                  /* first element of the rows, length, stride in Y */
@@ -228,13 +228,13 @@ struct run {
     const double *at[POINTS][2];
 };
 
-/* Returns how many values of the axis have its phase. */
+/* Returns how many values of the axis have this phase. */
 static int64_t count_of(const struct mac_axis *a, int64_t phase)
 {
     return phase < a->extent ? (a->extent - phase - 1) / a->period + 1 : 0;
 }
 
-/* Goes to row number `point` of the class. */
+/* Sets row i of the run to row number `point` of the class. */
 static void row_start(const struct mac *m, struct run *run, int64_t point, int i, int64_t *env)
 {
     const struct mac_axis *row = &m->axis[m->n_outer];
@@ -254,7 +254,7 @@ static void row_start(const struct mac *m, struct run *run, int64_t point, int i
                         run->i0 * m->op[k].stride;
 }
 
-/* Decodes the number of a task. False when its class has no such rows. */
+/* Makes the run of task number `task`. Returns false when its class has no such rows. */
 static bool run_open(const struct mac *m, int64_t task, struct run *run, int64_t *env)
 {
     int64_t class = task / m->n_runs % m->n_classes, n_points = 1;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define PARALLEL_WORK 2e6                 /* operations below which starting threads costs more */
+#define PARALLEL_WORK 2e6  /* with fewer operations, starting threads costs more than it saves */
 
 /* Sums of products: what most index expressions are. */
 
@@ -37,7 +37,7 @@ int64_t sum_at(const struct sum *s, const int64_t *env)
     return v;
 }
 
-/* Stores the factor of var. False when var occurs inside a non-linear term. */
+/* Sets *coef to the factor of var. Returns false when var occurs inside a non-linear term. */
 static bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef)
 {
     *coef = 0;
@@ -70,7 +70,7 @@ bool reference_next_point(const struct expr *const *vars, int n, int64_t *env)
     return false;
 }
 
-/* Sets the outer variables in env to point number i; returns the offset of its output row. */
+/* Sets the outer variables in env to point number i. Returns the offset of its output row. */
 static int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env)
 {
     int64_t offset = 0;
@@ -100,7 +100,7 @@ void each_task(const struct row_plan *p, int64_t n, double work,
 
 /* Plans. */
 
-/* Adds cond, a conjunction, as tests. a < b with both sides linear becomes a - b < 0. */
+/* Adds cond, a conjunction, to the tests of v. Linear a < b becomes a - b < 0. */
 static void add_tests(struct arena *a, struct row_val *v, const struct expr *cond)
 {
     if (cond->kind == EXPR_AND) {
@@ -126,7 +126,7 @@ static bool loads(const struct row_val *v, const double *data)
                  || loads(v->b, data));
 }
 
-/* Whether both load some tensor. */
+/* Whether a and b load the same tensor. */
 static bool share_tensor(const struct row_val *a, const struct row_val *b)
 {
     if (a->kind == VAL_LOAD)
@@ -157,7 +157,7 @@ static struct row_val *compile(struct arena *a, const struct row_plan *p, const 
     return r;
 }
 
-/* Computes strides and tests for the row variable. */
+/* Computes the strides and tests of v for this row variable. */
 static void set_row(struct row_val *v, const struct expr *row)
 {
     if (v->a)
@@ -172,7 +172,7 @@ static void set_row(struct row_val *v, const struct expr *row)
     }
 }
 
-/* Nanoseconds, roughly, to touch one element of a row at this stride. */
+/* Returns the rough cost of one element of a row at this stride, in nanoseconds. */
 static double stride_cost(int64_t stride)
 {
     static const double cost[8] = { 0.1, 0.3, 0.5, 1, 1, 1, 1, 1 };
@@ -189,7 +189,7 @@ static double val_cost(const struct row_val *v, const struct expr *row, double b
     return cost;
 }
 
-/* Makes a row of one element for an output without dimensions. env has room for one variable more
+/* Returns a row variable of extent 1 for an output without dims. env has room for one variable more
  * than the pool has. */
 static const struct expr *no_variable(const struct row_plan *p)
 {
@@ -198,7 +198,7 @@ static const struct expr *no_variable(const struct row_plan *p)
     return e;
 }
 
-/* Makes spatial variable d the row and the others outer. */
+/* Makes spatial variable `row` the row variable, and all others outer variables. */
 static void take_row(struct row_plan *p, int row)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
@@ -265,7 +265,7 @@ const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, cons
 
 /* Evaluation. */
 
-/* Narrows [*lo, *hi) to where diff(0) + step * i < 0. */
+/* Narrows [*lo, *hi) to the row elements i where diff(0) + step * i < 0. */
 static void narrow(const struct row_segment *c, const struct row_test *t, int64_t *lo, int64_t *hi)
 {
     c->env[c->p->row->var] = 0;
@@ -284,7 +284,7 @@ static void narrow(const struct row_segment *c, const struct row_test *t, int64_
         *hi = *lo;
 }
 
-/* Whether the tests that are not intervals are true at element i. */
+/* Whether the tests that are not linear are true at element i. */
 static bool crooked_tests_hold(const struct row_segment *c, const struct row_val *v, int64_t i)
 {
     c->env[c->p->row->var] = i;
@@ -302,7 +302,7 @@ static bool has_crooked_test(const struct row_val *v)
     return false;
 }
 
-/* Returns the part of a segment that begins at row element i. */
+/* Returns the part of segment s that has n elements from row element i on. */
 static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_t n)
 {
     struct row_segment part = *s;
@@ -311,7 +311,7 @@ static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_
     return part;
 }
 
-/* Evaluates row elements [from, to) of v, which are part of the segment. */
+/* Evaluates v at the row elements [from, to), which are part of the segment. */
 static void fill_part(const struct row_segment *s, const struct row_val *v, int64_t from,
                       int64_t to, double *out, double *error)
 {
@@ -320,8 +320,8 @@ static void fill_part(const struct row_segment *s, const struct row_val *v, int6
         row_values(&part, v, out + (from - s->i0), error ? error + (from - s->i0) : NULL);
 }
 
-/* Evaluates a select: the interval where the linear tests are true takes a, piece by piece where
- * other tests change along the row. */
+/* Evaluates a select: its value is a in the interval where the linear tests are true, or in pieces
+ * of it where other tests change along the row. */
 static void select_row(const struct row_segment *s, const struct row_val *v, double *out,
                        double *error)
 {
@@ -344,7 +344,7 @@ static void select_row(const struct row_segment *s, const struct row_val *v, dou
     fill_part(s, v->b, hi, end, out, error);
 }
 
-/* Loads the elements of v, from the data or from their errors. */
+/* Loads the elements of v from `data`: its values or their errors. */
 static void load_row(const struct row_segment *s, const struct row_val *v, const double *data,
                      double *out)
 {
@@ -359,7 +359,7 @@ static void load_row(const struct row_segment *s, const struct row_val *v, const
     }
 }
 
-/* out[i] = out[i] OP right[i], or f(out[i]); the switch outside the loop */
+/* Computes out[i] = out[i] OP right[i], or f(out[i]); the switch is outside of the loop. */
 static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const double *right)
 {
 #define ROW(k) \
@@ -388,7 +388,7 @@ static void fill_row(double *x, int64_t n, double value)
         x[i] = value;
 }
 
-/* out = a OP b, or f(a). */
+/* Computes out = a OP b, or f(a), and the errors unless error is NULL. */
 static void operate_row(const struct row_segment *s, const struct row_val *v, double *out,
                         double *error)
 {
@@ -430,7 +430,7 @@ void row_values(const struct row_segment *s, const struct row_val *v, double *ou
         s->p->type->round(out, s->n);
 }
 
-/* Task: one segment. */
+/* The argument of a task, which evaluates one segment. */
 struct segments { const struct row_plan *p; void (*f)(const struct row_segment *s); };
 
 static void segment_task(const void *ctx, int64_t task, int64_t *env)

@@ -1,5 +1,5 @@
-/* What builders of graphs share: names, broadcasting, and the simple operators around the complex
- * ones (SPEC C.1). */
+/* Helpers that builders of graphs share: names, broadcasting, and the simple operators around the
+ * complex ones (SPEC C.1). */
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
@@ -66,7 +66,7 @@ bool build_broadcast(const struct graph *g, const struct tensor *x, const struct
         dim[d] = from_x ? x->dim[dx] : y->dim[dy];
         shape[d] = nx > ny ? nx : ny;
     }
-    for (int d = 0; d < rank; d++) /* x and y may use one name for different dims */
+    for (int d = 0; d < rank; d++) /* x and y may have different dims of one name */
         if (among(dim[d], dim, d)) {
             const char *other[MAX_RANK] = { NULL };
             memcpy(other, dim, sizeof *dim * (size_t)rank);
@@ -100,7 +100,7 @@ const struct val *build_product(const struct graph *g, int x, const struct expr 
 
 /* Nodes. */
 
-/* Builds cond && more, where NULL means "always". */
+/* Returns cond && more; cond NULL: more. */
 static const struct expr *also(struct exprs *p, const struct expr *cond, const struct expr *more)
 {
     return cond ? expr_and(p, cond, more) : more;

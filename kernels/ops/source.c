@@ -1,4 +1,4 @@
-/* The data of constants as words: values, or a tensor of a file. */
+/* Reads and prints the data of constants as words: values, or a tensor of a file. */
 #include "kernels/ops/source.h"
 
 #include <ctype.h>
@@ -26,8 +26,8 @@ uint64_t tensor_hash(const f32 *data, int64_t n)
 
 /* Values. */
 
-/* Reads a float. strtof accepts more spellings than are printed, and makes an infinity of a value
- * that float32 cannot hold; both are refused. */
+/* Reads a float. Refuses spellings that are never printed, and numbers that float32 cannot hold
+ * (strtof returns infinity). */
 static bool read_value(const char *text, f32 *out, struct err *e)
 {
     char *end;
@@ -67,7 +67,7 @@ static bool take_values(struct arena *a, struct tensor_source *s, const char *te
     return true;
 }
 
-/* Nine digits always read back to the same float; six are tried first, for 1e-12. */
+/* Prints v with the fewest digits, from six to nine, that read back to the same float. */
 static void print_value(struct str *out, f32 v)
 {
     char text[32];
@@ -99,7 +99,7 @@ static int hex_digit(char c)
            : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes the %XX in the n bytes at text; NULL when they are not a valid name. */
+/* Decodes the %XX in the n bytes at text.  Returns NULL when they are not a valid name. */
 static char *decoded(struct arena *a, const char *text, size_t n)
 {
     char *name = arena_strndup(a, text, n), *to = name;
@@ -236,7 +236,7 @@ static void map_word(struct str *out, const char *word, size_t n, source_map_fn 
     arena_free(a);
 }
 
-/* Copies the statement in the n bytes at s, with its file mapped. */
+/* Copies the statement in the n bytes at s, and replaces the path after file= by map's. */
 static void map_statement(struct str *out, const char *s, size_t n, source_map_fn *map, void *ctx)
 {
     const char *end = s + n;
@@ -270,7 +270,7 @@ static int count_statements(const char *spec)
     return n;
 }
 
-/* Prints a constant without its tensor= and hash=, and with only the first few of its values. */
+/* Prints a constant without its tensor= and hash=, and only the first few of its values. */
 static void print_brief(struct str *out, const char *s, size_t n)
 {
     enum { FEW = 40 };

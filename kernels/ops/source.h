@@ -1,12 +1,12 @@
-/* Where the data of constants come from, as words of a `const` statement:
+/* The data of a constant, as words of a `const` statement:
  *
  *     d = const d0=1 value=8                      every element is 8
  *     b = const o=3 value=0.5,-1,2.25             one value for each element, row-major
  *     w = const o=64 i=3 file=resnet18.onnx tensor=conv1.weight hash=0123456789abcdef
  *
  * Values are float32 with as many digits as read back to the same float, or inf, -inf, nan.  In
- * file= and tensor= every byte but letters, digits and _-./+@:, is written as %XX, so that a word
- * has no blank, quote, ; or #.  hash= is tensor_hash of the data. */
+ * file= and tensor= a byte other than letters, digits and _-./+@:, is written as %XX, so that a
+ * word has no blank, quote, ; or #.  hash= is tensor_hash of the data. */
 #ifndef TS_OPS_SOURCE_H
 #define TS_OPS_SOURCE_H
 #include <stdint.h>
@@ -15,42 +15,40 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* The data of a constant that does not have random data: n values (one value stands for all
- * elements), or a tensor of a file. */
+/* The data of a constant whose data are not random: n values (n = 1: of every element), or a tensor
+ * of a file. */
 struct tensor_source {
-    int64_t n;                            /* 0: the data are in the file */
+    int64_t n;                            /* number of values; 0: the data are in the file */
     const f32 *value;
     const char *file, *tensor;            /* the path is relative to the current directory */
     uint64_t hash;                        /* tensor_hash of the data in the file */
 };
 
-/* Constants of at most this many elements are written into the text, and so are constants whose
- * elements are all equal. */
+/* A constant of at most this many elements, or of equal elements, has its values in the text. */
 enum { SOURCE_MAX_SHORT = 16 };
 
-/* The words of one `const` statement that were read so far. */
+/* The words of one `const` statement read so far. */
 struct source_words { struct tensor_source s; bool has_hash; };
 
-bool source_is_word(const char *name);    /* value, file, tensor, hash */
+bool source_is_word(const char *name);    /* true for value, file, tensor, hash */
 /* Reads one word, name=value[n]. Its error has no position; the caller adds it. */
 bool source_take(struct arena *a, struct source_words *w, const char *name, const char *value,
                  size_t n, struct err *e);
-/* Writes the source of tensor `name`, which has so many elements, to *out; NULL when there were no
- * words.  They must fit each other and the number of elements. */
+/* Sets *out to the source of tensor `name`, which has `elems` elements; NULL when there were no
+ * words.  Fails when the words do not fit each other or the number of elements. */
 bool source_finish(struct arena *a, const struct source_words *w, const char *name, int64_t elems,
                    const struct tensor_source **out, struct err *e);
-/* Prints the words as source_take reads them: " value=8", " file=... tensor=... hash=...". */
+/* Prints the words that source_take reads: " value=8", " file=... tensor=... hash=...". */
 void source_print(struct str *out, const struct tensor_source *s);
-/* Makes a source with the values of n elements.  False when they are too many to stand in the
+/* Makes a source with the values of n elements.  Returns false when there are too many for the
  * text. */
 bool source_short(const f32 *data, int64_t n, struct tensor_source *out);
 uint64_t tensor_hash(const f32 *data, int64_t n);
 
-/* Copies the text of an operator; every path after file= is replaced by what `map` writes to out.
- */
+/* Copies the text of an operator. For every path after file=, map writes its replacement to out. */
 typedef void source_map_fn(void *ctx, const char *path, struct str *out);
 void spec_map_files(struct str *out, const char *spec, source_map_fn *map, void *ctx);
-/* Prints the text of an operator for people: of a long graph only the first and last statements,
- * and of data in a file only the name of the file. */
+/* Prints the text of an operator for people: only the first and last statements of a long graph,
+ * and only the file name of data in a file. */
 void spec_print_brief(struct str *out, const char *spec);
 #endif

@@ -9,15 +9,15 @@ static int64_t ceil_div(int64_t x, int64_t y)
     return x / y + (x % y > 0);
 }
 
-/* Returns the zeros for q = d*(K - 1) - p: none when the padding removes more than the kernel
- * reaches. */
+/* Returns how many zeros the input needs for q = d*(K - 1) - p; 0 when the padding removes more
+ * than the kernel reaches. */
 static int64_t zeros(int64_t q, int64_t stride)
 {
     int64_t n = ceil_div(q, stride);
     return n > 0 ? n : 0;
 }
 
-/* Computes the output of one axis, the zeros around its input and the offset b. */
+/* Computes the output size of one axis, the zeros around its input, and the offset b (*shift). */
 static bool side_of(const struct op_family *f, const int64_t *v, struct window *w, int64_t *shift,
                     struct err *e)
 {
@@ -55,7 +55,7 @@ static double count_flops(const struct graph *g, const struct conv *c)
     return 2 * macs;
 }
 
-/* Sets the body of the node. */
+/* Sets the body of the node to the gather form. */
 static void gather(struct graph *g, const struct conv *c, const int64_t *shift, struct node *n)
 {
     struct exprs *p = g->pool;

@@ -1,16 +1,16 @@
-/* Spatial axes: canonical parameters, sizes, and the data with its padding. */
+/* Handles spatial axes: canonical parameters, sizes, and the data with their padding. */
 #include "kernels/ops/window.h"
 
 #include <stdio.h>
 
-/* ORDER AXES: outermost first. */
+/* ORDER AXES: the axes, outermost first. */
 static const struct window axes[MAX_AXES] = {
     { .dim = "D", .k_dim = "KD", .letter = "d", .size = "depth", .what = "planes" },
     { .dim = "H", .k_dim = "KH", .letter = "h", .size = "h", .what = "rows" },
     { .dim = "W", .k_dim = "KW", .letter = "w", .size = "w", .what = "columns" },
 };
 
-/* Returns the row of `what` with the letter of the axis and a suffix: "ph0"; -1: there is none. */
+/* Returns the row of `what`, the letter of the axis and a suffix ("ph0"), or -1. */
 static int part_row(const struct op_family *f, const char *what, const struct window *w,
                     const char *suffix)
 {
@@ -72,7 +72,7 @@ bool window_canonical(const struct op_family *f, int64_t *v, struct err *e)
     static const char *const groups[] = { "k", "s", "p", "op", "d" };
     int h = param_row(f, "h"), w = param_row(f, "w");
     bool apart = false;
-    if (param_row(f, "s") < 0)            /* every window has a stride */
+    if (param_row(f, "s") < 0)            /* a family without s= has no windows */
         return true;
     if (h >= 0 && v[w] == OP_UNSET && param_is_set(v[h]))
         v[w] = v[h];
@@ -87,7 +87,7 @@ bool window_canonical(const struct op_family *f, int64_t *v, struct err *e)
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w)
 {
     int n_axes = 0;
-    while (f->data_params[2 + n_axes])    /* behind the batch and the channels */
+    while (f->data_params[2 + n_axes])    /* the dims after the batch and the channels */
         n_axes++;
     for (int i = 0; i < n_axes; i++) {
         w[i] = axes[MAX_AXES - n_axes + i];
@@ -119,7 +119,7 @@ static void print_room(struct str *out, const struct window *w)
 static bool too_large(const struct op_family *f, const int64_t *v, const struct window *w,
                       int64_t room, int64_t span, struct err *e)
 {
-    bool dilated = w->k <= room;          /* true when it would fit without dilation */
+    bool dilated = w->k <= room;          /* whether it would fit without dilation */
     const char *name = f->params[window_row(f, v, dilated ? "d" : "k", w)].name;
     int64_t fits = dilated ? (room - 1) / (w->k - 1) : (room - 1) / w->dilation + 1;
     int after = part_row(f, "p", w, "1"), pad = window_row(f, v, "p", w);

@@ -10,33 +10,33 @@
 
 #define MAX_AXES MAX_SPATIAL
 
-/* One axis. */
+/* One spatial axis of a window. */
 struct window {
-    const char *dim, *k_dim;              /* "H" "KH" */
-    const char *letter, *size, *what;     /* "h" "h" "rows" */
+    const char *dim, *k_dim;  /* names of its dim and of its loop over the kernel: "H" "KH" */
+    const char *letter, *size, *what;     /* letter in parameters, and words for messages */
     int64_t in, k, stride, dilation, before, after, out;
-    int64_t zeros[2];  /* elements around the input: before and after unless set otherwise */
+    int64_t zeros[2];  /* elements around the input; normally before, after */
 };
 
 /* Brings w and the groups k, s, p, d to canonical form, in families that have windows. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Reads the windows of a family from canonical values; fills in all but `out`.  Returns how many
- * of the axes D H W it has, from the last. */
+/* Reads the windows of a family from canonical values; sets all members but `out`.  Returns n: the
+ * family has the last n axes of D H W. */
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
-/* out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1 */
+/* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1. */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
                  struct err *e);
 /* Returns the row of a parameter ("k", "s") of an axis: the axis's own row or the common one. */
 int window_row(const struct op_family *f, const int64_t *v, const char *what,
                const struct window *w);
 
-/* stride*x + dilation*k */
+/* Returns stride*x + dilation*k. */
 const struct expr *window_at(struct graph *g, const struct window *w, const struct expr *x,
                              const struct expr *k);
 /* Notes strides and dilations of the windows in n->params. */
 void windows_note(struct node *n, int n_axes, const struct window *w);
 /* Adds the caller's input N C or N I and sizes, with zeros[] elements of `value` around each axis.
- * Without any it is called Inp; else a pad node writes Inp from Inp_in. */
+ * The input is called Inp; if there are such elements it is Inp_in, and a pad node writes Inp. */
 int window_input(struct graph *g, const struct op_family *f, const int64_t *v, int n_axes,
                  const struct window *w, double value);
 
