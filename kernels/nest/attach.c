@@ -12,8 +12,8 @@ static const char *name_of(const struct lowering *in, int node)
     return in->graph->tensor[in->graph->node[node].out].name;
 }
 
-/* Whether the loops of both correspond: they have the same physical shape and inverse map, so
- * that position L' means the same element in both. */
+/* Whether layouts a and b have the same physical shape and inverse map, so that position L' of a
+ * loop nest means the same element in both. */
 static bool aligned(const struct layout *a, const struct layout *b)
 {
     if (a->rank != b->rank || a->tensor->rank != b->tensor->rank || a->guard != b->guard)
@@ -37,8 +37,8 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
-/* What a node reads, through inlined nodes, if it is computed at an axis of stage `at`: tensors
- * that are not ready there, and elements that those loops compute in other iterations. */
+/* What a node reads, also through inlined nodes, if it is computed at an axis of stage `at`. late:
+ * a tensor not ready there; elsewhere: a tensor whose element other iterations compute. */
 struct readiness {
     const struct lowering *in;
     int at;
@@ -259,7 +259,7 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
 
 /* --- how much inlining multiplies --- */
 
-#define MOST_LOADS 4096                   /* loads of one element; real chains have far fewer */
+#define MOST_LOADS 4096  /* most loads of one element; real chains have far fewer */
 
 static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *known);
 
@@ -283,8 +283,8 @@ static int64_t loads_of(const struct lowering *in, int node, int also, int64_t *
     return known[node];
 }
 
-/* Checks the growth by inlining: every reader repeats what is inlined, so that x + x of x + x ...
- * doubles with each. */
+/* Checks the growth by inlining: every reader repeats an inlined value, so the loads of x + x of x
+ * + x ... double with each node. */
 static bool check_growth(const struct lowering *in, int node, struct err *e)
 {
     const struct graph *g = in->graph;
@@ -368,7 +368,7 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
     return true;
 }
 
-/* How a tensor is read: which axes of a stage change the place. */
+/* How a tensor is read. moves: per axis of s, whether the axis changes which element is read. */
 struct attach_reading { const struct stage *s; int tensor; bool found, *moves; };
 
 static void note_axes(void *ctx, const struct val *load)
@@ -382,7 +382,7 @@ static void note_axes(void *ctx, const struct val *load)
             r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
 }
 
-/* Returns the innermost loop that changes the place and can be looked ahead on; NULL: none. */
+/* Returns the innermost loop that changes the element and can be prefetched ahead on, or NULL. */
 static const char *moving_loop(const struct attach_reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define MOST_STEPS 20000000               /* most iterated steps; about 0.2 s */
+#define MOST_STEPS 20000000  /* most iterations that are counted one by one; about 0.2 s */
 
 /* sums_of: count only the accumulations of this node; -1: everything. */
 struct counter { int64_t *vals; int64_t steps; int sums_of; };

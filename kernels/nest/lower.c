@@ -7,9 +7,8 @@
  *                   the rest of the nest
  *                   write-back of the accumulator, and the element-wise consumers attached here
  *
- * A loop that a split did not divide is emitted in pieces (pieces.c): the part where every
- * iteration is inside, and the tail, each with a stage whose extents are exact.  So no condition is
- * left in either. */
+ * A loop of an inexact split is emitted in pieces (pieces.c): the part where every iteration is in
+ * range, and the tail.  Each has a stage with exact extents, so neither needs a condition. */
 #include "kernels/nest/lower.h"
 #include "kernels/nest/lower_impl.h"
 
@@ -99,7 +98,7 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
     return t;
 }
 
-/* Wraps everything in kids into the scope of a local buffer. */
+/* Wraps all of kids into the scope of a local buffer. */
 static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
@@ -149,7 +148,7 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* What a nest over the spatial axes does at each point. */
+/* What a nest over the spatial axes does at each point; FILL copies home to the tile. */
 enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */
@@ -217,7 +216,7 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
-/* Returns the update store, or NULL when there is nothing to add. */
+/* Returns the store that updates a sum or maximum, or NULL when it would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
@@ -232,8 +231,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Notes on the one iteration at kids[from], which is a piece of a loop cut into n pieces and has
- * no loop, which iteration it is. */
+/* Notes the value of axis x at kids[from]: this piece of a loop cut into n pieces has one
+ * iteration, and no loop. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)
@@ -246,7 +245,7 @@ static void note_piece(struct low *w, const struct axis *x, int n, struct kids *
 
 static void body(struct low *w, const struct nest_state *outer, int depth, struct kids *kids);
 
-/* Makes the loop of axis i with the operands that are prefetched there. */
+/* Makes the loop of axis i, and lists the operands that it prefetches. */
 static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i,
                                      struct kids *inner)
 {
@@ -261,7 +260,7 @@ static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i
     return t;
 }
 
-/* Emits the loop of axis `depth` in its pieces, with everything inside. */
+/* Emits all pieces of the loop of axis `depth`, with everything inside. */
 static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     struct nest_state piece[MAX_PIECES];
@@ -298,8 +297,8 @@ static bool has_epilogue(const struct low *w, const struct nest_state *st, int d
     return false;
 }
 
-/* Emits the body when every tile needed at this depth is open: initialise, go deeper (or update),
- * finish. */
+/* Emits the body when every tile needed at this depth is open: initialises, goes deeper (or
+ * updates), and finishes. */
 static void body_inside(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     int reduction = first_reduction(st->s);

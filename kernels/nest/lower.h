@@ -1,4 +1,4 @@
-/* From layouts and schedules to the loop tree: the pass that applies the rewriting rule (SPEC B).
+/* Lowers layouts and schedules to the loop tree: the pass that applies the rewriting rule (SPEC B).
  *
  * For node Y = F(X...) with loops L' over Y's physical dims (as split, fused, reordered by its
  * stage):
@@ -14,16 +14,15 @@ struct lowering {
     const struct graph *graph;
     const struct layout *const *layout;      /* per tensor */
     const struct stage *const *stage;        /* per node */
-    /* per tensor: the tensor whose buffer holds it (store_at), or -1; may be NULL */
+    /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: none is held */
     const int *held_in;
 };
 
-/* Lowers a program to a loop tree.  ERR_STEP when the tile of an attached producer or of a cached
- * operand would be too large; nothing else is refused, so a program without such tiles always has a
- * tree. */
+/* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer
+ * or of a cached operand is too large.  So a program without such tiles always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
 int lower_tiles(const struct lowering *in);              /* the number of such tiles */
-/* How often lower() was called, by any thread: for tests and benchmarks. */
+/* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
 /* Whether `node` may be computed inside axis `axis` of stage `at`.  It must be an element-wise
@@ -32,9 +31,9 @@ long lower_calls(void);
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
-/* Whether `node` may be inlined: no element may then read more than 4096 others. */
+/* Whether `node` may be inlined.  No element may then read more than 4096 others. */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
-/* Whether the result of `node` may be stored around the caches: it must be stored in memory,
+/* Whether the result of `node` may be stored around the caches.  It must be stored in memory,
  * once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
 /* Whether a streamed node is still stored once, in the loops that it has now.  True for a node

@@ -7,20 +7,20 @@
 
 struct kids { const struct tree **data; int len, cap; };
 
-/* Peels t: cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges in which no condition
- * is left, and appends the pieces to out. */
+/* Peels t: cuts loops around `select(3 <= h && h < 227, x, 0)` into ranges that need no condition,
+ * and appends these pieces to out. */
 void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
 
-/* Turns guards into bounds of loops, or drops them where they always hold, so that nothing is
- * computed outside of them.  Appends the pieces of t to out. */
+/* Turns guards into bounds of loops, or drops guards that always hold, so that no iteration runs
+ * for which a guard is false.  Appends the pieces of t to out. */
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
 
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {
-    /* element-wise: the load is replaced by this value (for the current point) */
+    /* element-wise: the value that replaces the load, at the current point; NULL: none */
     const struct val *value;
-    int tile;                             /* producer tile: buffer index, or -1 */
-    bool one_copy;  /* the tile has one copy of each unfolded element, the first one */
+    int tile;                             /* buffer of the producer tile, or -1 */
+    bool one_copy;  /* whether the tile holds only the first copy of an unfolded element */
     /* first physical index that the tile holds, per physical dim */
     const struct expr *origin[MAX_DIMS];
 };
@@ -31,8 +31,8 @@ struct low {
     VEC(struct buffer) buffers;
     int *param;  /* per tensor: its parameter buffer, or -1 (the tensor exists only in tiles) */
     struct binding *bound;                /* per tensor */
-    bool past_tiles;                      /* loads ignore tiles: see low_body_past_tiles */
-    VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
+    bool past_tiles;  /* per tensor: its parameter buffer; -1: the tensor exists only in tiles */
+    VEC(int) rebound;                     /* whether loads ignore tiles (low_body_past_tiles) */
     bool ok;
     struct err *e;
 };
@@ -60,24 +60,24 @@ struct nest_state {
     bool stored;  /* home exists; if not, only consumers attached at the tile read the result */
 };
 
-/* Splits the loop of axis i into the pieces in which it is emitted.  There is one piece unless a
- * limit of an inexact split cuts the loop. */
+/* Splits the loop of axis i into the pieces in which it is emitted.  Returns how many there are:
+ * one, unless a limit of an inexact split cuts the loop. */
 #define MAX_PIECES 2
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
-/* the axis has one iteration: no loop, var is a constant */
+/* Whether the axis has one iteration: it has no loop, and var is a constant. */
 bool axis_is_fixed(const struct axis *x);
 /* Returns the conjunction of the limits that are still to be checked, with or without those of
  * reductions. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 
-/* The first value of a loop, and the one behind its last. */
+/* Return the first value of a loop, and the value after its last. */
 const struct expr *low_begin(struct exprs *p, const struct tree *loop);
 const struct expr *low_end(struct exprs *p, const struct tree *loop);
-/* Return t with other bounds; with other kids. */
+/* Return the loop with other bounds, and t with other kids. */
 const struct tree *low_ranged(struct exprs *p, const struct tree *loop, const struct expr *lo,
                               const struct expr *hi);
 const struct tree *low_with_kids(struct exprs *p, const struct tree *t, const struct kids *kids);
-/* Appends the conjuncts of e.  False when there are too many; the rest is left out. */
+/* Appends the conjuncts of e.  Returns false when there are too many; the rest is left out. */
 #define MAX_CONJUNCTS 32
 struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
 bool low_conjuncts(const struct expr *e, struct conjuncts *out);
@@ -105,8 +105,8 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 
-/* low_body for a node that is computed inside the loops of another one.  The tiles there hold the
- * operands of the other node, so this node does not use them. */
+/* Is low_body for a node computed inside the loops of another node.  It does not use the tiles
+ * there, which hold operands of the other node. */
 const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
                                       const struct stage *s, const struct expr **guard);
 
@@ -116,6 +116,6 @@ const struct val *low_guarded(struct low *w, const struct val *v, const struct e
 /* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that
  * fills it, and binds the tensor to it.  Returns the buffer of the tile, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
-/* low_producer for an operand in memory (cache_read): the tile is a copy. */
+/* Is low_producer for an operand in memory (cache_read): the tile is a copy. */
 int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids);
 #endif

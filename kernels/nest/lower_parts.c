@@ -10,7 +10,7 @@
 #define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
-/* A search whether node n reads tensor t, directly or through inlined nodes. */
+/* A search for a load of a tensor, directly or through inlined nodes. */
 struct producer_search {
     const struct lowering *in;
     int tensor;
@@ -33,7 +33,7 @@ static bool reads_through(const struct lowering *in, int n, int t)
     return s.found;
 }
 
-/* A tensor lives in memory unless it is an intermediate that only attached nodes touch:
+/* Tensor t lives in memory unless it is an intermediate that only attached nodes touch:
  *   - a producer attached to its only consumer lives in that consumer's tile;
  *   - an attached stage's intermediate lives in the accumulator tile when every consumer is
  * attached at the tile's own loop, and an attached consumer's intermediate when every consumer of
@@ -84,8 +84,7 @@ static struct buffer param_of(const struct lowering *in, int t)
     return b;
 }
 
-/* Returns "K=64 holds Bias", a line for each tensor that is stored inside t; NULL: there is none.
- */
+/* Returns a line for each tensor that is stored inside t ("K=64 holds Bias"), or NULL. */
 static const char *guests_of(const struct low *w, int t)
 {
     struct str out = { 0 };
@@ -99,7 +98,7 @@ static const char *guests_of(const struct low *w, int t)
     return text;
 }
 
-/* Allocates tables on the heap: one entry per tensor, of which there may be hundreds. */
+/* Allocates tables with one entry per tensor on the heap: there may be hundreds of tensors. */
 static void low_tables(struct low *w)
 {
     w->param = xcalloc((size_t)w->in->graph->n_tensors, sizeof *w->param);
@@ -176,14 +175,14 @@ const struct func *low_func(struct low *w, const struct kids *roots)
 
 struct region;
 
-/* The substitution of one node at one output position: logical variables by phi, reduction
- * variables by the stage. */
+/* The substitution for one node at one output position.  phi gives the logical variables, the stage
+ * the reduction variables. */
 struct point {
     struct low *w;
     int n_vars, n_reduce;
     const struct expr *var[MAX_VARS], *with[MAX_VARS];
     const struct expr *reduce_axis[MAX_VARS];
-    struct region *region;                /* collects what is read of its tensor; may be NULL */
+    struct region *region;  /* collects what is read of region->tensor; NULL: nothing */
 };
 
 static const struct expr *point_index(void *ctx, const struct expr *e)
@@ -221,7 +220,7 @@ static const struct val *point_load(void *ctx, const struct val *load);
 static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx);
 static bool one_copy(const struct point *pt, int tensor);
 
-/* Builds the value of an inlined node at logical position idx, over the loops of the reader. */
+/* Builds the value of an inlined node at logical position idx, over the loops of its reader. */
 static const struct val *inlined_value(const struct point *reader, int node,
                                        const struct expr *const *idx)
 {
@@ -307,7 +306,7 @@ static void join(struct exprs *p, const struct expr **guard, const struct expr *
     *guard = *guard ? expr_simplify(p, expr_and(p, *guard, c)) : c;
 }
 
-/* Whether e has the same value in all lanes of s. */
+/* Whether e has the same value in all lanes of the vectorized loop of s. */
 static bool lanes_agree(const struct stage *s, const struct expr *e)
 {
     for (int i = 0; i < s->n_axes; i++)
@@ -316,8 +315,7 @@ static bool lanes_agree(const struct stage *s, const struct expr *e)
     return true;
 }
 
-/* Moves the conjuncts of e that are equal in all lanes to *guard.  Returns the others; NULL when
- * there are none. */
+/* Moves the conjuncts of e that are equal in all lanes to *guard.  Returns the others; or NULL. */
 static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
                                        const struct expr *e, const struct expr **guard)
 {
@@ -332,7 +330,7 @@ static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
     return NULL;
 }
 
-/* Removes from the factors of a product the conditions that make them zero. */
+/* Moves the conditions of the factors of product v to *guard. Returns v without them. */
 static const struct val *factor(struct low *w, const struct val *v, const struct stage *s,
                                 const struct expr **guard)
 {
@@ -375,7 +373,7 @@ const struct val *low_body_past_tiles(struct low *w, int node, const struct expr
 
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * and the whole dim where that difference depends on outer loops. */
+ * In a dim where access - origin depends on outer loops, the box is the whole dim. */
 struct region {
     const struct stage *s;
     int tensor, pos, n_loads;
@@ -383,9 +381,9 @@ struct region {
     int64_t extent[MAX_DIMS];
 };
 
-/* Whether the tile must always hold the same copy of an unfolded element.  Which copy a window
- * reads depends on the bounds of the loops, and loops that are cut inside of a tile have other
- * bounds than those for which the tile was made. */
+/* Whether the tile must always hold the same copy of an unfolded element.  The loop bounds decide
+ * which copy a window reads, and a loop that is cut inside of a tile gets other bounds than the
+ * tile was made for. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];
@@ -423,8 +421,8 @@ static void region_note(struct low *w, struct region *r, int tensor, const struc
     r->n_loads++;
 }
 
-/* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name:
- * variables on one path are distinct. */
+/* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name, because
+ * variables on one path must be distinct. */
 static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
                                   int64_t extent, const struct stage *outer)
 {
@@ -449,7 +447,7 @@ static const struct tree *own_loop(struct low *w, int node, const char *axis,
     return t;
 }
 
-/* A local tile that holds the region of tensor t which stage s reads inside depth pos. */
+/* A local tile for the region of tensor t that stage s reads inside depth pos. */
 struct tile {
     struct region r;
     const struct layout *l;
@@ -503,7 +501,7 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     return true;
 }
 
-/* Puts the loops of the tile around the stores in body. From then on s reads the tile. */
+/* Puts the loops of the tile around the stores in body. From now on s reads the tile. */
 static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
                        struct kids *kids)
 {
@@ -522,8 +520,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     memcpy(b->origin, x->r.origin, sizeof b->origin);
 }
 
-/* Adds the reductions of the producer itself (a pooling window), with names that are free inside
- * the enclosing loops. */
+/* Returns a stage with the reductions of the producer itself (a pooling window).  Their names are
+ * not those of enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *outer)
 {
@@ -540,8 +538,8 @@ static const struct stage *own_reductions(struct low *w, const struct stage *own
     return s;
 }
 
-/* Adds the stores of a producer: initialisation, then an update inside its reductions; or a
- * single store without reductions. */
+/* Adds the stores of a producer: an initialisation and an update inside its reductions, or a single
+ * store if it has none. */
 static void producer_stores(struct low *w, const struct tile *x, const struct stage *own,
                             struct kids *body)
 {

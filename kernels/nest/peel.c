@@ -3,8 +3,8 @@
  * middle.
  *
  * A condition x < y that is linear in the loop variable v and free of the loops inside bounds it:
- *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)  when c > 0,   v < floor(rest / -c)
- * + 1  when c < 0 */
+ *     y - x - 1 = c*v + rest >= 0   ==>   v >= ceil(-rest / c)        when c > 0,
+ *                                         v < floor(rest / -c) + 1    when c < 0 */
 #include "kernels/nest/lower_impl.h"
 #include "kernels/ir/simplify.h"
 
@@ -45,7 +45,7 @@ static bool bound(struct exprs *p, const struct tree *loop, const struct expr *c
     return true;
 }
 
-/* Returns the nest with another value in its store. */
+/* Returns the nest with v as the value of its store. */
 static const struct tree *with_value(struct arena *a, const struct tree *t, const struct val *v)
 {
     struct tree *copy = ARENA_DUP(a, t, 1);
@@ -63,7 +63,7 @@ static bool empty(const struct expr *lo, const struct expr *hi)
     return lo == hi || (lo->kind == EXPR_CONST && hi->kind == EXPR_CONST && lo->value >= hi->value);
 }
 
-/* Cuts one loop into pieces that replace it. False when no condition bounds it. */
+/* Cuts one loop into pieces, which replace it. Returns false when no condition bounds the loop. */
 static bool cut(struct exprs *p, const struct tree *loop, const struct tree *store,
                 struct kids *out)
 {
@@ -98,7 +98,7 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     return true;
 }
 
-/* Whether t is a serial loop around a select whose bounds are numbers.  (Pieces are cut again, as
+/* Whether t is a serial loop with constant bounds around a select.  (A piece may be cut again, as
  * for the third of three concatenated tensors.) */
 static bool peelable(const struct tree *t, const struct tree *store)
 {

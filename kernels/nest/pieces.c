@@ -1,10 +1,10 @@
-/* Loops that a split did not divide.  Splitting an axis of extent E by f gives ceil(E/f) x f
- * iterations and a limit f * x.0 + x.1 < E which the stage keeps.  When the loop of an axis v of
- * such a limit is emitted, it is cut where the limit stops holding for all inner iterations:  with
- * value = c*v + inner + k, 0 <= inner <= R, v < full = (E-1-k-R)/c + 1        always inside: the
- * limit is dropped full <= v < some = (E-1-k)/c + 1  partly inside: when this is one iteration, v
- * becomes that constant and the limit an exact extent of the loops inside; else the limit stays, as
- * a condition some <= v                         never inside: not emitted */
+/* Cuts loops that a split did not divide.  Splitting an axis of extent E by f gives ceil(E/f) x f
+ * iterations, and the stage keeps the limit f * x.0 + x.1 < E.  The loop of an axis v of a limit is
+ * cut where the limit stops holding for all iterations inside.  With value = c*v + inner + k < E,
+ * 0 <= inner <= R, full = (E-1-k-R)/c + 1, some = (E-1-k)/c + 1, v has up to three ranges:
+ *     v < full          always in range: the limit is dropped.  some <= v   never: not emitted.
+ *     full <= v < some  partly: if this is one iteration, v becomes a constant and the limit an
+ *                       exact extent of the loops inside; else the limit stays, as a condition. */
 #include "kernels/nest/lower_impl.h"
 #include "kernels/base/number.h"
 
@@ -17,8 +17,8 @@ bool axis_is_fixed(const struct axis *x)
     return x->var->kind == EXPR_CONST;
 }
 
-/* Returns the stage with axis i running over [first, first + extent): a variable from 0, or a
- * constant when extent is 1. */
+/* Returns s with axis i limited to [first, first + extent).  *value: a variable from 0 plus first,
+ * or a constant when extent is 1. */
 static struct stage *narrowed(struct low *w, const struct stage *s, int i, int64_t first,
                               int64_t extent, const struct expr **value)
 {
@@ -48,8 +48,8 @@ static struct nest_state narrowed_state(struct low *w, const struct nest_state *
     return out;
 }
 
-/* Writes the value of a limit as c*v + k + inner with 0 <= inner <= reach.  False when it does
- * not have this form. */
+/* Writes the value of a limit as c*v + k + inner with 0 <= inner <= reach.  Returns false when it
+ * has another form. */
 static bool limit_form(struct low *w, const struct stage *s, int i, const struct limit *l,
                        int64_t *c, int64_t *k, int64_t *reach)
 {
@@ -86,7 +86,7 @@ static struct stage *without_limit(struct low *w, const struct stage *s, int l)
     return t;
 }
 
-/* Cuts st at limit l; returns the number of pieces. */
+/* Cuts st at limit l. Returns the number of pieces. */
 static int cut(struct low *w, const struct nest_state *st, int i, int l, struct nest_state *out)
 {
     const struct axis *x = &st->s->axis[i];
@@ -109,8 +109,8 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     return n;
 }
 
-/* Returns the first limit, from limit `from` on, that involves axis i and can be cut there; -1 =
- * none. */
+/* Returns the first limit, from limit `from` on, that involves axis i and can be cut there; or
+ * -1. */
 static int limit_of(struct low *w, const struct stage *s, int i, int from)
 {
     int64_t c, k, reach;

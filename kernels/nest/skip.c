@@ -25,10 +25,10 @@
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_SINGLE 4                      /* most iterations that are all cut one by one */
+#define MAX_SINGLE 4  /* most iterations of a loop that is cut into all its iterations */
 #define MAX_BORDER 4  /* most border iterations before or after a middle, cut one by one */
 #define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
-#define MAX_WRITTEN 256                   /* most elements of the tile times taps */
+#define MAX_WRITTEN 256                   /* most elements of the tile times taps, unrolled */
 
 static bool has(const struct expr *guard, const struct expr *c)
 {
@@ -90,7 +90,7 @@ static void gather(const struct tree *t, const struct expr *v, struct conjuncts 
     }
 }
 
-/* Returns the loop of variable v below t; NULL: it is a loop around t. */
+/* Returns the loop of variable v below t, or NULL: then it is a loop around t. */
 static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 {
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++) {
@@ -103,17 +103,17 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
     return NULL;
 }
 
-/* A condition x < y as 0 <= c*v + reach + rest: reach is what the loops inside add, [lo, hi] of it;
- * rest is of the loops around. */
+/* A condition x < y as 0 <= c*v + reach + rest: reach, in [lo, hi], is what the loops inside add;
+ * rest is what the loops around add. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
     bool inner, unrolled;
-    const struct tree *only;              /* the loop inside, if there is only one */
-    int64_t step;                         /* increment per iteration of it */
+    const struct tree *only;              /* the only loop inside that has a term; NULL: several */
+    int64_t step;                         /* increment per iteration of `only` */
 };
 
-/* The enclosing loops; for those with one iteration the value of the variable is known. */
+/* The enclosing loops. value: the constant of a loop with one iteration, else its variable. */
 struct skip { struct exprs *p; VEC(const struct expr *) var; VEC(const struct expr *) value; };
 
 static bool form_of(const struct skip *s, const struct tree *loop, const struct expr *cond,
@@ -148,7 +148,7 @@ static bool form_of(const struct skip *s, const struct tree *loop, const struct 
     return out->c != 0;
 }
 
-/* Turns 0 <= c*v + rest into a bound of v. */
+/* Turns 0 <= c*v + rest into a bound of v: raises *lo or lowers *hi. */
 static void bound(struct exprs *p, const struct form *f, const struct expr **lo,
                   const struct expr **hi)
 {
@@ -220,8 +220,8 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
     return any ? low_ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
-/* Computes the iterations [*lo, *hi) of t in which conjunct f is true whatever the loops inside
- * do.  False when that depends on enclosing loops. */
+/* Computes the iterations [*lo, *hi) of t in which conjunct f is true in all iterations of the
+ * loops inside.  Returns false when this depends on enclosing loops. */
 static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 {
     if (f->rest->kind != EXPR_CONST)
@@ -237,7 +237,7 @@ static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
     return true;
 }
 
-/* Cuts t into border, middle and border. False when nothing would be gained. */
+/* Cuts t into border, middle and border. Returns false when that would gain nothing. */
 static bool cut(struct skip *s, const struct tree *t, struct kids *out)
 {
     struct exprs *p = s->p;
@@ -299,7 +299,7 @@ static bool worth_writing_out(struct skip *s, const struct tree *t)
 
 struct ranges {
     int n_at, n;
-    int64_t at[MAX_TAPS + 1];             /* where another part of the tile is inside */
+    int64_t at[MAX_TAPS + 1];  /* cuts, ascending: where the valid part of the tile changes */
     struct form form[MAX_CONJUNCTS];
     const struct expr *conjunct[MAX_CONJUNCTS];
 };
@@ -371,8 +371,7 @@ static const struct tree *narrow(struct exprs *p, const struct tree *t, const st
     return copy;
 }
 
-/* Returns the part of t from `first` up to `behind`, in which the same part of the tile is valid.
- */
+/* Returns iterations [first, behind) of t, in which the same part of the tile is valid. */
 static const struct tree *range_of(struct exprs *p, const struct tree *t, const struct ranges *r,
                                    int64_t first, int64_t behind)
 {

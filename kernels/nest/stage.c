@@ -81,7 +81,7 @@ static struct stage *stage_replace(struct exprs *p, const struct stage *s,
     return t;
 }
 
-/* Accepts t after a step, if it is sound. */
+/* Sets *out to t, the result of a step. Fails when t breaks a rule (stage_check). */
 static bool accept(struct stage *t, const struct stage **out, struct err *e)
 {
     t->n_steps++;
@@ -91,7 +91,7 @@ static bool accept(struct stage *t, const struct stage **out, struct err *e)
     return true;
 }
 
-/* Appends "1 2 4 8 16 32" for messages.  Only small divisors are tried, since a prime of 10^12
+/* Appends the divisors "1 2 4 8 16 32", for messages.  Only small ones are tried: a prime of 10^12
  * would take too long. */
 static void list_divisors(struct str *out, int64_t extent)
 {
@@ -113,7 +113,7 @@ static bool bad_factors(const struct axis *x, const char *what, struct err *e)
     return false;
 }
 
-/* Multiplies x, y >= 0; INT64_MAX on overflow. */
+/* Returns x * y for x, y >= 0; INT64_MAX on overflow. */
 static int64_t times(int64_t x, int64_t y)
 {
     int64_t z;
@@ -128,8 +128,8 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Fills in an inferred factor: ceil(extent / product of the others).  The product must cover the
- * extent, by less than one more outermost iteration. */
+/* Sets f to the factors.  An inferred one is ceil(extent / product of the others).  The product
+ * must be at least the extent, and with one outermost iteration less be below it. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -156,8 +156,8 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
-/* Limits how far loops run past their end.  Otherwise indices that no valid iteration uses would
- * overflow.  Every limit may be exceeded MAX_EXCESS times, over all the splits of a dim. */
+/* Checks how far the loops run past their end, since the indices there could overflow.  All splits
+ * of a dim together may run to less than MAX_EXCESS times its limit. */
 static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
                          struct err *e)
 {
@@ -227,7 +227,7 @@ static bool in_range(int i, int first, int n)
     return first <= i && i < first + n;
 }
 
-/* Returns the name, or NAME_2 and so on when another loop has it. */
+/* Returns name, or NAME_2 and so on when another loop of s has this name. */
 static const char *free_name(struct arena *a, const struct stage *s, int first, int n,
                              const char *name)
 {

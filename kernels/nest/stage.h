@@ -10,14 +10,14 @@
 #include "kernels/nest/tree.h"
 
 struct axis {
-    const char *name;                     /* "O.1", "KH"; unique in its stage */
+    const char *name;                     /* unique in its stage: "O.1", "KH" */
     int64_t extent;
     bool reduce;
     enum loop_ann ann;
-    const struct expr *var;               /* 0 .. extent-1, lower-case name */
+    const struct expr *var;               /* in 0 .. extent-1; the name in lower case */
 };
 
-/* A condition value < below that must be checked where the loops of an inexact split run past the
+/* The condition value < below.  It must be checked where loops of an inexact split run past the
  * end. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
@@ -35,29 +35,29 @@ struct stage {
     const struct expr *reduce[MAX_RANK];
     int n_limits;
     struct limit limit[MAX_LIMITS];
-    const char *cache_at;                 /* accumulate inside this axis in a local tile; NULL = no
-                                           * cache_write */
+    const char *cache_at;                 /* cache_write: accumulate in a local tile inside this
+                                           * axis; NULL: no cache_write */
     int n_reads;
-    /* cache_read: operand tiles */
+    /* cache_read: operands that are copied to tiles inside the axis */
     struct cached_read { const char *tensor, *axis; } read[MAX_READS];
     int n_ahead;
-    /* prefetch: operands fetched `by` iterations of the axis ahead */
+    /* prefetch: operands that are fetched `by` iterations of the axis ahead */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
-    bool inlined;                         /* computed wherever it is read */
-    bool stream;  /* its tensor is stored around the caches (non-temporal stores) */
-    int attach;  /* compute_at: the stage inside whose loops this one is computed, or -1 */
-    const char *attach_axis;              /* the axis of that stage inside which it is computed */
+    bool inlined;                         /* whether its value is computed wherever it is read */
+    bool stream;  /* whether its tensor is stored around the caches (non-temporal stores) */
+    int attach;  /* compute_at: the stage in whose loops this stage is computed; -1: none */
+    const char *attach_axis;              /* compute_at: the axis of that stage */
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 
 const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
                               const struct layout *out);
-int stage_axis(const struct stage *s, const char *name);         /* position or -1;
-                                                                  * case-insensitive */
+int stage_axis(const struct stage *s, const char *name);  /* Returns the position of the axis, or
+                                                           * -1; case-insensitive. */
 
-/* Splits an axis.  Factors are given outermost first; one of them may be 0 (inferred), and a
- * single factor f means {0, f}. If they do not divide the extent, the last iterations run past
- * its end and the stage gets a limit; lowering cuts the loops there (pieces.c). */
+/* Splits an axis.  Factors are given outermost first; one of them may be 0 (inferred), and a single
+ * factor f means {0, f}. If the factors do not divide the extent, the last iterations run past its
+ * end and the stage gets a limit; lowering cuts the loops there (pieces.c). */
 bool stage_split(struct exprs *p, const struct stage *s, int axis, const int64_t *factor, int n,
                  const struct stage **out, struct err *e);
 bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const struct stage **out,
@@ -70,12 +70,12 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
                     const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e);
-/* Adds a cache_read: before the loops inside the axis run, what they read of an operand is copied
- * into a local tile. */
+/* Adds a cache_read: before the loops inside the axis run, the elements of an operand that they
+ * read are copied into a local tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       const struct stage **out, struct err *e);
-/* Adds a prefetch: in each iteration of the axis, what the loops inside it read of an operand
- * `by` iterations later is fetched.  A second prefetch of the same operand replaces the first. */
+/* Adds a prefetch: each iteration of the axis fetches the elements of an operand that the loops
+ * inside read `by` iterations later.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e);

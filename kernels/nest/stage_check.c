@@ -1,10 +1,10 @@
-/* Checks the rules for schedules.  An error names the loop that breaks the rule and what would be
- * legal. */
+/* Checks the rules for schedules.  An error names the loop that breaks a rule, and a legal
+ * alternative. */
 #include "kernels/nest/stage.h"
 
 #include <string.h>
 
-#define MAX_VECTOR 256  /* most lanes of one vectorized loop, which is split into machine vectors */
+#define MAX_VECTOR 256  /* most lanes of a vectorized loop, which is split into machine vectors */
 #define MAX_UNROLLED 4096 /* most statements of one unrolled body (SPEC D.5, validity filter) */
 #define MAX_TILE 262144   /* most elements of an accumulator tile: 1 MiB */
 
@@ -120,7 +120,7 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Checks that no tile lies inside the vectorized loop, where all lanes would share it. */
+/* Checks that no tile lies inside the vectorized loop, because all lanes would share the tile. */
 static bool check_lanes(const struct stage *s, const char *tile, const char *axis, struct err *e)
 {
     for (int i = 0; i <= stage_axis(s, axis); i++) {
@@ -145,7 +145,7 @@ static bool check_tiles_outside_lanes(const struct stage *s, struct err *e)
     return true;
 }
 
-/* Checks a prefetch: the next iteration must belong to a loop that still exists in the code. */
+/* Checks a prefetch: its loop must be a loop in the code, of more than `by` iterations. */
 static bool check_ahead(const struct stage *s, const struct read_ahead *r, struct err *e)
 {
     int at = stage_axis(s, r->axis);

@@ -1,4 +1,4 @@
-/* Printing and checking lowered trees. */
+/* Prints and checks lowered trees. */
 #include "kernels/nest/tree.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 struct printer {
     struct arena *a;
     const struct func *f;
-    const char **names; /* names of the buffers */
+    const char **names; /* per buffer: its name */
     VEC(const char *) text;
     VEC(int) node;
     VEC(const char *) axis;
@@ -81,8 +81,8 @@ static bool same_line(const struct tree *t)
            !bounded(k) && k->node == t->node;
 }
 
-/* Whether no loop is left in the code, because it has one iteration or is unrolled.  Then nothing
- * is prefetched (gen/build.c). */
+/* Whether loop t is not a loop in the code, because it has one iteration or is unrolled.  It then
+ * has no prefetches (gen/build.c). */
 static bool no_loop_left(const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) &&
@@ -91,7 +91,7 @@ static bool no_loop_left(const struct tree *t)
     return known && (t->ann == LOOP_UNROLL || (t->end ? t->end->value : t->extent) - begin <= 1);
 }
 
-/* Prints the loops that share a line; returns the innermost of them. */
+/* Prints the loops that share a line. Returns the innermost of them. */
 static const struct tree *print_loops(struct printer *pr, const struct tree *t, int depth)
 {
     struct str vars = { 0 }, extents = { 0 }, ahead = { 0 };
@@ -122,7 +122,7 @@ static const struct tree *print_loops(struct printer *pr, const struct tree *t, 
     return t;
 }
 
-/* Appends a comment that says which iteration of which loops this piece is. */
+/* Appends a comment to the line: the iterations of the cut loops that this piece is. */
 static void print_piece(struct printer *pr, int line, const char *piece)
 {
     if (!piece)
@@ -188,7 +188,7 @@ void func_print(struct str *out, const struct func *f)
 struct verifier {
     const struct func *f;
     VEC(const struct tree *) path;
-    bool *in_scope;                       /* one flag per buffer */
+    bool *in_scope;                       /* per buffer: whether it is in scope here */
     bool guarded;
 };
 
@@ -242,7 +242,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin; /* a narrowed loop: its bounds replace the guard */
+    v->guarded = guarded || t->begin; /* the bounds of a narrowed loop replace the guard */
     vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -12,30 +12,30 @@
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL };
 extern const char *const loop_ann_name[];              /* "range" "parallel" "vectorize" "unroll" */
 
-/* Where a buffer lies: a parameter of the function is in global memory, what lives inside one SCOPE
- * is local (the stack and registers). */
+/* Where a buffer lies: a parameter of the function is in global memory; a buffer that lives in one
+ * SCOPE is local (the stack and registers). */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL };
 
 struct buffer {
-    const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", a tile
-                                      * of Inp "Inp_tile" */
-    int tensor;                      /* graph tensor it holds (also for tiles: misses are attributed
-                                      * to it) */
+    const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", the tile
+                                      * of Inp is "Inp_tile" */
+    int tensor;                      /* graph tensor that it holds, also for tiles: its misses are
+                                      * attributed to the tensor */
     const struct elem_type *type;
     enum memory_scope memory;
     bool written, read;              /* whether the function writes or reads it */
-    bool stream;                     /* stored around the caches where the code can */
+    bool stream;                     /* whether to store around the caches where the code can */
     int rank;
     int64_t shape[MAX_DIMS];
-    int64_t elems;                   /* row-major product of shape */
-    const struct layout *layout;     /* layout of a parameter, for its notation; else NULL */
-    /* for a parameter in which other constants are stored, a line for each: "K=64 holds Bias";
-     * else NULL */
+    int64_t elems;                   /* product of shape */
+    const struct layout *layout;     /* layout of a parameter, for its notation; NULL for locals */
+    /* for a parameter with other constants inside, a line for each: "K=64 holds Bias"; NULL:
+     * none */
     const char *holds;
 };
 
-/* A prefetch of a loop: each iteration fetches the cache lines that the iteration `ahead` further
- * on reads of a buffer.  It changes no value. */
+/* A prefetch of a loop: each iteration fetches the cache lines of a buffer that the iteration
+ * `ahead` later reads.  It changes no value. */
 struct prefetch { int buffer; int64_t ahead; };
 
 enum tree_kind { TREE_LOOP, TREE_SCOPE, TREE_STORE };
@@ -49,11 +49,11 @@ struct tree {
     const struct expr *begin, *end;
     enum loop_ann ann;
     bool reduce;
-    const char *axis;  /* "O.1": the name of this loop in the schedule, as commands use it */
+    const char *axis;  /* "O.1": the name of this loop in the schedule and in commands */
     int n_prefetch;
     const struct prefetch *prefetch;
-    /* "N.0 = 2": this tree begins the one iteration that is left of a loop that was cut; else
-     * NULL.  Only for people */
+    /* "N.0 = 2": a note that this tree begins the one iteration of a piece of a cut loop; else
+     * NULL */
     const char *piece;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
@@ -75,14 +75,14 @@ struct func {
     struct exprs *pool;
     const struct graph *graph;
     int n_buffers;
-    const struct buffer *buffer;     /* parameters first, in tensor order, then locals */
+    const struct buffer *buffer;     /* parameters, in tensor order, then locals */
     int n_params;
     int n_roots;
-    const struct tree *const *root;  /* top-level trees, in order */
+    const struct tree *const *root;  /* trees of the top level, in order */
 };
 
 int64_t buffer_bytes(const struct buffer *b);
-/* Row-major flat offset of an access to buffer b, simplified. */
+/* Returns the row-major flat offset of an access to buffer b, simplified. */
 const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
                                  const struct expr *const *idx);
 
@@ -99,19 +99,18 @@ struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
 
-void tree_verify(const struct func *f);                /* fail()s on a broken requirement */
+void tree_verify(const struct func *f);  /* fail()s when a requirement does not hold */
 
-/* Float operations that one call of f executes; a multiply-add counts 2.  There are fewer than
- * those of the operator when taps in the padding are skipped, and more when values are
- * recomputed. 0: f is too irregular to be counted in reasonable time. */
+/* Returns the float operations of one call of f; a multiply-add counts 2.  f has fewer than the
+ * operator when it skips taps in the padding, and more when it recomputes values.  Returns 0 when f
+ * is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
 
-/* The number of additions and maxima by which one node accumulates in one call of f, without
- * those of values that a condition selects.  No correct code can execute fewer. 0: as for
- * func_flops. */
+/* Returns how many additions and maxima one node accumulates with in one call of f, without those
+ * of values that a condition selects.  No correct code executes fewer.  0: as for func_flops. */
 double func_sums(const struct func *f, int node);
 
-/* How many stores of scalars or of vectors with this many lanes the code of f has after its loops
- * are unrolled as marked: the amount of code that a compiler has to read. */
+/* Returns how many stores, of scalars or of vectors of so many lanes, the code of f has after the
+ * marked loops are unrolled: the amount of code that a compiler has to read. */
 double func_statements(const struct func *f, int lanes);
 #endif

@@ -98,7 +98,7 @@ struct reduction {
     bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
     const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */
-    int center;                           /* a tensor: sums (x - center)^2; 0: reduces x */
+    int center;                           /* a tensor: reduces (x - center)^2; 0: x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);
 /* Adds the nodes Max, Exp and Sum; for the logarithm also Log and Shifted. */
