@@ -1,4 +1,4 @@
-/* store_at: a small constant stored as one more slice of a larger one (SPEC A.7), so that a
+/* store_at: stores a small constant as one more slice of a larger constant (SPEC A.7), so that a
  * column of weights and its bias share cache lines.  The layout of the enclosing tensor is padded
  * by one position, which holds the elements of the stored tensor. */
 #include "kernels/layout/layout_impl.h"
@@ -61,8 +61,8 @@ bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
     return true;
 }
 
-/* Prints the part of the position that all elements share; later steps may have split the dim of
- * the slice. */
+/* Prints the indices that all stored elements share. Later steps may have split the dim of the
+ * slice, so there may be several. */
 void layout_say_stored(struct str *out, const struct layout *l)
 {
     size_t start = out->len;

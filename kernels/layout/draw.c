@@ -29,10 +29,10 @@ struct picture {
     struct str *out;
     const struct layout *l;
     int width, line_elems;
-    int64_t *env;                         /* for expr_eval */
+    int64_t *env;                         /* scratch for expr_eval: the values of the variables */
     char letter[MAX_RANK];
-    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines have them */
-    struct cell last;                     /* the data cell before the one being drawn */
+    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines have such cells */
+    struct cell last;                     /* the data cell drawn before the present one */
     bool has_last;
 };
 
@@ -223,7 +223,7 @@ static char strip_letter(struct picture *pic, const struct cell *c)
     return '<';
 }
 
-/* Returns the only index in which b differs from a; -1 when there is none or more than one. */
+/* Returns the only index in which b differs from a; or -1 when none or several differ. */
 static int single_change(const struct cell *a, const struct cell *b, int rank)
 {
     int changed = -1;
@@ -256,8 +256,8 @@ static struct draw_run find_run(const struct cell *c, int first, int n, int rank
     return r;
 }
 
-/* Appends "n0 o0..15 h0 w1": all indices for the first run of a line, then only those that
- * changed. */
+/* Appends "n0 o0..15 h0 w1": the first run of a line has all indices, later ones only the indices
+ * that changed. */
 static void add_run(struct str *s, const struct picture *pic, const struct cell *cells,
                     const struct draw_run *r, const struct draw_run *before)
 {

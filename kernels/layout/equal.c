@@ -5,7 +5,7 @@
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
 
-/* At most this many elements are compared point by point when the algebra does not decide. */
+/* most elements that are compared point by point, when the algebra does not decide */
 #define COMPARE_LIMIT 1000000
 
 /* Returns the flat offset of l as an expression over the variables of `names`. */
@@ -16,7 +16,7 @@ static const struct expr *offset_over(struct exprs *p, const struct layout *l,
     return expr_simplify(p, expr_subst(p, flat, l->logical, names->logical, l->tensor->rank));
 }
 
-/* Whether two expressions over vars are equal on the whole box of shape. */
+/* Whether expressions a and b over vars are equal at all points of the box of this shape. */
 static bool equal_on_box(const struct exprs *p, const struct expr *a, const struct expr *b,
                          const struct expr *const *vars, const int64_t *shape, int rank)
 {
@@ -55,8 +55,8 @@ static int64_t held_at(const struct layout *l, int64_t *env, const int64_t *poin
     return flat;
 }
 
-/* Whether both hold the same element at every flat offset. rho does not describe copies, so the
- * contents are compared. */
+/* Whether a and b hold the same element at every flat offset.  This compares the contents, because
+ * rho does not describe copies. */
 static bool equal_contents(const struct exprs *p, const struct layout *a, const struct layout *b)
 {
     if (a->elems > COMPARE_LIMIT)
@@ -72,7 +72,7 @@ static bool equal_contents(const struct exprs *p, const struct layout *a, const 
     return equal;
 }
 
-/* Whether both have the same dims with the same meaning: rho and phi are the same expressions. */
+/* Whether a and b have the same dims with the same meaning: equal expressions rho and phi. */
 static bool equal_maps(const struct layout *a, const struct layout *b)
 {
     if (a->rank != b->rank || a->guard != b->guard)

@@ -63,7 +63,7 @@ static bool name_taken(const struct layout *l, int before, const char *name)
     return false;
 }
 
-/* Names and phi variables of the new dims; "_2" and so on keeps names apart. */
+/* Gives the new dims their names and phi variables; "_2" and so on keeps names distinct. */
 static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l)
 {
     struct arena *a = exprs_arena(p);
@@ -80,7 +80,7 @@ static void name_dims(struct exprs *p, const struct reshape *r, struct layout *l
     }
 }
 
-/* Shortens a trimmed logical dim: its variable and every rho that uses it. */
+/* Trims a logical dim: its variable gets the new extent, in every rho that uses it. */
 static void trim(struct exprs *p, const struct reshape *r, const struct layout *l, struct layout *m)
 {
     if (r->trimmed < 0)
@@ -146,8 +146,8 @@ static int tree_size(const struct expr *e, int limit)
     return n + tree_size(e->b, limit - n);
 }
 
-/* Whether the expressions are small enough.  Sequences that divide, mix and merge repeatedly
- * double their expressions each time. */
+/* Whether the expressions are small enough.  They double with each step when a sequence divides,
+ * mixes and merges again and again. */
 static bool is_manageable(const struct layout *l)
 {
     int left = MAX_NODES - tree_size(l->guard, MAX_NODES);

@@ -8,22 +8,22 @@
 #define TS_LAYOUT_LAYOUT_H
 #include "kernels/ops/graph.h"
 
-/* ORDER PRIM */
+/* ORDER PRIM: prim_name has the names. */
 enum prim_kind {
     PRIM_SPLIT, PRIM_REORDER, PRIM_FUSE, PRIM_UNFOLD, PRIM_FOLD, PRIM_PAD, PRIM_UNPAD
 };
 
-/* Dims are 0-based positions in the shape the primitive is applied to. */
+/* Dims are 0-based positions in the shape to which the primitive is applied. */
 struct prim {
     enum prim_kind kind;
-    int dim;                              /* the dim, or the first of several; unused by REORDER */
+    int dim;  /* the dim, or the first of adjacent dims; unused by REORDER */
     int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many dims */
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
-    bool allow_pad;                       /* SPLIT */
+    bool allow_pad;                       /* SPLIT: the factors may exceed the extent */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
-    int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: S, 0 = that of the unfold */
-    int64_t size;                         /* UNFOLD: D_used, 0 = all; FOLD: D, 0 = as unfolded */
-    int64_t before, after;                /* PAD, UNPAD */
+    int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: S, or 0 for the S of the unfold */
+    int64_t size;  /* UNFOLD: D_used, or 0 for all; FOLD: D, or 0 for the D of the unfold */
+    int64_t before, after;                /* PAD, UNPAD: positions at each end */
 };
 
 /* Trimmed unfold (SPEC A.4, ERR-7).  A convolution reads only D_used = V*(H_out-1) + M of the D
@@ -40,27 +40,27 @@ enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 struct lineage;                           /* the origin of a physical dim (layout_impl.h) */
 
 struct layout {
-    const struct layout *prev;  /* the layout before the last primitive; NULL: the identity */
+    const struct layout *prev;  /* the layout before the last primitive; NULL for the identity */
     int n_prims;
-    /* values that were left open (factor 0, size of fold) are filled in */
+    /* the primitives, with values filled in that a step left open (factor 0, size of fold) */
     const struct prim *prims;
     const struct tensor *tensor;          /* logical name, dims and shape */
-    int64_t stored[MAX_RANK];  /* indices below this are stored: the shape, or less when trimmed */
-    const struct expr *logical[MAX_RANK]; /* variables of rho, "n" "o" "h" "w", 0 .. stored-1 */
-    int rank;                             /* physical */
+    int64_t stored[MAX_RANK];  /* indices below this are stored: all, or fewer when trimmed */
+    const struct expr *logical[MAX_RANK]; /* variables of rho, in 0 .. stored-1: "n" "o" "h" "w" */
+    int rank;                             /* number of physical dims */
     const char *dim[MAX_DIMS];            /* "N" "O.0" "H" "W" "O.1": split O gives O.0 O.1, unfold
                                            * H gives H.0 (tile) H.1 (offset), fuse H W gives H_W;
                                            * an inverse primitive brings the old name back */
     int64_t shape[MAX_DIMS];
     const struct lineage *line[MAX_DIMS];
-    const struct expr *phys[MAX_DIMS];    /* variables of phi, "o.1" for dim "O.1", 0 .. P-1 */
-    const struct expr *rho[MAX_DIMS];     /* rank expressions over logical[], simplified */
-    const struct expr *phi[MAX_RANK];     /* tensor->rank expressions over phys[], simplified */
-    const struct expr *guard;  /* phi is defined where the guard is 1; NULL = everywhere */
-    int n_overlaps;  /* number of unfolds not undone whose tiles share elements */
+    const struct expr *phys[MAX_DIMS];    /* variables of phi, in 0 .. P-1: "o.1" for dim "O.1" */
+    const struct expr *rho[MAX_DIMS];     /* physical indices over logical[], simplified */
+    const struct expr *phi[MAX_RANK];     /* logical indices over phys[], simplified */
+    const struct expr *guard;  /* phi is defined where the guard is 1; NULL: everywhere */
+    int n_overlaps;  /* unfolds, not undone, whose tiles share elements */
     enum layout_class klass;              /* class of the stored part */
-    int64_t elems;                        /* physical elements */
-    double expansion;                     /* elems / logical elements; < 1 only when trimmed */
+    int64_t elems;                        /* number of physical elements */
+    double expansion;                     /* elems / logical elements; below 1 only when trimmed */
     bool advanced;                        /* non-trivial unfold, pad or padded split (SPEC A.9), or
                                            * trimmed: not to be propagated */
 };
@@ -69,14 +69,14 @@ struct layout {
 #define LAYOUT_MAX_PRIMS 256
 
 const struct layout *layout_identity(struct exprs *p, const struct tensor *t);
-/* Appends one primitive.  Errors are SPEC A.0's codes, name the primitive's number in the
- * sequence, and say what would be right ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
+/* Appends one primitive.  Errors have the codes of SPEC A.0, name the number of the primitive in
+ * the sequence, and say what would be legal ("56 = 2^3*7: 16 does not divide it; 14 or 28 do"). */
 bool layout_apply(struct exprs *p, const struct layout *l, const struct prim *prim,
                   const struct layout **out, struct err *e);
 bool layout_apply_all(struct exprs *p, const struct tensor *t, const struct prim *prims, int n,
                       const struct layout **out, struct err *e);
-int layout_dim(const struct layout *l, const char *name);    /* position or -1; case-insensitive */
-/* Row-major strides of the physical dims, in elements. */
+int layout_dim(const struct layout *l, const char *name);    /* position, or -1; case-insensitive */
+/* Computes the row-major strides of the physical dims, in elements. */
 void layout_strides(const struct layout *l, int64_t *stride);
 
 /* The short notation of the papers, for `layout set`.  Blanks separate the physical dims,
@@ -101,8 +101,8 @@ void layout_strides(const struct layout *l, int64_t *stride);
 #define MAX_NOTATION_PRIMS 32
 bool layout_from_notation(struct exprs *p, const struct tensor *t, const char *text,
                           struct prim *out, int *n, struct err *e);
-/* Prints the notation of l, "N O/16 H W 16o".  False when it has none (pads, padded splits).
- * Reading the notation back gives the same shape and a memory-equal layout. */
+/* Prints the notation of l, "N O/16 H W 16o".  Returns false when it has none (pads, padded
+ * splits). Reading the notation back gives the same shape and a memory-equal layout. */
 bool layout_notation(const struct layout *l, struct str *out);
 /* Prints a primitive as a step line writes it, with the dim names of the layout that it applies
  * to:
@@ -114,20 +114,20 @@ bool layout_notation(const struct layout *l, struct str *out);
  *     pad I after=13                 unpad I before=1 after=13 */
 void prim_print(struct str *out, const struct layout *before, const struct prim *prim);
 
-/* rho applied to access a: idx[tensor->rank] logical index expressions -> out[rank] physical ones,
+/* Applies rho to an access: idx[tensor->rank] logical index expressions -> out[rank] physical ones,
  * simplified.  Unfolded dims use the window-aligned map (formula (1), ALT 4.1.2): the tile of an
  * access is the tile of its spatial part, e - (its part over the reduce variables), whenever the
- * bounds prove that the whole window stays inside the tile; else the canonical map (SPEC A.4).
- * The access must be covered (below). */
+ * bounds prove that the whole window stays inside the tile; else the canonical map (SPEC A.4). The
+ * access must be covered (below). */
 void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *const *idx,
                     const struct expr *const *reduce, int n_reduce, const struct expr **out);
-/* Whether the stored part of the tensor holds every element that the access reads.  False only
- * when an unfold was trimmed too far: ERR_UNFOLD, with the size that would be enough. */
+/* Whether the stored part of the tensor holds every element that the access reads.  Fails only when
+ * an unfold was trimmed too far (ERR_UNFOLD, with a size that is enough). */
 bool layout_covers(const struct layout *l, const struct expr *const *idx, struct err *e);
 
-/* Whether a and b have equal flat offsets at every logical point, equal size and equal class
- * (SPEC A.0: memory-equal).  Proved symbolically or point by point; false when neither is
- * possible (more than 10^6 elements). */
+/* Whether a and b have equal flat offsets at every logical point, equal size and equal class (SPEC
+ * A.0: memory-equal).  Decides symbolically or point by point, and returns false when it can do
+ * neither (more than 10^6 elements). */
 bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct layout *b);
 
 /* store_at (SPEC A.7): the constant src, in the plain layout, becomes one more slice of another
@@ -137,26 +137,25 @@ bool layout_memory_equal(struct exprs *p, const struct layout *a, const struct l
  *
  *     rho_src(j) = (j_1 .. j_{k-1}, N_k, j_k ..)
  *
- * src may leave out dims of extent 1 that the enclosing tensor has.  E_ATTACH when the shapes do
- * not fit.  Later primitives of the enclosing tensor apply to *out as well. */
+ * src may leave out dims of extent 1 that the enclosing tensor has.  Fails with E_ATTACH when the
+ * shapes do not fit.  Later primitives of the enclosing tensor apply to *out as well. */
 bool layout_store_at(struct exprs *p, const struct layout *with_slice, int dim,
                      const struct tensor *src, const struct layout **out, struct err *e);
-/* Prints where *l, made by layout_store_at, lies in the enclosing tensor: "K=64 holds Bias". */
+/* Prints where l, made by layout_store_at, lies in the enclosing tensor: "K=64 holds Bias". */
 void layout_say_stored(struct str *out, const struct layout *l);
 /* Copies the elements of an attached tensor into the buffer of the enclosing tensor and leaves
  * the rest of the buffer alone. */
 void layout_place(struct exprs *p, const struct layout *l, const void *logical, void *phys);
 
-int64_t layout_bytes(const struct layout *l);            /* bytes of the physical elements */
+int64_t layout_bytes(const struct layout *l);  /* size of the physical elements in bytes */
 /* Copy data between layouts, as elements of the tensor's type. pack fills phys (elems) by rule I3
  * (padding is 0). unpack reads the canonical copies, and writes 0 where an element is not stored.
  * Both take a few nanoseconds per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 
-/* Draws which logical element lies where in memory, line (64 B) by line, for at most max_lines
- * lines, below the shape, class, expansion and strides. width is in columns; the picture is
- * ASCII. */
+/* Draws shape, class, expansion and strides, and then which logical element lies where in memory,
+ * for the first max_lines lines of 64 bytes. width: columns of the picture, which is ASCII. */
 void layout_draw(struct str *out, struct exprs *p, const struct layout *l, int width,
                  int max_lines);
 #endif

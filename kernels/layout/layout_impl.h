@@ -3,32 +3,32 @@
 #define TS_LAYOUT_LAYOUT_IMPL_H
 #include "kernels/layout/layout.h"
 
-/* One split or unfold of a dim. The dims that it made share it. */
+/* One split or unfold of a dim. All dims that it made refer to it. */
 struct division {
     const struct lineage *of;
     bool unfold;
-    int n;  /* number of dims that it made; of an unfold two: tile and offset */
-    const int64_t *size;                  /* their extents */
+    int n;  /* number of dims that it made; two for an unfold: tile and offset */
+    const int64_t *size;                  /* extents of these dims */
     int64_t stride;                       /* unfold: S */
-    int64_t covered;  /* unfold: positions [0, covered) of `of` are in some tile */
-    bool overlaps;                        /* unfold: tiles share elements (not only padding) */
+    int64_t covered;  /* unfold: the tiles contain positions [0, covered) of `of` */
+    bool overlaps;  /* unfold: whether tiles share elements other than padding */
 };
 
-/* The origin of a physical dim as a tree.  It gives old names back to inverse primitives, tells
- * fold which unfold it undoes, and is used to print the short notation. */
+/* The origin of a physical dim as a tree.  Inverse primitives take old names from it, fold finds in
+ * it the unfold that it undoes, and the short notation is printed from it. */
 enum lineage_kind { LINE_LOGICAL, LINE_PART, LINE_FUSED, LINE_RESIZED };
 
 struct lineage {
     enum lineage_kind kind;
     const char *name;
     int64_t size;
-    int logical;                          /* LOGICAL: which dim of the tensor */
+    int logical;                          /* LOGICAL: the dim of the tensor */
     const struct division *division;      /* PART */
-    int part;                             /* PART: its place in the division, outermost 0 */
+    int part;                             /* PART: its position in the division; outermost 0 */
     int n_kids;                           /* FUSED */
     const struct lineage *const *kid;
-    const struct lineage *base;           /* RESIZED (pad, unpad): of equal name, not RESIZED */
-    int64_t before, after;                /* RESIZED: positions added, negative = taken away */
+    const struct lineage *base;  /* RESIZED (pad, unpad): the dim before, which is not RESIZED */
+    int64_t before, after;                /* RESIZED: positions added, or removed if negative */
 };
 
 /* The effect of a primitive on the dims. */
@@ -37,28 +37,28 @@ struct reshape {
     int rank;
     int64_t shape[MAX_DIMS];
     const struct lineage *line[MAX_DIMS];
-    int trimmed;                          /* the logical dim that loses its tail, or -1 */
-    int64_t stored;                       /* how many of its elements stay */
-    int overlaps;                         /* +1: makes overlapping tiles, -1: removes them */
+    int trimmed;                          /* the logical dim that loses its end, or -1 */
+    int64_t stored;                       /* how many indices of the trimmed dim stay */
+    int overlaps;  /* 1: makes overlapping tiles; -1: removes them; 0: neither */
 };
 
-extern const char *const prim_name[];     /* ORDER PRIM: by enum prim_kind */
+extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */
 
 /* prim_check.c: checks the preconditions of a primitive and computes the dims that result.  On
- * failure *e says what is wrong and what would be right. */
+ * failure *e says what is wrong and what would be legal. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
-/* Returns the number of dims that pr consumes (after = false) or makes at its dim. */
+/* Returns how many dims pr makes at its dim, or consumes there (after = false). */
 int prim_dims(const struct prim *pr, bool after);
-/* ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
+/* Returns the number of tiles, ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
 
 /* lineage.c */
 const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, int dim);
-/* Part j of division d, named NAME.j. */
+/* Returns part j of division d, which is named NAME.j. */
 const struct lineage *lineage_part(struct arena *a, const struct division *d, int j);
-/* Fuses the kids into one dim.  If they are all parts of one split, in order, the result is the
- * dim that was split. */
+/* Fuses the kids into one dim.  If the kids are all parts of one split, in order, this is the dim
+ * that was split. */
 const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const *kid, int n,
                                    int64_t size);
 const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
@@ -70,22 +70,22 @@ const struct division *lineage_unfold(const struct layout *l, int k);
 
 /* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape
  * are read. */
-/* Applies rho of one primitive: maps physical indices before it to those after it. */
+/* Applies rho of one primitive: maps physical indices before it to indices after it. */
 void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out);
-/* Applies phi of one primitive: maps indices after it to those before it.  *guard is the
- * condition where that is defined (NULL = everywhere). */
+/* Applies phi of one primitive: maps indices after it to those before it.  *guard: the condition
+ * under which they exist; NULL: always. */
 void prim_phi(struct exprs *p, const struct prim *pr, const struct layout *before,
               const struct expr *const *in, const struct expr **out, const struct expr **guard);
 
 /* layout.c */
-/* The row-major flat offset of idx in shape, simplified. */
+/* Returns the row-major flat offset of idx in shape, simplified. */
 const struct expr *layout_flat(struct exprs *p, int rank, const int64_t *shape,
                                const struct expr *const *idx);
-/* The layouts from the identity to l, n_prims + 1 of them; the caller frees the array. */
+/* Returns the n_prims + 1 layouts from the identity to l. The caller frees the array. */
 const struct layout **layout_chain(const struct layout *l);
-/* "N(1) O.0(4) H(56)" */
+/* Prints the dims and their extents: "N(1) O.0(4) H(56)". */
 void layout_print_dims(struct str *out, const struct layout *l);
-/* Moves to the next point of a box in row-major order. False after the last one. */
+/* Moves to the next point of a box in row-major order. Returns false after the last one. */
 bool layout_next_point(int64_t *point, const int64_t *shape, int rank);
 #endif

@@ -37,7 +37,7 @@ const struct lineage *lineage_part(struct arena *a, const struct division *d, in
     return l;
 }
 
-/* Returns the dim whose split made exactly these kids, in order; else NULL. */
+/* Returns the dim whose split made exactly these kids, in order, or NULL. */
 static const struct lineage *common_origin(const struct lineage *const *kid, int n)
 {
     const struct division *d = kid[0]->kind == LINE_PART ? kid[0]->division : NULL;

@@ -1,4 +1,4 @@
-/* Reading the short notation (grammar in layout.h): words -> items -> primitives.
+/* Reads the short notation (grammar in layout.h): words -> items -> primitives.
  *
  * A divided dim "D/Q:c p_1 ... p_m" of extent N has S = Q / (p_1 * ... * p_{m-1}) and becomes
  *     split   [N/Q, p_1, ..., p_m]                                       when p_m = S
@@ -12,14 +12,14 @@ enum item_kind { ITEM_WHOLE, ITEM_OUTER, ITEM_INNER };
 
 struct item {
     enum item_kind kind;
-    int dim;                              /* dim of the tensor; -1: a bare number, not placed yet */
+    int dim;  /* dim of the tensor; -1: a bare number without a dim yet */
     int64_t size;                         /* OUTER: Q; INNER: p */
-    int64_t count;                        /* OUTER: number of tiles given, 0 = none */
-    int part;                             /* position among the parts of its dim; OUTER 0 */
+    int64_t count;                        /* OUTER: the given number of tiles; 0: not given */
+    int part;                             /* position among the parts of its dim; of OUTER 0 */
     int col, len;
 };
 
-struct notation_group { int first, n; };           /* a range of items in parentheses */
+struct notation_group { int first, n; };           /* the items of one pair of parentheses */
 
 struct notation_reader {
     const struct tensor *t;
@@ -29,8 +29,8 @@ struct notation_reader {
     struct item item[MAX_DIMS];
     int n_groups;
     struct notation_group group[MAX_DIMS];
-    int outer[MAX_RANK];                  /* the WHOLE or OUTER item of each dim */
-    int n_parts[MAX_RANK];                /* INNER items of each dim, in order */
+    int outer[MAX_RANK];                  /* per dim: its WHOLE or OUTER item */
+    int n_parts[MAX_RANK];                /* per dim: its number of INNER items */
     int inner[MAX_RANK][MAX_DIMS];
 };
 
@@ -40,7 +40,7 @@ static bool point_at(const struct notation_reader *r, int col, int len)
     return err_at(r->e, col, len);
 }
 
-/* Sets the error, with its place in the text. Returns false. */
+/* Sets the error and its place in the text. Returns false. */
 #define reject(r, col, len, ...) (err_set((r)->e, __VA_ARGS__), point_at(r, col, len))
 
 static bool fix_tensor_dims(const struct notation_reader *r)
@@ -53,7 +53,7 @@ static bool fix_tensor_dims(const struct notation_reader *r)
     return false;
 }
 
-/* Returns the dim of this name, or -1. */
+/* Returns the dim whose name is name[0..n), or -1. */
 static int find_dim(const struct tensor *t, const char *name, int n)
 {
     for (int k = 0; k < t->rank; k++)
@@ -73,7 +73,7 @@ static bool add_item(struct notation_reader *r, struct item item)
     return true;
 }
 
-/* Reads the number at *at and moves *at after it; -1 when it is not in [1, 2^40]. */
+/* Reads the number at *at and moves *at after it.  Returns -1 when it is not in [1, 2^40]. */
 static int64_t read_number(const char **at)
 {
     int64_t n = 0;
@@ -89,7 +89,7 @@ static bool unknown_name(const struct notation_reader *r, const char *name, int 
     return fix_tensor_dims(r);
 }
 
-/* Reads "O/16" or "H/8:28". */
+/* Reads an outer part, "O/16" or "H/8:28". */
 static bool read_outer(struct notation_reader *r, const char *word, int n_name, struct item item)
 {
     const char *at = word + n_name + 1, *end = word + item.len;
@@ -110,7 +110,7 @@ static bool read_outer(struct notation_reader *r, const char *word, int n_name, 
     return add_item(r, item);
 }
 
-/* Reads "16o" or "16". */
+/* Reads an inner part, "16o" or "16". */
 static bool read_inner(struct notation_reader *r, const char *word, struct item item)
 {
     const char *at = word;
@@ -128,7 +128,7 @@ static bool read_inner(struct notation_reader *r, const char *word, struct item 
     return add_item(r, item);
 }
 
-/* Reads "N", "KH", or one-letter names in a row: "NHWO". */
+/* Reads whole dims: "N", "KH", or one-letter names in a row, "NHWO". */
 static bool read_names(struct notation_reader *r, const char *word, struct item item)
 {
     item.kind = ITEM_WHOLE;
@@ -304,7 +304,7 @@ static bool number_parts(struct notation_reader *r)
 
 struct notation_writer { struct exprs *p; const struct layout *l; };
 
-/* Applies pr; an error gets the position of the item. */
+/* Applies pr. An error gets the position of item `at`. */
 static bool write_prim(const struct notation_reader *r, struct notation_writer *w,
                        const struct item *at, const struct prim *pr)
 {
@@ -333,8 +333,8 @@ static bool reject_parts(const struct notation_reader *r, int k)
     return err_fix(r->e, "write %s/%lld, or change the tiles", dim, (long long)parts_product(r, k));
 }
 
-/* Writes an unfold with tiles of `tile` every `stride`; `groups` of them are one step of the
- * outer part. */
+/* Writes an unfold with tiles of `tile` every `stride`; `groups` tiles make one step of the outer
+ * part. */
 static bool write_unfold(const struct notation_reader *r, struct notation_writer *w, int k,
                          int64_t tile, int64_t stride, int64_t groups)
 {

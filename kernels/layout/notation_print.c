@@ -4,7 +4,7 @@
 
 /* A physical dim relative to its logical dim: the part taken at each division, outermost first. */
 struct leaf {
-    int dim;                              /* logical */
+    int dim;                              /* logical dim */
     int64_t size;
     int depth;
     int path[MAX_DIMS];
@@ -19,7 +19,7 @@ static bool covers_exactly(const struct division *d)
     return n == d->of->size;
 }
 
-/* Finds the leaf of a dim. False when the notation cannot express how the dim was made. */
+/* Finds the leaf of a dim. Returns false when the notation cannot express how the dim was made. */
 static bool find_leaf(const struct lineage *line, struct leaf *leaf)
 {
     int part[MAX_DIMS], depth = 0;
@@ -60,7 +60,7 @@ static bool is_inside(const struct leaf *inner, const struct leaf *outer)
 
 struct leaves { int n; struct leaf leaf[MAX_DIMS]; };
 
-/* Adds the leaves of a dim, looking through fuses. */
+/* Adds the leaves of a dim, or of all dims that were fused into it. */
 static bool add_leaves(const struct lineage *line, struct leaves *out)
 {
     if (line->kind == LINE_FUSED) {
@@ -72,8 +72,7 @@ static bool add_leaves(const struct lineage *line, struct leaves *out)
     return out->n < MAX_DIMS && find_leaf(line, &out->leaf[out->n++]);
 }
 
-/* Whether the inner parts of each dim are stored from the outside in, as the notation reads them.
- */
+/* Whether the inner parts of each dim are in the order of the notation, from the outside in. */
 static bool in_order(const struct leaves *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -85,7 +84,7 @@ static bool in_order(const struct leaves *all)
     return true;
 }
 
-/* Whether the number of tiles of an unfold shows what was trimmed. */
+/* Whether the notation shows what was trimmed, by the numbers of tiles of unfolds. */
 static bool tells_trimming(const struct layout *l, const struct leaves *all)
 {
     for (int k = 0; k < l->tensor->rank; k++) {
@@ -101,7 +100,7 @@ static bool tells_trimming(const struct layout *l, const struct leaves *all)
     return true;
 }
 
-/* "O/16", "H/8", "H/8:28" */
+/* Prints an outer part: "O/16", "H/8", "H/8:28". */
 static void print_outer(struct str *out, const struct layout *l, const struct leaves *all,
                         const struct leaf *leaf)
 {

@@ -1,4 +1,4 @@
-/* Moving data into and out of a layout (SPEC A.0, I3), primitive by primitive.
+/* Moves data into and out of a layout (SPEC A.0, I3), primitive by primitive.
  *
  * Every primitive but reorder is a gather along one dim of a (outer, dims, inner) view: index q
  * of the result reads index map[q] of the source, or is 0 when map[q] < 0.  Splits and fuses that
@@ -13,7 +13,7 @@
 
 struct pack_gather { int64_t n_outer, n_src, n_dst, n_inner; int64_t *map; };
 
-/* Rows of `row` bytes. */
+/* Gathers rows of `row` bytes. */
 INLINE void gather_rows(const struct pack_gather *g, int64_t row, const char *src, char *dst)
 {
     for (int64_t o = 0; o < g->n_outer; o++, src += g->n_src * row) {
@@ -114,7 +114,7 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
 }
 
 /* A matrix whose rows are consecutive in src or dst, and whose columns are consecutive in the
- * other.  It is copied tile by tile, so that both are accessed by whole cache lines. */
+ * other.  It is copied in blocks, so that src and dst are accessed by whole cache lines. */
 struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
 
 INLINE void turn_elements(const struct turned *t, int64_t bytes, const char *src, char *dst)
@@ -141,13 +141,13 @@ static void turn(const struct turned *t, int bytes, const char *src, char *dst)
 }
 
 /* Copies so that dst dim j is src dim perm[j]. The innermost dims of src and of dst make a matrix
- * (or a row, if they are the same dim); one is copied for each point of the other dims. */
+ * (or a row, if they are the same dim); this is copied at each point of the other dims. */
 static void transpose(const int64_t *src_shape, const int *perm, int rank, int bytes,
                       const char *src, char *dst)
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
-    int row = 0, col = 0;  /* innermost dim of src and of dst, as dims of dst */
+    int row = 0, col = 0;  /* innermost dims of src and of dst, as dims of dst */
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = n_src;
         n_src *= src_shape[j];

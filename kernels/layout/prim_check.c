@@ -1,15 +1,15 @@
-/* What each primitive requires (SPEC A.1 to A.6, error codes of A.0), the dims it makes, and,
- * when a requirement does not hold, what would be right. */
+/* Checks what each primitive requires (SPEC A.1 to A.6, error codes of A.0), and computes the dims
+ * that it makes.  Errors say what would be legal. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
 
-/* ORDER PRIM */
+/* ORDER PRIM: by enum prim_kind. */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
 /* Largest region, in elements, that is searched when the algebra cannot decide. */
 #define SEARCH_LIMIT 1000000
-/* Most tiles that are searched for shared elements that are not padding. */
+/* Most tiles in which shared elements are searched for data. */
 #define PROBE_LIMIT 4096
 
 struct check {
@@ -38,7 +38,7 @@ static bool refuse(const struct check *c, enum err_code code, const char *fmt, .
     return false;
 }
 
-/* Sets a fix that lists the dims of the layout. */
+/* Sets a fix that names the dims of the layout. */
 static bool fix_dims(const struct check *c, const char *what)
 {
     struct str s = {0};
@@ -48,7 +48,7 @@ static bool fix_dims(const struct check *c, const char *what)
     return false;
 }
 
-/* Appends " = 2^3*7"; nothing for primes and 1. */
+/* Appends " = 2^3*7". Appends nothing for primes and 1. */
 static void print_factors(struct str *out, int64_t n)
 {
     int64_t rest = n;
@@ -69,7 +69,7 @@ static void print_factors(struct str *out, int64_t n)
     str_free(&s);
 }
 
-/* Appends "14 or 28 do": the divisors of n next to `wish` on both sides. */
+/* Appends "14 or 28 do": the nearest divisors of n below and above `wish`. */
 static void print_divisors(struct str *out, int64_t n, int64_t wish)
 {
     int64_t below = 0, above = n;
@@ -92,7 +92,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
 
 /* --- split ----------------------------------------------------------------------------------- */
 
-/* Returns F_{2->m}, or -1 when it is larger than any dim. */
+/* Returns F_{2->m}, the product of the inner factors, or -1 when it exceeds every dim. */
 static int64_t inner_product(const struct prim *pr)
 {
     int64_t q = 1;
@@ -102,8 +102,8 @@ static int64_t inner_product(const struct prim *pr)
     return q;
 }
 
-/* Sets the fix for a factor that does not divide: the first such factor from the inside, and the
- * divisors near it. */
+/* Sets the fix for a factor that does not divide: it names the first such factor from the inside,
+ * and divisors near it. */
 static bool fix_division(const struct check *c, int64_t size, int64_t inner)
 {
     const struct prim *pr = &c->r->prim;
@@ -193,7 +193,7 @@ static bool check_factors(const struct check *c)
     return refuse_factors(c, total, inner);
 }
 
-/* Whether the factors undo a fuse. */
+/* Whether the split pr undoes the fuse that made this dim. */
 static bool splits_fused(const struct lineage *of, const struct prim *pr)
 {
     if (of->kind != LINE_FUSED || of->n_kids != pr->n)
@@ -308,8 +308,7 @@ static bool check_tile(const struct check *c)
     return true;
 }
 
-/* Whether all elements at lo..hi of the physical dim are padding.  False when that cannot be
- * decided. */
+/* Whether all elements at lo..hi of the physical dim are padding.  Returns false when undecided. */
 static bool is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo,
                        int64_t hi)
 {
@@ -500,7 +499,7 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Copies only the fields that the kind uses, so that equal primitives are equal structs. */
+/* Copies only the fields that the kind uses, so that equal primitives are equal bytes. */
 static struct prim clean_prim(const struct prim *pr)
 {
     struct prim c = { .kind = pr->kind, .dim = pr->dim };

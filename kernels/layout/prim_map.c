@@ -22,8 +22,8 @@ static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t b
     return size ? expr_modc(p, e, size) : e;
 }
 
-/* Computes the digits of e in the mixed radix size[0..n), outermost first; the outermost is the
- * rest. */
+/* Computes the digits of e in the mixed radix size[0..n), outermost first; the outermost digit is
+ * the rest. */
 static void digits(struct exprs *p, const struct expr *e, const int64_t *size, int n,
                    const struct expr **out)
 {
@@ -34,7 +34,7 @@ static void digits(struct exprs *p, const struct expr *e, const int64_t *size, i
     }
 }
 
-/* Builds the number with these digits: the sum of in[j] * size[j+1] * ... */
+/* Builds the number that has these digits: the sum of in[j] * size[j+1] * ... */
 static const struct expr *from_digits(struct exprs *p, const struct expr *const *in,
                                       const int64_t *size, int n)
 {
@@ -62,7 +62,7 @@ static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64
     out[1] = expr_sub(p, e, expr_mulc(p, out[0], stride));
 }
 
-/* tile_of with b written as max(e % S, e - S*(n-1)), whose bounds are tighter. */
+/* Is tile_of with b = max(e % S, e - S*(n-1)), whose bounds are tighter. */
 static void sharp_tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                           const struct expr **out)
 {
@@ -100,7 +100,7 @@ static int64_t used_tiles(const struct prim *pr, const struct layout *before)
     return prim_tiles(pr->size ? pr->size : before->shape[pr->dim], pr->tile, pr->stride);
 }
 
-/* Number of dims that a primitive consumes and produces at its dim; all others are copied. */
+/* Returns how many dims a primitive consumes at its dim; all other dims are copied. */
 static int dims_in(const struct prim *pr)
 {
     return pr->kind == PRIM_FUSE ? pr->n : pr->kind == PRIM_FOLD ? 2 : 1;
@@ -142,7 +142,7 @@ void prim_rho(struct exprs *p, const struct prim *pr, const struct layout *befor
         out[j] = expr_simplify(p, out[j]);
 }
 
-/* Builds lo <= e < hi, leaving out what the bounds of e imply. */
+/* Builds lo <= e < hi without the parts that the bounds of e imply. */
 static const struct expr *inside(struct exprs *p, const struct expr *e, int64_t lo, int64_t hi)
 {
     const struct expr *above = e->lo < lo ? expr_ge(p, e, expr_const(p, lo)) : NULL;

@@ -61,7 +61,7 @@ static struct rewrite_window find_window(struct exprs *p, const struct expr *e,
     return w;
 }
 
-/* Returns the largest value of W mod S that divisibility allows. */
+/* Returns the largest value of W mod S that is possible by divisibility. */
 static int64_t max_residue(const struct rewrite_window *w, int64_t stride)
 {
     const int64_t g = common_divisor(w->divisor, stride);
@@ -69,7 +69,7 @@ static int64_t max_residue(const struct rewrite_window *w, int64_t stride)
     return stride - g + (rest < 0 ? rest + g : rest);
 }
 
-/* Computes tile and offset by formula (1).  False when the bounds do not prove that they are in
+/* Computes tile and offset by formula (1).  Returns false when the bounds do not prove both in
  * range. */
 static bool aligned_tile(struct exprs *p, const struct rewrite_window *w, int64_t tile,
                          int64_t stride, int64_t n, const struct expr **out)
@@ -112,7 +112,7 @@ void layout_rewrite(struct exprs *p, const struct layout *l, const struct expr *
     free(chain);
 }
 
-/* Sets the error: names the unfold that trimmed logical dim k, and the size that index `most`
+/* Sets an error that names the unfold that trimmed logical dim k, and the size that index `most`
  * needs. */
 static bool refuse_trimmed(const struct layout *l, int k, int64_t most, struct err *e)
 {

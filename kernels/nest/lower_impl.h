@@ -31,8 +31,8 @@ struct low {
     VEC(struct buffer) buffers;
     int *param;  /* per tensor: its parameter buffer, or -1 (the tensor exists only in tiles) */
     struct binding *bound;                /* per tensor */
-    bool past_tiles;  /* per tensor: its parameter buffer; -1: the tensor exists only in tiles */
-    VEC(int) rebound;                     /* whether loads ignore tiles (low_body_past_tiles) */
+    bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
+    VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     bool ok;
     struct err *e;
 };
