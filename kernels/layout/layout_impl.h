@@ -65,7 +65,7 @@ const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, 
                                      int64_t after);
 /* Returns the same dim with another name. */
 const struct lineage *lineage_rename(struct arena *a, const struct lineage *of, const char *name);
-/* Returns the unfold that made dims (k, k+1) of l, if both are unchanged since; else NULL. */
+/* Returns the unfold that made dims k and k+1 of l, or NULL (none, or a dim has changed since). */
 const struct division *lineage_unfold(const struct layout *l, int k);
 
 /* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape

@@ -258,7 +258,7 @@ static bool lacks_part(const struct notation_reader *r, int dim)
     return true;
 }
 
-/* Assigns bare numbers to the divided dims in turn, in the order in which those are written. */
+/* Assigns bare numbers to the divided dims in turn, in the order in which the dims are written. */
 static bool place_bare_numbers(struct notation_reader *r)
 {
     int turn = -1;

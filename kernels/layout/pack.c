@@ -26,7 +26,7 @@ INLINE void gather_rows(const struct pack_gather *g, int64_t row, const char *sr
     }
 }
 
-/* A row of one element is a load and a store, once the compiler knows its size. */
+/* Gathers rows. The compiler makes a row of known size a load and a store. */
 static void run_gather(const struct pack_gather *g, int bytes, const char *src, char *dst)
 {
     const int64_t row = g->n_inner * bytes;
@@ -56,7 +56,7 @@ static void map_to_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, 
     }
 }
 
-/* Maps position i of the dim to its canonical copy among n tiles; -1 when it was trimmed. */
+/* Maps position i of the dim to its canonical copy among n tiles, or to -1 when it was trimmed. */
 static void map_from_tiles(int64_t *map, int64_t n, int64_t tile, int64_t stride, int64_t size)
 {
     for (int64_t i = 0; i < size; i++) {

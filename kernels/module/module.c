@@ -5,9 +5,8 @@
 
 #include <string.h>
 
-/* After the operator: the complex node or the only one, else the family (a softmax begins with a
- * maximum).  Not after functions of C: the compiler knows those, or the C library, or the file that
- * the text is pasted into. */
+/* Returns the C name of an operator.  Functions of C get another name, because the compiler, the C
+ * library or a file into which the text is pasted may have a function of that name. */
 static const char *c_name(const char *op)
 {
     bool of_c = streq(op, "abs") || streq(op, "div");
@@ -28,10 +27,10 @@ static const char *name_of(const struct graph *g)
 struct cut {
     const struct func *from;
     struct arena *arena;
-    int *number;                          /* per buffer of from: its number in to; -1 = none */
+    int *number;                          /* per buffer of from: its number in to, or -1 */
     struct func *to;
     struct buffer *buffer;
-    int *source;                          /* per buffer of the copy: that of from */
+    int *source;                          /* per buffer of to: its number in from */
 };
 
 static void note_load(void *ctx, const struct val *load)
@@ -98,7 +97,7 @@ static const struct tree *copy_tree(struct cut *c, const struct tree *t)
     return out;
 }
 
-/* The function of one nest; *source: its parameters, as buffers of f. */
+/* Makes a function of one nest. *source: per parameter of it, the buffer of f. */
 static const struct func *cut_nest(const struct func *f, int root, const int **source)
 {
     struct arena *a = exprs_arena(f->pool);

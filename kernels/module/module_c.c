@@ -1,11 +1,11 @@
-/* The C of a module. */
+/* Prints the C of a module. */
 #include "kernels/module/module.h"
 
 #include <stdlib.h>
 
 #include "kernels/base/arena.h"
 
-/* Calls the entry of each kernel, which gen_join has numbered, with its own buffers. */
+/* Prints calls of the entries, which gen_join has numbered. Each kernel gets its own buffers. */
 static void print_calls(const struct module *m, struct str *out)
 {
     const char *type = m->buffer[0].is->type->c;

@@ -62,7 +62,7 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
     return true;
 }
 
-/* The values of each KEY of `set`. */
+/* The words of each KEY of `set`. */
 static const char *const on_off[] = { "off", "on", NULL };
 static const char *const output_words[] = { "propagated", "original", NULL };
 static const char *const input_words[] = { "original", "given", NULL };
@@ -128,8 +128,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     return blame_target(e, s);
 }
 
-/* Derives graph, layouts and stages again, then repeats every loop step.  A layout step that
- * removes a loop needed by an earlier step is refused with the name of that step. */
+/* Derives graph, layouts and stages again, then repeats every loop step.  Refuses a layout step
+ * that removes the loop of an earlier loop step, and names that step. */
 static bool rebuild(struct program *draft, const struct step *cause, struct err *e)
 {
     if (!program_derive(draft, e))
@@ -190,7 +190,7 @@ static int tiles_of(const struct program *p)
     return lower_tiles(&in);
 }
 
-/* Whether the lowering takes p: it refuses nothing but tiles. */
+/* Whether p can be lowered: lowering refuses only tiles that are too large. */
 static bool tiles_fit(const struct program *p, struct err *e)
 {
     const struct func *unused;
@@ -234,7 +234,7 @@ static bool keeps_tiles(const struct step *s, const struct program *before,
            s->kind == STEP_LOOP_COMPUTE_AT;
 }
 
-/* True when the lines apply one after the other. */
+/* Applies the lines one after the other. Returns whether all apply. */
 static bool apply_all(const struct program *p, const char *const *lines, int n,
                       const struct program **out)
 {
@@ -254,7 +254,7 @@ static bool apply_all(const struct program *p, const char *const *lines, int n,
     return true;
 }
 
-/* One by one only where they do not all apply, to find the first that does not. */
+/* Applies all lines at once; if that fails, one by one, to find the first line that fails. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e)
 {

@@ -13,12 +13,12 @@
 #include "kernels/program/step.h"
 
 /* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: without
- * propagation to consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP,
- * for two complex operators in a row: the output layout of the first, or the input layout of the
- * second, is used for both. */
+ * propagation to consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP:
+ * of two complex operators in a row, both use the output layout of the first (FP) or the input
+ * layout of the second (BP). */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
-/* What decided the layout of a tensor (for the views). */
+/* What decided the layout of a tensor; views show it. */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
@@ -28,35 +28,35 @@ struct layout_choice;                     /* program_impl.h */
 struct program {
     struct arena *arena;
     struct exprs *pool;
-    const struct graph *base;             /* as specified */
+    const struct graph *base;             /* the graph of the spec */
     /* base with the conversions that layouts of inputs (or original outputs) need */
     const struct graph *graph;
     int n_conversions;
     const struct layout *const *layout;   /* per tensor of graph */
     const enum layout_source *source;     /* per tensor of graph */
-    const int *source_tensor;             /* PROPAGATED: from which tensor; else -1 */
-    /* per node: why the layout of its operand is not propagated further; NULL = it is, or there
-     * is none */
+    const int *source_tensor;             /* PROPAGATED: the tensor whose layout it took; else -1 */
+    /* per node: why the layout of its operand is not propagated further; NULL: it is propagated, or
+     * there is none */
     const char *const *stop;
     const struct stage *const *stage;     /* per node of graph */
     int variant;                          /* enum variant */
-    bool propagate;                       /* element-wise consumers take their producer's layout
-                                           * (SPEC C.2); default on */
-    bool output_original;                 /* the graph output keeps the caller's layout (SPEC A.8);
-                                           * default off */
-    /* graph inputs arrive in the layout of the program, without a conversion; default off */
+    bool propagate;                       /* whether element-wise consumers take their producer's
+                                           * layout (SPEC C.2); default on */
+    bool output_original;                 /* whether the graph output keeps the caller's layout
+                                           * (SPEC A.8); default off */
+    /* whether inputs arrive in the layout of the program, without a conversion; default off */
     bool input_given;
-    int n_choices;                        /* tensors whose layout was set by a step */
+    int n_choices;                        /* number of tensors whose layout was set by a step */
     const struct layout_choice *choice;
-    int n_attached;                       /* constants stored inside others (store_at) */
+    int n_attached;                       /* number of constants stored inside others (store_at) */
     const struct attached *attached;
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
-    int n_rfactors;                       /* reductions that steps factored */
+    int n_rfactors;                       /* number of reductions that steps factored */
     const struct rfactor *rfactor;
     int n_steps;
-    const char *const *steps;             /* canonical text */
-    const struct step *const *parsed;     /* the same, parsed */
-    const struct func **lowered;          /* *lowered: the tree; NULL: nobody asked for it yet */
+    const char *const *steps;             /* canonical text of the steps */
+    const struct step *const *parsed;     /* the steps, parsed */
+    const struct func **lowered;          /* *lowered: the tree; NULL: not lowered yet */
 };
 
 bool program_new(struct arena *a, const char *spec, const struct program **out, struct err *e);
@@ -70,14 +70,14 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
 /* Builds a program from a spec and n step lines.  On failure *bad is the index of the line (-1: the
- * spec).  The programs in between are lowered only where a later line could hide that the lowering
- * refuses one. */
+ * spec).  A program in between is lowered only where a later line could hide that it cannot be
+ * lowered. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
-/* The pipeline: layouts -> rewritten accesses -> loop nest with the loop primitives applied ->
- * verified tree.  Done once: the program keeps its tree.  It fails for no program from
- * program_apply or program_replay: they refuse what has no tree. */
+/* Lowers p: layouts -> rewritten accesses -> loop nest with the loop primitives applied -> verified
+ * tree.  p keeps the tree for later calls.  Does not fail for programs from program_apply and
+ * program_replay, which refuse steps that leave no tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
 
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
@@ -91,9 +91,9 @@ void program_print_access(struct str *out, const struct program *p);
 /* Prints warnings, a line each, about legal steps that are rarely intended: an output that is
  * stored more than once. */
 void program_print_notes(struct str *out, const struct program *p);
-/* Prints the graph, a node per line: its operands, the layout of its output and where that comes
- * from, where and why a layout is not propagated further, and each conversion with its bytes. */
+/* Prints the graph, a line per node: its operands, the layout of its output and the origin of that
+ * layout, and why a layout is not propagated further; also each conversion with its bytes. */
 void program_print_graph(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
-                           int width);   /* NULL = all */
+                           int width);   /* tensor NULL: all */
 #endif

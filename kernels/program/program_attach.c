@@ -1,4 +1,4 @@
-/* store_at and decouple_at: a constant is stored in the buffer of another one (SPEC A.7). */
+/* Applies store_at and decouple_at: stores a constant in the buffer of another one (SPEC A.7). */
 #include "kernels/program/program_impl.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ void program_detach_from(struct program *draft, const char *dst)
     keep_all_but(draft, NULL, dst);
 }
 
-/* already: index of the entry where src is stored now, or -1. */
+/* Applies store_at. already: index of the entry by which src is stored now, or -1. */
 static bool store_at(struct program *draft, const struct step *s, int src, int already,
                      struct err *e)
 {
@@ -89,8 +89,8 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
     return true;
 }
 
-/* Removes the slice from the sequence of the enclosing tensor.  The primitives after it must
- * still apply. */
+/* Removes the slice from the sequence of the enclosing tensor.  Fails when a primitive after it no
+ * longer applies. */
 static bool decouple(struct program *draft, int i, struct err *e)
 {
     struct attached x = draft->attached[i];

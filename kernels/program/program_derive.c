@@ -1,4 +1,4 @@
-/* What follows from the steps: the graph with its conversions and factored reductions, layouts with
+/* Derives from the steps: the graph with its conversions and factored reductions, layouts with
  * propagation to element-wise consumers, constants stored inside others, fresh stages. */
 #include "kernels/program/program_impl.h"
 
@@ -30,9 +30,9 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
     return false;
 }
 
-/* Decides where a layout of operand c2.Inp applies (SPEC C.3, C.5): to the tensor itself, when a
- * simple node can write it that way, or under BP; to a new tensor behind a conversion, when the
- * producer is complex; nowhere under FP. */
+/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5): the operand
+ * itself, when a simple node can write that layout, or under BP; a new tensor behind a conversion,
+ * when the producer is complex; NULL under FP. */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -65,10 +65,10 @@ static void convert_if_owned(struct program *draft, const char *tensor)
     }
 }
 
-/* Derives the graph with factored reductions and conversions: of operands between complex nodes;
- * of inputs whose layout was set, unless they arrive that way; of an output whose layout was set,
- * when the caller wants the original (SPEC A.8). target[i] is the tensor that choice i applies
- * to, NULL for none. */
+/* Derives the graph with factored reductions and conversions: of operands between complex nodes; of
+ * inputs whose layout was set, unless the caller gives them in this layout; of an output whose
+ * layout was set, when the caller wants the original (SPEC A.8). Sets target[i] to the tensor that
+ * choice i applies to, or NULL. */
 static void derive_graph(struct program *draft, const char **target)
 {
     draft->graph = draft->base;
@@ -97,8 +97,8 @@ static bool same_dims(const struct tensor *a, const struct tensor *b)
     return same;
 }
 
-/* Applies SPEC C.2 to one node.  Returns NULL when its output takes the layout of its data input;
- * else why propagation stops here. */
+/* Decides by SPEC C.2 whether a node's output takes the layout of its data input.  Returns NULL
+ * when it does, else the reason why propagation stops here. */
 static const char *stops(const struct program *draft, int node, const struct layout *from)
 {
     const struct graph *g = draft->graph;
@@ -123,8 +123,8 @@ static const char *stops(const struct program *draft, int node, const struct lay
     return NULL;
 }
 
-/* Checks that a trimmed layout still holds everything that is read, and all of an output
- * (layout_covers). */
+/* The state of a check that trimmed layouts hold all elements that are read, and all elements of an
+ * output (layout_covers). */
 struct coverage {
     const struct layout *const *layout;
     bool ok;
@@ -165,8 +165,8 @@ static bool held_is_stored(const struct layout *held, const struct tensor *holde
     return true;
 }
 
-/* Applies the layout that steps gave tensor t, and moves the constants stored inside it along:
- * the primitives after their slice apply to them too. */
+/* Applies the layout that steps gave tensor t, and applies the primitives after a slice to the
+ * constant that is stored in the slice. */
 static bool apply_choice(struct program *draft, int t, const struct layout_choice *c,
                          const struct layout **layout, int *held_in, struct err *e)
 {
@@ -192,8 +192,8 @@ static bool apply_choice(struct program *draft, int t, const struct layout_choic
     return true;
 }
 
-/* Variant OL: the tensors of a convolution have their channels last, N H W O.  Matrix products
- * have no channels; their tensors do not change (SPEC C.5: NHWO, NDHWO). */
+/* Variant OL: puts the channels of a convolution's tensor last, N H W O.  Does not change tensors
+ * of matrix products, which have no channels (SPEC C.5: NHWO, NDHWO). */
 static bool channels_last(struct program *draft, int t, const struct layout **layout, struct err *e)
 {
     const struct tensor *x = &draft->graph->tensor[t];

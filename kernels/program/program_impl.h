@@ -1,4 +1,4 @@
-/* Private to program*.c: a program under construction, and which function handles which steps. */
+/* Private to program*.c: a program under construction, and the functions that apply steps. */
 #ifndef TS_PROGRAM_PROGRAM_IMPL_H
 #define TS_PROGRAM_PROGRAM_IMPL_H
 #include "kernels/nest/lower.h"
@@ -6,11 +6,10 @@
 
 #define MAX_PRIMS 64
 
-/* The primitive sequence that steps gave a tensor (from the identity). */
+/* The primitives that steps gave a tensor, from the identity on. */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
-/* src is stored in the buffer of dst; its slice was made by primitive `at` of the sequence of
- * dst. */
+/* src is stored in the buffer of dst; primitive `at` of the sequence of dst made its slice. */
 struct attached { const char *src, *dst; int at; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
@@ -30,8 +29,8 @@ bool blame_target(struct err *e, const struct step *s);
 /* Sets the error for a word that is not a factor: not a whole number, or too large. */
 bool blame_factor(struct err *e, const struct step_word *w);
 
-/* Each function applies a step to the draft (a shallow copy of the program before the step) or
- * refuses it. */
+/* Each function applies a step to the draft, a shallow copy of the program before the step.  It
+ * returns false with *e when it refuses the step. */
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
 bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);

@@ -1,5 +1,5 @@
-/* Layout steps: translates names to dims and factors, and appends one primitive to the sequence
- * of a tensor. */
+/* Applies layout steps: translates names to dims and factors, and appends one primitive to the
+ * sequence of a tensor. */
 #include "kernels/program/program_impl.h"
 
 #include <string.h>
@@ -99,7 +99,7 @@ static bool find_dim(const struct layout *l, const struct step_word *w, int *dim
     return blame_word(e, w);
 }
 
-/* Parses any number; layout_apply decides which factors are legal (E_FACTOR, E_OVERFLOW). */
+/* Parses any whole number; layout_apply checks which factors are legal (E_FACTOR, E_OVERFLOW). */
 static bool find_number(const struct step_word *w, int64_t *out, struct err *e)
 {
     long long v;
@@ -117,7 +117,7 @@ static int64_t option(const struct step *s, const char *key, int64_t otherwise)
     return otherwise;
 }
 
-/* Parses allow_pad=0 or 1. */
+/* Parses the option allow_pad=0 or allow_pad=1. */
 static bool find_allow_pad(const struct step *s, bool *out, struct err *e)
 {
     for (int i = 0; i < s->n_opts; i++)
@@ -147,7 +147,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     return true;
 }
 
-/* Finds the dims of a reorder, each once. */
+/* Finds the dims of a reorder, each of them once. */
 static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p,
                          struct err *e)
 {

@@ -1,5 +1,5 @@
-/* Loop steps: translates names to axes, applies one primitive to one stage, then checks the rules
- * between stages (compute_at). */
+/* Applies loop steps: translates names to axes, applies one primitive to one stage, then checks the
+ * rules between stages (compute_at). */
 #include "kernels/program/program_impl.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
            blame_word(e, &st->arg[1]);
 }
 
-/* Finds all named axes, each once. */
+/* Finds all named axes, each of them once. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
     if (st->n_args > s->n_axes)
@@ -84,8 +84,8 @@ static bool among(int x, const int *list, int n)
     return false;
 }
 
-/* Suggests the order of all loops that puts the n named ones together, in the named order, where
- * the first of them is. */
+/* Sets a fix: the order of all loops that puts the n named loops together, in the named order, at
+ * the place of the first of them. */
 static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
 {
     struct str order = { 0 };
@@ -121,7 +121,7 @@ static int by_value(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Reorders the named loops within the places that they have now. */
+/* Reorders the named loops among the places that they have now. */
 static bool step_reorder(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -162,7 +162,7 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     return stage_cache_write(d->pool, s, axis, out, e);
 }
 
-/* Uses the axis of at=D, or the innermost output loop that is outside of the reductions. */
+/* Adds a cache_read at the axis of at=D, else at the innermost output loop outside reductions. */
 static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st,
                             const struct stage **out, struct err *e)
 {
@@ -189,7 +189,7 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
     return stage_cache_read(d->pool, s, tensor, axis, out, e);
 }
 
-/* Parses ahead=N; default 1. */
+/* Parses ahead=N; the default is 1. */
 static bool read_ahead(const struct step *st, int64_t *ahead, struct err *e)
 {
     *ahead = 1;
@@ -328,7 +328,7 @@ static bool change_stage(struct program *d, const struct step *st, int node,
     return annotate(d, s, st, out, e);
 }
 
-/* Returns the axis of the changed stage that corresponds to `axis` before: itself, or the
+/* Returns the axis of the changed stage that corresponds to `axis` before: the axis itself, or the
  * innermost part of its split. */
 static const char *heir(struct arena *a, const struct stage *outer, const char *axis)
 {
@@ -343,7 +343,7 @@ static const char *heir(struct arena *a, const struct stage *outer, const char *
     }
 }
 
-/* Checks that every attached node and every cached operand is still legal where it is.  Inside
+/* Checks that every attached node and every cached operand is still legal at its loop.  Inside
  * `node`, the loops may have new names. */
 static bool check_attached(struct program *d, const struct stage **stage, int node, struct err *e)
 {

@@ -1,4 +1,4 @@
-/* The text views of a program: loop nest, access expressions, layouts. */
+/* Prints the text views of a program: loop nest, access expressions, layouts. */
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
@@ -34,7 +34,7 @@ static void mark_divmod(void *ctx, const struct val *load)
         *(bool *)ctx = *(bool *)ctx || load->idx[d]->has_divmod;
 }
 
-/* Prints one line: the node over the loops of a stage. Returns whether a / or % is left in it. */
+/* Prints the node over the loops of a stage as one line. Returns whether it has a / or % left. */
 static bool print_access(struct str *out, const struct program *p, int node,
                          const struct stage *loops, const char *const *names, const char *label)
 {
@@ -101,8 +101,8 @@ static void print_tensor(struct str *out, const struct program *p, int t)
     str_add_char(out, '\n');
 }
 
-/* Overlapping tiles are meant for tensors that are read.  An output with overlapping tiles is
- * computed and stored several times. */
+/* Warns of outputs with overlapping tiles, which are computed and stored several times.
+ * Overlapping tiles are meant for tensors that are read. */
 void program_print_notes(struct str *out, const struct program *p)
 {
     for (int t = 0; t < p->graph->n_tensors; t++) {
@@ -147,7 +147,7 @@ static void print_reads(struct str *out, const struct graph *g, int node)
         }
 }
 
-/* Prints "N O/4 H W 4o (from c1)". */
+/* Prints the notation of a layout and its origin: "N O/4 H W 4o (from c1)". */
 static void print_layout_source(struct str *out, const struct program *p, int t)
 {
     const struct layout *l = p->layout[t];

@@ -1,8 +1,8 @@
-/* The parser of step lines.  It is driven by step.def: the syntax column says which words and
- * options a verb takes, so a new step needs a row there and nothing here.
+/* Parses step lines by the table step.def: its syntax column says which words and options a verb
+ * takes, so a new step needs a row there and no code here.
  *
- * Only the form is checked.  Whether a word names a tensor, a dimension or a legal factor is known
- * by the program the step is applied to; columns travel along in the words so that those errors can
+ * Only the form is checked.  The program to which the step is applied knows whether a word is a
+ * tensor, a dimension or a legal factor; step words keep their columns, so that its errors can
  * point at them too. */
 #include "kernels/program/step.h"
 
@@ -37,7 +37,7 @@ static bool source_error(struct err *e, const char *line, int col, int len)
     return err_at(e, col, len);
 }
 
-/* Returns the end of the text of a line, without a line end and trailing blanks. */
+/* Returns the length of a line without its line end and trailing blanks. */
 static int text_end(const char *line)
 {
     int n = (int)strlen(line);
@@ -46,7 +46,7 @@ static int text_end(const char *line)
     return n;
 }
 
-/* Returns the end of the word that starts at i, or -1 with *e. */
+/* Returns the end of the word that starts at i, or -1 with *e set. */
 static int word_end(const char *line, int i, int end, struct err *e)
 {
     if (line[i] == '"') {
@@ -134,7 +134,7 @@ bool step_words(struct arena *a, const char *line, const struct step_word **out,
 /* The parsed syntax column "T D F1 F2 ... [allow_pad=1]": the positional words after T, and the
  * options. */
 struct syntax {
-    int n_min, n_max;  /* number of positional words after the target; n_max -1: any */
+    int n_min, n_max;  /* positional words after the target: fewest and most (-1: any number) */
     const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
     int n_names;
     struct { const char *key; bool needed, is_name; } opt[SYNTAX_MAX];
@@ -196,7 +196,7 @@ static bool fails_at_word(const struct parser *p, int i)
     return source_error(p->e, p->line, p->word[i].col, p->word[i].len);
 }
 
-/* Sets the error position after the last word, where something is missing. */
+/* Sets the error position after the last word, where a word is missing. */
 static bool fails_at_end(const struct parser *p)
 {
     const struct step_word *last = &p->word[p->n - 1];
@@ -243,8 +243,8 @@ static bool unknown_verb(const struct parser *p, const char *room)
     return fails_at_word(p, 1);
 }
 
-/* Refuses a first word that is not "layout", "loop" or "set".  A verb alone ("split Conv O 4")
- * gets the missing first word as its fix. */
+/* Refuses a first word that is not "layout", "loop" or "set".  A verb alone ("split Conv O 4") gets
+ * a fix with the missing first word. */
 static bool unknown_room(const struct parser *p)
 {
     static const char *const rooms[] = { "layout", "loop", "set" };
@@ -340,7 +340,7 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
     return true;
 }
 
-/* Parses the notation as one argument even without quotes: everything after the target. */
+/* Parses the notation, everything after the target, as one argument even without quotes. */
 static bool parse_notation(const struct parser *p, struct step *s, struct step_word *arg, int first)
 {
     const struct step_word *from = &p->word[first], *to = &p->word[p->n - 1];

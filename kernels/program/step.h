@@ -25,16 +25,16 @@ struct step {
     int n_args;                      /* positional words after the target: names and numbers, as
                                       * written */
     const struct step_word *arg;
-    int n_opts;                      /* key=value words */
+    int n_opts;                      /* number of key=value words */
     const struct step_opt { const char *key; int64_t value; const char *text; int col, len; } *opt;
     int target_col;
 };
 
-/* Splits a line into words (double quotes group, # starts a comment outside quotes). ERR_SYNTAX on
- * an open quote. */
+/* Splits a line into words (double quotes group, # starts a comment outside quotes). Fails with
+ * ERR_SYNTAX at an open quote. */
 bool step_words(struct arena *a, const char *line, const struct step_word **out, int *n,
                 struct err *e);
-/* Parses a line.  Only the syntax is checked; program_apply resolves names.  An unknown verb
- * suggests the nearest one.  Errors have column and source. */
+/* Parses a line.  Only the syntax is checked; program_apply resolves names.  The error of an
+ * unknown verb suggests the nearest one.  All errors have column and source. */
 bool step_parse(struct arena *a, const char *line, const struct step **out, struct err *e);
 #endif
