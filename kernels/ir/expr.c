@@ -12,8 +12,8 @@ static int64_t clamp(wide x)
     return x >= INT64_MAX ? INT64_MAX : x <= INT64_MIN ? INT64_MIN : (int64_t)x;
 }
 
-/* Converts to 128 bits.  Infinity becomes one step beyond the finite numbers, so that products of
- * it saturate again. */
+/* Converts to 128 bits.  Infinity becomes the number after the largest finite one, so that products
+ * of infinity saturate again. */
 static wide widen(int64_t x)
 {
     return x == INT64_MAX ? (wide)INT64_MAX + 1 : (wide)x;
@@ -50,7 +50,7 @@ static struct range range_div(struct range a, int64_t c)
                            a.hi == INT64_MAX ? INT64_MAX : floor_div(a.hi, c) };
 }
 
-/* The range of a % c: exact inside one period; any of [0, c) across periods. */
+/* Returns the range of a % c: exact if a stays within one period, else [0, c). */
 static struct range range_mod(struct range a, int64_t c)
 {
     if (is_bounded(a) && floor_div(a.lo, c) == floor_div(a.hi, c))
@@ -128,8 +128,8 @@ static struct scratch_block *scratch_block_new(struct exprs *p, size_t cap)
     return b;
 }
 
-/* Blocks are kept in a list and reused.  A block that is too small for a request is replaced by a
- * larger one. */
+/* Allocates scratch memory in the pool's blocks, which are reused.  A block that is too small for a
+ * request is replaced by a larger one. */
 void *scratch_alloc(struct exprs *p, size_t size_bytes)
 {
     size_t need = (size_bytes + 15) & ~(size_t)15;
@@ -222,8 +222,7 @@ static void measure(struct expr_node *n)
         n->var_mask = (uint64_t)1 << (e->var % 64);
 }
 
-/* Returns the interned expression for key, which has everything that identity depends on.  All
- * expressions are created here. */
+/* Returns the interned expression that equals key.  All expressions are created here. */
 static const struct expr *intern(struct exprs *p, const struct expr *key)
 {
     uint32_t hash = hash_of(key), at = hash & (p->cap - 1);

@@ -3,8 +3,8 @@
  * expressions of one pool are the same pointer, so that equality is ==. Every expression carries
  * sound bounds [lo, hi].
  *
- * expr_bin and its relatives build exactly what they are told: they fold nothing and do not
- * reorder operands.  All algebra happens in expr_simplify (simplify.h).
+ * expr_bin and the other constructors build exactly the given operation: they fold nothing and do
+ * not reorder operands.  All algebra happens in expr_simplify (simplify.h).
  *
  * A pool belongs to one thread. / is floor division and % its remainder, in [0, c); divisors are
  * positive constants; conditions have the values 0 and 1. */
@@ -16,7 +16,7 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* ORDER EXPR: the printer's precedence table and the X-macro of names follow this order. */
+/* ORDER EXPR: the table of precedences and the list of names follow this order. */
 enum expr_kind {
     EXPR_CONST, EXPR_VAR,
     EXPR_ADD, EXPR_MUL, EXPR_DIV, EXPR_MOD, EXPR_MIN, EXPR_MAX,
@@ -26,30 +26,30 @@ enum expr_kind {
 
 struct expr {
     enum expr_kind kind;
-    int64_t value;                 /* CONST: the value */
+    int64_t value;                 /* CONST */
     const struct expr *a, *b;      /* operands of the binary kinds */
-    const char *name;              /* VAR: its name, e.g. "o.1" */
-    int var;                       /* VAR: dense index in its pool (for expr_eval); else -1 */
-    int64_t lo, hi;                /* value bounds, both reachable for a VAR, sound for the rest */
-    uint32_t id;                   /* creation order in the pool: a canonical sort key */
-    bool has_divmod;               /* a DIV or MOD occurs in it */
+    const char *name;              /* VAR: its name, "o.1" */
+    int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
+    int64_t lo, hi;  /* bounds of the value: both are reached by a VAR, others may stay inside */
+    uint32_t id;                   /* number in the order of creation in the pool: a sort key */
+    bool has_divmod;               /* whether it contains a DIV or MOD */
 };
 
 struct exprs;                                            /* the pool */
-struct exprs *exprs_new(struct arena *a);                /* freed with the arena */
+struct exprs *exprs_new(struct arena *a);                /* lives as long as the arena */
 struct arena *exprs_arena(struct exprs *p);
-/* number of variables so far: the size of an environment for expr_eval */
+/* Returns how many variables there are, which is the number of values that expr_eval needs. */
 int exprs_n_vars(const struct exprs *p);
 
 const struct expr *expr_const(struct exprs *p, int64_t v);
-/* The variable `name` ranging over [lo, hi]; the same name and range give the same variable. */
+/* Returns the variable `name` in [lo, hi].  The same name and range give the same variable. */
 const struct expr *expr_var(struct exprs *p, const char *name, int64_t lo, int64_t hi);
-/* The variable of a dim or a loop: its name in lower case, in [0, extent). */
+/* Returns the variable of a dim or loop: its name in lower case, in [0, extent). */
 const struct expr *expr_dim(struct exprs *p, const char *dim, int64_t extent);
 const struct expr *expr_bin(struct exprs *p, enum expr_kind kind, const struct expr *a,
                             const struct expr *b);
 const struct expr *expr_add(struct exprs *p, const struct expr *a, const struct expr *b);
-/* a + b * -1 */
+/* Returns a + b * -1. */
 const struct expr *expr_sub(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_mul(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_div(struct exprs *p, const struct expr *a, const struct expr *b);
@@ -57,7 +57,7 @@ const struct expr *expr_mod(struct exprs *p, const struct expr *a, const struct 
 const struct expr *expr_min(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_max(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_lt(struct exprs *p, const struct expr *a, const struct expr *b);
-/* a >= b, built as b + -1 < a, or as c - 1 < a when b is a constant c */
+/* Returns a >= b as b + -1 < a, or as c - 1 < a when b is a constant c. */
 const struct expr *expr_ge(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_eq(struct exprs *p, const struct expr *a, const struct expr *b);
 const struct expr *expr_and(struct exprs *p, const struct expr *a, const struct expr *b);
@@ -71,18 +71,18 @@ static inline bool expr_is_const(const struct expr *e, int64_t v)
 {
     return e->kind == EXPR_CONST && e->value == v;
 }
-bool expr_uses(const struct expr *e, const struct expr *var);   /* does var occur in e? */
+bool expr_uses(const struct expr *e, const struct expr *var);   /* whether var occurs in e */
 
-/* Simultaneous substitution of n variables. Not simplified. */
+/* Substitutes n variables at once. The result is not simplified. */
 const struct expr *expr_subst(struct exprs *p, const struct expr *e,
                               const struct expr *const *vars, const struct expr *const *with,
                               int n);
 
-/* Rebuilds e, which may belong to another pool, in p; a variable named from[i] becomes to[i]. */
+/* Rebuilds e, which may belong to another pool, in p; a variable called from[i] becomes to[i]. */
 const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,
                                const struct expr *const *to, int n);
 
-/* The value of e where variable v has value vals[v->var]. Floor semantics. */
+/* Returns e's value where variable v has the value vals[v->var]. / and % are floor division. */
 int64_t expr_eval(const struct expr *e, const int64_t *vals);
 
 /* e = sum of coef[i] * term[i] + rest.  The terms are variables or non-linear subexpressions,
@@ -90,11 +90,11 @@ int64_t expr_eval(const struct expr *e, const int64_t *vals);
 struct expr_linear { int n; const struct expr **term; int64_t *coef; int64_t rest; };
 struct expr_linear expr_linear(struct exprs *p, const struct expr *e);
 const struct expr *expr_from_linear(struct exprs *p, const struct expr_linear *l);
-/* Stores the factor of var in e (0 when var does not occur). False when e is not linear in var. */
+/* Sets *coef to the factor of var in e, 0 without var. Returns false if e is not linear in var. */
 bool expr_coef(struct exprs *p, const struct expr *e, const struct expr *var, int64_t *coef);
 
-/* Text: C precedence, minimal parentheses, "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
- * "x >= 3", "a && b", "min(a, b)".  The tests parse it again: parse(print(e)) == e for simplified
- * e. */
+/* Prints e with C precedence and minimal parentheses: "8*h.0 + h.1 + kh", "(2*o + i) / 4", "x - 1",
+ * "x >= 3", "a && b", "min(a, b)".  The tests parse the text again: parse(print(e)) == e for
+ * simplified e. */
 void expr_print(struct str *out, const struct expr *e);
 #endif

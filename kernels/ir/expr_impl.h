@@ -1,4 +1,4 @@
-/* Internals that the files of kernels/ir share: the body of the pool, the cost of an expression,
+/* Declarations that the files of kernels/ir share: the body of the pool, the cost of an expression,
  * scratch memory, and integer arithmetic that cannot overflow.  Only this folder includes it. */
 #ifndef TS_IR_EXPR_IMPL_H
 #define TS_IR_EXPR_IMPL_H
@@ -11,10 +11,10 @@
 struct expr_node {
     struct expr e;                    /* first: a struct expr * is a struct expr_node * */
     uint32_t hash;
-    uint32_t n_divmod;                /* DIV and MOD nodes, every occurrence (saturating) */
-    uint64_t var_mask;                /* bit (var % 64) of every variable in it */
-    const struct expr *simple;        /* its simplified form, NULL = not known yet */
-    uint32_t stamp;                   /* epoch in which `with` was set (expr_subst's memo) */
+    uint32_t n_divmod;  /* number of DIV and MOD nodes, counting every occurrence (saturates) */
+    uint64_t var_mask;                /* bit (var % 64) for every variable in it */
+    const struct expr *simple;        /* its simplified form; NULL: not known yet */
+    uint32_t stamp;                   /* number of the expr_subst call that set `with` (memo) */
     const struct expr *with;
 };
 
@@ -23,7 +23,7 @@ struct scratch_mark { struct scratch_block *block; size_t used; };
 
 struct exprs {
     struct arena *arena;
-    struct expr_node **table;              /* open addressing, power of two */
+    struct expr_node **table;              /* hash table: open addressing, size a power of two */
     uint32_t n, cap;
     int n_vars;
     uint32_t epoch;
@@ -38,13 +38,13 @@ static inline struct expr_node *node_of(const struct expr *e)
     return (struct expr_node *)e;
 }
 
-/* Scratch memory of one function: allocate after scratch_mark; scratch_release frees it. */
+/* Scratch memory of one function: scratch_release frees all allocations after scratch_mark. */
 struct scratch_mark scratch_mark(struct exprs *p);
 void *scratch_alloc(struct exprs *p, size_t size_bytes);
 void scratch_release(struct exprs *p, struct scratch_mark m);
 
-/* Arithmetic that wraps around in two's complement. expr_eval computes that way, so coefficients
- * must too. */
+/* Arithmetic that wraps around in two's complement. expr_eval wraps around, so coefficients must
+ * too. */
 static inline int64_t wrap_add(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -60,14 +60,14 @@ static inline int64_t wrap_mul(int64_t a, int64_t b)
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 
-/* Intervals. INT64_MIN and INT64_MAX stand for infinity and remain so under every operation. */
+/* Intervals. INT64_MIN and INT64_MAX mean infinity and remain infinite under every operation. */
 struct range { int64_t lo, hi; };
 struct range range_add(struct range a, struct range b);
 struct range range_mul(struct range a, struct range b);
 struct range range_of(enum expr_kind kind, struct range a, struct range b);
 
-/* Whether sums and small multiples of r cannot overflow.  Rules check it for every operand before
- * they trust its bounds. */
+/* Whether sums and small multiples of r cannot overflow.  Rules check this for every operand before
+ * they use its bounds. */
 static inline bool is_tame(struct range r)
 {
     return r.lo > -((int64_t)1 << 62) && r.hi < ((int64_t)1 << 62);

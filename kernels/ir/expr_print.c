@@ -1,9 +1,9 @@
-/* Expressions as text: C precedence, as few parentheses as C needs (and around a / or % that
- * is multiplied, where the eye needs them).  Negative coefficients print as subtraction, 2 < x
+/* Prints expressions with C precedence and as few parentheses as C needs, and also around a / or %
+ * that is multiplied, where a reader needs them.  Negative coefficients print as subtraction, 2 < x
  * as x >= 3. */
 #include "kernels/ir/expr.h"
 
-/* ORDER EXPR. */
+/* ORDER EXPR: precedences, loosest first. */
 enum prec { PREC_AND, PREC_EQ, PREC_LT, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
 static const enum prec precedence[EXPR_KIND_COUNT] = {
     [EXPR_CONST] = PREC_ATOM, [EXPR_VAR] = PREC_ATOM,
@@ -25,7 +25,7 @@ static bool is_negative(const struct expr *e)
     return is_const(e) && e->value < 0 && e->value > INT64_MIN;
 }
 
-/* coef * e, the way a person writes it. */
+/* Prints coef * e as a person writes it. */
 static void print_scaled(struct str *out, const struct expr *e, int64_t coef)
 {
     if (coef == -1 && !is_const(e))
@@ -112,7 +112,7 @@ static void print_bare(struct str *out, const struct expr *e)
     UNREACHABLE();
 }
 
-/* Prints e, with parentheses when it binds weaker than its place requires. */
+/* Prints e, in parentheses when it binds looser than `least`. */
 static void print(struct str *out, const struct expr *e, enum prec least)
 {
     bool wrap = precedence[e->kind] < least;

@@ -36,7 +36,7 @@ static void drop(struct lin *l, int at)
     memmove(l->t + at, l->t + at + 1, (size_t)(l->n - at) * sizeof *l->t);
 }
 
-/* Returns the first position whose id is not below that of term. */
+/* Returns the first position whose id is at least that of term. */
 static int position(const struct lin *l, const struct expr *term)
 {
     int lo = 0, hi = l->n;
@@ -166,8 +166,8 @@ int expr_order(const struct expr *a, const struct expr *b)
 }
 
 /* Orders terms: larger strides first; for equal strides the parts of a split ("h.1") before whole
- * variables, as the papers write "ih + rh"; then by text, so that a sum is printed the same
- * whatever the pool was used for before. */
+ * variables, as the papers write "ih + rh"; then by text, so that the order does not depend on
+ * earlier uses of the pool. */
 static int by_stride(const void *x, const void *y)
 {
     const struct term *a = x, *b = y;
@@ -190,7 +190,7 @@ const struct expr *lin_expr(const struct lin *l)
         memcpy(t, l->t, (size_t)l->n * sizeof *t);
     if (l->n > 1)
         qsort(t, (size_t)l->n, sizeof *t, by_stride);
-    if (l->n && t[0].coef < 0 && rest > 0) {              /* "20 - 4*h", not "-4*h + 20" */
+    if (l->n && t[0].coef < 0 && rest > 0) {              /* prints "20 - 4*h", not "-4*h + 20" */
         sum = expr_const(p, rest);
         rest = 0;
     }

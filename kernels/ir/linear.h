@@ -1,4 +1,4 @@
-/* Linear forms: the view of an expression that the simplifier works on.
+/* Linear forms, on which the simplifier works.
  *
  *     e  =  sum of coef_i * e_i  +  rest
  *
@@ -14,17 +14,17 @@ struct lin { struct exprs *p; int n, cap; struct term *t; int64_t rest; };
 
 struct lin lin_new(struct exprs *p);
 struct lin lin_of(struct exprs *p, const struct expr *e);
-/* l += coef * term, a variable or non-linear expression. */
+/* Adds coef * term to l. term: a variable or non-linear expression. */
 void lin_add_term(struct lin *l, const struct expr *term, int64_t coef);
-void lin_add(struct lin *l, const struct expr *e, int64_t scale);            /* l += scale * e */
+void lin_add(struct lin *l, const struct expr *e, int64_t scale);            /* adds scale * e */
 void lin_add_lin(struct lin *l, const struct lin *m, int64_t scale);
-int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 0 when absent */
+int64_t lin_coef(const struct lin *l, const struct expr *term);              /* 0 if absent */
 struct range lin_range(const struct lin *l);
-int64_t lin_gcd(const struct lin *l);  /* of the coefficients; 0 when there are none */
+int64_t lin_gcd(const struct lin *l);  /* gcd of the coefficients; 0 when there are none */
 bool lin_divisible(const struct lin *l, int64_t c);  /* c divides every coefficient and the rest */
-/* A total order by structure: variables by the length of their names, then alphabetically;
- * comparisons by what they compare with a constant. */
+/* Compares by structure, in a total order: variables by the length of their names, then
+ * alphabetically; comparisons by what they compare with a constant. */
 int expr_order(const struct expr *a, const struct expr *b);
-/* The canonical expression of l: larger |coefficient| first, then expr_order, the constant last. */
+/* Returns the canonical expression of l: larger |coefficient| first, then by expr_order. */
 const struct expr *lin_expr(const struct lin *l);
 #endif

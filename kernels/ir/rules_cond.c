@@ -1,6 +1,6 @@
-/* Rules for min, max and the conditions.  The comparing ones look at the difference d = a - b
- * of their operands as one linear form: a < b is d < 0, and bounds of d see what bounds of a
- * and b cannot. */
+/* Rules for min, max and the conditions.  Rules for comparisons use the difference d = a - b of the
+ * operands as one linear form: a < b is d < 0, and bounds of d are tighter than those from the
+ * bounds of a and b. */
 #include "kernels/ir/simplify_impl.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ const struct expr *rule_lt_bounds(struct redex *r)
     return r->range.lo >= 0 ? expr_const(r->p, 0) : NULL;
 }
 
-/* x / c + y < 0 is x + c*y < 0, and y - x / c < 0 is y + 1 <= x / c, that is c*y + c <= x. */
+/* Rewrites x / c + y < 0 to x + c*y < 0, and y - x / c < 0 (y + 1 <= x / c) to c*y + c <= x. */
 const struct expr *rule_lt_div(struct redex *r)
 {
     for (int i = 0; i < r->l.n && tame_operands(r); i++) {
@@ -58,7 +58,7 @@ const struct expr *rule_lt_div(struct redex *r)
     return NULL;
 }
 
-/* g*q + rem < 0 is q <= floor((-1 - rem) / g), when that is the same for every rem. */
+/* Rewrites g*q + rem < 0 to q <= floor((-1 - rem) / g), or returns NULL if that depends on rem. */
 static const struct expr *drop_digit(struct redex *r, int64_t g)
 {
     struct lin q = lin_new(r->p), rem = lin_new(r->p);
@@ -92,7 +92,7 @@ const struct expr *rule_lt_digit(struct redex *r)
     return after;
 }
 
-/* l = plus - minus + rest with positive coefficients in both. */
+/* Splits l into plus - minus + rest, with positive coefficients in plus and minus. */
 static void take_sides(const struct lin *l, struct lin *plus, struct lin *minus)
 {
     *plus = lin_new(l->p);
@@ -105,7 +105,7 @@ static void take_sides(const struct lin *l, struct lin *plus, struct lin *minus)
     }
 }
 
-/* plus < c, minus >= c (built as c - 1 < minus), or plus < minus + c. */
+/* Rewrites l < 0 to plus < c, minus >= c (built as c - 1 < minus), or plus < minus + c. */
 const struct expr *rule_lt_sides(struct redex *r)
 {
     struct lin plus, minus;
@@ -180,8 +180,8 @@ const struct expr *rule_and_const(struct redex *r)
     return is_true(r->b) && is_truth(r->a) ? r->a : NULL;
 }
 
-/* Adds the conditions of a conjunction as terms of a linear form: each once, without those that
- * are always true. */
+/* Adds the conditions of a conjunction as terms of a linear form: each condition once, without
+ * conditions that are always true. */
 static void add_conditions(struct lin *list, const struct expr *e)
 {
     if (e->kind == EXPR_AND) {
@@ -223,7 +223,7 @@ static bool tame_comparison(const struct expr *e)
     return e->kind == EXPR_LT && is_tame(range_expr(e->a)) && is_tame(range_expr(e->b));
 }
 
-/* (x - y) + sign * (u - v) for x < y and u < v. */
+/* Returns (x - y) + sign * (u - v) for the conditions x < y and u < v. */
 static struct lin difference(struct exprs *p, const struct expr *xy, const struct expr *uv,
                              int sign)
 {
@@ -243,8 +243,8 @@ static bool implies(struct exprs *p, const struct expr *stronger, const struct e
     return l.n == 0 && l.rest <= 0;
 }
 
-/* Whether both conditions exclude each other.  Each is -1 or less where it is true, so their sum
- * is then -2 or less. */
+/* Whether x < y and u < v exclude each other.  Where both hold, x - y and u - v are at most -1, so
+ * their sum is at most -2. */
 static bool exclude(struct exprs *p, const struct expr *xy, const struct expr *uv)
 {
     if (!tame_comparison(xy) || !tame_comparison(uv))

@@ -1,14 +1,14 @@
 /* Rules for floor division and its remainder by a positive constant.
  *
- * Nearly all of them are one step: write the operand as g*q + r so that r stays within one
- * period of g (k*g <= r < (k+1)*g everywhere).  Then (g*q + r) / g = q + k and (g*q + r) % g =
- * r - k*g, and for a divisor g*c the same with q + k divided by c. */
+ * Nearly all of these rules are one step: write the operand as g*q + r so that r stays within one
+ * period of g (k*g <= r < (k+1)*g everywhere).  Then (g*q + r) / g = q + k and (g*q + r) % g = r -
+ * k*g, and for a divisor g*c the same with q + k divided by c. */
 #include "kernels/ir/simplify_impl.h"
 
 #include <stdlib.h>
 
-/* How to handle a coefficient that g does not divide: keep it in r, put its remainder in [0, g)
- * into r, or the remainder nearest to 0. */
+/* How to handle a coefficient that g does not divide: r gets the whole coefficient, its remainder
+ * in [0, g), or its remainder nearest to 0. */
 enum share { SHARE_KEEP, SHARE_FLOOR, SHARE_NEAR, SHARE_COUNT };
 
 static int64_t remainder_of(int64_t coef, int64_t g, enum share how)
@@ -21,7 +21,7 @@ static int64_t remainder_of(int64_t coef, int64_t g, enum share how)
     return how == SHARE_NEAR && rem > g / 2 ? rem - g : rem;
 }
 
-/* l = g*q + r; the constant of r is in [0, g). */
+/* Splits l into g*q + r; the constant of r is in [0, g). */
 static void divide(const struct lin *l, int64_t g, enum share how, struct lin *q, struct lin *r)
 {
     *q = lin_new(l->p);
@@ -37,14 +37,14 @@ static void divide(const struct lin *l, int64_t g, enum share how, struct lin *q
     r->rest = floor_mod(l->rest, g);
 }
 
-/* Whether x stays within one period of g; *k is the number of the period. */
+/* Whether x stays within one period of g. Sets *k to the number of the period. */
 static bool one_period(struct range x, int64_t g, int64_t *k)
 {
     *k = floor_div(x.lo, g);
     return is_tame(x) && *k == floor_div(x.hi, g);
 }
 
-/* l = g*q + r with 0 <= r < g everywhere, if bounds can show it. */
+/* Splits l into g*q + r with 0 <= r < g. Returns false when bounds cannot show that. */
 static bool split(const struct lin *l, int64_t g, enum share how, struct lin *q, struct lin *r)
 {
     int64_t k;
@@ -82,7 +82,7 @@ static int add_factor(int64_t *g, int n, int64_t f, int64_t c)
     return n;
 }
 
-/* Collects proper divisors of c that some coefficients share with it, largest first. */
+/* Collects proper divisors of c that divide some coefficients, largest first. Returns how many. */
 static int common_factors(const struct lin *l, int64_t c, int64_t *g)
 {
     int n = 0;
@@ -135,7 +135,7 @@ const struct expr *rule_div_factor(struct redex *r)
     return NULL;
 }
 
-/* floor(floor(x/a) + y)/b) with an integer y is floor((x + a*y) / (a*b)). */
+/* Rewrites floor((floor(x/a) + y) / b), with an integer y, to floor((x + a*y) / (a*b)). */
 const struct expr *rule_div_div(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {
@@ -180,7 +180,7 @@ const struct expr *rule_mod_split(struct redex *r)
     return is_tame(r->range) && split_any(&r->l, r->c, &q, &rem) ? lin_expr(&rem) : NULL;
 }
 
-/* x % a differs from x by a multiple of a, and g times that by a multiple of c. */
+/* Rewrites (g*(x % a) + y) % c to (g*x + y) % c when c divides g*a. */
 const struct expr *rule_mod_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {
@@ -197,8 +197,8 @@ const struct expr *rule_mod_mod(struct redex *r)
     return NULL;
 }
 
-/* Coefficients below c in size stay as they are (-x is not made 3*x), the constant goes to [0,
- * c). */
+/* Reduces coefficients to below c in size, with their sign (-x does not become 3*x), and the
+ * constant to [0, c). */
 const struct expr *rule_mod_reduce(struct redex *r)
 {
     struct lin x = lin_new(r->p);
@@ -210,7 +210,7 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Uses SHARE_KEEP only: r stays in the result, where no variable may occur twice. */
+/* Splits with SHARE_KEEP only, since r stays in the result, where no variable may occur twice. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

@@ -34,7 +34,7 @@ static bool is_product(const struct expr *e)
     return e->kind == EXPR_MUL && e->a->kind != EXPR_CONST && e->b->kind != EXPR_CONST;
 }
 
-/* Divides e by the greatest factor of all its coefficients and returns that factor. */
+/* Divides *e by the greatest common factor of its coefficients. Returns that factor. */
 static int64_t take_content(struct exprs *p, const struct expr **e)
 {
     struct lin l = lin_of(p, *e);
@@ -66,8 +66,8 @@ const struct expr *rule_mul_order(struct redex *r)
     return is_product(r->e) && expr_order(r->b, r->a) < 0 ? expr_mul(r->p, r->b, r->a) : NULL;
 }
 
-/* Stores x * y if it is at most MAX_DIVISOR in size, so that the divisors that rules make cannot
- * overflow. */
+/* Sets *out to x * y.  Returns false when it exceeds MAX_DIVISOR in size, so that divisors made by
+ * rules cannot overflow. */
 static bool small_product(int64_t x, int64_t y, int64_t *out)
 {
     return !__builtin_mul_overflow(x, y, out)
@@ -91,8 +91,8 @@ static const struct expr *replace(struct lin *l, int i, int j, const struct expr
     return lin_expr(&sum);
 }
 
-/* Whether term i of l has the coefficient m*b and term j the coefficient m, where term j is
- * something % b. */
+/* Whether term i of l has the coefficient m*b and term j the coefficient m, where term j is an
+ * expression % b. */
 static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high)
 {
     int64_t k;
@@ -104,9 +104,8 @@ static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high
     return small_product(l->t[j].coef, y->b->value, &k) && k == l->t[i].coef;
 }
 
-/* x / (a*b) and (x / a) % b are the quotient and the remainder of x / a by b.  The remainder's
- * operand y need only agree with x / a modulo b, since that is all that the rules for % leave
- * of it. */
+/* Joins x / (a*b) and y % b, if they are quotient and remainder of x / a by b.  y must only be
+ * equal to x / a modulo b, because the rules for % reduce it to that. */
 static const struct expr *join(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -121,7 +120,7 @@ static const struct expr *join(struct redex *r, int i, int j)
     return replace(&r->l, i, j, x, r->l.t[j].coef);
 }
 
-/* Combines two digits into one when their number is known: in b*x + y % b the % disappears. */
+/* Combines two digits into one when their number is known: b*x + y % b loses its %. */
 static const struct expr *join_digits(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;
@@ -164,7 +163,7 @@ const struct expr *rule_sum_digits(struct redex *r)
     return each_pair(r, EXPR_MOD, join_digits);
 }
 
-/* Whether l contains m * x, term by term. The constant can always be adjusted. */
+/* Whether l contains m * x, term by term.  Constants need not match: they can be adjusted. */
 static bool contains(const struct lin *l, const struct lin *x, int64_t m)
 {
     for (int i = 0; i < x->n; i++)
@@ -185,7 +184,7 @@ static const struct expr *exchange(struct lin *l, int i, const struct lin *x, in
     return lin_expr(&sum);
 }
 
-/* Term i is -m*b * (x / (a*b)): with y = x / a, m*y - m*b*(y / b) ==> m*(y % b). */
+/* Rewrites m*y - m*b*(y / b) to m*(y % b), where term i is -m*b * (x / (a*b)) and y = x / a. */
 static const struct expr *to_mod(struct redex *r, int i, int64_t a)
 {
     const struct term t = r->l.t[i];
@@ -200,7 +199,7 @@ static const struct expr *to_mod(struct redex *r, int i, int64_t a)
     return exchange(&r->l, i, &ly, m, expr_modc(r->p, y, b), m);
 }
 
-/* Tries a = 1 and the divisors of other quotients of the sum. */
+/* Tries to_mod with a = 1 and the divisors of other quotients of the sum. */
 const struct expr *rule_sum_to_mod(struct redex *r)
 {
     for (int i = 0; i < r->l.n; i++) {

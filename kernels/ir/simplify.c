@@ -10,9 +10,8 @@
  *       to the right.  So no two rules can undo each other.
  *   #4  It trusts only bounds that are tame (expr_impl.h): nothing it computes overflows.
  *
- * Operands are simplified first.  A sum is taken as a whole, however it is nested, so that
- * like terms and the digits of one number meet.  A variable with a single value keeps its
- * name. */
+ * Operands are simplified first.  A nested sum is flattened into one linear form, so that like
+ * terms and the digits of one number meet.  A variable with a single value keeps its name. */
 #include "kernels/ir/simplify_impl.h"
 
 #define ON(KIND) (1u << EXPR_##KIND)
@@ -115,13 +114,13 @@ static bool is_const(const struct expr *e)
     return e->kind == EXPR_CONST;
 }
 
-/* Whether sum_collect flattens this node: it belongs to the linear form around it. */
+/* Whether e belongs to the linear form around it, so that sum_collect flattens it. */
 static bool is_linear(const struct expr *e)
 {
     return e->kind == EXPR_ADD || (e->kind == EXPR_MUL && (is_const(e->a) || is_const(e->b)));
 }
 
-/* l += scale * e with every non-linear part of e simplified. */
+/* Adds scale * e to l, with every non-linear part of e simplified. */
 static void gather(struct lin *l, const struct expr *e, int64_t scale)
 {
     if (!is_linear(e)) {
@@ -135,8 +134,8 @@ static void gather(struct lin *l, const struct expr *e, int64_t scale)
     }
 }
 
-/* Whether all coefficients are far from overflow.  They need not be: where a variable is always 0,
- * its coefficient can have any value. */
+/* Whether all coefficients are far from overflow.  A coefficient can be huge when its variable is
+ * always 0. */
 static bool tame_coefs(const struct lin *l)
 {
     for (int i = 0; i < l->n; i++)
@@ -203,8 +202,8 @@ static const struct expr *rewrite(struct exprs *p, const struct expr *e)
     return after;
 }
 
-/* While e is being simplified, its simplified form is e itself.  If two rules ever undid each
- * other, the recursion would end here with a correct expression, if not the simplest. */
+/* While e is being simplified, its simplified form is e itself.  So if two rules undid each other,
+ * the recursion would end here, with a correct expression that is not the simplest. */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e)
 {
     struct expr_node *n = node_of(e);

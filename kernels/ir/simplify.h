@@ -17,13 +17,13 @@
  * + 20"). */
 const struct expr *expr_simplify(struct exprs *p, const struct expr *e);
 
-/* The rules, for traces, documentation and the coverage test ("every rule fires"). */
+/* The rules, for traces, documentation and a coverage test ("every rule fires"). */
 struct simplify_rule { const char *name, *identity, *condition; };
 int simplify_n_rules(void);
 const struct simplify_rule *simplify_rule(int i);
-/* How often rule i was applied since the pool was made. */
+/* Returns how often rule i was applied since the pool was made. */
 long simplify_fired(const struct exprs *p, int i);
-/* When set, called at every rewrite with the rule's name, before and after (tests, -d S). */
+/* Sets a hook that every rewrite calls with the rule's name, before and after (tests, -d S). */
 void simplify_trace(struct exprs *p,
                     void (*hook)(void *ctx, const char *rule, const struct expr *before,
                                  const struct expr *after), void *ctx);

@@ -4,14 +4,14 @@
 #include "kernels/ir/linear.h"
 #include "kernels/ir/simplify.h"
 
-/* The input of a rule: e = a kind b with simplified operands, and the linear form that suits its
+/* The input of a rule: e = a OP b with simplified operands, and a linear form that depends on its
  * kind. */
 struct redex {
     struct exprs *p;
     const struct expr *e, *a, *b;
     int64_t c;               /* / %: the divisor */
     struct lin l;            /* sums: all of e; / %: a; < == min max: a - b, simplified */
-    struct range range;      /* of l */
+    struct range range;      /* bounds of l */
 };
 
 /* Every rule returns the rewritten expression, whose parts need not be simplified, or NULL. */

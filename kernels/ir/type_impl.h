@@ -1,4 +1,4 @@
-/* Makes a row of type.def a struct elem_type, and whatever functions it needs. */
+/* Makes a struct elem_type of a row of type.def, and the functions that it needs. */
 #ifndef TS_IR_TYPE_IMPL_H
 #define TS_IR_TYPE_IMPL_H
 #include "kernels/ir/type.h"

@@ -1,10 +1,10 @@
-/* Float-valued tensor expressions: what an operator computes for one element.  They are plain
+/* Float-valued tensor expressions, which an operator computes for one element.  They are plain
  * trees in an arena. */
 #ifndef TS_IR_VAL_H
 #define TS_IR_VAL_H
 #include "kernels/ir/expr.h"
 
-#define MAX_DIMS 24                       /* dimensions of a physical tensor; E_RANK beyond */
+#define MAX_DIMS 24                       /* most dims of a physical tensor; E_RANK beyond */
 
 /* VAL(id, arity, text): ORDER VAL. The functions are applied to floats. */
 #define VAL_KINDS(VAL) \
@@ -13,7 +13,7 @@
     VAL(MAX, 2, "max") VAL(MIN, 2, "min") \
     VAL(EXP, 1, "exp") VAL(LOG, 1, "log") VAL(TANH, 1, "tanh") VAL(ERF, 1, "erf") \
     VAL(SQRT, 1, "sqrt") \
-    VAL(SELECT, 2, "select")              /* cond ? a : b; only the chosen side is evaluated */
+    VAL(SELECT, 2, "select")              /* cond ? a : b; only one side is evaluated */
 
 enum val_kind {
 #define VAL(id, arity, text) VAL_##id,
@@ -25,9 +25,9 @@ enum val_kind {
 struct val {
     enum val_kind kind;
     double value;                         /* CONST */
-    const struct val *a, *b;              /* operands; b is NULL for the functions of one float */
+    const struct val *a, *b;              /* operands; b is NULL for functions of one float */
     const struct expr *cond;              /* SELECT */
-    int source;                           /* LOAD: tensor (in a graph) or buffer (when lowered) */
+    int source;  /* LOAD: the tensor (in a graph) or the buffer (when lowered) */
     int rank;
     const struct expr *const *idx;        /* LOAD: rank index expressions */
 };
@@ -39,19 +39,19 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
-/* Applies the operation of v to other operands; y is NULL where v->b is. */
+/* Returns the operation of v with other operands; y is NULL where v->b is. */
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y);
-/* The printed name: "+", "max", "exp". Functions of one float are named as in C. */
+/* Returns the printed name: "+", "max", "exp". Functions of one float have their names in C. */
 const char *val_name(enum val_kind kind);
-bool val_is_function(enum val_kind kind);                /* whether it is a function of one float */
+bool val_is_function(enum val_kind kind);                /* of one float */
 bool val_is_const(const struct val *v, double value);
 
-/* Rebuilds v with every LOAD passed through map (NULL keeps it) and every index and condition
- * through idx_map (NULL keeps it). */
+/* Rebuilds v: `load` replaces every LOAD, and `index` every index and condition (NULL: they stay as
+ * they are). */
 struct val_map {
     void *ctx;
-    /* called with the load whose indices are already mapped */
+    /* called with a load whose indices are already mapped */
     const struct val *(*load)(void *ctx, const struct val *load);
     const struct expr *(*index)(void *ctx, const struct expr *e);
 };
@@ -61,10 +61,10 @@ const struct val *val_subst(struct exprs *p, const struct val *v, const struct e
                             const struct expr *with);
 /* Calls f on every LOAD, left to right. */
 void val_each_load(const struct val *v, void (*f)(void *ctx, const struct val *load), void *ctx);
-/* Number of float operations to evaluate v once: 1 for each arithmetic node and function; SELECT
+/* Returns the number of float operations of v: 1 for each arithmetic node and function; SELECT
  * counts its more expensive side. */
 int val_flops(const struct val *v);
-/* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names[source] are the
- * names of the tensors. */
+/* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
+ * name. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
 #endif
