@@ -25,7 +25,7 @@
 #define MANY_BYTES ((size_t)8 << 20)
 #define NO_MEMORY "out of memory: free some, or raise `ulimit -v` "
 
-/* The newest block is the head of the list; the first one made is its tail. */
+/* A block of memory. The newest block is the head of the list, the oldest its tail. */
 struct arena_block {
     struct arena_block *older;
     size_t cap, used;
@@ -34,7 +34,7 @@ struct arena_block {
 
 struct arena {
     struct arena_block *head;
-    size_t older_used;      /* bytes used in all blocks but the head */
+    size_t older_used;      /* bytes used in all blocks except the head */
 };
 
 static struct arena_block *block_new(size_t cap, struct arena_block *older)
@@ -161,8 +161,7 @@ void *xmalloc(size_t size_bytes)
     return p;
 }
 
-/* Under AddressSanitizer, exact sizes are kept so that it detects accesses beyond the last
- * element. */
+/* Under AddressSanitizer, sizes are exact, so that accesses beyond the last element are found. */
 void *xmalloc_elems(size_t n, size_t size_bytes)
 {
     if (n > SIZE_MAX / 2 / size_bytes)
@@ -204,7 +203,7 @@ void fail_set_hook(void (*hook)(void))
     fail_hook = hook;
 }
 
-/* Clears the hook before it runs, so that a failure inside it cannot recurse. */
+/* Clears the hook before calling it, so that a failure in the hook does not recurse. */
 void fail_at(const char *file, int line, const char *fmt, ...)
 {
     void (*hook)(void) = fail_hook;

@@ -8,16 +8,16 @@
 struct arena;
 
 struct arena *arena_new(void);
-void arena_free(struct arena *a);                    /* NULL is allowed */
-void arena_reset(struct arena *a);  /* frees everything but the first block, which is reused */
+void arena_free(struct arena *a);                    /* a may be NULL */
+void arena_reset(struct arena *a);  /* frees all blocks except the first, which is reused */
 size_t arena_used_bytes(const struct arena *a);
 
-/* Returns zeroed memory, aligned to 16 bytes. Never NULL: lack of memory ends in fail(). */
+/* Returns zeroed memory, aligned to 16 bytes. Never NULL: without memory it calls fail(). */
 void *arena_alloc(struct arena *a, size_t size_bytes);
 void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);    /* stops at a NUL */
-/* copies NULs too, and appends one */
+/* copies NULs too, and appends a NUL */
 char *arena_bytes(struct arena *a, const char *data, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
@@ -27,18 +27,17 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 #define ARENA_ARRAY(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (size_t)(n)))
 #define ARENA_DUP(a, from, n) arena_copy((a), (from), sizeof *(from) * (size_t)(n))
 
-/* The malloc family, for data that outlives every arena. Lack of memory ends in fail(). */
+/* The malloc family, for data that outlives every arena. Without memory they call fail(). */
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t n, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
-/* xmalloc for the elements of a tensor.  Large ones get huge pages, since page faults on small
- * pages would take longer than filling them. */
+/* xmalloc for the elements of a tensor.  Large arrays get huge pages, because page faults of small
+ * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
 
-/* The only exit below app/ that is not a return value: for lack of memory or a broken invariant.
- * It runs the hook (in which the screen restores the terminal), prints the message to stderr and
- * aborts. */
+/* Ends the program, for lack of memory or a broken invariant; nothing else below app/ does. Runs
+ * the hook (in which the screen restores the terminal), prints the message to stderr and aborts. */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #define N_SLOTS 64
-#define GRACE_MS 20                       /* time for compilers to delete their temporary files */
+#define GRACE_MS 20                       /* time in which compilers delete their temporary files */
 
 enum { FREE, FILLING, A_FILE, A_GROUP };
 
-/* A signal handler reads a slot only after `state` says what is in it. */
+/* A file or a process group. Signal handlers read a slot only after `state` says what is in it. */
 static struct slot { atomic_int state; pid_t leader; char path[PATH_MAX]; } slots[N_SLOTS];
 
 static int take(void)

@@ -21,8 +21,8 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
-/* Limits of the system, as error texts name them, with their fixes, which are the same everywhere
- * in the program. */
+/* Limits of the system as error texts name them, and the fix for each, which is the same
+ * everywhere. */
 static const struct { const char *said, *fix; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max" },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },
@@ -108,7 +108,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* Appends s, which may have been cut inside a multi-byte character. */
+/* Appends s without a character that was cut off at the end of s. */
 static void add_clean(struct str *out, const char *s)
 {
     str_add_shown(out, s, strlen(s), "\t");

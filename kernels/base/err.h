@@ -14,18 +14,18 @@ enum err_code {
     ERR_COUNT
 };
 
-/* line and col from 1, 0 = unknown; len = caret width (0 = 1) */
+/* line and col start at 1, 0: unknown; len: width of the caret line, 0 means 1 */
 struct where { char file[256]; int line, col, len; };
 
 struct err {
     enum err_code code;
     struct where at;
-    char text[768];      /* what is wrong, one sentence, no trailing newline */
-    char fix[384];       /* how to mend it; "" when there is nothing to say */
-    char source[256];    /* the offending line of user text, for the caret; "" when there is none */
+    char text[768];      /* what is wrong: one sentence, without a newline */
+    char fix[384];       /* how to correct it, or "" */
+    char source[256];    /* the line of user text with the error, for the caret; or "" */
 };
 
-/* Each of these returns false, so that `return err_set(...)` is one line. err_set clears fix, at
+/* These functions return false, so that `return err_set(...)` is one line. err_set clears fix, at
  * and source.  When the text of an ERR_ENV or ERR_IO names a limit of the system ("Too many open
  * files"), err_set adds the fix for it. */
 bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
@@ -33,18 +33,17 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The fix for an unknown name: `meant`, a format for the nearest of n names when one is near, else
- * `fmt` (NULL: none). */
+/* Sets the fix for an unknown name: `meant`, a format for the nearest of n names when one is near,
+ * else `fmt` (NULL: none). */
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-/* Column and width, in bytes from 1, of the offending word in a one-line user text. */
+/* Sets column and width, in bytes from 1, of the wrong word in a one-line user text. */
 bool err_at(struct err *e, int col, int len);
 /* Sets the place in a file, and copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);
 
-const char *err_name(enum err_code code);               /* "E_DIM" */
+const char *err_name(enum err_code code);               /* Returns the name of a code: "E_DIM". */
 const char *err_meaning(enum err_code code);
-/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n"; unknown parts are left
- * out. */
+/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n"; without unknown parts. */
 void err_print(struct str *out, const struct err *e);
 #endif

@@ -31,7 +31,7 @@ static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf
     }
 }
 
-/* Opens path for reading. regular: refuse pipes and devices, since opening one may block. */
+/* Opens path for reading. regular: refuses pipes and devices, because opening them may block. */
 static int open_readable(const char *path, bool regular, size_t max_bytes, struct err *e)
 {
     struct stat st;
@@ -136,8 +136,8 @@ bool dir_make(const char *path, struct err *e)
     return ok;
 }
 
-/* Makes a folder in /tmp.  Another user may have created it as a trap: it must be a folder and
- * belong to us. */
+/* Makes a folder in /tmp.  Fails unless it is a folder that belongs to this user: another user may
+ * have created it as a trap. */
 static bool dir_in_tmp(struct str *out, struct err *e)
 {
     struct stat st;

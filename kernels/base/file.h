@@ -1,4 +1,4 @@
-/* Files: reading whole files, atomic writes (file_write.c), and the XDG folders. */
+/* Reads whole files, writes files atomically (file_write.c), and finds the XDG folders. */
 #ifndef TS_BASE_FILE_H
 #define TS_BASE_FILE_H
 #include <stdbool.h>
@@ -8,26 +8,26 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input).  On failure
- * ERR_IO says why. */
+/* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input).  Fails with
+ * ERR_IO. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
-/* file_read for a name that the user did not type: only regular files are read, so that it never
+/* Is file_read for a name that the user did not type: reads only regular files, so that it never
  * blocks. */
 bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
 
-/* The state of a file as a writer saw it: a hash of its content, or one of these. */
+/* The state of a file as a writer saw it: a hash of its content, or one of these constants. */
 enum { FILE_ANYTHING = 0, FILE_ABSENT = 1 };
 uint64_t file_content(const char *data, size_t n);
 /* Returns the present state of the file, or FILE_ANYTHING when it cannot be read. */
 uint64_t file_seen(const char *path);
 
-/* Replaces a file atomically: writes a file beside the target, calls fsync and renames it, so
- * that a reader or a kill sees either the old file or the new one.  Keeps owner, group and mode
- * of the old file, and follows links.  A pipe or a device ("/dev/stdout") is written to
- * directly.  Only one process writes at a time (FILE.tilescope-lock).  If the file is no longer
- * in the state `seen`, nothing is written: ERR_CHANGED. */
+/* Replaces a file atomically: writes a file beside the target, calls fsync and renames it, so that
+ * a reader or a kill sees either the old file or the new one.  Keeps owner, group and mode of the
+ * old file, and follows links.  A pipe or a device ("/dev/stdout") is written to directly.  Only
+ * one process writes at a time (FILE.tilescope-lock).  Fails with ERR_CHANGED, and writes nothing,
+ * if the file is no longer in the state `seen`. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
-/* file_replace whatever the file contains now. */
+/* Is file_replace for any present content of the file. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);
@@ -39,21 +39,21 @@ bool file_is_named(int fd, const char *path);
 void file_add_folder(struct str *out, const char *path);
 /* Whether a and b name the same file. */
 bool file_same(const char *a, const char *b);
-/* Writes to the first free name beside path ("dir/a-2.yaml") and stores that name in *where. */
+/* Writes to the first free name beside path ("dir/a-2.yaml"), and sets *where to that name. */
 bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
                        struct err *e);
 bool file_exists(const char *path);
-/* Stores the path of this program; without /proc, the path it was started by.  False when it is
- * unknown. */
+/* Sets path to that of this program, or without /proc to the path by which it was started.  Returns
+ * false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
-/* The files of a folder that end in suffix, but for hidden ones: their names without it, in order.
- * None when the folder cannot be read. */
+/* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except
+ * hidden files.  *n is 0 when the folder cannot be read. */
 const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);
 
 /* Append $XDG_CACHE_HOME/tilescope, $XDG_STATE_HOME/tilescope or $XDG_DATA_HOME/tilescope to out,
  * without a trailing slash.  The usual defaults apply (/tmp/tilescope-UID when there is no home),
- * and the folder is created.  Files in the cache can be made again, files in data cannot. */
+ * and the folder is created.  Files in the cache can be made anew, files in data cannot. */
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
 bool dir_data(struct str *out, struct err *e);

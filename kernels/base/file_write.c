@@ -1,8 +1,8 @@
 /* Writes files that other processes may read and write at the same time.
  *
- * This works as in git.  A process that replaces FILE first creates FILE.tilescope-lock, writes
- * the new content into it and renames it to FILE.  Under the lock, FILE is compared with what the
- * writer saw of it, so that two writers cannot both find it unchanged.
+ * This works as in git.  A process that replaces FILE first creates FILE.tilescope-lock, writes the
+ * new content into it and renames it to FILE.  Under the lock, it compares FILE with the state that
+ * it read before, so that two writers cannot both find FILE unchanged.
  *
  * The creator of a lock file also locks it in the kernel of the system, which releases the lock
  * when the process ends, however it ends.  A lock file that can be locked was therefore left by a
@@ -50,7 +50,7 @@ uint64_t file_seen(const char *path)
 }
 
 /* Whether the file is unchanged.  A file that was deleted in the meantime counts as unchanged,
- * since nothing can be lost. */
+ * since the write can then lose nothing. */
 static bool is_as_seen(const char *target, uint64_t seen)
 {
     uint64_t now = seen == FILE_ANYTHING ? seen : file_seen(target);
@@ -100,8 +100,7 @@ void file_add_folder(struct str *out, const char *path)
 
 /* --- The lock --------------------------------------------------------------------------------- */
 
-/* Appends the name of the lock file.  A name that is too long is cut; some files then share a
- * lock. */
+/* Appends the name of the lock file.  A long name is cut, so some files share a lock. */
 static void add_lock_name(struct str *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -141,9 +140,9 @@ void file_tidy(const char *dir)
     str_free(&path);
 }
 
-/* Creates and locks the lock file.  Another process may mistake the new file for a leftover
- * before it is locked.  On a file system without locks, creating it is all that is done.  Returns
- * -1 with errno; EEXIST: another process has it. */
+/* Creates and locks the lock file.  Another process may mistake the new file for a leftover before
+ * it is locked.  On a file system without locks it only creates the file.  Returns -1 with errno;
+ * EEXIST: another process has it. */
 static int take_lock(const char *lock)
 {
     for (int ms = 0; ms <= LOCK_WAIT_MS; ms += LOCK_NAP_MS) {
@@ -218,8 +217,8 @@ static bool keep_owner(int fd, const struct stat *old)
     return fchmod(fd, mode) == 0;
 }
 
-/* Forgets the lock file for cleanup.  After it was renamed or removed, its name may belong to
- * another process, and a signal must not delete it. */
+/* Forgets the lock file for cleanup.  After the file was renamed or removed, its name may belong to
+ * another process, whose file a signal must not delete. */
 static void forget(int *slot)
 {
     cleanup_forget(*slot);
@@ -321,7 +320,7 @@ bool file_same(const char *a, const char *b)
                            && s.st_ino == t.st_ino);
 }
 
-/* Appends "dir/a-2.yaml" for dir/a.yaml and 2. */
+/* Appends the numbered name "dir/a-2.yaml" for dir/a.yaml and i = 2. */
 static void add_numbered(struct str *out, const char *path, int i)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');

@@ -1,4 +1,4 @@
-/* A recursive-descent evaluator that walks the text once. */
+/* Evaluates formulas by recursive descent, in one walk of the text. */
 #include "kernels/base/formula.h"
 
 #include <ctype.h>
@@ -18,8 +18,8 @@ struct evaluator {
     formula_names *names;
     void *ctx;
     int at;
-    bool checking;                        /* the form alone */
-    bool skipping;                        /* the value does not matter: nothing is looked up */
+    bool checking;                        /* whether only the form is checked */
+    bool skipping;  /* whether the value does not matter, so that no name is looked up */
     int depth;
     struct err *e;
 };
@@ -164,7 +164,7 @@ static bool close_parenthesis(struct evaluator *v, int open)
     return fails(v, open, open + 1);
 }
 
-/* From FN_FLOOR on: of one number. */
+/* Functions of numbers; from FN_FLOOR on they take one number. */
 enum number_fn { FN_MIN, FN_MAX, FN_MEAN, FN_GEOMEAN, FN_FLOOR, FN_CEIL, FN_LOG, FN_ABS, FN_COUNT };
 static const char *const fn_name[FN_COUNT] = { "min", "max", "mean", "geomean", "floor", "ceil",
                                                "log", "abs" };
@@ -187,7 +187,7 @@ static double number_fn(enum number_fn f, const double *x, int n)
     return result;
 }
 
-/* The function whose name and parenthesis stand here, else FN_COUNT. */
+/* Returns the function whose name and parenthesis start at this position, or FN_COUNT. */
 static enum number_fn function_here(const struct evaluator *v)
 {
     size_t n = 0;
@@ -263,7 +263,7 @@ static bool parse_atom(struct evaluator *v, struct formula_value *out)
     return ok;
 }
 
-/* A loop: a thousand signs need no recursion. */
+/* Parses signs and what follows them in a loop, since a thousand signs must not recurse. */
 static bool parse_unary(struct evaluator *v, struct formula_value *out)
 {
     bool any = false, negative = false;
@@ -332,7 +332,7 @@ static bool parse_sum(struct evaluator *v, struct formula_value *out)
 enum relation { REL_LE, REL_GE, REL_EQ, REL_NE, REL_LT, REL_GT, REL_NONE };
 static const char *const relation_text[] = { "<=", ">=", "==", "!=", "<", ">" };
 
-/* Texts and truth values are equal or not, and have no order. */
+/* Whether x and y are in relation r. Texts and truth values can only be equal or not. */
 static bool holds_between(enum relation r, const struct formula_value *x,
                           const struct formula_value *y)
 {
@@ -396,7 +396,7 @@ static bool parse_not(struct evaluator *v, struct formula_value *out)
     return true;
 }
 
-/* A chain of && or ||: decided as soon as one side equals `decides`. */
+/* Parses a chain of && or ||. The first side that equals `decides` decides the value. */
 static bool parse_chain(struct evaluator *v, const char *op, bool decides,
                         bool (*side)(struct evaluator *, struct formula_value *),
                         struct formula_value *out)

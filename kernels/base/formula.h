@@ -1,4 +1,4 @@
-/* Expressions over names: of --assert, of studies and experts, and of event sets.
+/* Formulas over names, in --assert, studies, experts and event sets.
  *
  *     or = and { "||" and }        and = not { "&&" not }       not = "!" not | compare
  *     compare = sum [ < <= > >= == != sum ]
@@ -22,22 +22,22 @@ struct formula_value {
     enum formula_type type;
     double number;
     bool truth;
-    const char *text; size_t n;          /* TEXT: n bytes that the caller's names keep */
-    int from, to;                        /* where it stands; the evaluator's */
+    const char *text; size_t n;          /* TEXT: n bytes, which the owner of the names keeps */
+    int from, to;                        /* position in the formula, set by the evaluator */
 };
 
-/* What a name stands for.  False with *e: nothing; the evaluator adds the place. */
+/* Sets *out to what a name stands for.  Returns false with *e, without a place, if nothing. */
 typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 
 /* ERR_SYNTAX: malformed.  ERR_TYPE: another type was expected.  ERR_RANGE: a division by zero, a
  * number that is too large, log and geomean of what is not above 0.  Others are those of names. */
 bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
 bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);
-/* The form alone.  names (may be NULL) is asked whether each name exists; values are ignored. */
+/* Checks the form alone.  names, unless NULL, is asked whether each name exists. */
 bool formula_check(const char *expr, formula_names *names, void *ctx, struct err *e);
 
-/* Letters, digits and _. */
+/* Whether c is a letter, a digit or _. */
 bool formula_name_char(char c);
-/* A name without dots: a letter first. */
+/* Whether text is a name without dots: a letter first. */
 bool formula_is_word(const char *text);
 #endif

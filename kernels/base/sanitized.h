@@ -1,5 +1,5 @@
-/* SANITIZED: 1 when this is built with AddressSanitizer, which maps terabytes and which valgrind
- * cannot run; else 0.  gcc defines a macro then, clang has a feature. */
+/* SANITIZED is 1 in a build with AddressSanitizer, which maps terabytes and which valgrind cannot
+ * run; else 0.  gcc shows it by a macro, clang by a feature. */
 #ifndef TS_BASE_SANITIZED_H
 #define TS_BASE_SANITIZED_H
 

@@ -123,8 +123,8 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Optimal string alignment: three rolling rows of the dynamic-programming table, row i holding the
- * distances of the first i bytes of a to every prefix of b. */
+/* Computes the optimal string alignment with three rolling rows of the dynamic-programming table.
+ * Row i has the distances of the first i bytes of a to every prefix of b. */
 static int distance(const char *a, const char *b, bool ignore_case)
 {
     int n = (int)strlen(a), m = (int)strlen(b);
@@ -180,7 +180,7 @@ const char *str_nearest(const char *word, const char *const *candidates, int n)
     return found;
 }
 
-/* Groups of three, so that millions and billions are told apart at a glance. */
+/* Prints groups of three digits, so that millions and billions look different. */
 void str_count(struct str *s, int64_t n)
 {
     char digits[32];
@@ -193,7 +193,7 @@ void str_count(struct str *s, int64_t n)
     }
 }
 
-/* A count as above; what is no whole number with four significant digits. */
+/* Prints a whole or large number by str_count, and any other with four significant digits. */
 void str_quantity(struct str *s, double v)
 {
     if (fabs(v) < 1e15 && (fabs(v) >= 1000 || v == floor(v)))
@@ -202,7 +202,7 @@ void str_quantity(struct str *s, double v)
         str_printf(s, "%.4g", v);
 }
 
-/* Four significant digits in the unit that fits. */
+/* Prints four significant digits in the unit that fits. */
 void str_ms(struct str *s, double ms)
 {
     static const struct { double from, per_ms; const char *unit; } scale[] = {
@@ -212,12 +212,12 @@ void str_ms(struct str *s, double ms)
     while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
         i++;
     double v = ms * scale[i].per_ms;
-    /* Below a microsecond, tenths of a nanosecond are what a clock can tell of a mean. */
+    /* Of a mean below a microsecond, a clock can tell tenths of a nanosecond. */
     int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
     str_printf(s, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
 }
 
-/* The bytes of the row that text begins with, at most n. */
+/* Returns how many of the n bytes of text fit in its first row, of `room` columns. */
 static size_t row_bytes(const char *text, size_t n, int room)
 {
     size_t blank = 0;
@@ -286,7 +286,7 @@ bool str_to_double(const char *s, double *out)
     return true;
 }
 
-/* Length of the well-formed UTF-8 sequence at s (n > 0 bytes left), 0 when there is none: the table
+/* Returns the length of the well-formed UTF-8 sequence at s (n > 0 bytes left), or 0, by the table
  * of Unicode 3.9, D92 (no overlong forms, no surrogates, nothing above U+10FFFF). */
 static size_t sequence_len(const unsigned char *s, size_t n)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero-initialise: struct str s = {0}; data may be NULL while len is 0. */
+/* Zero-initialise it: struct str s = {0}; data may be NULL while len is 0. */
 struct str { char *data; size_t len, cap; };
 
 void str_free(struct str *s);
@@ -19,22 +19,22 @@ void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(print
 void str_vprintf(struct str *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 const char *str_text(const struct str *s);  /* "" when empty; valid until the string changes */
 
-/* Numbers as people read them: "11 203 112", groups of three; the same, or a rate with four
- * significant digits; "0.310 ms", "31.20 us", "1.235 s". */
+/* Print numbers for people: str_count "11 203 112"; str_quantity the same, or a rate with four
+ * significant digits; str_ms "0.310 ms", "31.20 us", "1.235 s". */
 void str_count(struct str *s, int64_t n);
 void str_quantity(struct str *s, double v);
 void str_ms(struct str *s, double ms);
-/* Every line of text, broken at a blank where it is wider than width; what is broken off goes on
- * at column hang.  A longer word stays whole; colours (ESC [ ... m) have no width. */
+/* Appends every line of text, broken at a blank where it is wider than width; the rest of the line
+ * starts at column hang.  A longer word stays whole; colours (ESC [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
-/* Comparisons of strings. */
+/* Compare strings. */
 bool streq(const char *a, const char *b);
 bool strcaseeq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 
-/* Edit distance (insert, delete, replace, swap), for "did you mean" hints. */
+/* Returns the edit distance (insert, delete, replace, swap), for "did you mean" hints. */
 int str_distance(const char *a, const char *b);
 /* Returns the nearest of n candidates if it is near enough to be worth suggesting, else NULL. */
 const char *str_nearest(const char *word, const char *const *candidates, int n);
@@ -45,18 +45,18 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 /* Parses all of s as a number: [-] digits [. digits] [e [+-] digits]. Blanks, hexadecimals and
  * nan are refused; a number that is too large becomes INFINITY. */
 bool str_to_double(const char *s, double *out);
-/* True when the n bytes are well-formed UTF-8; else *bad is the offset of the first bad byte. */
+/* Whether the n bytes are well-formed UTF-8; if not, *bad is the offset of the first bad byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
-/* Returns the code point at *s and moves *s behind it; 0 at the end.  A malformed byte gives
- * U+FFFD. */
+/* Returns the code point at *s and moves *s behind it.  Returns 0 at the end, and U+FFFD for a
+ * malformed byte. */
 uint32_t utf8_next(const char **s);
 /* Returns the number of bytes of the character at s, where n > 0 bytes are left.  *shown: whether
- * it may be sent to a terminal; false for control characters (C0, DEL, C1) and for malformed
- * UTF-8, which counts as one byte. */
+ * the character may be sent to a terminal; false for control characters (C0, DEL, C1) and for
+ * malformed UTF-8, which counts as one byte. */
 size_t utf8_char(const char *s, size_t n, bool *shown);
-/* Appends text for a terminal: characters that must not reach it become '?', except those in
- * keep. */
+/* Appends text for a terminal: characters that must not reach a terminal become '?', except those
+ * in keep. */
 void str_add_shown(struct str *out, const char *text, size_t n, const char *keep);
-/* Returns how many of the first max bytes of a valid s are whole characters: where s may be cut. */
+/* Returns how many of the first max bytes of a valid s are whole characters, for cutting s. */
 size_t utf8_fit(const char *s, size_t max);
 #endif

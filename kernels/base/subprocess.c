@@ -60,8 +60,8 @@ bool subprocess_find(const char *name, struct str *path)
     return found;
 }
 
-/* Opens a pipe whose ends do not collide with the standard descriptors of the child, even if ours
- * are closed. */
+/* Opens a pipe whose ends do not collide with the standard descriptors of the child, even if those
+ * of this process are closed. */
 static bool open_pipe(int fd[2])
 {
     if (pipe2(fd, O_CLOEXEC) != 0)
@@ -110,9 +110,9 @@ static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
     return rc;
 }
 
-/* Reads the available output without blocking: at most two pipes full, so that a flood of output
- * does not delay the time limit.  False at the end of the output.  Output beyond the cap is read
- * and dropped, so that the program never blocks. */
+/* Reads the available output without blocking, at most two pipes full, so that a flood of output
+ * does not delay the time limit.  Drops output beyond the cap, so that the program never blocks.
+ * Returns false at the end of the output. */
 static bool take_output(int fd, struct str *out)
 {
     char chunk[16384];
@@ -147,8 +147,8 @@ static bool reap(pid_t pid, int flags, int *status)
     }
 }
 
-/* Waits for output, at most one tick.  After the pipe is closed nothing signals the end of the
- * program, which is then usually microseconds away, so it polls at growing intervals. */
+/* Waits for output, at most one tick.  After the pipe is closed it naps, ever longer, because
+ * nothing signals the end of the program, which is usually microseconds away. */
 static void wait_tick(int fd, bool open, double left_s, long *nap_us)
 {
     double tick_ms = left_s * 1e3 < TICK_MS ? left_s * 1e3 + 1 : TICK_MS;
@@ -170,9 +170,9 @@ static bool has_ended(pid_t pid)
     return rc == 0 ? info.si_pid == pid : errno != EINTR;
 }
 
-/* Ends the process group.  A compiler that gets SIGTERM deletes its temporary files; one that
- * does not react is killed.  The group is killed before the program is reaped, so that its number
- * cannot have been reused. */
+/* Ends the process group.  A compiler that gets SIGTERM deletes its temporary files; one that does
+ * not react is killed.  The group is killed before the program is reaped: until then its number is
+ * not reused. */
 static void end_group(pid_t pid)
 {
     const struct timespec nap = { .tv_nsec = 1000000 };
@@ -182,7 +182,7 @@ static void end_group(pid_t pid)
     kill(-pid, SIGKILL);
 }
 
-/* Waits for a started program to end; returns its wait status. */
+/* Waits for a started program to end. Returns its wait status. */
 static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
                   struct subprocess_result *res)
 {

@@ -7,16 +7,16 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* A flag that another thread or a signal handler raises; every long-running function takes one
- * (NULL = never). */
+/* A flag that another thread or a signal handler raises.  Every long-running function takes one;
+ * NULL: it cannot be cancelled. */
 struct cancel { atomic_int raised; };
 static inline bool cancelled(const struct cancel *c) { return c && atomic_load(&c->raised) != 0; }
 
 struct subprocess_result {
     int exit_code;        /* -1 when it did not exit by itself */
-    int signal;           /* the signal that ended it, or 0 */
+    int signal;           /* the signal that ended it; 0: none */
     bool timed_out, cancelled;
-    struct str out;       /* stdout and stderr together, at most 1 MiB; str_free it */
+    struct str out;       /* stdout and stderr, at most 1 MiB; the caller frees it with str_free */
 };
 
 /* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null, and captures its
@@ -26,13 +26,13 @@ struct subprocess_result {
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
-/* subprocess_run for a program that inherits fd as its descriptor SUBPROCESS_KEPT; -1 passes
+/* Is subprocess_run for a program that inherits fd as its descriptor SUBPROCESS_KEPT; fd -1:
  * none. */
 #define SUBPROCESS_KEPT 3
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
 
-/* True when NAME (a plain name) is found in PATH and is executable. */
+/* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);
-double clock_s(void);                                      /* monotonic seconds */
+double clock_s(void);                                      /* monotonic time in seconds */
 #endif

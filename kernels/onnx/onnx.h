@@ -1,9 +1,9 @@
-/* ONNX models: a validated model, its graph as statements (kernels/ops/graph.h), and the tensors
- * of its files.
+/* ONNX models: a model that was checked, its graph as statements (kernels/ops/graph.h), and the
+ * tensors of its files.
  *
  * Reading is strict: an error in a file names the node or tensor and the field.  An operator
- * without a corresponding statement is not an error of the file: its node gets the reason, and so
- * do the nodes that read its results. */
+ * without a corresponding statement is not an error of the file: its node, and the nodes that read
+ * its results, get a reason why they are not supported. */
 #ifndef TS_ONNX_H
 #define TS_ONNX_H
 #include <stdint.h>
@@ -19,7 +19,7 @@ enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
 /* A tensor with its data: f for float32, i for integers and bool; both NULL for other types. */
 struct onnx_tensor {
     const char *name;
-    int type;                             /* number of the ONNX type (onnx_type_name) */
+    int type;                             /* ONNX number of the type (onnx_type_name) */
     int rank;
     int64_t dims[ONNX_MAX_RANK];
     int64_t elems;
@@ -40,28 +40,28 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    const char *name, *op, *domain;       /* name: its own, or else the name of its first output */
+    const char *name, *op, *domain;       /* name: its own, or the name of its first output */
     int n_in, n_out, n_attr;
     const char *const *in, *const *out;   /* "" for an optional one that is left out */
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph. A dim without a number is -1; rank -1: the shape is unknown. */
+/* An input or output of the graph. A dim without a number is -1. rank -1: the shape is unknown. */
 struct onnx_port { const char *name; int type, rank; int64_t dims[ONNX_MAX_RANK]; };
 
 struct onnx_model {
     struct arena *arena;
-    const char *file;                     /* its path; NULL: read from memory */
+    const char *file;                     /* path of the file; NULL: read from memory */
     const char *name, *producer;          /* name of the graph; "pytorch 1.2", or "" */
     int64_t opset, ir;
     int n_nodes, n_init, n_in, n_out;
     const struct onnx_node *node;
     const struct onnx_tensor *init;
-    const struct onnx_port *in, *out;     /* without the inputs that are initializers */
+    const struct onnx_port *in, *out;     /* in: without inputs that are initializers */
 };
 
 const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
-/* Reads a model; `what` names the data in errors. The caller frees it with onnx_free. */
+/* Reads a model; errors call the data `what`. The caller frees *out with onnx_free. */
 bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
@@ -70,30 +70,29 @@ void onnx_free(struct onnx_model *m);
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);
 
-/* A tensor of the graph from statements: its name there and in the model. */
+/* A tensor of the graph, and the value of the model that it stands for. */
 struct onnx_binding {
     const char *tensor, *value;           /* name in the graph; name in the model */
     const struct onnx_tensor *data;       /* NULL: an input of the model, or an output */
 };
 struct onnx_graph {
-    struct str text;                      /* statements; "" when a node is not supported */
-    struct str notes;                     /* model, producer, what was assumed */
+    struct str text;                      /* the statements; "" when a node is not supported */
+    struct str notes;                     /* model, producer, and what the import assumed */
     VEC(struct onnx_binding) input, output;
     /* n_unsupported does not count nodes that only depend on unsupported ones */
     int n_nodes, n_unsupported;
-    const char **reason;                  /* per node: why it is not supported; NULL = it is */
+    const char **reason;                  /* per node: why it is not supported; NULL: it is */
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };
-/* Translates a model to statements. given: data of inputs, for operators that need the values of
- * an input (the shape of a Reshape); may be NULL.  False when something is wrong with the whole
- * model. */
+/* Translates a model to statements. given: data of inputs, for operators that need the values of an
+ * input (the shape of a Reshape); NULL: none.  Fails only for errors of the whole model. */
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
-/* Returns the floats of an initializer, or of what nodes compute from constants; NULL when there
- * is none of this name.  They live as long as the model. */
+/* Returns the initializer of this name, or the value of this name that nodes compute from
+ * constants, as floats; NULL when there is neither.  It lives as long as the model. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name);
-/* Prints every node: operator, name, shape, and why it is not supported. */
+/* Prints a line per node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
 #endif

@@ -1,4 +1,4 @@
-/* Statements of the imported graph, and the shapes of their results. */
+/* Makes the statements of the imported graph, and computes the shapes of their results. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <stdarg.h>
@@ -110,7 +110,7 @@ static bool same_shape(const struct shape *a, const struct shape *b)
     return a->rank == b->rank && memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) == 0;
 }
 
-/* Reshapes x. A constant is declared again in the other shape with the same data. */
+/* Reshapes x. For a constant, declares another constant with the same data in the new shape. */
 bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out)
 {
     struct shape shape = onnx_at_least_1d(to);
@@ -182,7 +182,7 @@ int onnx_emit_transpose(struct imp *im, int x, const int *perm)
 
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out)
 {
-    enum { AT_ONCE = 32 };                /* most tensors of a statement */
+    enum { AT_ONCE = 32 };                /* most tensors of one statement */
     *out = x[0];
     for (int i = 1; i < n;) {
         int part[AT_ONCE + 1] = { *out }, count = 1;

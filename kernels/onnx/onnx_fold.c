@@ -1,4 +1,4 @@
-/* Folds constants of the model, on which shapes and integers depend. */
+/* Folds constants of the model, which shapes and integer inputs depend on. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
@@ -79,7 +79,7 @@ static bool shape_or_size(struct imp *im)
     return give(im, &(struct shape){ 1, { to > from ? to - from : 0 } }, TYPE_INT64, out, NULL);
 }
 
-/* Integer work on small constants. */
+/* Integer arithmetic on small constants. */
 
 static const struct onnx_tensor *data_in(struct imp *im, int i)
 {
@@ -148,7 +148,7 @@ static bool fold_concat(struct imp *im)
     return give(im, &(struct shape){ 1, { n } }, data_in(im, 0)->type, out, NULL);
 }
 
-/* Folds arithmetic on scalars and vectors: of equal length, or one of them repeated. */
+/* Folds arithmetic on scalars and vectors, of equal length or with one of them repeated. */
 static bool fold_arithmetic(struct imp *im)
 {
     const struct onnx_tensor *x = data_in(im, 0), *y = data_in(im, 1);

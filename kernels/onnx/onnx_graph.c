@@ -1,4 +1,4 @@
-/* Translates an ONNX model to statements: values, names and order. */
+/* Translates an ONNX model to statements: keeps values and names, and visits nodes in order. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...)
     return false;
 }
 
-/* Values by name. */
+/* Finding values by name. */
 
 struct value *onnx_find_value(struct imp *im, const char *name)
 {
@@ -109,7 +109,7 @@ static bool add_outputs(struct imp *im, struct err *e)
     return true;
 }
 
-/* The node's inputs. */
+/* The inputs of the node. */
 
 bool onnx_has_in(const struct imp *im, int i)
 {
@@ -299,7 +299,7 @@ static const struct handler *find_handler(const struct onnx_node *n)
     return NULL;
 }
 
-/* Checks that inputs exist. *blocked: the unsupported node that one of them depends on, or -1. */
+/* Checks that the inputs exist. *blocked: an unsupported node on which an input depends, or -1. */
 static bool check_inputs(struct imp *im, int *blocked, struct err *e)
 {
     const struct onnx_node *n = im->n;
@@ -329,7 +329,7 @@ static void block_outputs(struct imp *im, int by)
     }
 }
 
-/* Outputs that no handler set (the mask of a Dropout) make their readers unsupported. */
+/* Marks outputs that no handler set (the mask of a Dropout): their readers are unsupported. */
 static void settle_outputs(struct imp *im)
 {
     for (int k = 0; k < im->n->n_out; k++) {
@@ -396,7 +396,7 @@ static bool compose(struct imp *im, struct err *e)
     return ok;
 }
 
-/* A statement that cannot be composed makes its node unsupported. */
+/* Marks the node whose statement cannot be composed as unsupported. */
 static void blame(struct imp *im, const struct err *e)
 {
     int line = 0;
@@ -412,7 +412,7 @@ static void blame(struct imp *im, const struct err *e)
     str_clear(&im->out->text);
 }
 
-/* Makes every output of the model a statement of its own: a copy when it is an input. */
+/* Makes every output of the model a statement of its own: an input is copied. */
 static bool end_outputs(struct imp *im, struct err *e)
 {
     for (int k = 0; k < im->m->n_out; k++) {
@@ -533,7 +533,7 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* Finds a constant. Results that nodes compute from constants are computed again. */
+/* Finds a constant. Values that nodes compute from constants are computed anew. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
 {
     struct onnx_graph g;

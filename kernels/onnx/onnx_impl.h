@@ -1,8 +1,8 @@
 /* Declarations that the parts of the ONNX importer share.  Only files of kernels/onnx include
  * this.
  *
- * Handlers turn a node into statements.  Until the end a statement is known by its index; then
- * the statements that no output needs are dropped, and the others get names.  A tensor of rank 0
+ * Handlers turn a node into statements.  A statement is first known by its index.  At the end,
+ * statements that no output needs are dropped, and the others get names.  A tensor of rank 0
  * becomes a statement of shape 1, while values keep the rank that they have in the model. */
 #ifndef TS_ONNX_IMPL_H
 #define TS_ONNX_IMPL_H
@@ -11,22 +11,22 @@
 
 enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
 enum {
-    MAX_FOLD = 1 << 20,                   /* most elements of one constant that is folded, */
-    MAX_FOLDED = 1 << 24,                 /* and of all folded constants */
+    MAX_FOLD = 1 << 20,                   /* most elements of one folded constant */
+    MAX_FOLDED = 1 << 24,                 /* most elements of all folded constants */
     MAX_STATEMENTS = 8000
 };
 
 struct shape { int rank; int64_t dim[ONNX_MAX_RANK]; };
 
 struct stmt {
-    const char *op, *params;              /* "input" and "const" have no arguments */
+    const char *op, *params;              /* op "input" and "const" have no arguments */
     int n_in;
-    const int *in;                        /* statements */
+    const int *in;                        /* arguments: indices of statements */
     struct shape shape;
     const char *want, *name;  /* the value of the model that it computes, if any; its final name */
     const char *value;                    /* input, const: name of the value in the model */
     const struct onnx_tensor *data;
-    int node;                             /* node that it came from */
+    int node;                             /* node of the model for which it was made */
     bool live;
 };
 
@@ -34,10 +34,10 @@ struct value {
     const char *name;
     int type;
     struct shape shape;
-    const struct onnx_tensor *data;       /* of constants */
-    int stmt;                             /* -1: none yet */
-    int port;                             /* index of the input of the model; else -1 */
-    int blocked;                          /* the unsupported node that it depends on; else -1 */
+    const struct onnx_tensor *data;       /* the data of a constant; NULL for others */
+    int stmt;                             /* its statement; -1: none yet */
+    int port;                             /* index of the input of the model, or -1 */
+    int blocked;                          /* the unsupported node on which it depends, or -1 */
 };
 
 struct imp {
@@ -46,45 +46,45 @@ struct imp {
     struct onnx_graph *out;
     VEC(struct stmt) stmt;
     VEC(struct value) value;
-    int *bucket, *next, n_buckets;        /* values by name */
-    int64_t folded;                       /* number of elements folded so far */
-    const struct onnx_node *n;            /* the node that is translated now */
+    int *bucket, *next, n_buckets;        /* hash table of the values by name */
+    int64_t folded;                       /* how many elements were folded so far */
+    const struct onnx_node *n;            /* the node that is being translated */
     int node;
-    const char *reason;                   /* why this node is not supported */
+    const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 
 /* Sets the reason why the node is not supported.  Returns false, so that
  * `return onnx_refuse(...)` is one line. */
 bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-struct value *onnx_find_value(struct imp *im, const char *name);       /* NULL: there is none */
+struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL when none has this name */
 
 /* The inputs of the node. onnx_in_value returns NULL, and sets a reason, when input i is
  * missing. */
 bool onnx_has_in(const struct imp *im, int i);
 struct value *onnx_in_value(struct imp *im, int i);
-/* Input i as a float statement. */
+/* Sets *s to the statement of input i, a tensor of floats. */
 bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
-/* Input i as constant integers; at most max. */
+/* Reads input i, constant integers, into out: at most max of them. *n: how many. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
-/* Input i as one constant float. */
+/* Reads input i, one constant float. */
 bool onnx_in_float(struct imp *im, int i, double *out);
 
 /* Attributes. */
 const struct onnx_attr *onnx_attr(const struct imp *im, const char *name);
 int64_t onnx_attr_int(const struct imp *im, const char *name, int64_t otherwise);
 double onnx_attr_float(const struct imp *im, const char *name, double otherwise);
-const char *onnx_attr_text(const struct imp *im, const char *name);     /* "" when there is none */
+const char *onnx_attr_text(const struct imp *im, const char *name);  /* "" when the node has none */
 bool onnx_attr_ints(struct imp *im, const char *name, int64_t *out, int max, int *n);
-/* Converts an axis of a tensor of this rank; negative axes count from the end. */
+/* Converts an axis of a tensor of this rank; a negative axis counts from the end. */
 bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 
 /* Statements. */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-int onnx_emit1(struct imp *im, const char *op, int x);                  /* of the same shape */
-bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcast */
+int onnx_emit1(struct imp *im, const char *op, int x);                  /* with the shape of x */
+bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcasts */
 int onnx_emit_affine(struct imp *im, int x, double mul, double add);
 bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out);
 int onnx_emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n);
@@ -97,21 +97,21 @@ const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
 int64_t onnx_shape_elems(const struct shape *s);
 struct shape onnx_at_least_1d(const struct shape *s);
-/* A list of numbers as text: "1,2,3". */
+/* Returns a list of numbers as text: "1,2,3". */
 const char *onnx_list_text(struct imp *im, const int64_t *v, int n);
 
 /* Makes statement s the value of output k of the node; shape is its shape in the model. */
 void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape);
-bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of the statement */
+bool onnx_done(struct imp *im, int s);  /* sets output 0, with the shape of statement s */
 void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t);
 bool onnx_wants_out(const struct imp *im, int k);
 
-/* Folds a node with constant inputs.  True when it was computed.  False with a reason when the
- * node is wrong, and without one when it cannot be folded. */
+/* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
+ * when the node is wrong, and without a reason when the node cannot be folded. */
 bool onnx_fold(struct imp *im);
 
-/* Prints the live statements into im->out->text, with their bindings. plain: they are named t0,
- * t1, ... */
+/* Prints the live statements into im->out->text, with their bindings. plain: names them t0, t1,
+ * ... */
 void onnx_print_text(struct imp *im, bool plain);
 
 struct handler { const char *op; bool (*run)(struct imp *im); };

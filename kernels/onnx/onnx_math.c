@@ -1,11 +1,11 @@
-/* Element-wise operators, products, normalisation and reductions. */
+/* Translates element-wise operators, products, normalisation and reductions. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* Functions of one tensor that a statement has under another name. */
+/* Translates functions of one tensor whose statement has another name. */
 static bool unary(struct imp *im)
 {
     static const struct { const char *op, *stmt; } same[] = {
@@ -23,7 +23,7 @@ static bool unary(struct imp *im)
     UNREACHABLE();
 }
 
-/* Functions of one tensor with number parameters. */
+/* Translates functions of one tensor with numbers as parameters. */
 static bool curve(struct imp *im)
 {
     const char *op = im->n->op;
@@ -78,7 +78,7 @@ static bool bound(struct imp *im, int i, const char *name, double otherwise, dou
     return onnx_in_stmt(im, i, s);
 }
 
-/* Bounds are attributes, constants or tensors. */
+/* Translates Clip, whose bounds are attributes, constants or tensors. */
 static bool clip(struct imp *im)
 {
     double lo, hi;
@@ -117,7 +117,7 @@ static bool prelu(struct imp *im)
            onnx_done(im, y);
 }
 
-/* Broadcasts as before opset 7, where axis= says which dims the second tensor matches. */
+/* Broadcasts as before opset 7, where axis= gives the dims of x that the dims of y match. */
 static bool old_broadcast(struct imp *im, int x, int *y)
 {
     int64_t axis = onnx_attr_int(im, "axis", -1);
@@ -133,7 +133,7 @@ static bool old_broadcast(struct imp *im, int x, int *y)
     return onnx_emit_reshape(im, *y, &to, y);
 }
 
-/* Add Sub Mul Div of two; Sum Mean Max Min of any number. */
+/* Translates Add Sub Mul Div of two tensors, and Sum Mean Max Min of any number of tensors. */
 static bool arithmetic(struct imp *im)
 {
     static const struct { const char *op, *stmt; } same[] = {
@@ -167,7 +167,7 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Pow for exponents that need no general power function. */
+/* Translates Pow for exponents that need no general power function. */
 static bool power(struct imp *im)
 {
     double e;
@@ -189,7 +189,7 @@ static bool power(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* Products.  Vectors become matrices and lose the dimension again. */
+/* Translates products.  Vectors become matrices, and the result loses the added dim again. */
 static bool matmul(struct imp *im)
 {
     int x, y;
@@ -264,8 +264,8 @@ static bool batchnorm(struct imp *im)
                                onnx_attr_float(im, "epsilon", 1e-5)));
 }
 
-/* Adds (x - mean) / sqrt(var + eps) over dims; *mean and *inv are the statements of the mean and
- * of the factor. */
+/* Adds (x - mean) / sqrt(var + eps) over dims.  Sets *mean and *inv to the statements of the mean
+ * and of the factor 1 / sqrt(var + eps). */
 static bool standardize(struct imp *im, int x, unsigned dims, double eps, int *mean, int *inv,
                         int *out)
 {
@@ -327,7 +327,7 @@ static bool instancenorm(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* (x - mean) / (sqrt(var) + 1e-9) over axes */
+/* Translates (x - mean) / (sqrt(var) + 1e-9) over axes. */
 static bool mvn(struct imp *im)
 {
     int64_t axes[ONNX_MAX_RANK] = { 0, 2, 3 };
@@ -348,7 +348,7 @@ static bool mvn(struct imp *im)
     return onnx_emit2(im, "div", y, onnx_emit_affine(im, dev, 1, 1e-9), &y) && onnx_done(im, y);
 }
 
-/* Softmax. Before opset 13, all dims from axis on are treated as one. */
+/* Translates Softmax. Before opset 13, all dims from axis on are treated as one dim. */
 static bool softmax(struct imp *im)
 {
     int x, axis;
@@ -369,7 +369,7 @@ static bool softmax(struct imp *im)
     return onnx_emit_reshape(im, x, &s, &x) && onnx_done(im, x);
 }
 
-/* Reductions: axes are an attribute or the second input; none means all. */
+/* Translates reductions: axes are an attribute or the second input; none means all dims. */
 
 static bool reduce_dims(struct imp *im, int rank, unsigned *dims)
 {

@@ -1,4 +1,4 @@
-/* Operators that move data: shapes, slices, joins, padding. */
+/* Translates operators that move data: shapes, slices, joins, padding. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static bool cast(struct imp *im)
     return identity(im);
 }
 
-/* Dropout in inference: nothing is dropped. */
+/* Translates Dropout. In inference it drops nothing. */
 static bool dropout(struct imp *im)
 {
     const struct value *training = onnx_has_in(im, 2) ? onnx_in_value(im, 2) : NULL;
@@ -47,7 +47,7 @@ static bool reshaped(struct imp *im, const struct shape *to)
     return true;
 }
 
-/* Reshape: 0 keeps a dim, -1 is inferred. */
+/* Translates Reshape. A dim 0 is kept, a dim -1 is inferred. */
 static bool reshape(struct imp *im)
 {
     int64_t dims[ONNX_MAX_RANK], known = 1;
@@ -95,7 +95,7 @@ static bool flatten(struct imp *im)
     return reshaped(im, &to);
 }
 
-/* Reads axes= or the second input, as a set over `rank` dims. */
+/* Reads axes= or the second input, as a set of the dims of a tensor of this rank. */
 static bool axes_of(struct imp *im, int rank, unsigned *set, bool *given)
 {
     int64_t axes[ONNX_MAX_RANK];
@@ -237,7 +237,7 @@ static bool slice(struct imp *im)
     return onnx_done(im, x);
 }
 
-/* Splits into the parts of split=, or into equal parts. */
+/* Translates Split into the parts of split=, or into equal parts. */
 static bool split(struct imp *im)
 {
     enum { MAX_PARTS = 256 };
@@ -297,7 +297,7 @@ static bool expand(struct imp *im)
     return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
-/* Repeats: every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d. */
+/* Repeats x: every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d (inner: d x 1). */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
     struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
@@ -362,7 +362,7 @@ static bool upsample(struct imp *im)
     return repeat(im, x, n, true);
 }
 
-/* Pads one axis by mirroring or repeating its border. */
+/* Pads one axis: mirrors (mirror) or repeats the border. */
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
 {
@@ -426,7 +426,7 @@ static bool pad(struct imp *im)
     return onnx_done(im, x);
 }
 
-/* Moves blocks of b x b pixels to channels or back. */
+/* Translates the moves of blocks of b x b pixels to channels, and back. */
 static bool depth(struct imp *im)
 {
     int64_t b = onnx_attr_int(im, "blocksize", 0);
@@ -456,7 +456,7 @@ static bool depth(struct imp *im)
     return onnx_emit_reshape(im, x, &out, &x) && onnx_done(im, x);
 }
 
-/* Gathers by constant indices: by a slice for each, or one slice for a range. */
+/* Translates Gather with constant indices: one slice per index, or one slice for a range. */
 static bool gather(struct imp *im)
 {
     enum { MAX_PICKS = 64 };

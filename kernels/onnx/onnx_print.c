@@ -1,10 +1,10 @@
-/* An imported model as a list of nodes. */
+/* Prints an imported model as a list of nodes. */
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/onnx/onnx.h"
 
-/* Names may have any length; a long one is cut. */
+/* Prints a row. Names may have any length, so a long text is cut. */
 static void put_row(struct str *out, int width, const char *text)
 {
     enum { MOST = 200 };

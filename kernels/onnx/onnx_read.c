@@ -1,4 +1,4 @@
-/* ONNX files -> plain, checked structures.  The only file that sees the protobuf code. */
+/* Reads ONNX files into plain, checked structures.  No other file uses the protobuf code. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum {
     MAX_NODES = 4000,
-    MAX_LIST = 1 << 20                    /* entries of an attribute */
+    MAX_LIST = 1 << 20                    /* most entries of an attribute */
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
@@ -36,7 +36,7 @@ static const char *text_n(struct onnx_reader *r, const char *s, size_t n)
     size_t plain = 0, bad = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (i == plain)                   /* valid UTF-8 up to here */
+        if (i == plain)                   /* valid UTF-8 up to i */
             plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
         bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
         if (i >= plain || c < ' ' || c == 0x7f || c1) {
@@ -119,7 +119,7 @@ static int64_t raw_int(int type, const uint8_t *at)
     }
 }
 
-/* Integers of raw_data, int64_data or (the small types) int32_data. */
+/* Reads the integers of raw_data, int64_data or (small types) int32_data. */
 static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, each = bytes_per(t->type);
@@ -176,7 +176,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
         return read_floats(r, p, t);
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE || bytes_per(t->type) == 0)
-        return true;                      /* other types: only the name is known */
+        return true;                      /* of other types only the name is known */
     return read_ints(r, p, t);
 }
 
@@ -268,7 +268,7 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
                        r->what);
     if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !p->type->tensor_type)
-        return true;                      /* a sequence or map: only the name is known */
+        return true;                      /* of a sequence or map only the name is known */
     const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
     port->type = t->has_elem_type ? t->elem_type : 0;
     if (!t->shape)

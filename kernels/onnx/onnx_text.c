@@ -1,4 +1,4 @@
-/* The statements of the imported graph as text: names, and the data of constants. */
+/* Prints the statements of the imported graph as text: names, and the data of constants. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static const char *pretty(struct imp *im, int i)
     char stem[40], name[64];
     int n = 0;
     const char *from = s->want ? s->want : s->op;
-    if (strlen(from) > sizeof stem - 2)          /* long names differ at the end */
+    if (strlen(from) > sizeof stem - 2)          /* long names usually differ at the end */
         from += strlen(from) - (sizeof stem - 2);
     if (!isalpha((unsigned char)*from))
         stem[n++] = 'v';
@@ -46,8 +46,8 @@ static const char *pretty(struct imp *im, int i)
     return arena_strdup(im->a, name);
 }
 
-/* Prints the source of a constant.  Weights that are too long for the text stay without data if
- * the model was not read from a file. */
+/* Prints the source of a constant.  Weights too long for the text are left without data if the
+ * model was read from memory. */
 static void print_source(struct str *out, const struct onnx_model *m, const struct stmt *s)
 {
     struct tensor_source from;

@@ -1,4 +1,4 @@
-/* Convolutions, transposed convolutions and pools. */
+/* Translates convolutions, transposed convolutions and pools. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <float.h>
@@ -7,7 +7,7 @@
 
 enum { MAX_AXES = 3, MAX_STRIDE = 4096 };
 
-/* One spatial axis; p: before and after. */
+/* One spatial axis. p: padding before and after. */
 struct window_span { int64_t in, k, s, d, p[2], out; };
 struct windows { int n; struct window_span axis[MAX_AXES]; bool ceil; };
 
@@ -28,8 +28,8 @@ static bool list_for(struct imp *im, const char *name, int n, int64_t lo, int64_
     return true;
 }
 
-/* Reads the windows from the attributes, the size of the kernel and the sizes of x.  Pads of
- * auto_pad are not known yet. */
+/* Reads the windows from the attributes, the size of the kernel and the sizes of x.  The padding of
+ * auto_pad is computed later (fit). */
 static bool read_windows(struct imp *im, const struct shape *x, const int64_t *k,
                          struct windows *w)
 {
@@ -86,7 +86,7 @@ static bool fit(struct imp *im, struct windows *w)
     return true;
 }
 
-/* Prints a parameter of the families for the last n axes of D H W: k=3, or kh=3 kw=5. */
+/* Prints a parameter of operator families for the last n axes of D H W: k=3, or kh=3 kw=5. */
 static void param(struct str *out, const char *name, const struct windows *w, size_t field,
                   int64_t otherwise)
 {
@@ -139,7 +139,7 @@ static struct shape window_shape(int64_t n, int64_t c, const struct windows *w)
     return s;
 }
 
-/* Treats one axis as two, with a height of 1. */
+/* Makes two axes of one: adds a height of 1. */
 static void lift(struct windows *w)
 {
     w->axis[1] = w->axis[0];
@@ -156,7 +156,7 @@ static bool lift_stmt(struct imp *im, int x, int *out)
     return onnx_emit_reshape(im, x, &s, out);
 }
 
-/* Convolutions: data, weights, maybe a bias. */
+/* A convolution. in: data, weights, and perhaps a bias. */
 struct onnx_conv { int in[3], n_in; int64_t c, o, groups; struct windows w; };
 
 static bool read_conv(struct imp *im, struct onnx_conv *c, bool transposed)
@@ -202,7 +202,7 @@ static int conv_stmt(struct imp *im, const char *family, const int *in, int n_in
                      n_in == 3 ? " bias=1" : "");
 }
 
-/* Adds a convolution for each group, where no family supports groups. */
+/* Adds one convolution per group, where the family has no groups. */
 static bool conv_by_groups(struct imp *im, const char *family, const struct onnx_conv *c,
                            const char *more, bool transposed, int *out)
 {
@@ -311,10 +311,9 @@ static bool conv_transpose(struct imp *im)
     return onnx_emit_reshape(im, y, &to, &y) && onnx_done(im, y);
 }
 
-/* Pools. A window over several axes is done one axis after the other. */
+/* Pools. A window over several axes is computed axis by axis. */
 
-/* Pools x reshaped to P x C x rows x columns, with axis `d` (and the one before it, unless alone)
- * last. */
+/* Pools x, which has the shape P x C x rows x columns, over rows and columns. */
 static bool pool_two(struct imp *im, const char *family, int x, const struct window_span *rows,
                      const struct window_span *columns, const char *more, int *out)
 {
@@ -343,7 +342,7 @@ static bool dilated_max(struct imp *im, int x, const struct window_span *a, int 
     return true;
 }
 
-/* Pools along one axis; the other axes are merged around it. */
+/* Pools along one axis; the axes before it and after it are merged. */
 static bool pool_one(struct imp *im, const char *family, int x, int d, const struct window_span *a,
                      const char *more, int *out)
 {
@@ -422,7 +421,7 @@ static bool global_pool(struct imp *im)
     return onnx_done(im, onnx_emit_reduce(im, max ? "reduce_max" : "reduce_mean", x, dims, true));
 }
 
-/* x / (bias + alpha / size * sum of squares of `size` channels) ^ beta */
+/* Translates x / (bias + alpha / size * sum of squares of `size` channels) ^ beta. */
 static bool lrn(struct imp *im)
 {
     int64_t size = onnx_attr_int(im, "size", 0);

@@ -4,14 +4,14 @@
 #include <string.h>
 
 enum {
-    MAX_DEPTH = 32,                       /* most nested messages */
+    MAX_DEPTH = 32,                       /* deepest nesting of messages */
     MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
 };
-/* Unpacking a file of n bytes may take 16 n bytes of memory and these. */
+/* Unpacking a file of n bytes may take 16 n bytes of memory plus SPARE_BYTES. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
-/* Counts the parts of a message.  The unpacker recurses and allocates for each part, so both are
- * checked on the bytes first. */
+/* Counts the parts of a message.  The unpacker recurses and allocates for each part, so depth and
+ * number are checked on the bytes first. */
 
 struct wire_walk { int parts; };
 
@@ -61,8 +61,8 @@ static bool walk(struct wire_walk *w, const ProtobufCMessageDescriptor *d, const
     return true;
 }
 
-/* An allocator with a limit.  Each block stores its size, which is returned to the limit when it
- * is freed. */
+/* An allocator with a limit.  Each block stores its size, which is given back to the limit when the
+ * block is freed. */
 
 enum { BLOCK_HEAD = 16 };
 
@@ -76,7 +76,7 @@ static void *take(void *ctx, size_t size)
     size_t *block = malloc(size + BLOCK_HEAD);
     if (!block)
         return NULL;
-    *block = size + 2 * BLOCK_HEAD;       /* malloc has a header as well */
+    *block = size + 2 * BLOCK_HEAD;       /* counts malloc's header too */
     m->used += *block;
     return (char *)block + BLOCK_HEAD;
 }

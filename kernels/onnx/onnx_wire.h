@@ -9,11 +9,11 @@
 struct wire_memory {
     ProtobufCAllocator allocator;
     size_t used, limit;
-    bool refused;                         /* more memory than the limit was asked for */
+    bool refused;                         /* whether more memory than the limit was asked for */
 };
 
-/* Unpacks a message.  NULL with an error about `what` on failure; else the caller frees it with
- * wire_free and the same *m. */
+/* Unpacks a message.  Returns NULL with an error about `what` on failure.  The caller frees the
+ * message with wire_free and the same *m. */
 void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const void *data, size_t n,
                   struct wire_memory *m, struct err *e);
 void wire_free(void *message, struct wire_memory *m);

@@ -1,5 +1,5 @@
-/* The data of tensors.  Recently used ONNX files are kept in memory, so that a search reads them
- * once. */
+/* Provides the data of tensors.  Recently used ONNX files are kept in memory, so that a search
+ * reads them once. */
 #include "kernels/onnx/weights.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define KEPT 4
 #define KEPT_BYTES ((int64_t)1 << 30)
 
-/* A tensor that was asked for: its data, and their hash. */
+/* A tensor that a caller asked for, and the hash of its data. */
 struct weights_found { const char *name; const struct onnx_tensor *tensor; uint64_t hash; };
 
 struct weights {
@@ -47,7 +47,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Puts w first, and drops files beyond the limit. */
+/* Keeps w as the most recently used file, and drops files beyond the limit. */
 static void keep(struct weights *w)
 {
     int64_t bytes = w->st.st_size;
@@ -61,7 +61,7 @@ static void keep(struct weights *w)
     }
 }
 
-/* Returns the kept file at this path if it has not changed; a changed one is dropped. */
+/* Returns the kept file at this path, or NULL.  Drops the file when it has changed since. */
 static struct weights *take(const char *path, const struct stat *st)
 {
     for (int i = 0; i < KEPT; i++) {

@@ -3,9 +3,9 @@
 #define TS_ONNX_WEIGHTS_H
 #include "kernels/ops/graph.h"
 
-/* Fills data[tensor_elems(t)] with the values of the tensor, with those of its file, or with
- * random ones from the seed.  On failure the error names tensor and file: the file is missing or
- * holds something else.
+/* Fills data[tensor_elems(t)] with the values in t->source, with the data of its file, or with
+ * random values from the seed.  Fails when the file is missing or has other data; the error names
+ * tensor and file.
  *
  * Any thread may call it.  The last few files are kept in memory. */
 bool weights_tensor_data(const struct tensor *t, uint64_t seed, f32 *data, struct err *e);
