@@ -42,7 +42,7 @@ bool err_at(struct err *e, int col, int len);
 /* Sets the place in a file, and copies the source line. */
 bool err_where(struct err *e, const char *file, int line, int col, const char *source_line);
 
-const char *err_name(enum err_code code);               /* Returns the name of a code: "E_DIM". */
+const char *err_name(enum err_code code);               /* "E_DIM" */
 const char *err_meaning(enum err_code code);
 /* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n"; without unknown parts. */
 void err_print(struct str *out, const struct err *e);

@@ -7,8 +7,8 @@
  *     name = word { . word or digits }
  *     function = min | max | mean | geomean (of several numbers) | floor | ceil | log | abs
  *
- * Types are strict: a number is no truth value.  The side of && and || that does not matter is
- * parsed but not looked up, so that
+ * Types are strict: a number is no truth value.  When the left side of && or || decides, the names
+ * of the right side are not looked up, so that
  *     !counters.perf.available || counters.perf.cycles < 1e9
  * holds on a machine without counters.  Every error has the column and width of what is wrong. */
 #ifndef TS_BASE_FORMULA_H
@@ -29,8 +29,8 @@ struct formula_value {
 /* Sets *out to what a name stands for.  Returns false with *e, without a place, if nothing. */
 typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 
-/* ERR_SYNTAX: malformed.  ERR_TYPE: another type was expected.  ERR_RANGE: a division by zero, a
- * number that is too large, log and geomean of what is not above 0.  Others are those of names. */
+/* Evaluate expr.  ERR_SYNTAX: malformed.  ERR_TYPE: a value has the wrong type.  ERR_RANGE: a
+ * division by 0, a number too large, log or geomean of a number not above 0.  Or names' error. */
 bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
 bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);
 /* Checks the form alone.  names, unless NULL, is asked whether each name exists. */

@@ -284,7 +284,7 @@ void emit_comment(struct str *out, const char *text)
 }
 
 /* Returns the last blank of s[0, room] after an operator or comma, inside the fewest brackets;
- * returns 0 when there is none. */
+ * 0 when there is none. */
 static size_t find_break(const char *s, size_t n, size_t room)
 {
     size_t best = 0;

@@ -38,7 +38,7 @@ struct emit {
     struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
     const char **of_thread;               /* per buffer: the name of its function in statics */
     bool *has_memory;                     /* per buffer: whether statics has its function */
-    VEC(const struct code_term *) shuffles;  /* shuffles[k] is the pattern of helper shuffle<k> */
+    VEC(const struct code_term *) shuffles;  /* shuffle k, of helper shuffle<k> */
     int depth;                            /* levels of indentation */
     bool in_parallel;
 };

@@ -19,12 +19,12 @@ struct gen_opts {
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. */
 struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h.0][...]" */
 
-/* One translation unit, where ELEM is the C type of the elements:
+/* Generates one translation unit, where ELEM is the C type of the elements:
  *     void NAME(const ELEM *restrict Inp, ..., ELEM *restrict Conv);
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
- * ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
+ * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
-/* How often it was called, by any thread: for tests and benchmarks. */
+/* Returns how often gen_c was called, by any thread: for tests and benchmarks. */
 long gen_calls(void);
 
 /* Joins n texts from gen_c into one translation unit.  Every function of source[i] gets the
@@ -59,13 +59,13 @@ bool gen_calls_libm(const char *source);
  * bound depends on.  The exact number of accesses at each site is therefore known before any
  * access is simulated. */
 struct ts_sim {
-    const unsigned long long *front;      /* 2 * line + 2, plus 1 when dirty; 0: empty */
+    const unsigned long long *front;      /* entries 2*line + 2, plus 1 if dirty; 0: empty */
     unsigned long long mask;
     void (*touch)(struct ts_sim *ts, unsigned long long addr, unsigned site, unsigned bytes);
     int (*mark)(struct ts_sim *ts, int mark);
 };
-/* Every run of block makes n accesses at site. streamed: each is a non-temporal store of so many
- * bytes, which the instrumented kernel does not report; 0: an ordinary access. */
+/* Every run of block makes n accesses at site. streamed: bytes of each, if they are non-temporal
+ * stores, which the instrumented kernel does not report; 0: ordinary accesses. */
 struct trace_use { int block, site, n, streamed; };
 /* The loop of one nest whose iterations are sampled and shown over time: the outermost one, or as
  * far inside as iterations stay long.  Its body is block; loops names the axes down to it. */
@@ -77,7 +77,7 @@ struct trace_table {
     const int *block_mark;                /* per block: the mark of the loop around it, or -1 */
     const struct trace_mark *mark;
 };
-/* line_bytes: the size of a cache line, a power of two. *table is allocated in the arena of f. */
+/* Generates it. line_bytes: size of a cache line, a power of 2. *table is in the arena of f. */
 bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, struct str *out,
                struct trace_table *table, struct err *e);
 

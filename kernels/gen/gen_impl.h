@@ -37,7 +37,7 @@ struct code_term {
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
     enum val_kind op;                     /* BIN, CALL */
     const struct expr *cond;              /* SELECT: cond ? a : b */
-    struct code_term *a, *b;                   /* BIN, SELECT; CALL, SHUFFLE: a */
+    struct code_term *a, *b;                   /* BIN, SELECT: both; CALL, SHUFFLE: a */
     struct code_term **part;                   /* GATHER: `lanes` scalars */
     const int *pick;                      /* SHUFFLE: lane l is lane pick[l] of a */
 };

@@ -19,7 +19,7 @@
 
 #include "kernels/ir/simplify.h"
 
-#define LINE_BYTES 64                     /* of most machines */
+#define LINE_BYTES 64                     /* bytes of a cache line, on most machines */
 #define MAX_PLACES 256                    /* most places per straight line */
 
 struct ahead {

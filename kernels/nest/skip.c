@@ -26,7 +26,7 @@
 #include "kernels/ir/simplify.h"
 
 #define MAX_SINGLE 4  /* most iterations of a loop that is cut into all its iterations */
-#define MAX_BORDER 4  /* most border iterations before or after a middle, cut one by one */
+#define MAX_BORDER 4  /* most border iterations on one side that are cut one by one */
 #define MAX_TAPS 8                        /* most iterations of a reduction that is unrolled */
 #define MAX_WRITTEN 256                   /* most elements of the tile times taps, unrolled */
 

@@ -71,7 +71,7 @@ void stage_subst(struct exprs *p, struct stage *s, const struct expr *const *fro
         s->limit[l].value = expr_simplify(p, expr_subst(p, s->limit[l].value, from, with, n));
 }
 
-/* A copy of s whose axis variables `from` are replaced by `with` in every index expression. */
+/* Returns a copy of s in which `with` replaces the axis variables `from` in all expressions. */
 static struct stage *stage_replace(struct exprs *p, const struct stage *s,
                                    const struct expr *const *from, const struct expr *const *with,
                                    int n)

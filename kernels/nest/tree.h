@@ -63,7 +63,7 @@ struct tree {
     /* LOOP, SCOPE: children in order. */
     int n_kids;
     const struct tree *const *kid;
-    /* STORE: buffer[idx] how value, only where guard is 1 (NULL = always). */
+    /* STORE: buffer[idx] =, += or max= value (how), where guard is 1; NULL: everywhere. */
     int rank;
     const struct expr *const *idx;
     enum store_how how;
