@@ -5,7 +5,7 @@
 
 #define UNROLL 16                         /* vectors per iteration of the loop */
 #define SUMS 8                            /* adds in flight: 4 cycles of latency on 2 units */
-#define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least so many bytes */
+#define CALL_BYTES ((int64_t)16 << 20)    /* a call moves at least this many bytes */
 
 /* Declares the memory of the thread, which the thread itself touches first.  If the allocation
  * fails, the kernel traps. */

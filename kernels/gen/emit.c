@@ -1,4 +1,4 @@
-/* What both printers need around the statements: names, lines, loops, helpers. */
+/* Prints the text around statements, for both printers: names, lines, loops, helpers. */
 #include "kernels/gen/emit.h"
 
 #include <stdio.h>

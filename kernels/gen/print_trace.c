@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define MARK_TRIPS 4096.0  /* a loop with so many iterations is long enough to sample */
+#define MARK_TRIPS 4096.0  /* a loop with this many iterations is long enough to sample */
 /* least accesses of one iteration; with fewer, calling ts->mark would cost too much */
 #define MARK_ACCESSES 256.0
 #define MARK_SHARE 0.9  /* the main loop of a body makes at least this share of its accesses */

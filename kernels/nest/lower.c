@@ -148,7 +148,7 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* What a nest over the spatial axes does at each point; FILL copies home to the tile. */
+/* What a nest over the spatial axes does at each point. FILL: copies home to the tile. */
 enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */

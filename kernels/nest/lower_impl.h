@@ -55,7 +55,7 @@ struct low_place { int buffer, rank; const struct expr *idx[MAX_DIMS]; };
 struct nest_state {
     const struct stage *s;
     const struct node *n;
-    int tile_from;                        /* depth at which the accumulator tile opens; -1 = none */
+    int tile_from;  /* depth at which the accumulator tile opens; -1: no tile */
     struct low_place home, target;            /* target: the tile while it is open, else home */
     bool stored;  /* home exists; if not, only consumers attached at the tile read the result */
 };

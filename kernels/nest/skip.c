@@ -1,6 +1,6 @@
-/* Skipping: what is guarded is not tested but left out, as a person writes a convolution that
- * reads its unpadded input.  With the padding inlined, a tap (h + kh, w + kw) outside the image
- * adds nothing, so
+/* Skipping: iterations for which a guard is false are left out, not tested, as a person writes a
+ * convolution that reads its unpadded input.  With the padding inlined, a tap (h + kh, w + kw)
+ * outside the image adds nothing, so
  *
  *     for kh in range(3):
  *         if h + kh >= 1 && h + kh < 57: S
@@ -19,8 +19,7 @@
  *   range    a short reduction around an unrolled tile, in the border: cut where another part of
  *            the tile is inside, each range with that part of the tile
  *   unroll   the same where conditions are not so simple: written out, each tap and each element of
- *            the tile is a number, and the test disappears
- */
+ *            the tile is a number, and the test disappears */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"

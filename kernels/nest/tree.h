@@ -110,7 +110,7 @@ double func_flops(const struct func *f);
  * of values that a condition selects.  No correct code executes fewer.  0: as for func_flops. */
 double func_sums(const struct func *f, int node);
 
-/* Returns how many stores, of scalars or of vectors of so many lanes, the code of f has after the
+/* Returns how many stores, of scalars or of vectors of this many lanes, the code of f has after the
  * marked loops are unrolled: the amount of code that a compiler has to read. */
 double func_statements(const struct func *f, int lanes);
 #endif

@@ -24,7 +24,7 @@ bool conv_build(struct graph *g, const struct op_family *f, const int64_t *v, st
 bool transposed_build(struct graph *g, const struct op_family *f, const int64_t *v,
                       struct err *e);
 
-/* What both builders work on. */
+/* The state of both builders. */
 struct conv {
     const struct op_family *f;
     int n_axes;

@@ -41,7 +41,7 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
     ROW_SIZE("c", "channels"), { "h", h, 1, MAX_SIZE, "rows", NULL }, \
     ROW_PART_OF("w", "columns"), ROW_PART_OF("x", "a fifth dimension")
 #define DATA_DIMS { "n", "c", "h", "w", "x" }
-/* The same for dims M N K L, for operators that work on the last of them. */
+/* Rows and data_params for dims M N K L, of operators that work on the last of these dims. */
 #define ROWS_LINES \
     ROW_SIZE("m", "rows"), ROW_SIZE("n", "columns"), ROW_PART_OF("k", "a third dimension"), \
     ROW_PART_OF("l", "a fourth dimension")

@@ -278,7 +278,7 @@ static bool run_open(const struct mac *m, int64_t task, struct run *run, int64_t
     return true;
 }
 
-/* Collects the next points of the reduction where the test is true. False after the last. */
+/* Collects the next points of the reduction where the test is true. False: after the last. */
 static bool next_chunk(const struct mac *m, struct chunk *c, int64_t *env)
 {
     const struct node *n = m->p->n;

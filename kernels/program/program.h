@@ -18,7 +18,7 @@
  * layout of the second (BP). */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
-/* What decided the layout of a tensor; views show it. */
+/* The origin of the layout of a tensor; views show it. */
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
