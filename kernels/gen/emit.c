@@ -195,7 +195,7 @@ static const char again_helper[] =
     "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
     "static inline const %s *again(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
-static const char prefetch_helper[] =          /* of a type and its size */
+static const char prefetch_helper[] =          /* the text, for a type and its size */
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
     "static inline void prefetch(const %s *p, long by)\n"
     "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
@@ -258,7 +258,7 @@ bool gen_calls_libm(const char *source)
         char call[32];
         int n = snprintf(call, sizeof call, "__builtin_%s", val_name((enum val_kind)k));
         const char *at = val_is_function((enum val_kind)k) ? strstr(source, call) : NULL;
-        for (; at; at = strstr(at + n, call))                  /* __builtin_expect is none */
+        for (; at; at = strstr(at + n, call))                  /* __builtin_expect is not of libm */
             if (at[n + (at[n] == 'f')] == '(')
                 return true;
     }

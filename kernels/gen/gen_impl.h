@@ -32,10 +32,10 @@ enum term_kind {
 struct code_term {
     enum term_kind kind;
     int lanes;
-    double value;                         /* CONST */
-    struct place at; int site;            /* LOAD */
+    double value;                         /* CONST: the value */
+    struct place at; int site;            /* LOAD: the place, and its site */
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
-    enum val_kind op;                     /* BIN, CALL */
+    enum val_kind op;                     /* BIN, CALL: the operation */
     const struct expr *cond;              /* SELECT: cond ? a : b */
     struct code_term *a, *b;                   /* BIN, SELECT: both; CALL, SHUFFLE: a */
     struct code_term **part;                   /* GATHER: `lanes` scalars */
@@ -59,7 +59,7 @@ struct code {
     enum code_kind kind;
     /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
-    struct block body;                    /* FOR, IF, SCOPE */
+    struct block body;                    /* FOR, IF, SCOPE: the statements inside */
     /* FOR: var in [begin, end) */
     const struct expr *var, *begin, *end;
     enum loop_ann ann;                    /* SERIAL or PARALLEL */
@@ -67,7 +67,7 @@ struct code {
     const char *axis;
     int n_prefetch;
     const struct prefetch *prefetch;
-    const struct expr *cond;              /* IF */
+    const struct expr *cond;              /* IF: the condition */
     int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
     int again;                            /* AGAIN: the number of this copy of buffer's pointer */
     /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */

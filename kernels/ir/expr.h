@@ -26,7 +26,7 @@ enum expr_kind {
 
 struct expr {
     enum expr_kind kind;
-    int64_t value;                 /* CONST */
+    int64_t value;                 /* CONST: the value */
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, "o.1" */
     int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
@@ -35,7 +35,7 @@ struct expr {
     bool has_divmod;               /* whether it contains a DIV or MOD */
 };
 
-struct exprs;                                            /* the pool */
+struct exprs;                                            /* a pool of expressions */
 struct exprs *exprs_new(struct arena *a);                /* lives as long as the arena */
 struct arena *exprs_arena(struct exprs *p);
 /* Returns how many variables there are, which is the number of values that expr_eval needs. */

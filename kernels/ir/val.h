@@ -24,9 +24,9 @@ enum val_kind {
 
 struct val {
     enum val_kind kind;
-    double value;                         /* CONST */
+    double value;                         /* CONST: the value */
     const struct val *a, *b;              /* operands; b is NULL for functions of one float */
-    const struct expr *cond;              /* SELECT */
+    const struct expr *cond;              /* SELECT: the condition */
     int source;  /* LOAD: the tensor (in a graph) or the buffer (when lowered) */
     int rank;
     const struct expr *const *idx;        /* LOAD: rank index expressions */
@@ -44,7 +44,7 @@ const struct val *val_with(struct arena *a, const struct val *v, const struct va
                            const struct val *y);
 /* Returns the printed name: "+", "max", "exp". Functions of one float have their names in C. */
 const char *val_name(enum val_kind kind);
-bool val_is_function(enum val_kind kind);                /* of one float */
+bool val_is_function(enum val_kind kind);                /* a function of one float */
 bool val_is_const(const struct val *v, double value);
 
 /* Rebuilds v: `load` replaces every LOAD, and `index` every index and condition (NULL: they stay as

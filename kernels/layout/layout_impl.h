@@ -9,7 +9,7 @@ struct division {
     bool unfold;
     int n;  /* number of dims that it made; two for an unfold: tile and offset */
     const int64_t *size;                  /* extents of these dims */
-    int64_t stride;                       /* unfold: S */
+    int64_t stride;                       /* unfold: the stride S */
     int64_t covered;  /* unfold: the tiles contain positions [0, covered) of `of` */
     bool overlaps;  /* unfold: whether tiles share elements other than padding */
 };
@@ -23,9 +23,9 @@ struct lineage {
     const char *name;
     int64_t size;
     int logical;                          /* LOGICAL: the dim of the tensor */
-    const struct division *division;      /* PART */
+    const struct division *division;      /* PART: the division that made it */
     int part;                             /* PART: its position in the division; outermost 0 */
-    int n_kids;                           /* FUSED */
+    int n_kids;                           /* FUSED: number of dims fused */
     const struct lineage *const *kid;
     const struct lineage *base;  /* RESIZED (pad, unpad): the dim before, which is not RESIZED */
     int64_t before, after;                /* RESIZED: positions added, or removed if negative */

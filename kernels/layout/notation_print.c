@@ -4,7 +4,7 @@
 
 /* A physical dim relative to its logical dim: the part taken at each division, outermost first. */
 struct leaf {
-    int dim;                              /* logical dim */
+    int dim;                              /* index of the logical dim */
     int64_t size;
     int depth;
     int path[MAX_DIMS];

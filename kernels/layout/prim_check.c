@@ -499,7 +499,7 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Copies only the fields that the kind uses, so that equal primitives are equal bytes. */
+/* Copies only the fields that the kind uses, so that equal primitives are equal structs. */
 static struct prim clean_prim(const struct prim *pr)
 {
     struct prim c = { .kind = pr->kind, .dim = pr->dim };

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 
 struct rewrite_window {
-    const struct expr *start;             /* W */
-    const struct expr *inside;            /* R - r_min */
-    int64_t divisor, rest;                /* g without S, W_0 */
+    const struct expr *start;             /* W, the first element */
+    const struct expr *inside;            /* R - r_min, the position inside */
+    int64_t divisor, rest;                /* gcd of the coefficients of W; W_0 */
 };
 
 static bool uses_any(const struct expr *e, const struct expr *const *vars, int n)

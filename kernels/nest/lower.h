@@ -12,8 +12,8 @@
 struct lowering {
     struct exprs *pool;
     const struct graph *graph;
-    const struct layout *const *layout;      /* per tensor */
-    const struct stage *const *stage;        /* per node */
+    const struct layout *const *layout;      /* layout of each tensor */
+    const struct stage *const *stage;        /* stage of each node */
     /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: none is held */
     const int *held_in;
 };

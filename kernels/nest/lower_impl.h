@@ -30,7 +30,7 @@ struct low {
     struct arena *arena;
     VEC(struct buffer) buffers;
     int *param;  /* per tensor: its parameter buffer, or -1 (the tensor exists only in tiles) */
-    struct binding *bound;                /* per tensor */
+    struct binding *bound;                /* per tensor: its loads now */
     bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     bool ok;
@@ -43,7 +43,7 @@ void low_open(struct low *w);  /* decides which tensors are parameters and makes
 void low_close(struct low *w);
 int low_buffer(struct low *w, const struct buffer *b);
 void low_bind(struct low *w, int tensor, const struct val *value);
-void low_unbind(struct low *w, int tensor);       /* -1: all */
+void low_unbind(struct low *w, int tensor);       /* tensor -1: unbinds all */
 const struct func *low_func(struct low *w, const struct kids *roots);
 
 /* The place where the elements of a stage are stored: the accumulator tile while it is open, else

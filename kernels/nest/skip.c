@@ -9,17 +9,17 @@
  *         S
  *
  * Four rewrites, each of one conjunct 0 <= c*v + rest of the guards below the loop of v:
- *   tighten  every store below has the conjunct, and it speaks of no loop inside: it becomes a
- *            bound; so does any condition on v alone that holds in one range of a short loop, as
+ *   tighten  every store below has the conjunct, which has no variable of a loop inside: it is made
+ *            a bound; so does any condition on v alone that holds in one range of a short loop, as
  *            (1 + v) % 2 == 0 does for the taps of one phase of a transposed convolution
- *   cut      it speaks of unrolled loops inside, with a known reach: outside the border iterations
- *            it always holds, so the loop is cut into border, middle, border; only the border
- *            still tests.  A narrow border is cut into its iterations; a wide one stays a loop,
- *            since the code of two such loops is that of their pieces multiplied
- *   range    a short reduction around an unrolled tile, in the border: cut where another part of
- *            the tile is inside, each range with that part of the tile
- *   unroll   the same where conditions are not so simple: written out, each tap and each element of
- *            the tile is a number, and the test disappears */
+ *   cut      the conjunct has variables of unrolled loops inside, so its reach is known: outside of
+ *            the border iterations it always holds.  The loop is cut into border, middle, border,
+ *            and only the border tests.  A narrow border is cut into its iterations; a wide border
+ *            stays a loop, since the code of two such loops would be multiplied
+ *   range    a short reduction around an unrolled tile, in the border: it is cut where another part
+ *            of the tile is valid, and each range has that part of the tile
+ *   unroll   as range, for less simple conditions: all loops are written out, so each tap and each
+ *            element of the tile is a number, and the test disappears */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"

@@ -34,7 +34,7 @@ struct onnx_attr {
     enum onnx_attr_kind kind;
     int64_t i;
     double f;
-    int n;                                /* number of ints */
+    int n;                                /* number of elements of ints */
     const int64_t *ints;
     const struct onnx_tensor *tensor;
 };

@@ -83,7 +83,7 @@ bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 /* Statements. */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-int onnx_emit1(struct imp *im, const char *op, int x);                  /* with the shape of x */
+int onnx_emit1(struct imp *im, const char *op, int x);                  /* result: the shape of x */
 bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcasts */
 int onnx_emit_affine(struct imp *im, int x, double mul, double add);
 bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out);

@@ -81,7 +81,7 @@ static const struct val *with_numbers(const struct graph *g, enum act f, const s
         return add(g, mul(g, x, a), b);
     if (f == ACT_HARDSIGMOID)             /* min(max(alpha * x + beta, 0), 1) */
         return bin(g, VAL_MIN, relu(g, add(g, mul(g, a, x), b)), num(g, 1));
-    if (alpha > -INFINITY)                /* clip */
+    if (alpha > -INFINITY)                /* clip to [alpha, beta] */
         x = bin(g, VAL_MAX, x, a);
     return beta < INFINITY ? bin(g, VAL_MIN, x, b) : x;
 }

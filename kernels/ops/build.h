@@ -94,7 +94,7 @@ int matmul_node(struct graph *g, const struct matmul *m);
 /* ORDER REDUCE */
 enum reduce { REDUCE_SUM, REDUCE_MAX, REDUCE_MEAN };
 struct reduction {
-    unsigned dims;                        /* a set; bit d: dim d */
+    unsigned dims;                        /* a set of dims; bit d: dim d */
     bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
     const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */

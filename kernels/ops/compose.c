@@ -20,7 +20,7 @@ struct compose {
     const char *text; /* the current statement, and its line number for errors */
     int line;
     struct err *e;
-    struct str spec;           /* canonical text so far */
+    struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` names */
 };
 
@@ -28,7 +28,7 @@ struct compose {
 struct statement {
     const char *name, *op, *params;
     int name_col, op_col, params_col;
-    int n_args, arg[MAX_ARGS]; /* tensors of the graph */
+    int n_args, arg[MAX_ARGS]; /* arguments: tensors of the graph */
 };
 
 /* A word NAME=VALUE of a declaration. */

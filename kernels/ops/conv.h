@@ -29,7 +29,7 @@ struct conv {
     const struct op_family *f;
     int n_axes;
     struct window w[MAX_AXES];
-    int inp, ker;                         /* tensors */
+    int inp, ker;                         /* tensors: input, weights */
 };
 /* Adds Inp, Ker and Conv, and returns the node "conv2d", with a prefix, that computes Conv: The
  * node lacks its reductions and its body.  lead: the dims of Ker before those of its window. */

@@ -30,7 +30,7 @@ struct row_test {
 };
 struct row_val {
     enum val_kind kind;
-    double value;                         /* CONST */
+    double value;                         /* CONST: the value */
     struct row_val *a, *b;
     const double *data;                   /* LOAD: data[flat], plus stride per row element */
     const double *error;                  /* error of that element; NULL: exact */

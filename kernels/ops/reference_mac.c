@@ -221,7 +221,7 @@ static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
 
 /* A task: the phases of its class, and its n rows in Y and in the operands. */
 struct run {
-    int64_t phase[MAX_RANK];              /* per axis */
+    int64_t phase[MAX_RANK];              /* per axis: variable % period */
     int64_t i0, len, ys;                  /* first element of the rows, length, stride in Y */
     int n;
     double *y[POINTS];

@@ -23,7 +23,7 @@ enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
 struct attached;
-struct layout_choice;                     /* program_impl.h */
+struct layout_choice;                     /* defined in program_impl.h */
 
 struct program {
     struct arena *arena;
@@ -32,14 +32,14 @@ struct program {
     /* base with the conversions that layouts of inputs (or original outputs) need */
     const struct graph *graph;
     int n_conversions;
-    const struct layout *const *layout;   /* per tensor of graph */
-    const enum layout_source *source;     /* per tensor of graph */
+    const struct layout *const *layout;   /* layout of each tensor of graph */
+    const enum layout_source *source;     /* per tensor of graph: its origin */
     const int *source_tensor;             /* PROPAGATED: the tensor whose layout it took; else -1 */
     /* per node: why the layout of its operand is not propagated further; NULL: it is propagated, or
      * there is none */
     const char *const *stop;
-    const struct stage *const *stage;     /* per node of graph */
-    int variant;                          /* enum variant */
+    const struct stage *const *stage;     /* stage of each node of graph */
+    int variant;                          /* a value of enum variant */
     bool propagate;                       /* whether element-wise consumers take their producer's
                                            * layout (SPEC C.2); default on */
     bool output_original;                 /* whether the graph output keeps the caller's layout

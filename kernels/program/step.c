@@ -151,7 +151,7 @@ static void syntax_word(struct arena *a, struct syntax *s, const char *word, boo
     } else if (streq(word, "...")) {
         s->n_max = -1;
         if (!optional && s->names[s->n_names - 1][0] == 'F')
-            s->n_min--;                   /* one factor F means N/F x F */
+            s->n_min--;                   /* one factor F is allowed: it means N/F x F */
     } else {
         s->names[s->n_names++] = word;
         s->n_min += !optional;
@@ -164,7 +164,7 @@ static struct syntax syntax_of(struct arena *a, enum step_kind kind)
     struct syntax s = {0};
     bool optional = false;
     char *text = arena_strdup(a, infos[kind].syntax), *rest = NULL;
-    strtok_r(text, " ", &rest);           /* the target */
+    strtok_r(text, " ", &rest);           /* skips the target */
     for (char *w = strtok_r(NULL, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
         if (*w == '[') {
             optional = true;

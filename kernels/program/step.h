@@ -21,7 +21,7 @@ struct step_word { const char *text; int col, len; bool quoted; };
 struct step {
     enum step_kind kind;
     const char *text;                /* canonical: single blanks, the notation in double quotes */
-    const char *target;              /* T, or KEY of `set` */
+    const char *target;              /* the tensor T, or KEY of `set` */
     int n_args;                      /* positional words after the target: names and numbers, as
                                       * written */
     const struct step_word *arg;
