@@ -43,8 +43,8 @@ bool file_same(const char *a, const char *b);
 bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
                        struct err *e);
 bool file_exists(const char *path);
-/* Sets path to that of this program, or without /proc to the path by which it was started.  Returns
- * false when both are unknown. */
+/* Sets path to the path of this program, or without /proc to the name by which it was started.
+ * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
 /* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except

@@ -39,7 +39,7 @@ struct reshape {
     const struct lineage *line[MAX_DIMS];
     int trimmed;                          /* the logical dim that loses its end, or -1 */
     int64_t stored;                       /* how many indices of the trimmed dim stay */
-    int overlaps;  /* 1: makes overlapping tiles; -1: removes them; 0: neither */
+    int overlaps;  /* +1: makes overlapping tiles; -1: removes them; 0: neither */
 };
 
 extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */

@@ -15,7 +15,7 @@ struct item {
     int dim;  /* dim of the tensor; -1: a bare number without a dim yet */
     int64_t size;                         /* OUTER: Q; INNER: p */
     int64_t count;                        /* OUTER: the given number of tiles; 0: not given */
-    int part;                             /* position among the parts of its dim; of OUTER 0 */
+    int part;                             /* position among the parts of its dim; OUTER: 0 */
     int col, len;
 };
 

@@ -74,8 +74,8 @@ int bias_node(struct graph *g, int x, int channel_dim);
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
-/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names. A NULL in
- * it ends the functions of families. */
+/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names. A NULL
+ * ends those that families have. */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
     ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
