@@ -19,7 +19,7 @@ struct prim {
     int dim;  /* the dim, or the first of adjacent dims; unused by REORDER */
     int n;                                /* SPLIT: factors; REORDER: rank; FUSE: how many dims */
     int64_t factor[MAX_DIMS];             /* SPLIT; factor[0] may be 0: inferred */
-    bool allow_pad;                       /* SPLIT: may the factors exceed the extent */
+    bool allow_pad;                       /* SPLIT: whether it may pad the dim */
     int perm[MAX_DIMS];                   /* REORDER: new position j holds old dim perm[j] */
     int64_t tile, stride;                 /* UNFOLD: B, S; FOLD: S, or 0 for the S of the unfold */
     int64_t size;  /* UNFOLD: D_used, or 0 for all; FOLD: D, or 0 for the D of the unfold */

@@ -128,8 +128,8 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Sets f to the factors.  An inferred one is ceil(extent / product of the others).  The product
- * must be at least the extent, and with one outermost iteration less be below it. */
+/* Sets f to the factors.  An inferred one is ceil(extent / product of the others).  Fails
+ * unless the product covers the extent, and would not with one outermost iteration less. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {

@@ -56,7 +56,7 @@ struct node {
 };
 
 struct graph {
-    struct exprs *pool;                   /* owns every expression; its arena owns the rest */
+    struct exprs *pool;                   /* owns all expressions; its arena owns the graph */
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* operator: "c2d" */
     const struct elem_type *type;         /* type of the tensors that builders add */
