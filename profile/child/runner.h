@@ -135,7 +135,8 @@ bool runner_renew(struct runner **r, const struct runner_opts *o, struct err *e)
 int64_t runner_bytes(const struct runner *r);
 
 /* Returns the copy of a buffer in this process.  Fill it before runner_run, which copies it into
- * the runner and copies the result back.  A later change may not reach the kernel. */
+ * the runner and copies the result back.  A later change may not reach the kernel.  The kernel
+ * gets its own buffer at a multiple of 64 bytes. */
 void *runner_data(struct runner *r, int buffer);
 
 /* Loads the kernel of this name from an object ("" = the usual name); SLOT_KERNEL + i is contender

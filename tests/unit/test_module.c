@@ -109,6 +109,16 @@ static void lifetimes_are_first_and_last_use(void **state)
     }
 }
 
+/* Frees them as well. */
+static void assert_same_buffers(const struct func *f, void **want, void **got)
+{
+    for (int b = 0; b < f->n_params; b++) {
+        assert_memory_equal(want[b], got[b], (size_t)buffer_bytes(&f->buffer[b]));
+        free(want[b]);
+        free(got[b]);
+    }
+}
+
 /* The calls in order leave what the function leaves, bit by bit. */
 static void calls_compute_the_function(void **state)
 {
@@ -128,8 +138,7 @@ static void calls_compute_the_function(void **state)
                 own[p] = got[m->call[i].buffer[p]];
             func_interpret(k, own);
         }
-        for (int b = 0; b < f->n_params; b++)
-            assert_memory_equal(want[b], got[b], (size_t)buffer_bytes(&f->buffer[b]));
+        assert_same_buffers(f, want, got);
     }
 }
 
@@ -161,8 +170,7 @@ static void their_c_is_joined(void **state)
         memcpy(&run, &symbol_at, sizeof run);
         run(got);
         func_interpret(f[i], want);
-        for (int b = 0; b < f[i]->n_params; b++)
-            assert_memory_equal(want[b], got[b], (size_t)buffer_bytes(&f[i]->buffer[b]));
+        assert_same_buffers(f[i], want, got);
         str_free(&text[i]);
     }
     str_free(&all);

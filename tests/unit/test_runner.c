@@ -119,7 +119,7 @@ static bool here_open(const struct runner_opts *o, struct runner **out, struct e
     h->opts = *o;
     h->data = xcalloc((size_t)o->n_buffers + 1, sizeof *h->data);
     for (int i = 0; i < o->n_buffers; i++)
-        h->data[i] = xmalloc_elems((size_t)o->buffer[i].bytes, 1);
+        h->data[i] = aligned_alloc(64, ((size_t)o->buffer[i].bytes + 63) / 64 * 64);
     *out = &h->base;
     return true;
 }
