@@ -3,7 +3,8 @@
 # =NAME runs the one of that name.
 #
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
-# Two run at a time, except those with "tests/run.sh: alone" in their source (they measure time).
+# Two run at a time: first those with "tests/run.sh: early" in their source (they take long), last
+# and one by one those with "tests/run.sh: alone" (they measure time).
 # A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
 # What a suite started ends with it, and suites end with this script at INT and TERM.
 set -u
@@ -100,6 +101,8 @@ case $word in
 =*) suites=$(list_suites | awk -F '\t' -v name="${word#=}" '$1 == name') ;;
 *)  suites=$(list_suites | grep -F -e "$word") ;;
 esac
+early=$(grep -ls 'tests/run.sh: early' tests/cli/*.sh tests/unit/*.c)
+suites=$(grep -F -e "$early" <<< "$suites"; grep -v -F -e "$early" <<< "$suites")
 alone=()
 running=0
 while IFS=$'\t' read -r name command source; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tune: the report, records, answers, pins, Ctrl-C, and kill -9.
-# tests/run.sh: alone
+# tests/run.sh: early
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null
