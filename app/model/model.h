@@ -275,7 +275,7 @@ void model_tuned(struct model *m, struct app_job *j);            /* takes over i
 void model_tune_forget(struct model *m);
 /* v: the last snapshot, or NULL; waits: model_tune_waits from before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note and the use of t */
+void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note, and what t does */
 bool model_tune_has_old(struct model *m);                /* looks it up if tuner.asked is stale */
 /* Appends "the tuner is at 40 of 1000" while a search runs. */
 void model_tune_place(const struct model *m, struct str *out);

@@ -8,7 +8,8 @@
 #include "sessions/file/machine_file.h"
 #include "sessions/report/roofline_steps.h"
 
-#define STATES_MAX (1 << 20)                             /* per session; the low bits of a tag */
+/* Most states of a session: the number of a state is in the low 20 bits of a job's tag. */
+#define STATES_MAX (1 << 20)
 
 static int tag_of(const struct model *m, int state)
 {

@@ -45,8 +45,8 @@ struct mlp_tape;
 struct mlp *mlp_new(struct arena *a, const struct mlp_shape *shape);
 struct mlp_tape *mlp_tape_new(struct arena *a, const struct mlp_shape *shape, int max_rows);
 
-/* Sets orthogonal weights with gain sqrt(2), in the last layer with head_gain; biases 0, gains 1,
- * shifts and extras 0. */
+/* Sets the weights to orthogonal matrices times sqrt(2), in the last layer times head_gain.  Sets
+ * the gains of normalisations to 1, and biases, shifts and extra parameters to 0. */
 void mlp_init(struct mlp *m, struct rng *r, double head_gain);
 /* Fills weight[rows][cols] with orthonormal columns (or rows, if there are fewer rows than columns)
  * times gain, made from Gaussian numbers (Saxe, McClelland, Ganguli 2014). */

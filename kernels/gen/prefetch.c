@@ -20,7 +20,7 @@
 #include "kernels/ir/simplify.h"
 
 #define LINE_BYTES 64                     /* bytes of a cache line, on most machines */
-#define MAX_PLACES 256                    /* most places per straight line */
+#define MAX_PLACES 256                    /* most accesses in one piece of straight-line code */
 
 struct ahead {
     struct unit *u;

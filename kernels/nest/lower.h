@@ -46,8 +46,8 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
                           struct err *e);
 
 /* Returns the expression that a node computes over the loops of `loops` (its own stage, a fresh
- * one, or the stage that it is attached to), with physical accesses.  Loads have tensor indices.
- * Used by the access view. */
+ * one, or the stage that it is attached to), with physical accesses.  Loads name tensors, not
+ * buffers.  Used by the access view. */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
 #endif

@@ -15,7 +15,7 @@ struct window {
     const char *dim, *k_dim;  /* names of its dim and of its loop over the kernel: "H" "KH" */
     const char *letter, *size, *what;     /* letter in parameters, and words for messages */
     int64_t in, k, stride, dilation, before, after, out;
-    int64_t zeros[2];  /* elements around the input; normally before, after */
+    int64_t zeros[2];  /* padding elements before and behind the input */
 };
 
 /* Brings w and the groups k, s, p, d to canonical form, in families that have windows. */

@@ -223,8 +223,8 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether a tile that is too large before s is so after it.  Marks on loops do not change a tile;
- * compute_at and cache_read add one, but a cache_read can also move one to another loop. */
+/* Whether every tile that is too large before step s is still too large after it.  Marks on loops
+ * change no tile, compute_at only adds a tile.  cache_read can also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {

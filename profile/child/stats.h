@@ -28,15 +28,15 @@ double stats_disturbed(const double *ceiling, int n);
  * bootstrap.  The bootstrap draws blocks of rounds, because neighbouring rounds share
  * disturbances and the placement of buffers: block[i] is the first round of block i, ascending
  * from 0.  With few blocks the interval is widened to that of Student's t (Hesterberg 2015,
- * section 3.4), and always by STATS_PLACE on both sides.  Below 4 blocks there is no interval:
- * low = 0, high = infinity. */
+ * section 3.4).  In every case STATS_PLACE is then added on both sides.  Below 4 blocks there is
+ * no interval: low = 0, high = infinity. */
 struct ratio { double ratio, low, high; };
 struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
                          uint64_t seed);
 
 enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME };
-/* Returns the verdict on b, from the interval of its time over that of a: no difference when 1 lies
- * inside. */
+/* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
+ * that contains 1 means no difference. */
 enum verdict stats_verdict(const struct ratio *r);
 /* "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];

@@ -1,5 +1,5 @@
-/* Draws a metric of a study as bars.  The paper's values are bars of their own, which the legend
- * names so. */
+/* Draws a metric of a study as bars.  The paper's values are separate bars; the legend says
+ * which. */
 #include <math.h>
 #include <stdio.h>
 #include "sessions/study/study_impl.h"

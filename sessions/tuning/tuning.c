@@ -431,7 +431,7 @@ static bool won_by_session(const struct tuning *t, struct inquiry *q)
            streq(records_steps(q->mem, line, n), records_steps(q->mem, t->line, t->n_lines));
 }
 
-/* Fills t from a finished run: its winner, the time of the session then, and the failures. */
+/* Fills t from a finished run: its winner, the session's latency in its final, the failures. */
 static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
 {
     const struct record_run *run = q->finished;
