@@ -24,7 +24,8 @@ struct runner_opts {
     double limit_s;                       /* limit of one kernel call, in seconds */
     int64_t memory_bytes;                 /* memory limit beyond the buffers; 0 = 1 GiB */
     int n_buffers;                        /* the parameters of all kernels */
-    const struct runner_buffer *buffer;   /* names must outlive the runner */
+    /* buffer and first are read by open and renew only; names must outlive the runner. */
+    const struct runner_buffer *buffer;
     /* Kernels that are timed against each other, at most PROTOCOL_MAX_CONTENDERS.  Contender i
      * has the buffers from first[i] up to the first of the next one. 0 = one kernel, with all the
      * buffers. */

@@ -123,14 +123,14 @@ static void probe_cupti(struct counts *out)
 
 /* A meter with neither count function is a stage of the measurement, or is always refused. */
 static const struct meter meter[METER_COUNT] = {
-    [METER_ID_CLOCK] = { probe_built_in },
-    [METER_ID_SIM] = { probe_built_in },
-    [METER_ID_PERF] = { probe_perf, count_perf },
-    [METER_ID_PERF_SW] = { probe_perf_sw, count_perf_sw },
-    [METER_ID_PAPI] = { probe_papi, count_papi },
-    [METER_ID_CACHEGRIND] = { cachegrind_probe, NULL, cachegrind_count },
-    [METER_ID_INSTRUCTIONS] = { instructions_probe, NULL, instructions_count },
-    [METER_ID_CUPTI] = { probe_cupti },
+    [METER_ID_CLOCK] = { .probe = probe_built_in },
+    [METER_ID_SIM] = { .probe = probe_built_in },
+    [METER_ID_PERF] = { .probe = probe_perf, .count = count_perf },
+    [METER_ID_PERF_SW] = { .probe = probe_perf_sw, .count = count_perf_sw },
+    [METER_ID_PAPI] = { .probe = probe_papi, .count = count_papi },
+    [METER_ID_CACHEGRIND] = { .probe = cachegrind_probe, .count_apart = cachegrind_count },
+    [METER_ID_INSTRUCTIONS] = { .probe = instructions_probe, .count_apart = instructions_count },
+    [METER_ID_CUPTI] = { .probe = probe_cupti },
 };
 
 int meters_probe(struct meter_info *out, int max)

@@ -23,7 +23,7 @@ static const struct func *chain(int n, const char *const *step, int n_steps)
 {
     struct str spec = {0};
     const struct program *p;
-    const struct func *f;
+    const struct func *f = NULL;
     struct err e;
     int bad;
     str_add(&spec, "x = input n=1 i=4 h=6 w=6; x0 = c2d(x) o=16 k=3");

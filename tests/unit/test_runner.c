@@ -20,7 +20,8 @@
 
 struct here {
     struct runner base;
-    struct runner_opts opts;
+    int n_buffers, first[PROTOCOL_MAX_CONTENDERS];
+    int64_t bytes;
     void **data;
     void *handle[PROTOCOL_MAX_CONTENDERS];
     kernel_fn *entry[PROTOCOL_MAX_CONTENDERS];
@@ -35,7 +36,7 @@ static void here_close(struct runner *r)
 {
     struct here *h = (struct here *)r;
     closed++;
-    for (int i = 0; i < h->opts.n_buffers; i++)
+    for (int i = 0; i < h->n_buffers; i++)
         free(h->data[i]);
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
         free(h->sample[i]);
@@ -48,11 +49,7 @@ static void here_close(struct runner *r)
 
 static int64_t here_bytes(const struct runner *r)
 {
-    const struct here *h = (const struct here *)r;
-    int64_t bytes = 0;
-    for (int i = 0; i < h->opts.n_buffers; i++)
-        bytes += h->opts.buffer[i].bytes;
-    return bytes;
+    return ((const struct here *)r)->bytes;
 }
 
 static void *here_data(struct runner *r, int buffer)
@@ -73,7 +70,7 @@ static bool here_load(struct runner *r, enum slot slot, const char *so_path, con
 
 static void *const *buffers_of(const struct here *h, int contender)
 {
-    return h->data + (h->opts.n_contenders > 0 ? h->opts.first[contender] : 0);
+    return h->data + h->first[contender];
 }
 
 static bool here_run(struct runner *r, int contender, double *seconds, struct err *e)
@@ -116,10 +113,14 @@ static bool here_open(const struct runner_opts *o, struct runner **out, struct e
     (void)e;
     opened++;
     h->base.kind = &here_runner;
-    h->opts = *o;
+    h->n_buffers = o->n_buffers;
+    for (int i = 0; i < o->n_contenders; i++)
+        h->first[i] = o->first[i];
     h->data = xcalloc((size_t)o->n_buffers + 1, sizeof *h->data);
-    for (int i = 0; i < o->n_buffers; i++)
+    for (int i = 0; i < o->n_buffers; i++) {
+        h->bytes += o->buffer[i].bytes;
         h->data[i] = aligned_alloc(64, ((size_t)o->buffer[i].bytes + 63) / 64 * 64);
+    }
     *out = &h->base;
     return true;
 }
@@ -130,7 +131,7 @@ static struct measurement measured(const char *spec, unsigned meters, const stru
                               .runner = &here_runner };
     struct arena *a = arena_new();
     const struct program *p;
-    struct measurement m;
+    struct measurement m = {0};
     struct err e = {0};
     int bad;
     opened = closed = 0;
