@@ -113,9 +113,9 @@ static bool fold_cast(struct imp *im)
 static bool fold_gather(struct imp *im)
 {
     const struct onnx_tensor *x = data_in(im, 0), *at = data_in(im, 1);
-    struct shape s = shape_in(at);
-    if (!x->i || x->rank != 1 || !at->i || at->elems > MAX_FOLD)
+    if (!at || !x->i || x->rank != 1 || !at->i || at->elems > MAX_FOLD)
         return false;
+    struct shape s = shape_in(at);
     int64_t *out = ARENA_ARRAY(im->a, int64_t, at->elems + 1);
     for (int64_t k = 0; k < at->elems; k++) {
         int64_t i = at->i[k] < 0 ? at->i[k] + x->elems : at->i[k];
@@ -153,7 +153,7 @@ static bool fold_arithmetic(struct imp *im)
 {
     const struct onnx_tensor *x = data_in(im, 0), *y = data_in(im, 1);
     char op = im->n->op[0];
-    if (!x->i || !y->i || (x->elems != y->elems && x->elems != 1 && y->elems != 1) ||
+    if (!y || !x->i || !y->i || (x->elems != y->elems && x->elems != 1 && y->elems != 1) ||
         x->rank > 1 || y->rank > 1 || x->elems > MAX_FOLD || y->elems > MAX_FOLD)
         return false;
     const struct onnx_tensor *longer = y->elems > x->elems || y->rank > x->rank ? y : x;
