@@ -5,7 +5,6 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
-#include "profile/measure/program_text.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -89,8 +88,11 @@ static void share_out(struct batch_run *r, struct candidate *const *x, int n, in
 static bool write_one(struct candidate *x, struct err *e)
 {
     const struct batch_item *item = x->item;
-    if (!item->code)
-        return program_text_code(item->p, x->job.target, &x->text, &x->openmp, e);
+    const struct gen_opts o = { .target = x->job.target, .openmp = true };
+    if (!item->code) {
+        x->openmp = module_is_parallel(x->job.module);
+        return module_c(x->job.module, &o, &x->text, e);
+    }
     str_add(&x->text, item->code);
     x->openmp = item->openmp;
     return true;
@@ -102,8 +104,7 @@ static bool write_code(struct batch_run *r, struct err *e)
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
         double start = clock_s();
-        bool ok = measure_lower(&x->job, e)
-               && write_one(x, e);
+        bool ok = measure_lower(&x->job, e) && write_one(x, e);
         x->item->compile_s = clock_s() - start;
         if (cancelled(r->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");

@@ -1,6 +1,5 @@
 /* Builds shared objects from a program: the kernel, the FMA ceiling, the instrumented kernel. */
 #include "profile/measure/job.h"
-#include "profile/measure/program_text.h"
 
 bool measure_lower(struct measure_job *j, struct err *e)
 {
@@ -12,11 +11,12 @@ bool measure_lower(struct measure_job *j, struct err *e)
 
 bool measure_build_kernel(struct measure_job *j, struct err *e)
 {
+    const struct gen_opts o = { .target = j->target, .openmp = true };
     struct str text = {0};
-    bool openmp;
     j->entry[0] = '\0';
-    bool ok = program_text_code(j->program, j->target, &text, &openmp, e)
-           && build_shared(&j->cc, str_text(&text), j->target, openmp, j->cancel, &j->kernel, e);
+    bool ok = module_c(j->module, &o, &text, e)
+           && build_shared(&j->cc, str_text(&text), j->target, module_is_parallel(j->module),
+                           j->cancel, &j->kernel, e);
     str_free(&text);
     return ok;
 }
