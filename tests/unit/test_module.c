@@ -13,10 +13,9 @@
 #include "tests/unit/golden.h"
 #include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/perm.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-static struct arena *perm;
 
 /* A convolution, then n element-wise nodes of which each reads the one before and an older one. */
 static const struct func *chain(int n, const char *const *step, int n_steps)
@@ -187,20 +186,6 @@ static void they_are_printed(void **state)
     str_free(&out);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    perm = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(perm);
-    return 0;
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -211,5 +196,5 @@ int main(void)
         cmocka_unit_test(their_c_is_joined),
         cmocka_unit_test(they_are_printed),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, perm_setup, perm_teardown);
 }

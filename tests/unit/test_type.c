@@ -14,6 +14,7 @@
 #include "profile/vendor/vendor.h"
 #include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/perm.h"
 #include "tests/unit/unit_check.h"
 
 #undef fail
@@ -25,7 +26,6 @@
 extern const struct elem_type type_f64;
 TYPE(f64, "float64", double, , long, "pd", DBL, f64)
 
-static struct arena *perm;
 static uint64_t seed = 1;
 
 /* The operator in f64, then step lines up to NULL. */
@@ -274,20 +274,6 @@ static void oracles_are_told_apart_by_type(void **state)
     oracle_release(o);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    perm = arena_new();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(perm);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,5 +287,5 @@ int main(void)
         cmocka_unit_test(float32_is_not_enough),
         cmocka_unit_test(oracles_are_told_apart_by_type),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, perm_setup, perm_teardown);
 }

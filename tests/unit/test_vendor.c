@@ -11,6 +11,7 @@
 #include "profile/vendor/vendor.h"
 #include "tests/unit/random_ops.h"
 
+#include "tests/unit/perm.h"
 #undef fail
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,6 @@
 #include <cmocka.h>
 
 static uint64_t seed = 1;
-static struct arena *perm;
 static const struct vendor_plugin *plugin[VENDOR_COUNT];
 
 static const struct program *program_of(const char *spec)
@@ -315,7 +315,7 @@ static void missing_plugins_have_reasons(void **state)
 static int setup(void **state)
 {
     (void)state;
-    perm = arena_new();
+    perm_setup(state);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     for (int i = 0; i < VENDOR_COUNT; i++) {
         struct err e;
@@ -324,13 +324,6 @@ static int setup(void **state)
             || !vendor_load(path, &plugin[i], &e))
             print_message("%s: %s\n", vendor_name[i], e.text);
     }
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    arena_free(perm);
     return 0;
 }
 
@@ -347,5 +340,5 @@ int main(void)
     };
     const char *s = getenv("TS_SEED");
     seed = s ? strtoull(s, NULL, 10) : 1;
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, perm_teardown);
 }
