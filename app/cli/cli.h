@@ -84,12 +84,11 @@ int cli_columns(int otherwise);
 /* Wraps the complete lines of out from byte `from` on at blanks, to the width of the terminal or 80
  * columns; continuation rows are indented by hang. */
 void cli_wrap(struct str *out, size_t from, int hang);
-/* Adds the lines of a document: in colour on a terminal, and drawn in ASCII where the locale or the
- * user has nothing else. */
+/* Appends the lines of a document: in colour on a terminal, in ASCII without cli_has_unicode. */
 struct doc;
 void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d);
-bool cli_has_unicode(const struct cli *c);
-/* Writes to stdout, or stderr, and empties out.  Of escapes only those of cli_paint are printed. */
+bool cli_has_unicode(const struct cli *c);               /* by the locale and --no-unicode */
+/* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
@@ -107,7 +106,7 @@ void cli_text_measurement(struct str *out, const struct cli *c, const struct ses
 /* Appends a line on the state at this position of the branch: "   4  ok   1.2e-06  loop ...". */
 void cli_text_check_line(struct str *out, const struct cli *c, int position, const struct state *st,
                          const struct measurement *m);
-/* Colours: SGR parameters, nothing when on is false. */
+/* Appends text in a colour (SGR parameters), or without colour when on is false. */
 #define PAINT_GOOD "32"
 #define PAINT_BAD "1;31"
 #define PAINT_DIM "2"

@@ -147,8 +147,7 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
-/* What a roofline can be written as; a file of another kind would hold something else than its name
- * says. */
+/* Refuses file names whose ending is no format of a roofline. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;

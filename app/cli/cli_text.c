@@ -1,4 +1,4 @@
-/* The text form of a measurement: what the screen shows of it, below what it is of. */
+/* Prints a measurement: the operator and the step, then the rows that the screen has as well. */
 #include "app/cli/cli.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static int threads_of(const struct measurement *m)
     return m->threads > 1 ? m->threads : 1;
 }
 
-/* What the session file remembers about the same step. */
+/* Adds the latency that the session file has for the same step. */
 static void put_before(struct doc *d, const struct session *s, const struct measurement *m,
                        int width)
 {

@@ -50,8 +50,8 @@ void doc_pad(struct doc *d, int col);                    /* blanks up to that co
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);
 struct line *doc_line(struct doc *d, enum style s, const char *text);        /* put and end */
-/* Prose behind what is in the open line, broken at blanks to fit width, later rows indented by
- * `hang`; ends the line. */
+/* Adds prose to the open line, broken at blanks to fit width, with later rows indented by `hang`.
+ * Ends the line. */
 void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang);
 
 /* Colours one line: fills style[strlen(text)]; *state carries over lines (open comments), 0 at the

@@ -20,7 +20,7 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
     str_free(text);
 }
 
-/* The same with a name that has no colon yet. */
+/* Adds a row whose label is the name with a colon. */
 static void put_named(struct doc *d, const char *name, struct str *text, int width)
 {
     char label[32];
@@ -47,7 +47,7 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
     measurement_doc_row(d, "failed:", STYLE_BAD, lead, &text, width);
 }
 
-/* What makes the latency less of a fact. */
+/* Adds the reasons to doubt the latency: noise, shared cores, pages. */
 static void put_doubts(struct doc *d, const struct measurement *m, int width)
 {
     struct str text = {0};
@@ -117,7 +117,7 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* The bound, and what sets it; nothing without a machine model. */
+/* Adds the bound and what sets it; adds nothing without a machine model. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
@@ -138,7 +138,7 @@ static void put_roofline(struct doc *d, const struct measurement *m,
     str_free(&doubts);
 }
 
-/* Of each library its times, as often as the kernel's, and how. */
+/* Adds the times of each vendor library and its implementation, or why there are none. */
 static void put_baselines(struct doc *d, const struct measurement *m,
                           const struct measurement_look *k)
 {

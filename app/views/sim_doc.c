@@ -1,4 +1,4 @@
-/* What the cache simulator counted, as tables and strips: misses of the tensors and of the levels,
+/* The counts of the cache simulator as tables and strips: misses of the tensors and of the levels,
  * their causes, places in the code, reuse distances, and where and when the misses happen. */
 #include "app/views/measurement_doc.h"
 

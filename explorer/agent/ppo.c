@@ -106,7 +106,7 @@ double value_norm_out(const struct value_norm *v, double x)
 
 /* --- Heads ------------------------------------------------------------------------------------ */
 
-/* What the policy says about the action of one row: its log-probability, and the entropy. */
+/* The log-probability of the action of one row under the policy, and the entropy of the policy. */
 struct opinion { double log_prob, entropy; };
 
 /* Computes log_p[n] = log softmax(logit). */

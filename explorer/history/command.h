@@ -4,7 +4,7 @@
 #define TS_EXPLORER_COMMAND_H
 #include "explorer/history/history.h"
 
-/* What a command did.  Commands are in command.def, steps in step.def. */
+/* The effect of a command.  Commands are in command.def, steps in step.def. */
 enum command_effect {
     EFFECT_NONE,
     EFFECT_STATE,                         /* the current state, or the set of branches, changed */

@@ -212,7 +212,7 @@ void str_ms(struct str *s, double ms)
     while (ms < scale[i].from && i < COUNT_OF(scale) - 1)
         i++;
     double v = ms * scale[i].per_ms;
-    /* Of a mean below a microsecond, a clock can tell tenths of a nanosecond. */
+    /* Nanoseconds have one decimal: the mean of many calls is no more exact than that. */
     int decimals = v >= 100 ? 1 : v >= 10 ? 2 : 3;
     str_printf(s, "%.*f %s", streq(scale[i].unit, "ns") ? 1 : decimals, v, scale[i].unit);
 }

@@ -37,8 +37,8 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
 }
 
-/* What a node reads, also through inlined nodes, if it is computed at an axis of stage `at`. late:
- * a tensor not ready there; elsewhere: a tensor whose element other iterations compute. */
+/* The reads of a node, also through inlined nodes, if it is computed at an axis of stage `at`.
+ * late: a tensor not ready there; elsewhere: a tensor whose element other iterations compute. */
 struct readiness {
     const struct lowering *in;
     int at;

@@ -296,7 +296,7 @@ static void put_points(struct chart_plot *p, const struct chart_series *s, bool 
     }
 }
 
-/* What stands where a value would: its label, or why there is no bar. */
+/* Writes over each bar its label, or why there is no bar. */
 static void put_bar_labels(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     for (int i = 0; i < s->n; i++) {
