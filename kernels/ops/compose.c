@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/base/vec.h"
 #include "kernels/ir/simplify.h"
 #include "kernels/ops/compose_ops.h"
 #include "kernels/ops/source.h"
@@ -22,6 +23,7 @@ struct compose {
     struct err *e;
     struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` names */
+    VEC(struct graph_statement) statements;
 };
 
 /* A statement NAME = OP(ARGS) PARAMS. */
@@ -289,6 +291,17 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
+/* Names a tensor that the statement makes.  A statement whose name is that of the operator's own
+ * result leaves the operator's names as they are, so that schedules of the operator fit. */
+static const char *spliced_name(const struct splice *s, const struct tensor *x)
+{
+    const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
+    bool own = streq(result->name, s->st->name) && graph_tensor(s->c->g, x->name) < 0;
+    return x->role == TENSOR_OUTPUT ? s->st->name
+         : own                      ? arena_strdup(s->c->a, x->name)
+                                    : arena_printf(s->c->a, "%s_%s", s->st->name, x->name);
+}
+
 /* Binds the tensors of the operator: first its inputs and constants, in order, to the arguments,
  * then the rest to new tensors. */
 static bool splice_tensors(struct splice *s)
@@ -302,9 +315,7 @@ static bool splice_tensors(struct splice *s)
                 return false;
             continue;
         }
-        const char *name = x->role == TENSOR_OUTPUT
-                               ? s->st->name
-                               : arena_printf(c->a, "%s_%s", s->st->name, x->name);
+        const char *name = spliced_name(s, x);
         if (graph_tensor(c->g, name) >= 0) {
             reject(c, s->st->name_col, (int)strlen(s->st->name), ERR_NAME,
                    "there is a tensor %s already", name);
@@ -384,11 +395,19 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
 static bool splice_in(struct compose *c, const struct statement *st, const struct graph *sub)
 {
     struct splice s = { .c = c, .sub = sub, .st = st };
+    int first = c->g->n_nodes;
     s.tensor = ARENA_ARRAY(c->a, int, sub->n_tensors);
-    bool ok = splice_tensors(&s);
-    for (int n = 0; ok && n < sub->n_nodes; n++)
+    if (!splice_tensors(&s))
+        return false;
+    for (int n = 0; n < sub->n_nodes; n++)
         splice_node(&s, &sub->node[n]);
-    return ok;
+    struct graph_statement made = {
+        .op = arena_strdup(c->a, st->op), .params = arena_strdup(c->a, st->params),
+        .n_args = st->n_args, .arg = ARENA_DUP(c->a, st->arg, st->n_args),
+        .out = c->g->node[c->g->n_nodes - 1].out, .node = first, .n_nodes = sub->n_nodes,
+    };
+    vec_push(&c->statements, made);
+    return true;
 }
 
 static bool add_operator(struct compose *c, const struct statement *st)
@@ -505,6 +524,9 @@ bool graph_compose(struct arena *a, const char *text, const struct graph **out, 
         s = end ? end + 1 : NULL;
     }
     ok = ok && finish(&c);
+    c.g->n_statements = c.statements.len;
+    c.g->statement = ARENA_DUP(a, c.statements.data, c.statements.len);
+    vec_free(&c.statements);
     str_free(&c.spec);
     if (ok)
         *out = c.g;

@@ -55,6 +55,14 @@ struct node {
     struct node_params params;
 };
 
+/* A statement of the text of a graph: out = op(arg, ...) params.  It made the nodes from `node` on,
+ * of which the last computes out. */
+struct graph_statement {
+    const char *op, *params;
+    int n_args; const int *arg;           /* tensors */
+    int out, node, n_nodes;
+};
+
 struct graph {
     struct exprs *pool;                   /* owns all expressions; its arena owns the graph */
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
@@ -66,6 +74,10 @@ struct graph {
     int n_nodes;
     struct node *node;                    /* in topological order */
     int main_node;                        /* index of the complex node */
+    /* The statements that made the nodes, in order; declarations are not among them. 0: an operator
+     * of its own, or a graph that was changed since. */
+    int n_statements;
+    const struct graph_statement *statement;
     double flops;                         /* floating point operations of the whole graph */
     double bytes;  /* bytes of inputs and constants (read once) and outputs (written once) */
 };
@@ -115,7 +127,8 @@ const struct op_family *ops_find(const char *name);
  *
  * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
  * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., its intermediate tensors
- * NAME_Conv, ..., and its result NAME.  Parameters that say the shape of the first tensor may be
+ * NAME_Conv, ..., and its result NAME; if NAME is what the operator itself calls its result
+ * (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.  Parameters that say the shape of the first tensor may be
  * left out.  compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y),
  * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own;
  * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without
