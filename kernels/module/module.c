@@ -15,8 +15,9 @@ static const char *c_name(const char *op)
     return of_c ? "kernel" : op;
 }
 
-static const char *name_of(const struct graph *g)
+const char *module_kernel_name(const struct func *f)
 {
+    const struct graph *g = f->graph;
     const struct node *main = &g->node[g->main_node];
     return c_name(main->complex || g->n_nodes == 1 ? main->op : g->op);
 }
@@ -124,28 +125,28 @@ static const struct func *cut_nest(const struct func *f, int root, const int **s
 
 /* --- The module ------------------------------------------------------------------------------- */
 
+void module_lifetimes(const struct module *m, struct module_buffer *b)
+{
+    for (int i = 0; i < m->n_calls; i++)
+        for (int p = 0; p < m->kernel[m->call[i].kernel].func->n_params; p++) {
+            struct module_buffer *at = &b[m->call[i].buffer[p]];
+            at->first = at->first < i ? at->first : i;
+            at->last = at->last > i ? at->last : i;
+        }
+}
+
 static void add_lifetimes(struct module *m, const struct func *f)
 {
     struct module_buffer *b = ARENA_ARRAY(exprs_arena(f->pool), struct module_buffer, f->n_params);
-    for (int i = 0; i < f->n_params; i++)
-        b[i] = (struct module_buffer){ &f->buffer[i], m->n_calls, -1 };
-    for (int i = 0; i < m->n_calls; i++) {
-        const struct func *k = m->kernel[m->call[i].kernel].func;
-        for (int p = 0; p < k->n_params; p++) {
-            struct module_buffer *at = &b[m->call[i].buffer[p]];
-            at->first = at->first < i ? at->first : i;
-            at->last = i;
-        }
-    }
     for (int i = 0; i < f->n_params; i++) {
         enum tensor_role role = f->graph->tensor[f->buffer[i].tensor].role;
-        if (role == TENSOR_INPUT || role == TENSOR_CONST)
-            b[i].first = -1;
-        if (role == TENSOR_OUTPUT)
-            b[i].last = m->n_calls;
+        bool filled = role == TENSOR_INPUT || role == TENSOR_CONST;
+        b[i] = (struct module_buffer){ &f->buffer[i], filled ? -1 : m->n_calls,
+                                       role == TENSOR_OUTPUT ? m->n_calls : -1 };
     }
     m->n_buffers = f->n_params;
     m->buffer = b;
+    module_lifetimes(m, b);
 }
 
 const struct module *module_of(const struct func *f)
@@ -165,7 +166,7 @@ const struct module *module_of(const struct func *f)
         int *all = ARENA_ARRAY(a, int, f->n_params);
         for (int i = 0; i < f->n_params; i++)
             all[i] = i;
-        kernel[0] = (struct module_kernel){ name_of(f->graph), f };
+        kernel[0] = (struct module_kernel){ module_kernel_name(f), f };
         call[0] = (struct module_call){ 0, all };
     }
     *m = (struct module){ .n_kernels = n, .kernel = kernel, .n_calls = n, .call = call };
@@ -203,6 +204,10 @@ void module_print(const struct module *m, struct str *out)
                        m->buffer[m->call[i].buffer[p]].is->name);
         str_add(out, ")\n");
     }
+    if (m->plan)
+        str_printf(out, "\nmemory of intermediates: %lld bytes in one block, %lld without sharing, "
+                   "%lld at least\n", (long long)m->plan->bytes, (long long)m->plan->apart,
+                   (long long)m->plan->least);
     str_printf(out, "\n%-20s %14s  %s\n", "buffer", "bytes", "alive");
     for (int i = 0; i < m->n_buffers; i++) {
         const struct module_buffer *b = &m->buffer[i];

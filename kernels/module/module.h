@@ -20,18 +20,37 @@ struct module_buffer { const struct buffer *is; int first, last; };
 /* buffer[i]: the buffer of the module that is parameter i of the kernel. */
 struct module_call { int kernel; const int *buffer; };
 
+/* The memory of a module's own buffers, which no caller sees: one block. at: per buffer its offset in
+ * bytes, a multiple of 64; -1: the caller's.  bytes: of the block; apart: of the buffers without
+ * sharing; least: alive in some call, so that no plan needs less. */
+struct module_plan { const int64_t *at; int64_t bytes, apart, least; };
+
 struct module {
     int n_kernels; const struct module_kernel *kernel;
     int n_buffers; const struct module_buffer *buffer;
     int n_calls; const struct module_call *call;
+    const struct module_plan *plan;       /* NULL: every buffer is the caller's */
 };
 
 /* Returns the module of a lowered program, in the arena of f.  Its buffers are the parameters of f,
  * in the same order. */
 const struct module *module_of(const struct func *f);
 
+/* Returns a name in C for the kernel of a function: what its main node does. */
+const char *module_kernel_name(const struct func *f);
+/* Sets first and last of the buffers b of m.  On entry first is -1 where the caller fills the
+ * buffer and n_calls elsewhere; last is n_calls where the caller reads it and -1 elsewhere. */
+void module_lifetimes(const struct module *m, struct module_buffer *b);
+/* Plans the memory: greedy by size, largest first, each at the lowest offset that fits. */
+const struct module_plan *module_plan(struct arena *a, const struct module *m);
+
 /* One translation unit with all kernels, and
  *     void ts_entry(ELEM *const *buffers);         makes the calls
+ * With a plan, the buffers of ts_entry are the caller's, in order, and one block of plan->bytes;
+ * the unit then also has
+ *     void ts_apart(ELEM *const *buffers);         with all buffers, to check them
+ *     void ts_timed(ELEM *const *buffers);         as ts_entry with one more buffer, of n_calls
+ *                                                  elements: least seconds of each call so far
  * o->name is not used.  Errors as of gen_c. */
 bool module_c(const struct module *m, const struct gen_opts *o, struct str *out, struct err *e);
 /* Prints the name of kernel k in that unit. */

@@ -5,19 +5,66 @@
 
 #include "kernels/base/arena.h"
 
-/* Prints calls of the entries, which gen_join has numbered. Each kernel gets its own buffers. */
-static void print_calls(const struct module *m, struct str *out)
+enum entry { ENTRY_ALL, ENTRY_PLANNED, ENTRY_TIMED };
+
+/* Returns how many of the first n buffers are the caller's in this kind of entry. */
+static int callers(const struct module *m, enum entry kind, int n)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += kind == ENTRY_ALL || m->plan->at[i] < 0;
+    return count;
+}
+
+/* Prints the argument for buffer b: one of the caller's, or a place in the block, which is the
+ * buffer after those. */
+static void print_buffer(const struct module *m, enum entry kind, int b, struct str *out)
+{
+    if (kind == ENTRY_ALL || m->plan->at[b] < 0)
+        str_printf(out, "buffers[%d]", callers(m, kind, b));
+    else
+        str_printf(out, "buffers[%d] + %lld", callers(m, kind, m->n_buffers),
+                   (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
+}
+
+/* Prints a function that calls the entries, which gen_join has numbered. */
+static void print_calls(const struct module *m, const char *name, enum entry kind,
+                        struct str *out)
 {
     const char *type = m->buffer[0].is->type->c;
-    str_printf(out, "\nvoid ts_entry(%s *const *buffers)\n{\n", type);
+    str_printf(out, "\nvoid %s(%s *const *buffers)\n{\n", name, type);
+    if (kind == ENTRY_TIMED)
+        str_printf(out, "    %s *seconds = buffers[%d];\n    double since = ts_now();\n", type,
+                   callers(m, kind, m->n_buffers) + 1);
     for (int i = 0; i < m->n_calls; i++) {
         const struct module_call *call = &m->call[i];
         str_printf(out, "    ts_entry_%d((%s *const[]){ ", call->kernel, type);
-        for (int p = 0; p < m->kernel[call->kernel].func->n_params; p++)
-            str_printf(out, "%sbuffers[%d]", p ? ", " : "", call->buffer[p]);
+        for (int p = 0; p < m->kernel[call->kernel].func->n_params; p++) {
+            str_add(out, p ? ", " : "");
+            print_buffer(m, kind, call->buffer[p], out);
+        }
         str_add(out, " });\n");
+        if (kind == ENTRY_TIMED)
+            str_printf(out, "    since = ts_lap(since, &seconds[%d]);\n", i);
     }
     str_add(out, "}\n");
+}
+
+/* Prints the three entries of a module with a plan. */
+static void print_planned(const struct module *m, struct str *out)
+{
+    const char *type = m->buffer[0].is->type->c;
+    print_calls(m, "ts_apart", ENTRY_ALL, out);
+    print_calls(m, "ts_entry", ENTRY_PLANNED, out);
+    str_printf(out, "\n#include <time.h>\n\nstatic double ts_now(void)\n{\n"
+               "    struct timespec t;\n    clock_gettime(CLOCK_MONOTONIC, &t);\n"
+               "    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;\n}\n\n"
+               "/* Lowers *least to the seconds since then, and returns now. */\n"
+               "static double ts_lap(double since, %s *least)\n{\n"
+               "    double now = ts_now();\n    %s seconds = (%s)(now - since);\n"
+               "    if (!(*least <= seconds))\n        *least = seconds;\n"
+               "    return ts_now();\n}\n", type, type, type);
+    print_calls(m, "ts_timed", ENTRY_TIMED, out);
 }
 
 void module_symbol(const struct module *m, int k, struct str *out)
@@ -36,7 +83,7 @@ static bool print_kernel(const struct module *m, int k, struct gen_opts o, struc
 
 bool module_c(const struct module *m, const struct gen_opts *o, struct str *out, struct err *e)
 {
-    if (m->n_kernels == 1)
+    if (m->n_kernels == 1 && !m->plan)
         return print_kernel(m, 0, *o, out, e);
     struct gen_opts plain = *o;
     struct str *text = xcalloc((size_t)m->n_kernels, sizeof *text);
@@ -49,7 +96,10 @@ bool module_c(const struct module *m, const struct gen_opts *o, struct str *out,
     }
     if (ok) {
         gen_join(source, m->n_kernels, out);
-        print_calls(m, out);
+        if (m->plan)
+            print_planned(m, out);
+        else
+            print_calls(m, "ts_entry", ENTRY_ALL, out);
     }
     for (int k = 0; k < m->n_kernels; k++)
         str_free(&text[k]);

@@ -223,22 +223,19 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     return true;
 }
 
-/* Adds words for the shape parameters that were left out. The first tensor gives their values. */
-static void infer(struct str *out, const struct compose *c, const struct op_family *f,
-                  const struct statement *st)
+void graph_family_spec(struct str *out, const char *op, const char *params,
+                       const struct tensor *first)
 {
-    if (st->n_args == 0)
-        return;
-    const struct tensor *t = &c->g->tensor[st->arg[0]];
-    for (int d = 0; d < t->rank && f->data_params[d]; d++) {
+    const struct op_family *f = ops_find(op);
+    str_printf(out, "%s %s", op, params);
+    for (int d = 0; f && first && d < first->rank && f->data_params[d]; d++) {
         char word[64];
         snprintf(word, sizeof word, "%s=", f->data_params[d]);
-        const char *given = st->params;
         bool found = false;
-        for (const char *s = given; (s = strstr(s, word)); s++)
-            found = found || s == given || isspace((unsigned char)s[-1]);
+        for (const char *s = params; (s = strstr(s, word)); s++)
+            found = found || s == params || isspace((unsigned char)s[-1]);
         if (!found)
-            str_printf(out, " %s%lld", word, (long long)t->shape[d]);
+            str_printf(out, " %s%lld", word, (long long)first->shape[d]);
     }
 }
 
@@ -412,15 +409,13 @@ static bool splice_in(struct compose *c, const struct statement *st, const struc
 
 static bool add_operator(struct compose *c, const struct statement *st)
 {
-    const struct op_family *f = ops_find(st->op);
     struct str spec = { 0 };
     const struct graph *sub;
     if (st->n_args > 0 && compose_op_known(st->op, st->params))
         return any_rank_operator(c, st, &sub) && splice_in(c, st, sub);
-    str_printf(&spec, "%s %s", st->op, st->params);
-    int typed = (int)spec.len;
-    if (f)
-        infer(&spec, c, f, st);
+    int typed = (int)(strlen(st->op) + 1 + strlen(st->params));
+    graph_family_spec(&spec, st->op, st->params,
+                      st->n_args ? &c->g->tensor[st->arg[0]] : NULL);
     bool ok = graph_from_spec(c->a, str_text(&spec), &sub, c->e);
     if (!ok) {
         int col = c->e->at.col, len = c->e->at.len, shift = (int)strlen(st->op) + 1;

@@ -134,6 +134,10 @@ const struct op_family *ops_find(const char *name);
  * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without
  * `output`, the tensors that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
+/* Prints the operator of a statement as a text of its own, with the shape parameters that its first
+ * tensor gives (NULL: none): "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". */
+void graph_family_spec(struct str *out, const char *op, const char *params,
+                       const struct tensor *first);
 /* Whether the text starts like a statement, NAME = ... */
 bool graph_is_composition(const char *text);
 

@@ -272,3 +272,17 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
     *out = p;
     return true;
 }
+
+int program_base_tensor(const struct program *p, int tensor)
+{
+    const struct graph *g = p->graph, *base = p->base;
+    int nth = 0;
+    if (g->tensor[tensor].role == TENSOR_INTER)
+        return -1;
+    for (int t = 0; t < tensor; t++)
+        nth += g->tensor[t].role != TENSOR_INTER;
+    for (int t = 0; t < base->n_tensors; t++)
+        if (base->tensor[t].role != TENSOR_INTER && nth-- == 0)
+            return t;
+    UNREACHABLE();
+}

@@ -80,6 +80,10 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
  * program_replay, which refuse steps that leave no tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
 
+/* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
+ * Conversions rename the tensors of the caller but keep their order. */
+int program_base_tensor(const struct program *p, int tensor);
+
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
                                                                   * -1 */
 

@@ -246,25 +246,11 @@ void oracle_release(const struct oracle *o)
 
 /* --- Data ------------------------------------------------------------------------------------- */
 
-int oracle_base_tensor(const struct program *p, int tensor)
-{
-    const struct graph *g = p->graph, *base = p->base;
-    int nth = 0;
-    if (g->tensor[tensor].role == TENSOR_INTER)
-        return -1;
-    for (int t = 0; t < tensor; t++)
-        nth += g->tensor[t].role != TENSOR_INTER;
-    for (int t = 0; t < base->n_tensors; t++)
-        if (base->tensor[t].role != TENSOR_INTER && nth-- == 0)
-            return t;
-    UNREACHABLE();
-}
-
 /* Returns the data of a tensor, NULL with *e.  The caller frees *own; the rest is the oracle's. */
 static const void *logical_data(const struct oracle *o, const struct program *p, int tensor,
                                 uint64_t seed, void **own, struct err *e)
 {
-    int b = oracle_base_tensor(p, tensor);
+    int b = program_base_tensor(p, tensor);
     *own = o ? NULL : make_data(&p->base->tensor[b], seed, e);
     return o ? o->given[b] : *own;
 }

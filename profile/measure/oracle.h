@@ -20,10 +20,6 @@ const struct oracle *oracle_again(const struct oracle *o);  /* takes another ref
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
 int64_t oracle_bytes(const struct graph *base);  /* memory that computing it needs, in bytes */
 
-/* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
- * Conversions rename the tensors of the caller but keep their order. */
-int oracle_base_tensor(const struct program *p, int tensor);
-
 /* Fills the physical buffer of a tensor: inputs and constants with the data of the seed in their
  * layout, everything else with BUFFER_POISON, a NaN that no kernel computes. o has the data; with
  * NULL they are made for this call, which fails when their file is missing

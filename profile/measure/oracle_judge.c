@@ -273,7 +273,7 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
                     const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e)
 {
-    int b = oracle_base_tensor(p, tensor);
+    int b = program_base_tensor(p, tensor);
     const struct tensor *t = &p->base->tensor[b];
     struct judged j = { .tensor = t, .ref = o->data[b], .error = o->error[b],
                         .n = tensor_elems(t), .rms = o->rms[b] };

@@ -244,7 +244,7 @@ static void add_layout_functions(struct str *out, const struct export *x)
 /* Returns the tensor of the original operator. */
 static const struct tensor *original(const struct export *x, int tensor)
 {
-    return &x->program->base->tensor[oracle_base_tensor(x->program, tensor)];
+    return &x->program->base->tensor[program_base_tensor(x->program, tensor)];
 }
 
 /* Returns how many values of a tensor the C file lists; 0 means it is filled at random. */

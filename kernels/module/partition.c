@@ -1,0 +1,424 @@
+#include "kernels/module/partition.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/vec.h"
+#include "kernels/ops/compose_ops.h"
+
+#define MOST_JOINED 8                     /* most statements that join one kernel */
+
+struct group {
+    int n, member[MOST_JOINED + 1];       /* statements, in order */
+    int out;                              /* tensor */
+    bool constant;
+};
+
+struct cutter {
+    struct arena *a;
+    const struct graph *g;
+    int *maker;                           /* per tensor: the statement whose result it is, or -1 */
+    int *readers;                         /* per tensor: how many statements read it */
+    int *group_of;                        /* per statement */
+    VEC(struct group) groups;
+};
+
+/* --- Groups ----------------------------------------------------------------------------------- */
+
+static bool among(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *s = words; (s = strstr(s, word)); s += n)
+        if ((s == words || s[-1] == ' ') && (s[n] == ' ' || !s[n]))
+            return true;
+    return false;
+}
+
+static bool is_elementwise(const char *op)
+{
+    return among("relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt erf "
+                 "neg abs reciprocal clip leaky elu hardsigmoid affine add sub mul div max min "
+                 "batchnorm", op);
+}
+
+static bool is_view(const char *op)
+{
+    return streq(op, "reshape") || streq(op, "identity");
+}
+
+/* Statements that only move elements. What follows them is a kernel of its own. */
+static bool is_movement(const char *op)
+{
+    return among("reshape identity transpose slice concat pad expand", op);
+}
+
+static bool same_shape(const struct tensor *x, const struct tensor *y)
+{
+    return x->rank == y->rank
+        && memcmp(x->shape, y->shape, sizeof x->shape[0] * (size_t)x->rank) == 0;
+}
+
+static bool is_constant(const struct cutter *c, const struct graph_statement *s)
+{
+    for (int i = 0; i < s->n_args; i++) {
+        int t = s->arg[i], m = c->maker[t];
+        if (m >= 0 ? !c->groups.data[c->group_of[m]].constant
+                   : c->g->tensor[t].role != TENSOR_CONST)
+            return false;
+    }
+    return true;
+}
+
+/* Returns the group that statement s joins, or -1. */
+static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
+{
+    int best = -1;
+    for (int i = 0; i < s->n_args && is_elementwise(s->op); i++) {
+        const struct tensor *t = &c->g->tensor[s->arg[i]];
+        int m = c->maker[s->arg[i]];
+        if (m < 0 || c->readers[s->arg[i]] > 1 || t->role == TENSOR_OUTPUT
+            || !same_shape(t, &c->g->tensor[s->out]) || is_movement(c->g->statement[m].op))
+            continue;
+        const struct group *to = &c->groups.data[c->group_of[m]];
+        bool fits = to->out == s->arg[i] && to->n <= MOST_JOINED && to->constant == constant;
+        if (fits && (best < 0 || to->member[to->n - 1] > c->groups.data[best].member[0]))
+            best = c->group_of[m];
+    }
+    return best;
+}
+
+static void make_groups(struct cutter *c)
+{
+    for (int i = 0; i < c->g->n_statements; i++) {
+        const struct graph_statement *s = &c->g->statement[i];
+        bool constant = is_constant(c, s);
+        int to = group_to_join(c, s, constant);
+        if (to < 0) {
+            struct group fresh = { .constant = constant };
+            to = c->groups.len;
+            vec_push(&c->groups, fresh);
+        }
+        struct group *g = &c->groups.data[to];
+        g->member[g->n++] = i;
+        g->out = s->out;
+        c->group_of[i] = to;
+    }
+}
+
+static void count_readers(struct cutter *c)
+{
+    const struct graph *g = c->g;
+    for (int t = 0; t < g->n_tensors; t++)
+        c->maker[t] = -1;
+    for (int i = 0; i < g->n_statements; i++) {
+        const struct graph_statement *s = &g->statement[i];
+        c->maker[s->out] = i;
+        for (int k = 0; k < s->n_args; k++) {
+            bool again = false;
+            for (int b = 0; b < k; b++)
+                again |= s->arg[b] == s->arg[k];
+            c->readers[s->arg[k]] += !again;
+        }
+    }
+}
+
+/* --- The text of a kernel --------------------------------------------------------------------- */
+
+struct writer {
+    struct cutter *c;
+    struct str text;
+    VEC(struct part_operand) operands;
+    const struct graph *family;           /* the graph of the main statement's family, or NULL */
+    const struct tensor *shape;           /* shape of the results in the kernel's text */
+    VEC(const char *) names;              /* all names in the text */
+    VEC(const char *) name_of;            /* per member: the name of its result */
+};
+
+static bool is_taken(const struct writer *w, const char *name)
+{
+    for (int i = 0; i < w->names.len; i++)
+        if (strcaseeq(w->names.data[i], name))
+            return true;
+    return w->family && graph_tensor(w->family, name) >= 0;
+}
+
+/* Returns a name that the text does not have: want, want2, want3... */
+static const char *fresh_name(struct writer *w, const char *want)
+{
+    const char *name = want;
+    for (int i = 2; is_taken(w, name); i++)
+        name = arena_printf(w->c->a, "%s%d", want, i);
+    vec_push(&w->names, name);
+    return name;
+}
+
+static void add_operand(struct writer *w, const char *name, int tensor)
+{
+    struct part_operand o = { name, tensor };
+    vec_push(&w->operands, o);
+}
+
+/* Declares an operand. as: its dims and shape in the kernel. */
+static void declare(struct writer *w, const char *name, int tensor, const struct tensor *as,
+                    bool own_dims)
+{
+    const struct tensor *t = &w->c->g->tensor[tensor];
+    int m = w->c->maker[tensor];
+    bool constant = m < 0 ? t->role == TENSOR_CONST
+                          : w->c->groups.data[w->c->group_of[m]].constant;
+    str_printf(&w->text, "%s = %s", name, constant ? "const" : "input");
+    for (int d = 0; d < as->rank; d++) {
+        char dim[48], *s = dim;
+        for (const char *from = as->dim[d]; *from && s < dim + sizeof dim - 1; from++)
+            *s++ = *from >= 'A' && *from <= 'Z' ? (char)(*from - 'A' + 'a') : *from;
+        *s = '\0';
+        if (own_dims)
+            str_printf(&w->text, " %s=%lld", dim, (long long)as->shape[d]);
+        else
+            str_printf(&w->text, " d%d=%lld", d, (long long)as->shape[d]);
+    }
+    if (m < 0 && t->source && t->source->n == 1)
+        source_print(&w->text, t->source);
+    str_add(&w->text, "; ");
+    add_operand(w, name, tensor);
+}
+
+/* Returns the name of tensor t in the text: of an earlier member or operand; NULL: neither. */
+static const char *known_name(const struct writer *w, const struct group *g, int t)
+{
+    for (int i = 0; i < w->name_of.len; i++)
+        if (w->c->g->statement[g->member[i]].out == t)
+            return w->name_of.data[i];
+    for (int i = 0; i < w->operands.len; i++)
+        if (w->operands.data[i].tensor == t)
+            return w->operands.data[i].name;
+    return NULL;
+}
+
+static void write_call(struct writer *w, const char *name, const struct graph_statement *s,
+                       const char *const *args, const char *op, const char *params)
+{
+    str_printf(&w->text, "%s = %s(", name, op);
+    for (int i = 0; i < s->n_args; i++)
+        str_printf(&w->text, "%s%s", i ? ", " : "", args[i]);
+    str_printf(&w->text, ")%s%s", params[0] ? " " : "", params);
+}
+
+/* The family text that computes a matrix product of tensors of any rank, whose dims before the last
+ * are rows of one matrix (gmm) or batches (bmm). Returns false where there is none. */
+static bool product_family(const struct graph *g, const struct graph_statement *s, struct str *out)
+{
+    const struct tensor *x = &g->tensor[s->arg[0]], *y = &g->tensor[s->arg[1]];
+    const struct tensor *z = &g->tensor[s->out];
+    int64_t k = x->shape[x->rank - 1], rows = 1;
+    if (!streq(s->op, "matmul") || s->params[0] || x->rank < 2 || y->rank < 2 || z->rank < 2)
+        return false;
+    for (int d = 0; d < x->rank - 1; d++)
+        rows *= x->shape[d];
+    if (y->rank == 2) {
+        str_printf(out, "gmm m=%lld k=%lld n=%lld", (long long)rows, (long long)k,
+                   (long long)y->shape[1]);
+        return true;
+    }
+    for (int d = 0; d < y->rank - 2; d++)
+        if (x->rank != y->rank || x->shape[d] != y->shape[d])
+            return false;
+    int64_t m = x->shape[x->rank - 2];
+    str_printf(out, "bmm b=%lld m=%lld k=%lld n=%lld", (long long)(rows / m), (long long)m,
+               (long long)k, (long long)y->shape[y->rank - 1]);
+    return true;
+}
+
+/* Finds the family of the main statement of the part. Its graph stays NULL when there is none. */
+static void find_family(struct writer *w, const struct graph_statement *s)
+{
+    const struct graph *g = w->c->g, *family;
+    bool any_rank = s->n_args > 0 && compose_op_known(s->op, s->params);
+    struct str spec = {0};
+    struct err ignored;
+    int given = 0;
+    if (!product_family(g, s, &spec) && ops_find(s->op) && !any_rank)
+        graph_family_spec(&spec, s->op, s->params, s->n_args ? &g->tensor[s->arg[0]] : NULL);
+    if (spec.len && graph_from_spec(w->c->a, str_text(&spec), &family, &ignored)) {
+        for (int t = 0; t < family->n_tensors; t++)
+            given += family->tensor[t].producer < 0;
+        w->family = given >= s->n_args ? family : NULL;
+    }
+    str_free(&spec);
+}
+
+/* Returns the parameters of a family's text without those that its first tensor gives. */
+static const char *own_params(struct arena *a, const struct graph *f)
+{
+    const struct op_family *family = ops_find(f->op);
+    struct str out = {0};
+    for (const char *s = strchr(f->spec, ' '); s; s = strchr(s + 1, ' ')) {
+        size_t n = strcspn(s + 1, " ");
+        bool given = false;
+        for (int d = 0; d < MAX_RANK && family->data_params[d]; d++) {
+            size_t m = strlen(family->data_params[d]);
+            given |= m < n && strncmp(s + 1, family->data_params[d], m) == 0 && s[1 + m] == '=';
+        }
+        if (!given)
+            str_printf(&out, "%s%.*s", out.len ? " " : "", (int)n, s + 1);
+    }
+    const char *text = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+/* Writes the operands and the call of a main statement that has a family. */
+static void write_family_main(struct writer *w, const struct graph_statement *s)
+{
+    const struct graph *f = w->family;
+    const char *args[64];
+    int n = 0;
+    for (int t = 0; t < f->n_tensors; t++) {
+        const struct tensor *x = &f->tensor[t];
+        if (x->producer >= 0)
+            continue;
+        int from = n < s->n_args ? s->arg[n]
+                                 : graph_tensor(w->c->g, arena_printf(
+                                       w->c->a, "%s_%s", w->c->g->tensor[s->out].name, x->name));
+        vec_push(&w->names, x->name);
+        declare(w, x->name, from, x, true);
+        args[n++] = x->name;
+    }
+    const char *result = f->tensor[f->node[f->n_nodes - 1].out].name;
+    struct graph_statement all = *s;
+    all.n_args = n;
+    write_call(w, result, &all, args, f->op, own_params(w->c->a, f));
+    vec_push(&w->names, result);
+    vec_push(&w->name_of, result);
+    w->shape = &f->tensor[f->node[f->n_nodes - 1].out];
+}
+
+/* Returns how operand t of an element-wise statement is declared, whose results have the shape
+ * w->shape in the text and `whole` in the network. */
+static struct tensor operand_shape(const struct writer *w, const struct tensor *t,
+                                   const struct tensor *whole)
+{
+    struct tensor as = *t;
+    if (same_shape(t, whole)) {
+        as = *w->shape;
+    } else if (w->shape->rank < whole->rank) {
+        int drop = whole->rank - w->shape->rank;
+        for (; drop > 0 && as.rank > 1 && as.shape[0] == 1; drop--) {
+            as.rank--;
+            memmove(as.shape, as.shape + 1, sizeof as.shape[0] * (size_t)as.rank);
+        }
+    }
+    return as;
+}
+
+/* Writes statement s with operands declared before it. */
+static void write_statement(struct writer *w, const struct group *g, const struct graph_statement *s,
+                            bool main)
+{
+    const struct tensor *whole = &w->c->g->tensor[s->out];
+    const char *args[64];
+    static const char *const role[] = { "X", "Res" };
+    for (int i = 0; i < s->n_args; i++) {
+        const struct tensor *t = &w->c->g->tensor[s->arg[i]];
+        args[i] = known_name(w, g, s->arg[i]);
+        if (args[i])
+            continue;
+        struct tensor as = main ? *t : operand_shape(w, t, whole);
+        args[i] = fresh_name(w, t->role == TENSOR_CONST ? "W" : role[!main]);
+        declare(w, args[i], s->arg[i], &as, !main && same_shape(t, whole) && w->family);
+    }
+    char name[64];
+    snprintf(name, sizeof name, "%c%s", s->op[0] >= 'a' ? s->op[0] - 'a' + 'A' : s->op[0],
+             s->op + 1);
+    const char *result = fresh_name(w, arena_strdup(w->c->a, name));
+    write_call(w, result, s, args, s->op, s->params);
+    vec_push(&w->name_of, result);
+    if (main)
+        w->shape = whole;
+}
+
+/* Whether every other operand of the element-wise statements still fits when the main result has
+ * the family's shape instead of its own. */
+static bool fits_family(const struct writer *w, const struct group *g)
+{
+    const struct graph *net = w->c->g;
+    const struct tensor *whole = &net->tensor[net->statement[g->member[0]].out];
+    struct writer as = *w;
+    as.shape = &w->family->tensor[w->family->node[w->family->n_nodes - 1].out];
+    if (as.shape->rank >= whole->rank)
+        return true;
+    for (int i = 1; i < g->n; i++) {
+        const struct graph_statement *s = &net->statement[g->member[i]];
+        for (int k = 0; k < s->n_args; k++) {
+            const struct tensor *t = &net->tensor[s->arg[k]];
+            if (!same_shape(t, whole) && operand_shape(&as, t, whole).rank > 1)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void write_part(struct cutter *c, const struct group *g, struct part *part)
+{
+    const struct graph_statement *main = &c->g->statement[g->member[0]];
+    struct writer w = { .c = c };
+    find_family(&w, main);
+    if (w.family && !fits_family(&w, g))
+        w.family = NULL;
+    if (w.family)
+        write_family_main(&w, main);
+    else
+        write_statement(&w, g, main, true);
+    for (int i = 1; i < g->n; i++) {
+        /* operands are declared before the statement that reads them */
+        str_add(&w.text, "; ");
+        write_statement(&w, g, &c->g->statement[g->member[i]], false);
+    }
+    *part = (struct part){
+        .spec = g->n == 1 && w.family ? w.family->spec : arena_strdup(c->a, str_text(&w.text)),
+        .result = w.name_of.data[g->n - 1], .out = g->out, .constant = g->constant,
+        .n_operands = w.operands.len,
+        .operand = ARENA_DUP(c->a, w.operands.data, w.operands.len),
+        .first = g->member[0], .last = g->member[g->n - 1],
+        .view = g->n == 1 && is_view(main->op),
+    };
+    str_free(&w.text);
+    vec_free(&w.operands);
+    vec_free(&w.names);
+    vec_free(&w.name_of);
+}
+
+static int by_last(const void *p, const void *q)
+{
+    return ((const struct part *)p)->last - ((const struct part *)q)->last;
+}
+
+struct partition partition(struct arena *a, const struct graph *g)
+{
+    struct cutter c = { .a = a, .g = g, .maker = ARENA_ARRAY(a, int, g->n_tensors),
+                        .readers = ARENA_ARRAY(a, int, g->n_tensors),
+                        .group_of = ARENA_ARRAY(a, int, g->n_statements) };
+    count_readers(&c);
+    make_groups(&c);
+    struct part *part = ARENA_ARRAY(a, struct part, c.groups.len);
+    for (int i = 0; i < c.groups.len; i++)
+        write_part(&c, &c.groups.data[i], &part[i]);
+    qsort(part, (size_t)c.groups.len, sizeof *part, by_last);
+    struct partition p = { c.groups.len, part };
+    vec_free(&c.groups);
+    return p;
+}
+
+void partition_print(const struct graph *g, const struct partition *p, struct str *out)
+{
+    for (int i = 0; i < p->n; i++) {
+        const struct part *x = &p->part[i];
+        str_printf(out, "%4d  %s = %s\n", i, g->tensor[x->out].name, x->spec);
+        str_add(out, "      ");
+        for (int k = 0; k < x->n_operands; k++)
+            str_printf(out, "%s%s=%s", k ? " " : "", x->operand[k].name,
+                       g->tensor[x->operand[k].tensor].name);
+        str_printf(out, "%s%s\n", x->view ? " (view)" : "", x->constant ? " (constant)" : "");
+    }
+}

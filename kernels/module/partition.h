@@ -1,0 +1,34 @@
+/* Cuts the graph of a network into kernels (SPEC L.1).  A kernel is a group of statements with one
+ * result, and has a text of its own, which opens as a program: a family ("c2d n=1 i=64 ... bias=1")
+ * where that says everything, else statements.  The text has names by role (Inp_in, Ker, Res), so
+ * that equal kernels have equal texts.
+ *
+ * Every statement begins a group, except element-wise ones: they join the group that computes one
+ * of their operands when they alone read it and have its shape.  Of several such groups they join
+ * the last, so that a residual add is done by the later of its two producers. */
+#ifndef TS_MODULE_PARTITION_H
+#define TS_MODULE_PARTITION_H
+#include "kernels/ops/graph.h"
+
+/* The input or constant `name` of a kernel's text is this tensor of the network. */
+struct part_operand { const char *name; int tensor; };
+
+struct part {
+    const char *spec;                     /* the text of the kernel */
+    const char *result;                   /* name of its result in that text */
+    int out;                              /* the tensor of the network that it computes */
+    int n_operands;
+    const struct part_operand *operand;
+    int first, last;                      /* its first and last statement */
+    /* Whether the same elements in the same row-major order are another shape of operand 0
+     * (reshape, identity): no kernel is needed where the layout allows a view. */
+    bool view;
+    bool constant;                        /* whether it computes on constants only */
+};
+struct partition { int n; const struct part *part; };       /* in the order of calls */
+
+/* Cuts g, a graph of statements.  The parts are in arena a. */
+struct partition partition(struct arena *a, const struct graph *g);
+/* Prints a line per kernel: its number, its text, and the tensors of the network. */
+void partition_print(const struct graph *g, const struct partition *p, struct str *out);
+#endif
