@@ -6,7 +6,7 @@
 #include "kernels/base/vec.h"
 
 /* A buffer that holds a tensor in some layout. */
-struct place { int tensor, buffer; const struct layout *layout; struct exprs *pool; };
+struct net_place { int tensor, buffer; const struct layout *layout; struct exprs *pool; };
 /* The buffer of a constant operand of one task. */
 struct packed { int tensor, task, param, buffer; };
 
@@ -21,7 +21,7 @@ struct linker {
     VEC(struct module_call) module_calls;
     VEC(struct buffer) shapes;            /* per buffer */
     VEC(struct network_buffer) buffers;
-    VEC(struct place) places;
+    VEC(struct net_place) places;
     VEC(struct packed) constants;
     VEC(const char *) lines;              /* scratch */
 };
@@ -41,7 +41,7 @@ static bool same_shape(const struct tensor *x, const struct tensor *y)
 }
 
 /* Whether what lies in `at` can be read by a program with the layout `want`. */
-static bool same_layout(const struct place *at, struct exprs *pool, const struct layout *want)
+static bool same_layout(const struct net_place *at, struct exprs *pool, const struct layout *want)
 {
     const struct layout *copy;
     struct err ignored;
@@ -126,11 +126,11 @@ static int add_buffer(struct linker *k, enum network_role role, int tensor, cons
 static void add_place(struct linker *k, int tensor, int buffer, const struct layout *l,
                       struct exprs *pool)
 {
-    struct place p = { tensor, buffer, l, pool };
+    struct net_place p = { tensor, buffer, l, pool };
     vec_push(&k->places, p);
 }
 
-static const struct place *first_place(const struct linker *k, int tensor)
+static const struct net_place *first_place(const struct linker *k, int tensor)
 {
     for (int i = 0; i < k->places.len; i++)
         if (k->places.data[i].tensor == tensor)
@@ -194,7 +194,7 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
 }
 
 /* Adds a conversion of what lies in *from.  want NULL: to row-major.  Returns the buffer, or -1. */
-static int convert(struct linker *k, struct place from, const struct layout *want, struct err *e)
+static int convert(struct linker *k, struct net_place from, const struct layout *want, struct err *e)
 {
     const struct tensor *t = from.layout ? from.layout->tensor
                            : want        ? want->tensor : &k->net->graph->tensor[from.tensor];
@@ -232,11 +232,11 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
                         struct exprs *pool, struct err *e)
 {
     for (int i = 0; i < k->places.len; i++) {
-        const struct place *at = &k->places.data[i];
+        const struct net_place *at = &k->places.data[i];
         if (at->tensor == tensor && same_layout(at, pool, want))
             return at->buffer;
     }
-    struct place from = *first_place(k, tensor);
+    struct net_place from = *first_place(k, tensor);
     if (from.layout && !same_shape(from.layout->tensor, want->tensor)) {
         if (!is_plain(from.pool, from.layout) && convert(k, from, NULL, e) < 0)
             return -1;
@@ -249,7 +249,7 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
 }
 
 /* Makes the result of a view another name for what its operand lies in. */
-static bool add_view(struct linker *k, const struct part *p, struct err *e)
+static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
 {
     int tensor = p->operand[0].tensor;
     struct exprs *pool = exprs_new(k->a);
@@ -262,7 +262,7 @@ static bool add_view(struct linker *k, const struct part *p, struct err *e)
 }
 
 /* Sets k->lines to the lines that say in which layouts the operands of a part arrive. */
-static bool given_lines(struct linker *k, const struct part *p, struct err *e)
+static bool given_lines(struct linker *k, const struct net_part *p, struct err *e)
 {
     struct arena *pass = arena_new();
     const struct graph *kernel;
@@ -271,7 +271,7 @@ static bool given_lines(struct linker *k, const struct part *p, struct err *e)
     for (int i = 0; ok && i < p->n_operands; i++) {
         if (k->constant[p->operand[i].tensor])
             continue;
-        const struct place *at = first_place(k, p->operand[i].tensor);
+        const struct net_place *at = first_place(k, p->operand[i].tensor);
         const struct tensor *own = &kernel->tensor[graph_tensor(kernel, p->operand[i].name)];
         if (is_plain(at->pool, at->layout) || !same_shape(at->layout->tensor, own))
             continue;
@@ -285,7 +285,7 @@ static bool given_lines(struct linker *k, const struct part *p, struct err *e)
 
 static bool add_part(struct linker *k, int i, struct err *e)
 {
-    const struct part *p = &k->net->parts.part[i];
+    const struct net_part *p = &k->net->parts.part[i];
     int task;
     if (p->constant)
         return true;

@@ -9,7 +9,7 @@
 
 #define MOST_JOINED 8                     /* most statements that join one kernel */
 
-struct group {
+struct cut_group {
     int n, member[MOST_JOINED + 1];       /* statements, in order */
     int out;                              /* tensor */
     bool constant;
@@ -21,7 +21,7 @@ struct cutter {
     int *maker;                           /* per tensor: the statement whose result it is, or -1 */
     int *readers;                         /* per tensor: how many statements read it */
     int *group_of;                        /* per statement */
-    VEC(struct group) groups;
+    VEC(struct cut_group) groups;
 };
 
 /* --- Groups ----------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static int group_to_join(const struct cutter *c, const struct graph_statement *s
         if (m < 0 || c->readers[s->arg[i]] > 1 || t->role == TENSOR_OUTPUT
             || !same_shape(t, &c->g->tensor[s->out]) || is_movement(c->g->statement[m].op))
             continue;
-        const struct group *to = &c->groups.data[c->group_of[m]];
+        const struct cut_group *to = &c->groups.data[c->group_of[m]];
         bool fits = to->out == s->arg[i] && to->n <= MOST_JOINED && to->constant == constant;
         if (fits && (best < 0 || to->member[to->n - 1] > c->groups.data[best].member[0]))
             best = c->group_of[m];
@@ -95,11 +95,11 @@ static void make_groups(struct cutter *c)
         bool constant = is_constant(c, s);
         int to = group_to_join(c, s, constant);
         if (to < 0) {
-            struct group fresh = { .constant = constant };
+            struct cut_group fresh = { .constant = constant };
             to = c->groups.len;
             vec_push(&c->groups, fresh);
         }
-        struct group *g = &c->groups.data[to];
+        struct cut_group *g = &c->groups.data[to];
         g->member[g->n++] = i;
         g->out = s->out;
         c->group_of[i] = to;
@@ -185,7 +185,7 @@ static void declare(struct writer *w, const char *name, int tensor, const struct
 }
 
 /* Returns the name of tensor t in the text: of an earlier member or operand; NULL: neither. */
-static const char *known_name(const struct writer *w, const struct group *g, int t)
+static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
 {
     for (int i = 0; i < w->name_of.len; i++)
         if (w->c->g->statement[g->member[i]].out == t)
@@ -313,7 +313,7 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
 }
 
 /* Writes statement s with operands declared before it. */
-static void write_statement(struct writer *w, const struct group *g, const struct graph_statement *s,
+static void write_statement(struct writer *w, const struct cut_group *g, const struct graph_statement *s,
                             bool main)
 {
     const struct tensor *whole = &w->c->g->tensor[s->out];
@@ -340,7 +340,7 @@ static void write_statement(struct writer *w, const struct group *g, const struc
 
 /* Whether every other operand of the element-wise statements still fits when the main result has
  * the family's shape instead of its own. */
-static bool fits_family(const struct writer *w, const struct group *g)
+static bool fits_family(const struct writer *w, const struct cut_group *g)
 {
     const struct graph *net = w->c->g;
     const struct tensor *whole = &net->tensor[net->statement[g->member[0]].out];
@@ -359,7 +359,7 @@ static bool fits_family(const struct writer *w, const struct group *g)
     return true;
 }
 
-static void write_part(struct cutter *c, const struct group *g, struct part *part)
+static void write_part(struct cutter *c, const struct cut_group *g, struct net_part *part)
 {
     const struct graph_statement *main = &c->g->statement[g->member[0]];
     struct writer w = { .c = c };
@@ -375,7 +375,7 @@ static void write_part(struct cutter *c, const struct group *g, struct part *par
         str_add(&w.text, "; ");
         write_statement(&w, g, &c->g->statement[g->member[i]], false);
     }
-    *part = (struct part){
+    *part = (struct net_part){
         .spec = g->n == 1 && w.family ? w.family->spec : arena_strdup(c->a, str_text(&w.text)),
         .result = w.name_of.data[g->n - 1], .out = g->out, .constant = g->constant,
         .n_operands = w.operands.len,
@@ -391,7 +391,7 @@ static void write_part(struct cutter *c, const struct group *g, struct part *par
 
 static int by_last(const void *p, const void *q)
 {
-    return ((const struct part *)p)->last - ((const struct part *)q)->last;
+    return ((const struct net_part *)p)->last - ((const struct net_part *)q)->last;
 }
 
 struct partition partition(struct arena *a, const struct graph *g)
@@ -401,7 +401,7 @@ struct partition partition(struct arena *a, const struct graph *g)
                         .group_of = ARENA_ARRAY(a, int, g->n_statements) };
     count_readers(&c);
     make_groups(&c);
-    struct part *part = ARENA_ARRAY(a, struct part, c.groups.len);
+    struct net_part *part = ARENA_ARRAY(a, struct net_part, c.groups.len);
     for (int i = 0; i < c.groups.len; i++)
         write_part(&c, &c.groups.data[i], &part[i]);
     qsort(part, (size_t)c.groups.len, sizeof *part, by_last);
@@ -413,7 +413,7 @@ struct partition partition(struct arena *a, const struct graph *g)
 void partition_print(const struct graph *g, const struct partition *p, struct str *out)
 {
     for (int i = 0; i < p->n; i++) {
-        const struct part *x = &p->part[i];
+        const struct net_part *x = &p->part[i];
         str_printf(out, "%4d  %s = %s\n", i, g->tensor[x->out].name, x->spec);
         str_add(out, "      ");
         for (int k = 0; k < x->n_operands; k++)

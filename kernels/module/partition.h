@@ -13,7 +13,7 @@
 /* The input or constant `name` of a kernel's text is this tensor of the network. */
 struct part_operand { const char *name; int tensor; };
 
-struct part {
+struct net_part {
     const char *spec;                     /* the text of the kernel */
     const char *result;                   /* name of its result in that text */
     int out;                              /* the tensor of the network that it computes */
@@ -25,7 +25,7 @@ struct part {
     bool view;
     bool constant;                        /* whether it computes on constants only */
 };
-struct partition { int n; const struct part *part; };       /* in the order of calls */
+struct partition { int n; const struct net_part *part; };       /* in the order of calls */
 
 /* Cuts g, a graph of statements.  The parts are in arena a. */
 struct partition partition(struct arena *a, const struct graph *g);

@@ -57,7 +57,7 @@ void measure_blame(struct err *e)
         err_set(e, ERR_CRASH, "crashed: %s, and so was another one", killed.text);
 }
 
-static enum outcome outcome_of(enum err_code code)
+enum outcome measure_outcome(enum err_code code)
 {
     switch ((int)code) {
     case ERR_COMPILE: return OUTCOME_COMPILE;
@@ -138,7 +138,7 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e)
 {
     struct measurement *m = j->m;
     snprintf(m->isa, sizeof m->isa, "%s", j->target->isa);
-    m->outcome = ok ? OUTCOME_OK : outcome_of(e->code);
+    m->outcome = ok ? OUTCOME_OK : measure_outcome(e->code);
     if (!ok) {
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
         take_back(m);

@@ -90,6 +90,7 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
 void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
+enum outcome measure_outcome(enum err_code code);
 /* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed
  * a second time. */
 void measure_blame(struct err *e);

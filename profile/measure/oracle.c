@@ -177,9 +177,7 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
     return ok;
 }
 
-/* Makes an oracle: computes the reference, and keeps the given data and the outputs. */
-static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c,
-                    struct oracle **out, struct err *e)
+static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
 {
     struct oracle *o = xcalloc(1, sizeof *o);
     *o = (struct oracle){ .spec = xstrdup(g->spec), .type = g->type, .seed = seed,
@@ -188,10 +186,14 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     o->n_tensors = g->n_tensors;
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);
     o->rms = xcalloc((size_t)g->n_tensors, sizeof *o->rms);
-    bool ok = true;
-    for (int t = 0; t < g->n_tensors && ok; t++)
-        if (is_given(&g->tensor[t]))
-            ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
+    return o;
+}
+
+/* Computes the reference of an oracle with data, and keeps the outputs.  ok: whether there are
+ * data; without them, or after a failure, o is dropped. */
+static bool compute(struct oracle *o, const struct graph *g, bool ok, const struct cancel *c,
+                    struct oracle **out, struct err *e)
+{
     ok = ok && oracle_evaluate(o, g, ORACLE_EXACT, c, &o->data, &o->error, e);
     for (int t = 0; ok && t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT)
@@ -201,6 +203,35 @@ static bool compute(const struct graph *g, uint64_t seed, const struct cancel *c
     else
         drop(o);
     return ok;
+}
+
+static bool compute_seed(const struct graph *g, uint64_t seed, const struct cancel *c,
+                         struct oracle **out, struct err *e)
+{
+    struct oracle *o = new_oracle(g, seed);
+    bool ok = true;
+    for (int t = 0; t < g->n_tensors && ok; t++)
+        if (is_given(&g->tensor[t]))
+            ok = (o->given[t] = make_data(&g->tensor[t], seed, e)) != NULL;
+    return compute(o, g, ok, c, out, e);
+}
+
+bool oracle_of(const struct graph *base, void *const *given, const struct cancel *c,
+               const struct oracle **out, struct err *e)
+{
+    struct oracle *o = new_oracle(base, 0), *made;
+    for (int t = 0; t < base->n_tensors; t++) {
+        size_t bytes = (size_t)tensor_bytes(&base->tensor[t]);
+        if (!is_given(&base->tensor[t]))
+            continue;
+        o->given[t] = xcalloc(1, bytes);
+        if (given[t])
+            memcpy(o->given[t], given[t], bytes);
+    }
+    if (!compute(o, base, true, c, &made, e))
+        return false;
+    *out = made;
+    return true;
 }
 
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed)
@@ -225,7 +256,7 @@ bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel
     struct oracle *o;
     *out = oracle_kept(base, seed);
     if (!*out) {
-        if (!compute(base, seed, c, &o, e))
+        if (!compute_seed(base, seed, c, &o, e))
             return false;
         pthread_mutex_lock(&kept_lock);
         put(o);
@@ -255,16 +286,20 @@ static const void *logical_data(const struct oracle *o, const struct program *p,
     return o ? o->given[b] : *own;
 }
 
+void oracle_poison(void *data, int64_t bytes)
+{
+    uint16_t *half = data;
+    for (int64_t i = 0; i < bytes / (int64_t)sizeof *half; i++)
+        half[i] = (uint16_t)BUFFER_POISON;
+}
+
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e)
 {
     const void *logical;
     void *own;
     if (!is_given(&p->graph->tensor[tensor])) {
-        uint16_t *half = physical;
-        int64_t n = elems * p->graph->tensor[tensor].type->bytes / (int64_t)sizeof *half;
-        for (int64_t i = 0; i < n; i++)
-            half[i] = (uint16_t)BUFFER_POISON;
+        oracle_poison(physical, elems * p->graph->tensor[tensor].type->bytes);
         return true;
     }
     if (!(logical = logical_data(o, p, tensor, seed, &own, e)))

@@ -1,0 +1,374 @@
+#include "profile/measure/measure_network.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/onnx/weights.h"
+#include "profile/measure/job.h"
+#include "profile/measure/network_values.h"
+
+#define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
+#define LIMIT_S 120.0                     /* of one run of the network */
+#define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
+#define AUTHOR_ATOL 1e-5
+
+struct run {
+    const struct network *net;
+    const struct module *module;
+    const struct network_opts *opts;
+    struct measure_job job;               /* options with defaults, compiler, objects */
+    const struct cancel *cancel;
+    const struct progress *progress;
+    struct network_values values;
+    f32 **input;                          /* per tensor: an input's data */
+    struct runner *runner;
+    void **output;                        /* per buffer: the right bits of an output */
+    struct arena *arena;
+    struct network_measurement *m;
+};
+
+static void report(const struct run *r, const char *what, double done)
+{
+    if (r->progress && r->progress->report)
+        r->progress->report(r->progress->ctx, what, done);
+}
+
+/* --- Code ------------------------------------------------------------------------------------- */
+
+static bool build(struct run *r, struct err *e)
+{
+    struct measure_job *j = &r->job;
+    const struct gen_opts o = { .target = j->target, .openmp = true };
+    struct str text = {0};
+    report(r, "compiling", -1);
+    bool ok = module_c(r->module, &o, &text, e)
+           && build_shared(&j->cc, str_text(&text), j->target, module_is_parallel(r->module),
+                           r->cancel, &j->kernel, e);
+    str_free(&text);
+    if (!ok || !(j->opts.meters & METER_CLOCK))
+        return ok;
+    j->ceiling_flops = gen_peak(j->target, r->net->graph->type, &text);
+    j->has_ceiling = build_shared(&j->cc, str_text(&text), j->target, false, r->cancel,
+                                  &j->ceiling, e);
+    str_free(&text);
+    return j->has_ceiling || e->code != ERR_CANCEL;
+}
+
+/* --- Data ------------------------------------------------------------------------------------- */
+
+static const f32 *given(int n, const struct network_given *list, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (streq(list[i].name, name))
+            return list[i].data;
+    return NULL;
+}
+
+static bool prepare(struct run *r, struct err *e)
+{
+    const struct graph *g = r->net->graph;
+    double since = clock_s();
+    report(r, "reading the constants", -1);
+    if (!network_values_make(r->net, r->job.opts.seed, r->cancel, &r->values, e))
+        return false;
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct tensor *x = &g->tensor[t];
+        if (x->role != TENSOR_INPUT)
+            continue;
+        int64_t n = tensor_elems(x);
+        const f32 *data = given(r->opts->n_inputs, r->opts->input, x->name);
+        r->input[t] = xmalloc_elems((size_t)n, sizeof **r->input);
+        if (data)
+            memcpy(r->input[t], data, (size_t)n * sizeof *data);
+        else if (!weights_tensor_data(x, r->job.opts.seed, r->input[t], e))
+            return false;
+    }
+    r->m->prepare_s = clock_s() - since;
+    return true;
+}
+
+/* Fills a buffer of the runner: given data in the buffer's layout, or poison. */
+static void fill(const struct run *r, int b, void *to)
+{
+    const struct network_buffer *x = &r->net->buffer[b];
+    const struct buffer *is = r->module->buffer[b].is;
+    if (x->role == NETWORK_INPUT)
+        memcpy(to, r->input[x->tensor], (size_t)buffer_bytes(is));
+    else if (x->role == NETWORK_CONST)
+        layout_pack(x->layout, r->values.value[x->tensor], to);
+    else
+        oracle_poison(to, buffer_bytes(is));
+}
+
+/* Opens a runner.  apart: every tensor has a buffer of its own; else the module's own ones lie in a
+ * block, and one more buffer receives the times of the calls. */
+static bool open_runner(struct run *r, bool apart, struct err *e)
+{
+    const struct module *m = r->module;
+    const struct elem_type *type = r->net->graph->type;
+    struct runner_buffer *buffer = xcalloc((size_t)m->n_buffers + 2, sizeof *buffer);
+    int n = 0;
+    for (int b = 0; b < m->n_buffers; b++) {
+        bool made = r->net->buffer[b].role >= NETWORK_OUTPUT;
+        if (apart || m->plan->at[b] < 0)
+            buffer[n++] = (struct runner_buffer){ m->buffer[b].is->name, type,
+                                                  buffer_bytes(m->buffer[b].is),
+                                                  made ? BUFFER_RESULT : 0 };
+    }
+    if (!apart) {
+        int64_t block = m->plan->bytes > 0 ? m->plan->bytes : 64;
+        buffer[n++] = (struct runner_buffer){ "the intermediates", type, block, 1 };
+        buffer[n++] = (struct runner_buffer){ "the times", type, m->n_calls * type->bytes,
+                                              BUFFER_RESULT };
+    }
+    const struct measure_opts *mo = &r->job.opts;
+    struct runner_opts o = {
+        .path = mo->runner_path, .threads = mo->threads, .huge_pages = mo->huge_pages,
+        .limit_s = r->opts->measure->limit_s > 0 ? mo->limit_s : LIMIT_S,
+        .memory_bytes = mo->memory_bytes, .n_buffers = n, .buffer = buffer,
+        .cancel = r->cancel, .tick = measure_tick, .ctx = &r->job,
+    };
+    bool ok = runner_open(mo->runner, &o, &r->runner, e)
+           && runner_load(r->runner, SLOT_KERNEL, r->job.kernel.so_path,
+                          apart ? "ts_apart" : "ts_entry", e);
+    for (int b = 0, at = 0; ok && b < m->n_buffers; b++)
+        if (apart || m->plan->at[b] < 0)
+            fill(r, b, runner_data(r->runner, at++));
+    if (ok && !apart) {
+        oracle_poison(runner_data(r->runner, n - 2), buffer[n - 2].bytes);
+        oracle_poison(runner_data(r->runner, n - 1), buffer[n - 1].bytes);
+    }
+    free(buffer);
+    return ok;
+}
+
+/* --- Checking --------------------------------------------------------------------------------- */
+
+/* Returns the data that parameter i of a call read, in the logical shape. */
+static f32 *operand_data(const struct run *r, int call, int i)
+{
+    const struct network_task *t = &r->net->task[r->net->call[call].task];
+    const struct buffer *b = &t->func->buffer[i];
+    int at = r->module->call[call].buffer[i];
+    f32 *data = xmalloc_elems((size_t)tensor_elems(&t->program->graph->tensor[b->tensor]),
+                              sizeof *data);
+    layout_unpack(t->program->layout[b->tensor], runner_data(r->runner, at), data);
+    return data;
+}
+
+static bool check_call(struct run *r, int call, struct err *e)
+{
+    const struct network_task *t = &r->net->task[r->net->call[call].task];
+    const struct program *p = t->program;
+    void **data = xcalloc((size_t)p->base->n_tensors, sizeof *data);
+    struct deviation worst = { r->m->max_rel_err, r->m->error_of_bound };
+    const struct oracle *o;
+    int result = -1;
+    for (int i = 0; i < t->func->n_params; i++) {
+        int tensor = t->func->buffer[i].tensor, base = program_base_tensor(p, tensor);
+        if (base >= 0 && p->base->tensor[base].producer < 0)
+            data[base] = operand_data(r, call, i);
+        else if (base >= 0)
+            result = i;
+    }
+    bool ok = oracle_of(p->base, data, r->cancel, &o, e);
+    if (ok) {
+        ok = oracle_compare(o, p, t->func->buffer[result].tensor,
+                            runner_data(r->runner, r->module->call[call].buffer[result]),
+                            r->cancel, &worst, e);
+        oracle_release(o);
+    }
+    r->m->max_rel_err = worst.rel_err;
+    r->m->error_of_bound = worst.of_bound;
+    for (int i = 0; i < p->base->n_tensors; i++)
+        free(data[i]);
+    free(data);
+    return ok;
+}
+
+static bool check_calls(struct run *r, struct err *e)
+{
+    double since = clock_s();
+    for (int i = 0; i < r->module->n_calls && !r->opts->unchecked; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "checking kernel %d of %d", i + 1, r->module->n_calls);
+        report(r, what, (double)i / r->module->n_calls);
+        if (cancelled(r->cancel))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        if (check_call(r, i, e))
+            continue;
+        struct err why = *e;
+        const struct network_call *call = &r->net->call[i];
+        r->m->wrong_call = i;
+        return err_set(e, why.code, "call %d, %s (%.120s): %.250s", i,
+                       call->part < 0 ? "a conversion"
+                                      : r->net->graph->tensor[r->net->parts.part[call->part].out]
+                                            .name,
+                       r->net->task[call->task].spec, why.text);
+    }
+    r->m->check_s = clock_s() - since;
+    return true;
+}
+
+/* Compares an output with what its author expects. */
+static bool check_expected(struct run *r, const struct tensor *t, const f32 *want, const f32 *got,
+                           struct err *e)
+{
+    int64_t worst = -1;
+    r->m->compared = true;
+    for (int64_t i = 0; i < tensor_elems(t); i++) {
+        double off = fabs((double)got[i] - (double)want[i]);
+        double of = off / (AUTHOR_ATOL + AUTHOR_RTOL * fabs((double)want[i]));
+        of = got[i] == want[i] ? 0 : isnan(of) ? INFINITY : of;
+        r->m->author_abs_err = fmax(r->m->author_abs_err, off);
+        if (of > r->m->author_of_bound) {
+            r->m->author_of_bound = of;
+            worst = i;
+        }
+    }
+    return worst < 0 || r->m->author_of_bound <= 1
+        || err_set(e, ERR_WRONG, "element %lld of %s is %.7g, but %.7g is expected: %.3g times "
+                   "what 1e-5 + 1e-3 |expected| allows", (long long)worst, t->name,
+                   (double)got[worst], (double)want[worst], r->m->author_of_bound);
+}
+
+/* Runs the network with a buffer for each tensor, and checks what every call left. */
+static bool check(struct run *r, struct err *e)
+{
+    double seconds;
+    report(r, "running", -1);
+    if (!open_runner(r, true, e) || !runner_run(r->runner, 0, &seconds, e) || !check_calls(r, e))
+        return false;
+    for (int b = 0; b < r->module->n_buffers; b++) {
+        if (r->net->buffer[b].role != NETWORK_OUTPUT)
+            continue;
+        const struct tensor *t = &r->net->graph->tensor[r->net->buffer[b].tensor];
+        int64_t bytes = buffer_bytes(r->module->buffer[b].is);
+        r->output[b] = xmalloc((size_t)bytes);
+        memcpy(r->output[b], runner_data(r->runner, b), (size_t)bytes);
+        const f32 *want = given(r->opts->n_expected, r->opts->expected, t->name);
+        if (want && !check_expected(r, t, want, r->output[b], e))
+            return false;
+    }
+    runner_close(r->runner);
+    r->runner = NULL;
+    return true;
+}
+
+/* --- Timing ----------------------------------------------------------------------------------- */
+
+/* Compares the outputs of the run with shared memory with those of the checked one. */
+static bool same_outputs(const struct run *r, struct err *e)
+{
+    for (int b = 0, at = 0; b < r->module->n_buffers; b++) {
+        if (r->module->plan->at[b] >= 0)
+            continue;
+        if (r->output[b] && memcmp(r->output[b], runner_data(r->runner, at),
+                                   (size_t)buffer_bytes(r->module->buffer[b].is)) != 0)
+            return err_set(e, ERR_WRONG, "output %s is another one when intermediates share "
+                           "memory: a kernel reads what it has not written",
+                           r->module->buffer[b].is->name);
+        at++;
+    }
+    return true;
+}
+
+static bool time_calls(struct run *r, int times, struct err *e)
+{
+    int n = r->module->n_calls;
+    double seconds, *least = ARENA_ARRAY(r->arena, double, n);
+    if (!runner_load(r->runner, SLOT_KERNEL, r->job.kernel.so_path, "ts_timed", e))
+        return false;
+    for (int i = 0; i < TIMED_RUNS; i++) {
+        report(r, "timing each kernel", (double)i / TIMED_RUNS);
+        if (!runner_run(r->runner, 0, &seconds, e))
+            return false;
+        const f32 *s = runner_data(r->runner, times);
+        for (int k = 0; k < n; k++)
+            least[k] = i == 0 || (double)s[k] < least[k] ? (double)s[k] : least[k];
+    }
+    r->m->call_s = least;
+    return true;
+}
+
+static bool time_network(struct run *r, struct err *e)
+{
+    struct measure_job *j = &r->job;
+    struct samples s;
+    struct err ignored;
+    double seconds;
+    int own = 0;
+    if (!open_runner(r, false, e))
+        return false;
+    for (int b = 0; b < r->module->n_buffers; b++)
+        own += r->module->plan->at[b] >= 0;
+    snprintf(j->doing, sizeof j->doing, "timing");
+    j->since = clock_s();
+    j->has_ceiling = j->has_ceiling
+                  && runner_load_ceiling(r->runner, j->ceiling.so_path, &ignored);
+    struct sampled what = { .contenders = 1, .steady = 1, .ceiling = j->has_ceiling,
+                            .time_s = j->opts.time_s, .min_runs = j->opts.min_runs };
+    if (!runner_run(r->runner, 0, &seconds, e) || !same_outputs(r, e))
+        return false;
+    r->m->first_call_ms = 1e3 * seconds;
+    if (!runner_time(r->runner, &what, &s, e))
+        return false;
+    if (s.differs >= 0)
+        return err_set(e, ERR_WRONG, "after %lld runs the outputs are others than after the first",
+                       (long long)s.differs_after);
+    r->m->latency = measure_latency(&s, SERIES_KERNEL);
+    r->m->gflops = 1e-6 * r->m->flops / r->m->latency.min_ms;
+    r->m->peak_gflops = 1e-9 * j->ceiling_flops
+                      * sampling_ceiling(&s.of[SERIES_CEILING], &s.of[SERIES_ONE_CORE],
+                                         j->opts.threads, j->machine->cores);
+    r->m->peak_fraction = r->m->peak_gflops > 0 ? r->m->gflops / r->m->peak_gflops : 0;
+    return time_calls(r, r->module->n_buffers - own + 1, e);
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+static void finish(struct run *r)
+{
+    runner_close(r->runner);
+    network_values_free(&r->values);
+    for (int t = 0; t < r->net->graph->n_tensors; t++)
+        free(r->input[t]);
+    for (int b = 0; b < r->module->n_buffers; b++)
+        free(r->output[b]);
+    free(r->input);
+    free(r->output);
+}
+
+bool measure_network(struct arena *a, const struct network *net, const struct network_opts *o,
+                     const struct progress *pr, const struct cancel *c,
+                     struct network_measurement *m, struct err *e)
+{
+    struct run r = { .net = net, .module = net->module, .opts = o, .cancel = c, .progress = pr,
+                     .arena = a, .m = m };
+    struct measurement single = { 0 };
+    *m = (struct network_measurement){ .wrong_call = -1 };
+    if (!measure_start(&r.job, net->task[0].program, o->measure, &single, e))
+        return false;
+    r.job.progress = pr;
+    r.job.cancel = c;
+    m->threads = r.job.opts.threads;
+    m->seed = r.job.opts.seed;
+    snprintf(m->isa, sizeof m->isa, "%s", r.job.target->isa);
+    snprintf(m->compiler, sizeof m->compiler, "%s", r.job.cc.version);
+    for (int i = 0; i < net->module->n_calls; i++)
+        m->flops += net->task[net->call[i].task].program->base->flops;
+    r.input = xcalloc((size_t)net->graph->n_tensors, sizeof *r.input);
+    r.output = xcalloc((size_t)net->module->n_buffers, sizeof *r.output);
+    bool ok = build(&r, e) && prepare(&r, e) && check(&r, e)
+           && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
+    m->build_s = r.job.kernel.seconds;
+    finish(&r);
+    m->verified = ok && !o->unchecked;
+    m->outcome = ok ? OUTCOME_OK : measure_outcome(e->code);
+    if (!ok)
+        snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
+    return ok || measure_is_result(e);
+}

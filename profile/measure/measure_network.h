@@ -1,0 +1,47 @@
+/* Builds, checks and times a network (kernels/module/network.h).
+ *
+ * Check: one run in which every tensor has a buffer of its own between guard pages.  Then the
+ * result of each call is compared with the float64 reference of that kernel alone, on the data
+ * that the call really read, within the bounds of oracle.h: errors do not add up from kernel to
+ * kernel, and a wrong kernel is named (SPEC L.2).
+ * Time: the network as one call, with intermediates in one block as planned, which must give the
+ * same bits; then the least time of each call. */
+#ifndef TS_PROFILE_MEASURE_NETWORK_H
+#define TS_PROFILE_MEASURE_NETWORK_H
+#include "kernels/module/network.h"
+#include "profile/measure/measurement.h"
+
+/* The author's data of an input or output: elements of the tensor of this name, row-major. */
+struct network_given { const char *name; const f32 *data; };
+
+struct network_opts {
+    const struct measure_opts *measure;   /* clock: whether to time; seed, threads, target ... */
+    bool unchecked;                       /* leave out the comparison of each kernel */
+    int n_inputs; const struct network_given *input;      /* others are random, by the seed */
+    int n_expected; const struct network_given *expected;
+};
+
+/* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
+ * each call of the module, in the arena given; NULL: not timed. */
+struct network_measurement {
+    enum outcome outcome;
+    char reason[512];
+    bool verified;                        /* every kernel is right, and the whole as expected */
+    int wrong_call;                       /* the call that is wrong; -1: none */
+    double max_rel_err, error_of_bound;   /* the worst of all kernels (struct deviation) */
+    bool compared;                        /* with the author's outputs */
+    double author_abs_err, author_of_bound;   /* worst |got - want|, and over 1e-5 + 1e-3 |want| */
+    struct latency latency;
+    double first_call_ms;
+    double flops, gflops, peak_gflops, peak_fraction;
+    const double *call_s;
+    double build_s, prepare_s, check_s;   /* of compiling, of reading and packing constants, of
+                                           * checking */
+    char compiler[128]; char isa[16]; int threads; uint64_t seed;
+};
+
+/* False, with *e, only on a cancel or when the environment lacks something. */
+bool measure_network(struct arena *a, const struct network *net, const struct network_opts *o,
+                     const struct progress *pr, const struct cancel *c,
+                     struct network_measurement *m, struct err *e);
+#endif

@@ -1,0 +1,16 @@
+/* The data of a network's constants, in their logical shapes: those of the model, and those that
+ * statements compute from them (folded weights), by the float64 reference. */
+#ifndef TS_PROFILE_NETWORK_VALUES_H
+#define TS_PROFILE_NETWORK_VALUES_H
+#include "kernels/base/subprocess.h"
+#include "kernels/module/network.h"
+
+/* value[t]: the elements of tensor t as float32, row-major; NULL where t is not a constant that a
+ * kernel reads. */
+struct network_values { int n; f32 **value; };
+
+/* Reads and computes them.  Fails when a file is missing or has other data, and on a cancel. */
+bool network_values_make(const struct network *net, uint64_t seed, const struct cancel *c,
+                         struct network_values *out, struct err *e);
+void network_values_free(struct network_values *v);
+#endif
