@@ -246,8 +246,7 @@ static void add_times(struct str *out, const struct tune_result *r)
 }
 
 /* Adds the seeds that the search started from. */
-static void add_seeds(struct str *out, const struct tune_call *u, const struct tuning *t,
-                      bool graph)
+static void add_seeds(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     int n = tuning_experts(t);
     label(out, "seeds:");
@@ -255,8 +254,6 @@ static void add_seeds(struct str *out, const struct tune_call *u, const struct t
         str_printf(out, "the session and %d expert schedule%s\n", n, n == 1 ? "" : "s");
     else if (u->opts.experts < 0)
         str_add(out, "the session alone, by --experts 0\n");
-    else if (graph)
-        str_add(out, "no expert for graphs: the search starts from the session alone\n");
     else
         str_add(out, "the session alone: no program started from an expert\n");
 }
@@ -291,7 +288,7 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-static void add_text(struct str *out, const struct tune_call *u, const struct tuning *t, bool graph)
+static void add_text(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     struct str spec = {0};
     spec_print_brief(&spec, t->spec);
@@ -315,7 +312,7 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
         str_printf(out, "%s\n", t->note);
     }
     if (t->result)
-        add_seeds(out, u, t, graph);
+        add_seeds(out, u, t);
     add_best(out, u, t);
     add_baselines(out, t);
     if (t->result)
@@ -374,8 +371,7 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
     if (u->json)
         tuning_json(&out, t, str_text(&fingerprint));
     else
-        add_text(&out, u, t, streq(history_current(o->session->history)->program->base->op,
-                                   "graph"));
+        add_text(&out, u, t);
     cli_put(&out);
     fflush(stdout);
     say_more(u, t);

@@ -1,6 +1,8 @@
 /* From an expert and an operator to step lines. */
+#include "explorer/expert/draft.h"
 #include "explorer/expert/expert.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,54 @@ static void put(struct arena *a, param_list *p, const char *name, int64_t value)
     vec_push(p, x);
 }
 
+/* --- What an expert schedules ---------------------------------------------------------------- */
+
+/* The operator that an expert schedules: all of a graph, or one statement of it. */
+struct subject { const struct graph *g; const char *family; int main; };
+
+/* Returns the node in [first, first + n) that has the work: a complex one, else the first with a
+ * reduction, else the first. */
+static int busiest(const struct graph *g, int first, int n)
+{
+    int best = first;
+    for (int i = first + n - 1; i >= first; i--)
+        if (g->node[i].complex || (g->node[i].n_reduce > 0 && !g->node[best].complex))
+            best = i;
+    return best;
+}
+
+/* Finds the statement whose operator has an expert and the most operations. */
+static struct subject subject_of(const struct experts *all, const struct graph *g)
+{
+    struct subject s = { g, g->op, g->main_node };
+    double most = -1;
+    for (int i = 0; i < g->n_statements; i++) {
+        const struct graph_statement *st = &g->statement[i];
+        int main = busiest(g, st->node, st->n_nodes);
+        if (experts_for(all, st->op) && g->node[main].flops > most) {
+            s = (struct subject){ g, st->op, main };
+            most = g->node[main].flops;
+        }
+    }
+    return s;
+}
+
+/* Sets follows[i] for the nodes that continue the main one element by element. */
+static bool *followers(struct arena *a, const struct subject *s)
+{
+    const struct graph *g = s->g;
+    const struct tensor *t = &g->tensor[g->node[s->main].out];
+    bool *follows = ARENA_ARRAY(a, bool, g->n_nodes);
+    for (int i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->node[i];
+        int from = n->data_in >= 0 ? g->tensor[n->data_in].producer : -1;
+        follows[i] = i > s->main && n->elementwise && from >= 0
+                  && (from == s->main || follows[from])
+                  && tensor_elems(&g->tensor[n->out]) == tensor_elems(t);
+    }
+    return follows;
+}
+
 /* --- What an expert may know of the operator ------------------------------------------------- */
 
 static int64_t extent_of(const struct tensor *t, const char *dim)
@@ -32,11 +82,12 @@ static int64_t extent_of(const struct tensor *t, const char *dim)
     return 0;
 }
 
-static void put_extents(struct arena *a, param_list *p, const struct graph *g)
+static void put_extents(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const others[] = { "N", "O", "D", "H", "W", "I", "KD", "KH", "KW", "C", "M",
                                           "K", "B" };
-    const struct node *n = &g->node[g->main_node];
+    const struct graph *g = s->g;
+    const struct node *n = &g->node[s->main];
     const struct tensor *out = &g->tensor[n->out];
     for (int d = 0; d < out->rank; d++)
         put(a, p, out->dim[d], out->shape[d]);
@@ -55,11 +106,11 @@ static void put_extents(struct arena *a, param_list *p, const struct graph *g)
 }
 
 /* Adds strides and dilations of the axes D, H, W, of which W is the last; 1: no such axis. */
-static void put_windows(struct arena *a, param_list *p, const struct graph *g)
+static void put_windows(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
                                                                                     "dw" };
-    const struct node_params *w = &g->node[g->main_node].params;
+    const struct node_params *w = &s->g->node[s->main].params;
     int n = 0;
     while (n < MAX_SPATIAL && w->stride[n] > 0)
         n++;
@@ -86,10 +137,11 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
  * line first and keeps the operands in the caches; it loses if the next reader of the result would
  * have found it there.  A result of half the last cache never stays in it; a result of a quarter
  * does not stay if the result and the operand together exceed that cache. */
-static void put_data(struct arena *a, param_list *p, const struct graph *g)
+static void put_data(struct arena *a, param_list *p, const struct subject *s)
 {
+    const struct graph *g = s->g;
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
-    const struct tensor *data = &g->tensor[g->node[g->main_node].data_in];
+    const struct tensor *data = &g->tensor[g->node[s->main].data_in];
     int64_t r = tensor_bytes(result), operand = tensor_bytes(data);
     struct machine m;
     machine_read(&m);
@@ -101,18 +153,18 @@ static void put_data(struct arena *a, param_list *p, const struct graph *g)
     vec_push(p, name);
 }
 
-static struct param_set facts_of(struct arena *a, const struct graph *g,
+static struct param_set facts_of(struct arena *a, const struct subject *s,
                                  const struct target *target, int threads)
 {
     param_list p = {0};
-    put_extents(a, &p, g);
-    put_windows(a, &p, g);
-    put(a, &p, "padded", graph_tensor(g, "Inp_in") >= 0);
-    put_machine(a, &p, g, target, threads);
-    put_data(a, &p, g);
-    struct param_set s = { p.len, ARENA_DUP(a, p.data, p.len) };
+    put_extents(a, &p, s);
+    put_windows(a, &p, s);
+    put(a, &p, "padded", graph_tensor(s->g, "Inp_in") >= 0);
+    put_machine(a, &p, s->g, target, threads);
+    put_data(a, &p, s);
+    struct param_set facts = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
-    return s;
+    return facts;
 }
 
 /* --- Expressions ----------------------------------------------------------------------------- */
@@ -205,75 +257,141 @@ static bool add_tilings(struct arena *a, const struct expert *x, const struct pa
     return true;
 }
 
-static bool add_line(struct arena *a, const struct tiling *c, const char *text,
-                     const struct program **p, struct expert_schedule *out, struct err *e)
+/* Adds the line with the names of the dims of tensor `from` replaced by those of `to`. */
+static void renamed_dims(struct str *out, const char *text, const struct tensor *from,
+                         const struct tensor *to)
 {
-    const char *line;
-    if (!param_expand(a, text, &c->known, &line, e))
-        return in_expert(c->x, text, e);
-    if (!program_apply_line(*p, line, p, e))
-        return false;
-    ((const char **)out->step)[out->n++] = line;
+    while (*text) {
+        size_t n = 0;
+        int d = 0;
+        while (isalpha((unsigned char)text[n]) || (n > 0 && isdigit((unsigned char)text[n])))
+            n++;
+        while (d < from->rank && (strlen(from->dim[d]) != n || strncasecmp(text, from->dim[d], n)))
+            d++;
+        if (n > 0 && d < from->rank)
+            str_add(out, to->dim[d]);
+        else
+            str_add_n(out, text, n ? n : 1);
+        text += n ? n : 1;
+    }
+}
+
+/* What one schedule is made of: the draft, and the operator that the expert knows. */
+struct making { struct draft d; const struct subject *s; const bool *follows; };
+
+/* Whether a node of the epilogue reads tensor t, which lies like the main result. */
+static bool beside(const struct making *m, int t)
+{
+    const struct graph *g = m->s->g;
+    const struct tensor *x = &g->tensor[t], *out = &g->tensor[g->node[m->s->main].out];
+    bool read = false, like = x->rank == out->rank;
+    for (int d = 0; like && d < x->rank; d++)
+        like = x->shape[d] == out->shape[d];
+    for (int i = 0; i < g->n_nodes; i++)
+        read |= m->follows[i] && graph_reads(g, i, t);
+    return read && like && !(x->producer >= 0
+                             && (x->producer == m->s->main || m->follows[x->producer]));
+}
+
+/* Repeats a layout line of the main result for the other operands of the epilogue, so that these
+ * lie alike: an expert's epilogue then reads whole vectors. */
+static bool repeat_layout(struct making *m, const char *line, struct err *e)
+{
+    const struct graph *g = m->s->g;
+    const struct tensor *out = &g->tensor[g->node[m->s->main].out];
+    char verb[32], name[128];
+    int rest = 0;
+    if (sscanf(line, "layout %31s %127s %n", verb, name, &rest) != 2 || !streq(name, out->name))
+        return true;
+    for (int t = 0; t < g->n_tensors; t++) {
+        if (!beside(m, t))
+            continue;
+        struct str text = {0};
+        str_printf(&text, "layout %s %s ", verb, g->tensor[t].name);
+        renamed_dims(&text, line + rest, out, &g->tensor[t]);
+        bool ok = draft_line(&m->d, str_text(&text), e);
+        str_free(&text);
+        if (!ok)
+            return false;
+    }
     return true;
 }
 
-/* Applies a `for: epilogue` line once for each element-wise node after the main one. */
-static bool add_epilogue(struct arena *a, const struct tiling *c, const char *text,
-                         const struct program **p, struct expert_schedule *out, struct err *e)
+static bool add_line(struct making *m, const struct tiling *c, const char *text, struct err *e)
 {
-    const struct graph *g = (*p)->base;
-    for (int i = g->main_node + 1; i < g->n_nodes; i++) {
+    const char *line;
+    if (!param_expand(m->d.a, text, &c->known, &line, e))
+        return in_expert(c->x, text, e);
+    return draft_line(&m->d, line, e) && repeat_layout(m, line, e);
+}
+
+/* Applies a `for: epilogue` line once for each element-wise node after the main one. */
+static bool add_epilogue(struct making *m, const struct tiling *c, const char *text, struct err *e)
+{
+    const struct graph *g = m->s->g;
+    for (int i = m->s->main + 1; i < g->n_nodes; i++) {
         struct tiling with = *c;
         struct param_value one = { "epilogue", g->tensor[g->node[i].out].name };
         struct param_set more = { 1, &one };
-        with.known = param_join(a, &c->known, &more);
-        if (!add_line(a, &with, text, p, out, e))
+        with.known = param_join(m->d.a, &c->known, &more);
+        if (m->follows[i] && !add_line(m, &with, text, e))
             return false;
     }
     return true;
 }
 
 /* Applies the steps of a tiling. False with *e: a step is illegal, or the expert has an error. */
-static bool build(struct arena *a, const struct tiling *c, const struct program *bare,
-                  struct expert_schedule *out, struct err *e)
+static bool steps_of(struct making *m, const struct tiling *c, struct err *e)
 {
-    const struct program *p = bare;
-    int most = c->x->n_steps * (bare->base->n_nodes + 1);
-    *out = (struct expert_schedule){ .expert = c->x, .chosen = c->chosen, .score = c->score,
-                                     .step = ARENA_ARRAY(a, const char *, most + 1) };
     for (int i = 0; i < c->x->n_steps; i++) {
         const struct expert_step *s = &c->x->step[i];
         bool holds;
         if (!truth(c->x, s->text, s->condition, &c->known, &holds, e))
             return false;
-        if (holds && !(s->per_epilogue ? add_epilogue : add_line)(a, c, s->text, &p, out, e))
+        if (holds && !(s->per_epilogue ? add_epilogue : add_line)(m, c, s->text, e))
             return false;
     }
     return true;
 }
 
-/* Adds to *e which families have experts, each once. */
-static void no_expert(const struct experts *all, struct err *e)
+/* Makes the schedule of a tiling; nodes that the expert does not know get a plain one. */
+static bool build(struct arena *a, const struct tiling *c, const struct subject *s,
+                  const struct program *bare, const struct draft_machine *machine,
+                  struct expert_schedule *out, struct err *e)
 {
-    struct str known = {0};
-    for (int i = 0; i < all->n; i++)
-        for (int k = 0; k < all->item[i]->n_families; k++) {
-            bool named = false;
-            for (int before = 0; before < i && !named; before++)
-                named = is_for(all->item[before], all->item[i]->family[k]);
-            if (!named)
-                str_printf(&known, "%s%s", known.len ? ", " : "", all->item[i]->family[k]);
-        }
-    err_fix(e, "there are experts for %.400s; for others --steps FILE takes your own steps",
-            str_text(&known));
-    str_free(&known);
+    struct making m = { { a, bare, {0} }, s, followers(a, s) };
+    bool ok = steps_of(&m, c, e);
+    if (ok)
+        draft_rest(&m.d, machine);
+    *out = (struct expert_schedule){ .expert = c->x, .chosen = c->chosen, .score = c->score,
+                                     .n = m.d.line.len,
+                                     .step = ARENA_DUP(a, m.d.line.data, m.d.line.len) };
+    vec_free(&m.d.line);
+    return ok;
+}
+
+/* The schedule of what no expert knows. */
+static const struct expert plain = {
+    .id = "plain", .path = "", .title = "Vector loops over what is contiguous",
+    .note = "Every node has loops of its own, or is computed where it is read.",
+};
+
+static void build_plain(struct arena *a, const struct program *bare,
+                        const struct draft_machine *machine, struct expert_schedule *out)
+{
+    struct draft d = { a, bare, {0} };
+    draft_rest(&d, machine);
+    *out = (struct expert_schedule){ .expert = &plain, .n = d.line.len,
+                                     .step = ARENA_DUP(a, d.line.data, d.line.len) };
+    vec_free(&d.line);
 }
 
 /* Adds to *e that no tiling makes a legal program, and why the last one does not. */
-static void refused(struct err *e, const struct err *why)
+static bool refused(const char *spec, struct err *e, const struct err *why)
 {
-    err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` searches"
-               " one, --steps FILE takes your own", why->text);
+    err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);
+    return err_fix(e, "its tilings are refused, the last one since: %.300s. `tilescope tune` "
+                   "searches one, --steps FILE takes your own", why->text);
 }
 
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
@@ -283,31 +401,26 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     const struct program *bare;
     tiling_list list = {0};
     struct err why = {0};
-    bool ok = program_new(a, spec, &bare, e), for_family = false;
     *n = 0;
-    struct param_set facts = ok ? facts_of(a, bare->base, target, threads) : (struct param_set){0};
+    if (!program_new(a, spec, &bare, e))
+        return false;
+    const struct subject s = subject_of(all, bare->base);
+    const struct param_set facts = facts_of(a, &s, target, threads);
+    const struct target *t = target_or_host(target);
+    const struct draft_machine machine = { target_lanes(t, bare->base->type), t->registers,
+                                           threads };
+    bool ok = true;
     for (int i = 0; i < all->n && ok; i++)
-        if (is_for(all->item[i], bare->base->op)) {
-            for_family = true;
+        if (is_for(all->item[i], s.family))
             ok = add_tilings(a, all->item[i], &facts, &list, e);
-        }
     if (list.len > 0)
         qsort(list.data, (size_t)list.len, sizeof *list.data, by_score);
     for (int i = 0; ok && i < list.len && i < MOST_TRIED && *n < max; i++)
-        *n += build(a, &list.data[i], bare, &out[*n], &why);
-    if (ok && *n == 0) {
-        ok = err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);
-        if (list.len > 0)
-            refused(e, &why);
-        else if (for_family)
-            err_fix(e,
-                    "no tiling of the experts for %s fits these sizes: `tilescope tune` searches "
-                    "a schedule, --steps FILE applies your own", bare->base->op);
-        else if (streq(bare->base->op, "graph"))
-            err_fix(e, "an expert schedules one operator, but this is a graph of several");
-        else
-            no_expert(all, e);
-    }
+        *n += build(a, &list.data[i], &s, bare, &machine, &out[*n], &why);
+    if (ok && *n == 0 && list.len > 0 && bare->base->n_statements == 0)
+        ok = refused(spec, e, &why);
+    else if (ok && *n == 0 && max > 0)
+        build_plain(a, bare, &machine, &out[(*n)++]);
     vec_free(&list);
     return ok;
 }

@@ -21,7 +21,11 @@
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
  * target, threads, last_cache (its bytes), operand_bytes (of that operand, with the padding),
  * `result` (the last tensor) and `stream` (1: the result should bypass the caches).
- * `for: epilogue` makes one line for each element-wise node after the main one. */
+ * `for: epilogue` makes one line for each element-wise node after the main one.
+ *
+ * Of a graph of statements, the expert of the one with the most work schedules that statement and
+ * the element-wise ones after it, whose other operands get the layout of the main result.  Nodes
+ * that no expert knows get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H
 #define TS_EXPLORER_EXPERT_H
 #include "explorer/expert/param.h"
@@ -51,8 +55,9 @@ struct expert_schedule {
 };
 /* Finds the legal schedules of spec among the best 400 by `prefer`: best first, at most max; equal
  * scores in the order of expert files. target: has registers and lanes; NULL: the best of this CPU.
- * threads > 1: parallel loops where the expert has them.  ERR_NAME when no expert is for this
- * operator; errors in the expressions of an expert name the expert. */
+ * threads > 1: parallel loops where the expert has them.  Where no expert is for this operator or
+ * its sizes, there is one plain schedule.  ERR_NAME when experts are for it, and none of their
+ * tilings is legal; errors in the expressions of an expert name the expert. */
 bool expert_schedules(struct arena *a, const struct experts *all, const char *spec,
                       const struct target *target, int threads, int max,
                       struct expert_schedule *out, int *n, struct err *e);

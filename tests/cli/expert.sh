@@ -22,11 +22,10 @@ t 0 '' run "$conv" --steps "$dir/own.steps" --meters none -o "$dir/own.yaml"
 t 2 'error: ' expert "$dir/own.yaml" -o "$dir/not.yaml"
 same 'nor does it take steps that do not fit' no "$([ -e "$dir/not.yaml" ] && echo yes || echo no)"
 t 2 'E_IO' expert "$conv" --search 1 -o "$dir/none/x.yaml"
-t 2 'no expert has a schedule for softmax' expert 'softmax m=4 n=8'
-t 2 'fix: there are experts for .*c2d.*gmm' expert 'softmax m=4 n=8'
-t 2 'steps FILE takes your own' expert 'softmax m=4 n=8'
-t 2 'fix: an expert schedules one operator' \
-    expert 'x = input n=1 c=4 h=4 w=4; y = relu(x); z = exp(y)'
+t 0 '^# expert plain: ' expert 'softmax m=4 n=8'
+t 0 '^loop vectorize z ' expert 'x = input n=1 c=4 h=4 w=4; y = relu(x); z = exp(y)'
+t 0 '^layout set r "N H W O"' expert "Inp = input n=1 i=8 h=14 w=14; \
+    r = input n=1 o=32 h=14 w=14; Conv = c2d(Inp) o=32 k=1; y = add(Conv, r)"
 t 2 'which session|operator' expert
 t 2 'E_RANGE|between' expert "$conv" --search 0
 finish

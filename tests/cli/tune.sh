@@ -187,7 +187,7 @@ t 0 '^seeds: +the session alone, by --experts 0' tune "$op" --budget 3 "${quick[
     --experts 0
 grep -q 'too small' <<< "$out" && flunk 'fixed layouts need no budget' "$out" \
     || pass 'fixed layouts need no budget'
-t 0 '^seeds: +no expert for graphs' tune --budget 2 "${quick[@]}" \
+t 0 '^seeds: +the session alone' tune --budget 2 "${quick[@]}" \
     'x = input n=1 i=4 h=6 w=6; c = c2d(x) o=8 k=3 p=1 relu=1; y = maxpool(c) k=2'
 t 2 'softmax has no loop space: softmax is neither' tune 'softmax m=4 n=8'
 

@@ -1,0 +1,353 @@
+/* The plain schedule of nodes that no expert knows. */
+#include "explorer/expert/draft.h"
+
+#include <stdio.h>
+#include "kernels/nest/lower.h"
+
+#define VECTORS 4                         /* vectors of an inner loop */
+#define MAX_ROW 256                       /* most lanes of a vectorized loop */
+#define MAX_CHEAP 2                       /* operations that are repeated rather than stored */
+#define MIN_PARALLEL 32768.0              /* operations that are worth waking threads */
+
+bool draft_line(struct draft *d, const char *line, struct err *e)
+{
+    if (!program_apply_line(d->p, line, &d->p, e))
+        return false;
+    vec_push(&d->line, arena_strdup(d->a, line));
+    return true;
+}
+
+/* Applies a line that may be illegal. */
+static bool try_line(struct draft *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool try_line(struct draft *d, const char *fmt, ...)
+{
+    struct str line = {0};
+    struct err ignored = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    str_vprintf(&line, fmt, ap);
+    va_end(ap);
+    bool ok = draft_line(d, str_text(&line), &ignored);
+    str_free(&line);
+    return ok;
+}
+
+static const struct stage *stage_at(const struct draft *d, int node)
+{
+    return d->p->stage[node];
+}
+
+/* Whether nothing was decided about this node yet. */
+static bool is_open(const struct draft *d, int node)
+{
+    const struct stage *s = stage_at(d, node);
+    return s->n_steps == 0 && !s->inlined && s->attach < 0 && !s->cache_at;
+}
+
+/* --- Inlining -------------------------------------------------------------------------------- */
+
+static bool has_function(const struct val *v)
+{
+    return v && (val_is_function(v->kind) || v->kind == VAL_DIV || has_function(v->a)
+                 || has_function(v->b));
+}
+
+/* Whether the readers of a node may compute it themselves: a pad, what only moves data, what is
+ * cheap, or what one reader reads once.  A matrix product reads each element often, so that only
+ * padding is left to it. */
+static bool worth_inlining(const struct graph *g, int node)
+{
+    const struct node *n = &g->node[node];
+    int readers = 0;
+    bool complex = false;
+    if (n->n_reduce > 0 || g->tensor[n->out].role == TENSOR_OUTPUT)
+        return false;
+    for (int i = 0; i < g->n_nodes; i++) {
+        readers += graph_reads(g, i, n->out);
+        complex |= graph_reads(g, i, n->out) && g->node[i].complex;
+    }
+    if (streq(n->op, "pad"))
+        return true;
+    return !complex && (readers == 1 || (val_flops(n->body) <= MAX_CHEAP
+                                         && !has_function(n->body)));
+}
+
+/* --- Where lanes run ------------------------------------------------------------------------- */
+
+#define JUMPS INT64_MIN                   /* no constant distance from iteration to iteration */
+
+/* The accesses of a node: how far each moves when an axis advances. */
+struct moves {
+    struct draft *d;
+    const struct func *f;
+    const struct stage *s;
+    const struct tree *store;             /* the store whose accesses are being added */
+    const struct expr **var;              /* per axis: its variable on the path to the store */
+    VEC(int64_t *) access;                /* per access, per axis; the stores' come first */
+    int n_stores;
+};
+
+static int64_t *moves_of(struct moves *m, int buffer, const struct expr *const *idx)
+{
+    struct exprs *pool = m->f->pool;
+    const struct expr *at = buffer_offset(pool, &m->f->buffer[buffer], idx);
+    int64_t *by = ARENA_ARRAY(m->d->a, int64_t, m->s->n_axes + 1);
+    for (int i = 0; i < m->s->n_axes; i++)
+        if (m->var[i] && !expr_coef(pool, at, m->var[i], &by[i]))
+            by[i] = JUMPS;
+    return by;
+}
+
+static void add_load(void *ctx, const struct val *load)
+{
+    struct moves *m = ctx;
+    vec_push(&m->access, moves_of(m, load->source, load->idx));
+}
+
+/* Adds the accesses of the stores (or, loads: of the loads) of a node in t and below. */
+static void add_moves(struct moves *m, const struct tree *t, bool loads)
+{
+    if (t->node != m->s->node)
+        return;
+    if (t->kind == TREE_STORE && loads) {
+        val_each_load(t->value, add_load, m);
+    } else if (t->kind == TREE_STORE) {
+        vec_push(&m->access, moves_of(m, t->buffer, t->idx));
+        m->n_stores++;
+    }
+    int axis = t->kind == TREE_LOOP ? stage_axis(m->s, t->axis) : -1;
+    if (axis >= 0)
+        m->var[axis] = t->var;
+    for (int i = 0; i < t->n_kids; i++)
+        add_moves(m, t->kid[i], loads);
+}
+
+static bool find_moves(struct draft *d, int node, struct moves *m)
+{
+    struct err ignored;
+    *m = (struct moves){ .d = d, .s = stage_at(d, node) };
+    if (!program_lower(d->p, &m->f, &ignored))
+        return false;
+    m->var = ARENA_ARRAY(d->a, const struct expr *, m->s->n_axes + 1);
+    for (int loads = 0; loads < 2; loads++)
+        for (int i = 0; i < m->f->n_roots; i++)
+            add_moves(m, m->f->root[i], loads);
+    return true;
+}
+
+/* What an element costs with lanes along an axis, in scalar accesses. */
+static double lane_cost(const struct moves *m, int axis, int lanes)
+{
+    double extent = (double)m->s->axis[axis].extent, cost = 0;
+    double wide = extent < lanes ? extent : lanes;
+    if (m->s->axis[axis].reduce && extent < lanes)
+        return (double)m->access.len + 1;
+    for (int i = 0; i < m->access.len; i++) {
+        int64_t by = m->access.data[i][axis];
+        bool store = i < m->n_stores;
+        if (by == 0 && store)             /* the lanes are added up at the end of a row */
+            cost += 8 / (extent < MAX_ROW ? extent : MAX_ROW);
+        else
+            cost += by == 0 ? 0.25 / wide : by == 1 ? 1 / wide : store ? 1.25 : 1;
+    }
+    return cost;
+}
+
+/* Returns the axis along which lanes run; -1: there is none that could. */
+static int best_lanes(const struct moves *m, int lanes)
+{
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < m->s->n_axes; i++) {
+        double cost = lane_cost(m, i, lanes);
+        if (m->s->axis[i].extent > 1 && (best < 0 || cost <= least)) {
+            best = i;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+/* --- Loops ----------------------------------------------------------------------------------- */
+
+/* Whether all accesses see axis i and the one after it as one longer axis. */
+static bool one_line(const struct moves *m, int i)
+{
+    const struct axis *x = m->s->axis;
+    if (i < 0 || x[i].reduce != x[i + 1].reduce)
+        return false;
+    for (int k = 0; k < m->access.len; k++) {
+        const int64_t *by = m->access.data[k];
+        if (by[i] == JUMPS || by[i + 1] == JUMPS || by[i] != by[i + 1] * x[i + 1].extent)
+            return false;
+    }
+    return true;
+}
+
+/* Fuses the axis with those before it that continue it in memory. Returns its new position. */
+static int fuse_line(struct draft *d, int node, int axis)
+{
+    struct moves m;
+    while (axis > 0 && find_moves(d, node, &m)) {
+        bool fits = one_line(&m, axis - 1);
+        vec_free(&m.access);
+        if (!fits || !try_line(d, "loop fuse %s %s %s", m.s->name, m.s->axis[axis - 1].name,
+                               m.s->axis[axis].name))
+            break;
+        axis--;
+    }
+    return axis;
+}
+
+/* Cuts an axis of a stage into pieces of `inner` iterations. Returns whether it did. */
+static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
+{
+    const struct stage *s = stage_at(d, node);
+    int64_t extent = s->axis[stage_axis(s, axis)].extent;
+    return inner < extent
+        && try_line(d, "loop split %s %s %lld %lld", s->name, axis,
+                    (long long)((extent + inner - 1) / inner), (long long)inner);
+}
+
+/* Returns the length of the vectorized loop: as even as possible, and whole vectors. */
+static int64_t lane_length(const struct draft_machine *m, const struct axis *x)
+{
+    int64_t most = x->reduce ? MAX_ROW : (int64_t)VECTORS * m->lanes;
+    if (x->extent <= most)
+        return x->extent;
+    int64_t pieces = (x->extent + most - 1) / most, each = (x->extent + pieces - 1) / pieces;
+    return (each + m->lanes - 1) / m->lanes * m->lanes;
+}
+
+/* Returns the axis, beside the lanes', over which one of the operands is used again; -1: none. */
+static int tile_axis(const struct moves *m, int lanes)
+{
+    for (int i = m->s->n_axes - 1; i >= 0 && m->access.len - m->n_stores > 1; i--)
+        for (int k = m->n_stores; k < m->access.len && !m->s->axis[i].reduce; k++)
+            if (i != lanes && m->s->axis[i].extent > 1 && m->access.data[k][i] == 0)
+                return i;
+    return -1;
+}
+
+/* The loops of a reduction, by name, outermost first. */
+struct loop_order { VEC(const char *) outer, reduce, inner; };
+
+static void list_axis(struct draft *d, struct loop_order *o, const char *name, bool reduce,
+                      bool was_cut)
+{
+    const char *first = was_cut ? arena_printf(d->a, "%s.0", name) : name;
+    const char *last = was_cut ? arena_printf(d->a, "%s.1", name) : name;
+    if (reduce && was_cut)
+        vec_push(&o->reduce, first);
+    else if (was_cut)
+        vec_push(&o->outer, first);
+    vec_push(&o->inner, last);
+}
+
+static void reorder(struct draft *d, int node, const struct loop_order *o)
+{
+    struct str all = {0};
+    for (int i = 0; i < o->outer.len; i++)
+        str_printf(&all, " %s", o->outer.data[i]);
+    for (int i = 0; i < o->reduce.len; i++)
+        str_printf(&all, " %s", o->reduce.data[i]);
+    for (int i = 0; i < o->inner.len; i++)
+        str_printf(&all, " %s", o->inner.data[i]);
+    try_line(d, "loop reorder %s%s", stage_at(d, node)->name, str_text(&all));
+    str_free(&all);
+}
+
+/* Cuts the axes of lanes and tile, and lists all loops in their new order. */
+static void cut_axes(struct draft *d, int node, int lanes, int tile, const struct draft_machine *m,
+                     struct loop_order *o)
+{
+    const struct stage *s = stage_at(d, node);
+    int64_t wide = lane_length(m, &s->axis[lanes]);
+    int64_t vectors = (wide + m->lanes - 1) / m->lanes, most = (m->registers - 4) / vectors - 1;
+    for (int i = 0; i < s->n_axes; i++) {
+        const struct axis *x = &s->axis[i];
+        int64_t rows = (x->extent + most - 1) / (most > 0 ? most : 1);
+        if (i == tile && most > 1)
+            list_axis(d, o, x->name, false,
+                      cut(d, node, x->name, (x->extent + rows - 1) / rows));
+        else if (i != lanes && x->reduce)
+            vec_push(&o->reduce, x->name);
+        else if (i != lanes)
+            vec_push(&o->outer, x->name);
+    }
+    const struct axis *x = &s->axis[lanes];
+    list_axis(d, o, x->name, x->reduce, cut(d, node, x->name, wide));
+}
+
+static void parallel(struct draft *d, int node, const struct loop_order *o,
+                     const struct draft_machine *m)
+{
+    const struct stage *s = stage_at(d, node);
+    int64_t shared = 1;
+    if (m->threads < 2 || d->p->graph->node[node].flops
+                              + (double)tensor_elems(&d->p->graph->tensor
+                                                     [d->p->graph->node[node].out]) < MIN_PARALLEL)
+        return;
+    for (int i = 0; i < o->outer.len && shared < 8 * (int64_t)m->threads; i++) {
+        if (!try_line(d, "loop parallel %s %s", s->name, o->outer.data[i]))
+            return;
+        shared *= s->axis[stage_axis(stage_at(d, node), o->outer.data[i])].extent;
+    }
+}
+
+/* Computes the nodes that continue `node` element by element in its loops. */
+static void attach_followers(struct draft *d, int node, const char *axis)
+{
+    for (int i = node + 1; i < d->p->graph->n_nodes; i++) {
+        const struct node *n = &d->p->graph->node[i];
+        if (n->elementwise && is_open(d, i))
+            try_line(d, "loop compute_at %s %s %s", stage_at(d, i)->name,
+                     stage_at(d, node)->name, axis);
+    }
+}
+
+static void order_free(struct loop_order *o)
+{
+    vec_free(&o->outer);
+    vec_free(&o->reduce);
+    vec_free(&o->inner);
+}
+
+static void schedule(struct draft *d, int node, const struct draft_machine *machine)
+{
+    const struct node *n = &d->p->graph->node[node];
+    struct loop_order o = {0};
+    struct moves m;
+    if (!find_moves(d, node, &m))
+        return;
+    int lanes = best_lanes(&m, machine->lanes);
+    int tile = n->n_reduce > 0 && lanes >= 0 ? tile_axis(&m, lanes) : -1;
+    vec_free(&m.access);
+    if (lanes < 0)
+        return;
+    const char *name = m.s->name;
+    if (tile < 0)
+        lanes = fuse_line(d, node, lanes);
+    cut_axes(d, node, lanes, tile, machine, &o);
+    reorder(d, node, &o);
+    const char *at = o.outer.len > 0 ? o.outer.data[o.outer.len - 1] : NULL;
+    if (n->n_reduce > 0 && at)
+        try_line(d, "loop cache_write %s at=%s", name, at);
+    for (int i = 0; i + 1 < o.inner.len; i++)
+        try_line(d, "loop unroll %s %s", name, o.inner.data[i]);
+    try_line(d, "loop vectorize %s %s", name, o.inner.data[o.inner.len - 1]);
+    if (n->n_reduce > 0 && at)
+        attach_followers(d, node, at);
+    parallel(d, node, &o, machine);
+    order_free(&o);
+}
+
+void draft_rest(struct draft *d, const struct draft_machine *m)
+{
+    for (int i = 0; i < d->p->graph->n_nodes; i++)
+        if (is_open(d, i) && worth_inlining(d->p->graph, i))
+            try_line(d, "loop inline %s", stage_at(d, i)->name);
+    for (int i = 0; i < d->p->graph->n_nodes; i++)
+        if (is_open(d, i))
+            schedule(d, i, m);
+}

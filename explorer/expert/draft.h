@@ -1,0 +1,26 @@
+/* A schedule in the making: step lines and the program that they make; and the plain schedule of
+ * nodes that no expert knows. */
+#ifndef TS_EXPLORER_DRAFT_H
+#define TS_EXPLORER_DRAFT_H
+#include "kernels/base/vec.h"
+#include "kernels/program/program.h"
+
+struct draft {
+    struct arena *a;
+    const struct program *p;
+    VEC(const char *) line;               /* vec_free */
+};
+
+/* Applies a line.  False with *e, and unchanged, where it is not legal. */
+bool draft_line(struct draft *d, const char *line, struct err *e);
+
+struct draft_machine { int lanes, registers, threads; };
+
+/* Schedules every node that has no schedule yet.
+ *
+ * What is cheap to compute, or has one reader, is computed where it is read (inline).  Other nodes
+ * have loops of their own: lanes run along the loop with the most contiguous accesses (for a row
+ * that is summed, along the row), reductions accumulate in registers, and the outer loops are
+ * parallel. */
+void draft_rest(struct draft *d, const struct draft_machine *m);
+#endif
