@@ -1,5 +1,5 @@
 /* `tilescope run`: checks, times and counts the kernel of a session's current step. */
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -338,6 +338,8 @@ static int run_opened(struct run_call *r, struct opened *o)
     struct err e = {0};
     struct measurement m = {0};
     r->history = o->session->history;
+    if (cli_is_network(r->cli, o))
+        return cli_network_run(r->cli, o, &r->opts);
     if (!run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);

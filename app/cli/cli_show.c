@@ -1,5 +1,5 @@
 /* `tilescope show`: prints views of a session's current step as text. */
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +61,29 @@ static bool show_layout(const struct cli *c, struct opened *o, struct str *out, 
     return true;
 }
 
+/* Prints the kernels of a network, or with `code` its C. */
+static bool show_network(const struct cli *c, struct opened *o, bool code, struct str *out,
+                         struct err *e)
+{
+    struct arena *a = arena_new();
+    struct gen_opts g = { .openmp = true };
+    const struct network *net;
+    int threads = 1;
+    bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)
+           && args_target(c->args, &g.target, e)
+           && cli_network_open(a, o, g.target, threads, &net, e)
+           && (!code || module_c(net->module, &g, out, e));
+    if (ok && !code)
+        network_print(net, out);
+    arena_free(a);
+    return ok;
+}
+
 static bool show_module(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct module *m;
-    (void)c;
+    if (cli_is_network(c, o))
+        return show_network(c, o, false, out, e);
     if (!program_text_module(current(o), &m, e))
         return false;
     module_print(m, out);
@@ -74,6 +93,8 @@ static bool show_module(const struct cli *c, struct opened *o, struct str *out, 
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct target *t = NULL;
+    if (cli_is_network(c, o))
+        return show_network(c, o, true, out, e);
     return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }
 

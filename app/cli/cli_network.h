@@ -1,0 +1,14 @@
+/* Networks on the command line: ONNX models as modules of many kernels. */
+#ifndef TS_APP_CLI_NETWORK_H
+#define TS_APP_CLI_NETWORK_H
+#include "app/cli/cli.h"
+#include "kernels/module/network.h"
+
+/* Whether the operand is a network: an ONNX model of several kernels, without steps. */
+bool cli_is_network(const struct cli *c, const struct opened *o);
+/* Checks and times it, and prints the result.  Returns the exit code. */
+int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *m);
+/* Builds the network with instant schedules for this target (NULL: the best here). */
+bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,
+                      int threads, const struct network **out, struct err *e);
+#endif

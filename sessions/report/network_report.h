@@ -1,0 +1,13 @@
+/* Reports of a network: where its time goes, kernel by kernel. */
+#ifndef TS_SESSIONS_NETWORK_REPORT_H
+#define TS_SESSIONS_NETWORK_REPORT_H
+#include "profile/measure/measure_network.h"
+#include "sessions/file/session.h"
+
+/* Prints a measurement as text, with a line per task, slowest first. width: columns. */
+void network_report_text(struct str *out, const struct network *net,
+                         const struct network_measurement *m, int width);
+/* Prints `tilescope run MODEL --json` (sessions/schema.md, Networks). */
+void network_report_json(struct str *out, const struct session *s, const struct network *net,
+                         const struct network_measurement *m);
+#endif
