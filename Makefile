@@ -23,7 +23,7 @@
 PACKAGES := build-essential clang libomp-dev pkg-config binutils libncurses-dev libyaml-dev \
             libjansson-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev \
             libcmocka-dev libvterm-dev libisl-dev tmux valgrind libdnnl-dev libopenblas-dev \
-            libpapi-dev libsqlite3-dev libxgboost-dev gnuplot-nox
+            libpapi-dev libsqlite3-dev libxgboost-dev libzip-dev gnuplot-nox
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -48,7 +48,7 @@ endif
 ifeq ($(CONFIG),tsan)
 OPT     := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 endif
-PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c sqlite3
+PKGS    := ncursesw yaml-0.1 jansson libprotobuf-c libzip sqlite3
 CFLAGS  += $(STRICT) $(OPT) -fopenmp -D_GNU_SOURCE -I. $(EXTRA)
 LDLIBS  := -lm -ldl -lpthread
 UI_LIBS  = $(shell pkg-config --libs $(PKGS))

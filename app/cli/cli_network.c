@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "explorer/expert/instant.h"
+#include "kernels/base/arena.h"
 #include "profile/measure/measure_network.h"
+#include "sessions/file/arrays.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/report/network_report.h"
 
@@ -24,6 +26,64 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
         return false;
     struct instant x = { &all, target, threads };
     return network_build(a, g, instant_choose, &x, out, e);
+}
+
+/* Drops the arrays that are named like inputs: a file may have both. */
+static void without_inputs(struct arena *a, const struct opened *o, const struct graph *g,
+                           struct arrays *all)
+{
+    struct named_array *list = ARENA_ARRAY(a, struct named_array, all->n);
+    int n = 0;
+    for (int i = 0; i < all->n; i++) {
+        bool input = false;
+        for (int t = 0; t < g->n_tensors; t++)
+            input |= g->tensor[t].role == TENSOR_INPUT
+                  && streq(session_port_name(o->session, g->tensor[t].name), all->array[i].name);
+        if (!input)
+            list[n++] = all->array[i];
+    }
+    *all = (struct arrays){ n, list };
+}
+
+/* Reads the arrays of an option for the tensors of this role.  Every input must be there, and at
+ * least one output. */
+static bool read_given(struct arena *a, const struct cli *c, const struct opened *o, enum opt opt,
+                       enum tensor_role role, int *n, const struct network_given **out,
+                       struct err *e)
+{
+    const char *path = args_value(c->args, opt);
+    const struct graph *g = history_current(o->session->history)->program->base;
+    struct arrays all;
+    int have = 0, i = 0;
+    *n = 0;
+    if (!path)
+        return true;
+    if (!arrays_read(a, path, role == TENSOR_INPUT ? "input" : "output", &all, e))
+        return false;
+    if (role == TENSOR_OUTPUT)
+        without_inputs(a, o, g, &all);
+    for (int t = 0; t < g->n_tensors; t++)
+        have += g->tensor[t].role == role;
+    struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct tensor *x = &g->tensor[t];
+        if (x->role != role)
+            continue;
+        const char *name = session_port_name(o->session, x->name);
+        const struct named_array *found = arrays_find(&all, name, i++, have);
+        if (found && found->elems != tensor_elems(x))
+            return err_set(e, ERR_RANGE, "%.200s: %s has %lld elements, but %s of the network has "
+                           "%lld", path, found->name, (long long)found->elems, name,
+                           (long long)tensor_elems(x));
+        if (found)
+            list[(*n)++] = (struct network_given){ x->name, found->data };
+        else if (role == TENSOR_INPUT)
+            return err_set(e, ERR_NAME, "%.200s has no array %s, which is an input of the network",
+                           path, name);
+    }
+    *out = list;
+    return *n > 0 || err_set(e, ERR_NAME, "%.200s has no array named like an output of the network",
+                             path);
 }
 
 static void print_result(const struct cli *c, const struct network *net,
@@ -46,7 +106,9 @@ int cli_network_run(const struct cli *c, const struct opened *o, const struct me
     struct network_opts opts = { .measure = mo };
     struct progress pr = cli_progress(c);
     int threads = mo->threads > 0 ? mo->threads : 1;
-    bool ok = cli_network_open(a, o, mo->target, threads, &net, &e)
+    bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, &e)
+           && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, &e)
+           && cli_network_open(a, o, mo->target, threads, &net, &e)
            && measure_network(a, net, &opts, &pr, c->cancel, &m, &e);
     cli_progress_clear(c);
     int code = EXIT_FINE;

@@ -193,8 +193,10 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
     return true;
 }
 
-/* Adds a conversion of what lies in *from.  want NULL: to row-major.  Returns the buffer, or -1. */
-static int convert(struct linker *k, struct net_place from, const struct layout *want, struct err *e)
+/* Adds a conversion of what lies in `from` to layout `want` of this pool; NULL: to row-major.
+ * Returns the buffer, or -1. */
+static int convert(struct linker *k, struct net_place from, const struct layout *want,
+                   struct exprs *pool, struct err *e)
 {
     const struct tensor *t = from.layout ? from.layout->tensor
                            : want        ? want->tensor : &k->net->graph->tensor[from.tensor];
@@ -210,17 +212,20 @@ static int convert(struct linker *k, struct net_place from, const struct layout 
     memcpy(as.dim, dims, sizeof dims);
     vec_clear(&k->lines);
     vec_push(&k->lines, "set input_layout given");
+    vec_push(&k->lines, "set propagate off");
     if (from.layout && !add_layout_lines(k, "X", &as, from.layout, e))
         return -1;
-    if (!want || want->n_prims == 0)
-        vec_push(&k->lines, "layout reset Identity");
-    else if (!add_layout_lines(k, "Identity", &as, want, e))
+    if (want && !add_layout_lines(k, "Identity", &as, want, e))
         return -1;
     int task;
     struct part_operand x = { "X", from.tensor };
     if (!find_task(k, text, true, &task, e)
         || !add_call(k, task, -1, &x, 1, "Identity", from.tensor, e))
         return -1;
+    const struct net_place *made = &k->places.data[k->places.len - 1];
+    if (!(want ? same_layout(made, pool, want) : is_plain(made->pool, made->layout)))
+        return err_set(e, ERR_BUG, "a conversion of %s has another layout than was asked for",
+                       k->net->graph->tensor[from.tensor].name), -1;
     k->net->n_conversions++;
     k->net->conversion_bytes += 2 * tensor_bytes(t);
     return k->places.data[k->places.len - 1].buffer;
@@ -238,14 +243,14 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
     }
     struct net_place from = *first_place(k, tensor);
     if (from.layout && !same_shape(from.layout->tensor, want->tensor)) {
-        if (!is_plain(from.pool, from.layout) && convert(k, from, NULL, e) < 0)
+        if (!is_plain(from.pool, from.layout) && convert(k, from, NULL, NULL, e) < 0)
             return -1;
         from = k->places.data[k->places.len - 1];
         from.layout = NULL;
         if (is_plain(pool, want))
             return from.buffer;
     }
-    return convert(k, from, want, e);
+    return convert(k, from, want, pool, e);
 }
 
 /* Makes the result of a view another name for what its operand lies in. */
@@ -342,7 +347,7 @@ static bool add_outputs(struct linker *k, struct err *e)
         const struct layout *plain = layout_identity(pool, &g->tensor[t]);
         int b = input_buffer(k, t, plain, pool, e);
         if (b >= 0 && k->buffers.data[b].role != NETWORK_INNER)
-            b = convert(k, *first_place(k, t), NULL, e);
+            b = convert(k, *first_place(k, t), NULL, NULL, e);
         if (b < 0)
             return false;
         k->buffers.data[b] = (struct network_buffer){ NETWORK_OUTPUT, t, NULL };

@@ -312,6 +312,15 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
     return as;
 }
 
+/* Whether the operands of a sum or product change places, so that what the kernel computes comes
+ * first: equal kernels have equal texts. */
+static bool swapped(const struct writer *w, const struct cut_group *g,
+                    const struct graph_statement *s)
+{
+    return s->n_args == 2 && among("add mul max min", s->op) && !known_name(w, g, s->arg[0])
+        && known_name(w, g, s->arg[1]);
+}
+
 /* Writes statement s with operands declared before it. */
 static void write_statement(struct writer *w, const struct cut_group *g, const struct graph_statement *s,
                             bool main)
@@ -320,13 +329,14 @@ static void write_statement(struct writer *w, const struct cut_group *g, const s
     const char *args[64];
     static const char *const role[] = { "X", "Res" };
     for (int i = 0; i < s->n_args; i++) {
-        const struct tensor *t = &w->c->g->tensor[s->arg[i]];
-        args[i] = known_name(w, g, s->arg[i]);
+        int operand = s->arg[swapped(w, g, s) ? 1 - i : i];
+        const struct tensor *t = &w->c->g->tensor[operand];
+        args[i] = known_name(w, g, operand);
         if (args[i])
             continue;
         struct tensor as = main ? *t : operand_shape(w, t, whole);
         args[i] = fresh_name(w, t->role == TENSOR_CONST ? "W" : role[!main]);
-        declare(w, args[i], s->arg[i], &as, !main && same_shape(t, whole) && w->family);
+        declare(w, args[i], operand, &as, !main && same_shape(t, whole) && w->family);
     }
     char name[64];
     snprintf(name, sizeof name, "%c%s", s->op[0] >= 'a' ? s->op[0] - 'a' + 'A' : s->op[0],

@@ -24,6 +24,11 @@ void session_free(struct session *s)
         return;
     history_free(s->history);
     str_free(&s->note);
+    for (int i = 0; i < s->ports.len; i++) {
+        free(s->ports.data[i].tensor);
+        free(s->ports.data[i].value);
+    }
+    vec_free(&s->ports);
     free(s);
 }
 
@@ -152,4 +157,12 @@ bool session_open(const char *arg, struct session **out, struct err *e)
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);
+}
+
+const char *session_port_name(const struct session *s, const char *tensor)
+{
+    for (int i = 0; i < s->ports.len; i++)
+        if (streq(s->ports.data[i].tensor, tensor))
+            return s->ports.data[i].value;
+    return tensor;
 }

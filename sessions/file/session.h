@@ -24,11 +24,15 @@
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
 #include "explorer/history/command.h"
+#include "kernels/base/vec.h"
 #include "explorer/history/history.h"
 
 /* Limits of one file; a step that branches share counts once.  The loader refuses more, so
  * session_run and saving refuse more, too. */
 enum { SESSION_MAX_STEPS = 2000, SESSION_MAX_BRANCHES = 256 };
+
+/* A tensor of the operator, and its name in the ONNX model. */
+struct session_port { char *tensor, *value; };
 
 struct session {
     char path[512];                     /* "" = never saved */
@@ -39,10 +43,13 @@ struct session {
     bool dirty;                         /* steps or texts changed since load or save */
     bool numbers;                       /* measured since load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
+    VEC(struct session_port) ports;     /* inputs and outputs of a model opened as it is */
 };
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
+/* Returns the name that an input or output has in the session's model; without a model its own. */
+const char *session_port_name(const struct session *s, const char *tensor);
 /* path "-" reads standard input.  s->path stays "" unless path is a regular file. */
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,

@@ -30,6 +30,12 @@ static void describe(struct session *s, const char *path, const struct onnx_mode
     const char *title = m->name[0] ? m->name : base ? base + 1 : path;
     snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);
     str_add(&s->note, str_text(&g->notes));
+    for (int i = 0; i < g->input.len + g->output.len; i++) {
+        const struct onnx_binding *b = i < g->input.len ? &g->input.data[i]
+                                                        : &g->output.data[i - g->input.len];
+        struct session_port port = { xstrdup(b->tensor), xstrdup(b->value) };
+        vec_push(&s->ports, port);
+    }
 }
 
 bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e)

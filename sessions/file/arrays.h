@@ -1,0 +1,23 @@
+/* Arrays of other programs: inputs of a network and the outputs that its author expects.
+ *
+ *     FILE.npz    numpy.savez: any number of named arrays, row-major
+ *     FILE.npy    numpy.save: one array without a name
+ *     FILE.pb     an ONNX TensorProto
+ *     FOLDER      of ONNX test data: input_0.pb, input_1.pb, ... or output_0.pb, ... */
+#ifndef TS_SESSIONS_ARRAYS_H
+#define TS_SESSIONS_ARRAYS_H
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+#include "kernels/ir/type.h"
+
+/* name: "" where the file has none.  Integers and doubles become float32. */
+struct named_array { const char *name; int rank; int64_t shape[16]; int64_t elems; const f32 *data; };
+struct arrays { int n; const struct named_array *array; };
+
+/* Reads arrays; they live in a.  stem: "input" or "output", which files of a folder begin with.
+ * Fails when the file cannot be read, or has a type or an order that is not supported. */
+bool arrays_read(struct arena *a, const char *path, const char *stem, struct arrays *out,
+                 struct err *e);
+/* Returns the array of this name; with other names, number i of n when there are n. NULL: none. */
+const struct named_array *arrays_find(const struct arrays *all, const char *name, int i, int n);
+#endif
