@@ -126,15 +126,6 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
-/* Emits a helper for a function of vectors.  Compilers replace its loop by a vector instruction
- * where the CPU has one (sqrt). */
-static void helper_call(struct str *out, const struct elem_type *type, const char *name, int lanes)
-{
-    str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
-                    "        x[l] = __builtin_%s%s(x[l]);\n    return x;\n}\n",
-               lanes, name, lanes, lanes, lanes, name, type->suffix);
-}
-
 /* Emits a shuffle: lane l is lane pick[l] of x. GCC 12 and clang have this builtin. */
 static void helper_shuffle(struct str *out, int number, const struct code_term *t)
 {
@@ -181,9 +172,7 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
     if (n->splat[lanes])
         str_printf(out, "static inline v%d splat%d(%s x) { return x - (v%d){0}; }\n", lanes,
                    lanes, type->c, lanes);
-    for (int k = 0; k < VAL_KIND_COUNT; k++)
-        if (n->call[k][lanes])
-            helper_call(out, type, val_name((enum val_kind)k), lanes);
+    functions_emit(out, type, n, lanes);
     if (n->max[lanes])
         helper_extremum(out, type, "max", '>', lanes);
     if (n->min[lanes])
@@ -220,7 +209,7 @@ void emit_helpers(struct emit *m, struct str *out)
         if (memory)
             str_printf(out, "typedef %s u%d __attribute__((vector_size(%d), aligned(%d), "
                             "may_alias));\n", type->c, l, type->bytes * l, type->bytes);
-        if (select)
+        if (select || functions_need_masks(type, n, l))
             str_printf(out, "typedef %s i%d __attribute__((vector_size(%d)));\n", type->mask, l,
                        type->bytes * l);
     }

@@ -78,6 +78,11 @@ bool pointers_again(struct emit *m, int buffer);
 void emit_leave(struct emit *m, int mark);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
+/* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
+ * the integer vectors of the masks if functions_need_masks says so. */
+void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
+                    int lanes);
+bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes);
 /* Appends C text. Breaks lines of more than MAX_COLUMNS after an operator or comma. */
 #define MAX_COLUMNS 100
 void emit_wrapped(struct str *out, const char *text);

@@ -44,6 +44,7 @@ static const char *const families[][N_NAMES] = {
     { "maxf", "minf", "max8", "min8", "floor_div", "floor_mod", "min_index" },
     { "v8", "u8", "i8", "v16", "load16", "store16", "splat16" },
     { "exp_v8", "erf_v16", "tanh_v4", "stream16", "stream_done", "again", "prefetch" },
+    { "pick16", "exp_parts16", "pick4", "exp_parts2", "pick", "exp_parts", "picked" },
     { "kernel", "ts_entry", "buffers", "reference", "main", "fill", "allocate" },
     { "ts", "base", "front", "mask", "times", "exec", "rec" },
     { "ts_sim", "ts_trace", "ts_count", "load_at", "store_over", "addr", "site" },

@@ -7,23 +7,64 @@ typedef float u16 __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int i16 __attribute__((vector_size(64)));
 static inline v4 load4(const float *p) { return *(const u4 *)p; }
 static inline void store4(float *p, v4 x) { *(u4 *)p = x; }
+/* The lanes of a where take is set, else those of b. */
+static inline v4 pick4(i4 take, v4 a, v4 b)
+{
+    return (v4)(((i4)a & take) | ((i4)b & ~take));
+}
+/* exp(x) = 2^k times the result. */
+static inline v4 exp_parts4(v4 x, i4 *k)
+{
+    v4 n = x * 1.44269504f + 12582912.0f;    /* rounds: the last bits are the integer */
+    *k = (i4)n - 0x4b400000;
+    n -= 12582912.0f;
+    v4 r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    v4 p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    return p * (r * r) + r + 1.0f;
+}
 static inline v4 exp_v4(v4 x)
 {
-    for (int l = 0; l < 4; l++)
-        x[l] = __builtin_expf(x[l]);
-    return x;
+    i4 k;
+    x = pick4(x > 89.0f, 89.0f - (v4){0}, x);
+    x = pick4(x < -105.0f, -105.0f - (v4){0}, x);
+    v4 p = exp_parts4(x, &k);
+    return p * (v4)(((k >> 1) + 127) << 23) * (v4)((k - (k >> 1) + 127) << 23);
 }
 static inline v4 tanh_v4(v4 x)
 {
-    for (int l = 0; l < 4; l++)
-        x[l] = __builtin_tanhf(x[l]);
-    return x;
+    v4 t = (v4)((i4)x & 0x7fffffff), s = x * x;
+    v4 p = -5.70498872745e-3f * s + 2.06390887954e-2f;
+    p = p * s - 5.37397155531e-2f;
+    p = p * s + 1.33314422036e-1f;
+    p = p * s - 3.33332819422e-1f;
+    p = p * s * x + x;
+    v4 far = 1.0f - 2.0f / (exp_v4(t + t) + 1.0f);
+    far = (v4)((i4)far | ((i4)x & ~0x7fffffff));
+    return pick4(t < 0.625f, p, far);
 }
 static inline v4 erf_v4(v4 x)
 {
-    for (int l = 0; l < 4; l++)
-        x[l] = __builtin_erff(x[l]);
-    return x;
+    i4 k;
+    v4 t = (v4)((i4)x & 0x7fffffff), s = x * x;
+    v4 p = -5.96761703e-4f * s + 4.99119423e-3f;
+    p = p * s - 2.67681349e-2f;
+    p = p * s + 1.12819925e-1f;
+    p = p * s - 3.76125336e-1f;
+    p = p * s + 1.28379166e-1f;
+    p = p * x + x;
+    v4 z = pick4(t > 4.0f, 4.0f - (v4){0}, t), y = z * z;
+    v4 far = -1.72853470e-5f * z + 3.83197126e-4f, u = -3.88396438e-3f * z + 2.42546219e-2f;
+    far = far * y + u;
+    far = far * z - 1.06777877e-1f;
+    far = far * z - 6.34846687e-1f;
+    far = far * z - 1.28717512e-1f;
+    far = 1.0f - exp_parts4(far * z - z, &k) * (v4)((k + 127) << 23);
+    far = (v4)((i4)far | ((i4)x & ~0x7fffffff));
+    return pick4(t < 0.927734375f, p, far);
 }
 static inline v4 max4(v4 a, v4 b)
 {
@@ -32,23 +73,64 @@ static inline v4 max4(v4 a, v4 b)
 }
 static inline v16 load16(const float *p) { return *(const u16 *)p; }
 static inline void store16(float *p, v16 x) { *(u16 *)p = x; }
+/* The lanes of a where take is set, else those of b. */
+static inline v16 pick16(i16 take, v16 a, v16 b)
+{
+    return (v16)(((i16)a & take) | ((i16)b & ~take));
+}
+/* exp(x) = 2^k times the result. */
+static inline v16 exp_parts16(v16 x, i16 *k)
+{
+    v16 n = x * 1.44269504f + 12582912.0f;    /* rounds: the last bits are the integer */
+    *k = (i16)n - 0x4b400000;
+    n -= 12582912.0f;
+    v16 r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    v16 p = 1.9875691500e-4f * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    return p * (r * r) + r + 1.0f;
+}
 static inline v16 exp_v16(v16 x)
 {
-    for (int l = 0; l < 16; l++)
-        x[l] = __builtin_expf(x[l]);
-    return x;
+    i16 k;
+    x = pick16(x > 89.0f, 89.0f - (v16){0}, x);
+    x = pick16(x < -105.0f, -105.0f - (v16){0}, x);
+    v16 p = exp_parts16(x, &k);
+    return p * (v16)(((k >> 1) + 127) << 23) * (v16)((k - (k >> 1) + 127) << 23);
 }
 static inline v16 tanh_v16(v16 x)
 {
-    for (int l = 0; l < 16; l++)
-        x[l] = __builtin_tanhf(x[l]);
-    return x;
+    v16 t = (v16)((i16)x & 0x7fffffff), s = x * x;
+    v16 p = -5.70498872745e-3f * s + 2.06390887954e-2f;
+    p = p * s - 5.37397155531e-2f;
+    p = p * s + 1.33314422036e-1f;
+    p = p * s - 3.33332819422e-1f;
+    p = p * s * x + x;
+    v16 far = 1.0f - 2.0f / (exp_v16(t + t) + 1.0f);
+    far = (v16)((i16)far | ((i16)x & ~0x7fffffff));
+    return pick16(t < 0.625f, p, far);
 }
 static inline v16 erf_v16(v16 x)
 {
-    for (int l = 0; l < 16; l++)
-        x[l] = __builtin_erff(x[l]);
-    return x;
+    i16 k;
+    v16 t = (v16)((i16)x & 0x7fffffff), s = x * x;
+    v16 p = -5.96761703e-4f * s + 4.99119423e-3f;
+    p = p * s - 2.67681349e-2f;
+    p = p * s + 1.12819925e-1f;
+    p = p * s - 3.76125336e-1f;
+    p = p * s + 1.28379166e-1f;
+    p = p * x + x;
+    v16 z = pick16(t > 4.0f, 4.0f - (v16){0}, t), y = z * z;
+    v16 far = -1.72853470e-5f * z + 3.83197126e-4f, u = -3.88396438e-3f * z + 2.42546219e-2f;
+    far = far * y + u;
+    far = far * z - 1.06777877e-1f;
+    far = far * z - 6.34846687e-1f;
+    far = far * z - 1.28717512e-1f;
+    far = 1.0f - exp_parts16(far * z - z, &k) * (v16)((k + 127) << 23);
+    far = (v16)((i16)far | ((i16)x & ~0x7fffffff));
+    return pick16(t < 0.927734375f, p, far);
 }
 static inline v16 max16(v16 a, v16 b)
 {

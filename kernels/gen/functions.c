@@ -1,0 +1,161 @@
+/* Functions of vectors in C: polynomials without branches, so that every lane costs the same and no
+ * lane calls the mathematical library.
+ *
+ * $ stands for the number of lanes.  Each is within 2 ulp of the function (test_functions.c measures
+ * them all), and the oracle grants 4 (reference_error.c).  NaN stays NaN.
+ *
+ *   exp   exp(x) = 2^k exp(r), |r| <= log(2) / 2; log(2) in two parts (Cody and Waite).  Polynomial
+ *         of Cephes' expf (Moshier 1989).  2^k in two factors, so that tiny results are rounded once.
+ *   log   log(x) = k log(2) + log(m), m in [sqrt(1/2), sqrt(2)).  Polynomial of Cephes' logf.
+ *   tanh  near 0 an odd polynomial, of Cephes' tanhf; else 1 - 2 / (exp(2|x|) + 1).
+ *   erf   near 0 an odd polynomial; else 1 - exp(p(|x|)).  Both by N. Juffa, "Fast implementation of
+ *         erff", Stack Overflow 35148198 (2016). */
+#include "kernels/gen/emit.h"
+
+static const char pick_text[] =
+    "/* The lanes of a where take is set, else those of b. */\n"
+    "static inline v$ pick$(i$ take, v$ a, v$ b)\n"
+    "{\n"
+    "    return (v$)(((i$)a & take) | ((i$)b & ~take));\n"
+    "}\n";
+
+static const char parts_text[] =
+    "/* exp(x) = 2^k times the result. */\n"
+    "static inline v$ exp_parts$(v$ x, i$ *k)\n"
+    "{\n"
+    "    v$ n = x * 1.44269504f + 12582912.0f;    /* rounds: the last bits are the integer */\n"
+    "    *k = (i$)n - 0x4b400000;\n"
+    "    n -= 12582912.0f;\n"
+    "    v$ r = x - n * 0.693359375f + n * 2.12194440e-4f;\n"
+    "    v$ p = 1.9875691500e-4f * r + 1.3981999507e-3f;\n"
+    "    p = p * r + 8.3334519073e-3f;\n"
+    "    p = p * r + 4.1665795894e-2f;\n"
+    "    p = p * r + 1.6666665459e-1f;\n"
+    "    p = p * r + 5.0000001201e-1f;\n"
+    "    return p * (r * r) + r + 1.0f;\n"
+    "}\n";
+
+static const char exp_text[] =
+    "static inline v$ exp_v$(v$ x)\n"
+    "{\n"
+    "    i$ k;\n"
+    "    x = pick$(x > 89.0f, 89.0f - (v$){0}, x);\n"
+    "    x = pick$(x < -105.0f, -105.0f - (v$){0}, x);\n"
+    "    v$ p = exp_parts$(x, &k);\n"
+    "    return p * (v$)(((k >> 1) + 127) << 23) * (v$)((k - (k >> 1) + 127) << 23);\n"
+    "}\n";
+
+static const char log_text[] =
+    "static inline v$ log_v$(v$ x)\n"
+    "{\n"
+    "    i$ tiny = x < 1.17549435e-38f;\n"
+    "    v$ m = pick$(tiny, x * 8388608.0f, x);\n"
+    "    i$ k = (((i$)m >> 23) & 255) - 126 - (tiny & 23);\n"
+    "    m = (v$)(((i$)m & 0x7fffff) | 0x3f000000);    /* in [1/2, 1) */\n"
+    "    i$ low = m < 0.707106781f;\n"
+    "    k += low;                                     /* less 1 */\n"
+    "    m = m - 1.0f + (v$)((i$)m & low);\n"
+    "    v$ n = __builtin_convertvector(k, v$), s = m * m;\n"
+    "    v$ p = 7.0376836292e-2f * m - 1.1514610310e-1f;\n"
+    "    p = p * m + 1.1676998740e-1f;\n"
+    "    p = p * m - 1.2420140846e-1f;\n"
+    "    p = p * m + 1.4249322787e-1f;\n"
+    "    p = p * m - 1.6668057665e-1f;\n"
+    "    p = p * m + 2.0000714765e-1f;\n"
+    "    p = p * m - 2.4999993993e-1f;\n"
+    "    p = p * m + 3.3333331174e-1f;\n"
+    "    p = p * m * s - n * 2.12194440e-4f - 0.5f * s;\n"
+    "    p = m + p + n * 0.693359375f;\n"
+    "    p = pick$(x > 3.40282347e+38f, x, p);\n"
+    "    p = pick$(x == 0.0f, -__builtin_inff() - (v$){0}, p);\n"
+    "    return pick$(x >= 0.0f, p, __builtin_nanf(\"\") - (v$){0});\n"
+    "}\n";
+
+static const char tanh_text[] =
+    "static inline v$ tanh_v$(v$ x)\n"
+    "{\n"
+    "    v$ t = (v$)((i$)x & 0x7fffffff), s = x * x;\n"
+    "    v$ p = -5.70498872745e-3f * s + 2.06390887954e-2f;\n"
+    "    p = p * s - 5.37397155531e-2f;\n"
+    "    p = p * s + 1.33314422036e-1f;\n"
+    "    p = p * s - 3.33332819422e-1f;\n"
+    "    p = p * s * x + x;\n"
+    "    v$ far = 1.0f - 2.0f / (exp_v$(t + t) + 1.0f);\n"
+    "    far = (v$)((i$)far | ((i$)x & ~0x7fffffff));\n"
+    "    return pick$(t < 0.625f, p, far);\n"
+    "}\n";
+
+static const char erf_text[] =
+    "static inline v$ erf_v$(v$ x)\n"
+    "{\n"
+    "    i$ k;\n"
+    "    v$ t = (v$)((i$)x & 0x7fffffff), s = x * x;\n"
+    "    v$ p = -5.96761703e-4f * s + 4.99119423e-3f;\n"
+    "    p = p * s - 2.67681349e-2f;\n"
+    "    p = p * s + 1.12819925e-1f;\n"
+    "    p = p * s - 3.76125336e-1f;\n"
+    "    p = p * s + 1.28379166e-1f;\n"
+    "    p = p * x + x;\n"
+    "    v$ z = pick$(t > 4.0f, 4.0f - (v$){0}, t), y = z * z;\n"
+    "    v$ far = -1.72853470e-5f * z + 3.83197126e-4f, u = -3.88396438e-3f * z + 2.42546219e-2f;\n"
+    "    far = far * y + u;\n"
+    "    far = far * z - 1.06777877e-1f;\n"
+    "    far = far * z - 6.34846687e-1f;\n"
+    "    far = far * z - 1.28717512e-1f;\n"
+    "    far = 1.0f - exp_parts$(far * z - z, &k) * (v$)((k + 127) << 23);\n"
+    "    far = (v$)((i$)far | ((i$)x & ~0x7fffffff));\n"
+    "    return pick$(t < 0.927734375f, p, far);\n"
+    "}\n";
+
+static const char *const text_of[VAL_KIND_COUNT] = {
+    [VAL_EXP] = exp_text, [VAL_LOG] = log_text, [VAL_TANH] = tanh_text, [VAL_ERF] = erf_text,
+};
+
+static bool has_text(const struct elem_type *type, enum val_kind k)
+{
+    return streq(type->c, "float") && text_of[k];
+}
+
+static void put_text(struct str *out, const char *text, int lanes)
+{
+    for (; *text; text++)
+        if (*text == '$')
+            str_printf(out, "%d", lanes);
+        else
+            str_add_char(out, *text);
+}
+
+bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes)
+{
+    for (int k = 0; k < VAL_KIND_COUNT; k++)
+        if (n->call[k][lanes] && has_text(type, (enum val_kind)k))
+            return true;
+    return false;
+}
+
+/* Emits a loop over the lanes. Compilers replace it by a vector instruction where the CPU has one
+ * (sqrt). */
+static void lane_by_lane(struct str *out, const struct elem_type *type, const char *name, int lanes)
+{
+    str_printf(out, "static inline v%d %s_v%d(v%d x)\n{\n    for (int l = 0; l < %d; l++)\n"
+                    "        x[l] = __builtin_%s%s(x[l]);\n    return x;\n}\n",
+               lanes, name, lanes, lanes, lanes, name, type->suffix);
+}
+
+void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
+                    int lanes)
+{
+    bool exp = n->call[VAL_EXP][lanes] || n->call[VAL_TANH][lanes];
+    if (functions_need_masks(type, n, lanes)) {
+        put_text(out, pick_text, lanes);
+        if (exp || n->call[VAL_ERF][lanes])
+            put_text(out, parts_text, lanes);
+    }
+    for (int k = 0; k < VAL_KIND_COUNT; k++) {
+        bool text = has_text(type, (enum val_kind)k);
+        if (text && (n->call[k][lanes] || (k == VAL_EXP && exp)))
+            put_text(out, text_of[k], lanes);
+        else if (!text && n->call[k][lanes])
+            lane_by_lane(out, type, val_name((enum val_kind)k), lanes);
+    }
+}
