@@ -61,6 +61,24 @@ static int add_batches(struct call *c, const char **dim, int64_t *shape)
     return n;
 }
 
+/* Adds the third tensor of the call, if it has one, and applies the function act=. */
+static int finish_product(struct call *c, int product)
+{
+    enum act act = (enum act)param_word(c, "act", ACT_NONE);
+    if (c->n_in == 3) {
+        const struct tensor *bias = arg(c, 2), *out = &c->g->tensor[product];
+        if (!compose_repeats(bias, out))
+            return refuse(c, ERR_RANGE, "%s cannot be repeated to the shape of the product",
+                          bias->name);
+        struct node n = build_like(c->g, product, "bias", "BiasAdd");
+        n.elementwise = true;
+        n.body = bin(c->g, VAL_ADD, n.body, build_load(c->g, c->in[2], &n));
+        graph_add_node(c->g, &n);
+        product = n.out;
+    }
+    return act == ACT_NONE ? product : act_node(c->g, product, act, 0, 0);
+}
+
 /* Computes a[.., m, k] * b[.., k, n] with broadcast batches. A vector has no M or N. */
 int compose_matmul(struct call *c)
 {
@@ -85,8 +103,9 @@ int compose_matmul(struct call *c)
         dim[rank] = "N";
         shape[rank++] = y.shape[y.rank - 1];
     }
-    return matmul_node(c->g, &(struct matmul){ c->in[0], c->in[1], false, false,
-                                               { "Out", rank, dim, shape, TENSOR_INTER } });
+    int product = matmul_node(c->g, &(struct matmul){ c->in[0], c->in[1], false, false,
+                                                      { "Out", rank, dim, shape, TENSOR_INTER } });
+    return finish_product(c, product);
 }
 
 /* Computes alpha * A' B' (+ beta * C). */

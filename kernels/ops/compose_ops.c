@@ -35,7 +35,7 @@ static const struct row {
     { "hardsigmoid", "alpha beta", 1, 1, compose_unary },
     { "affine", "mul add", 1, 1, compose_unary },
     { "add sub mul div max min", "", 2, 2, compose_binary },
-    { "matmul", "", 2, 2, compose_matmul },
+    { "matmul", "act", 2, 3, compose_matmul },
     { "gemm", "transa transb alpha beta", 2, 3, compose_gemm },
     { "batchnorm", "eps", 5, 5, compose_batchnorm },
     { "layernorm", "axis eps", 1, 3, compose_layernorm },

@@ -9,9 +9,9 @@
 #define MAX_WHOLE ((int64_t)1 << 40)
 
 /* The kind of each parameter; every operator uses the same. A list is separated by commas. */
-enum kind { FLOAT, WHOLE, LIST };
+enum kind { FLOAT, WHOLE, LIST, FUNCTION };
 static const struct { const char *name; enum kind kind; } kinds[] = {
-    { "add", FLOAT },   { "after", LIST }, { "alpha", FLOAT }, { "axes", LIST },
+    { "act", FUNCTION }, { "add", FLOAT },   { "after", LIST }, { "alpha", FLOAT }, { "axes", LIST },
     { "axis", WHOLE },  { "before", LIST }, { "beta", FLOAT }, { "eps", FLOAT },
     { "from", WHOLE },  { "keep", WHOLE }, { "max", FLOAT },   { "min", FLOAT },
     { "mul", FLOAT },   { "perm", LIST },  { "shape", LIST },  { "step", WHOLE },
@@ -137,6 +137,24 @@ static bool check_float(const struct call *c, const struct param *p)
     return blame(c, p);
 }
 
+/* Returns the index in act_words, of the functions that families have; -1 if it is none of them. */
+static int function_index(const char *word)
+{
+    for (int i = 0; i < ACT_COUNT; i++)
+        if (streq(act_words[i], word))
+            return i;
+    return -1;
+}
+
+static bool check_function(const struct call *c, const struct param *p)
+{
+    if (function_index(p->value) >= 0)
+        return true;
+    err_set(c->e, ERR_NAME, "there is no function %s", p->value);
+    err_near(c->e, p->value, act_words, ACT_COUNT, "did you mean %s?", NULL);
+    return blame(c, p);
+}
+
 static bool check_value(const struct call *c, const struct param *p)
 {
     int i = 0;
@@ -146,11 +164,13 @@ static bool check_value(const struct call *c, const struct param *p)
     if (!p->value[0]) {
         err_set(c->e, ERR_SYNTAX, "%s= has no value", kinds[i].name);
         err_fix(c->e, "%s=%s", kinds[i].name, kinds[i].kind == FLOAT ? "0.5" :
-                                              kinds[i].kind == LIST  ? "0,1" : "1");
+                                              kinds[i].kind == LIST  ? "0,1" :
+                                              kinds[i].kind == WHOLE ? "1" : "relu");
         return blame(c, p);
     }
     return kinds[i].kind == FLOAT ? check_float(c, p) :
-           kinds[i].kind == LIST  ? check_list(c, p) : check_whole(c, p, p->value, false);
+           kinds[i].kind == LIST  ? check_list(c, p) :
+           kinds[i].kind == WHOLE ? check_whole(c, p, p->value, false) : check_function(c, p);
 }
 
 bool params_check(const struct call *c, const char *names)
@@ -194,4 +214,10 @@ int param_list(const struct call *c, const char *name, int64_t *out)
         s += *s == ',';
     }
     return n;
+}
+
+int param_word(const struct call *c, const char *name, int otherwise)
+{
+    const char *s = value_of(c, name);
+    return s ? function_index(s) : otherwise;
 }

@@ -25,6 +25,8 @@ bool params_check(const struct call *c, const char *names);
  * params_check has succeeded. */
 double param_float(const struct call *c, const char *name, double otherwise);
 int64_t param_int(const struct call *c, const char *name, int64_t otherwise);
+/* Returns the index of the word in act_words. */
+int param_word(const struct call *c, const char *name, int otherwise);
 /* Returns the length of the list, at most MAX_RANK; 0 when the parameter is not given. */
 int param_list(const struct call *c, const char *name, int64_t *out);
 #endif
