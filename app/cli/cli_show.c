@@ -8,6 +8,7 @@
 
 #include "app/views/roofline_plot.h"
 #include "kernels/base/file.h"
+#include "kernels/module/simplify.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
@@ -88,6 +89,33 @@ static bool show_module(const struct cli *c, struct opened *o, struct str *out, 
         return false;
     module_print(m, out);
     return true;
+}
+
+/* Prints the statements of the network after the passes of kernels/module/simplify.h, and how much
+ * each of them changed. */
+static bool show_simplified(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    const struct graph *g, *simple;
+    int counts[SIMPLIFY_MAX_PASSES];
+    (void)c;
+    bool ok = graph_from_spec(a, history_spec(o->session->history), &g, e) &&
+              simplify_graph(a, g, simplify_default(), &simple, counts, e);
+    for (int i = 0; ok && i < simplify_n_passes(); i++)
+        if (counts[i] > 0)
+            str_printf(out, "# %-12s %5d  %s\n", simplify_pass(i)->name, counts[i],
+                       simplify_pass(i)->help);
+    for (const char *s = ok ? simple->spec : ""; *s;) {
+        size_t n = strcspn(s, ";");
+        str_add_n(out, s, n);
+        str_add_char(out, '\n');
+        s += n;
+        s += strspn(s, "; ");
+    }
+    if (ok)
+        str_printf(out, "# %d statements, before %d\n", simple->n_statements, g->n_statements);
+    arena_free(a);
+    return ok;
 }
 
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
@@ -247,6 +275,7 @@ static const struct {
     { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
     { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
     { "roofline", show_roofline }, { "space", show_space }, { "module", show_module },
+    { "simplified", show_simplified },
 };
 
 static int find_view(const char *name)
@@ -267,7 +296,7 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, layout, module, c, asm, steps,"
-                         " roofline, space or yaml",
+                         " roofline, simplified, space or yaml",
                          what);
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
         return cli_usage(c, "--json goes with --what space");

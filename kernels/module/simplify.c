@@ -1,0 +1,84 @@
+/* Runs the passes of simplify.h. */
+#include "kernels/module/simplify_impl.h"
+
+/* In the order in which they run: later passes match what earlier ones leave. */
+static const struct row {
+    struct simplify_pass is;
+    bool (*run)(struct rewrite *r, int i);
+} table[] = {
+    { { "numbers", "arithmetic with one number: affine, clip", true }, pass_numbers },
+    { { "identity", "what changes nothing; chains of reshapes and of transposes", true },
+      pass_identity },
+    { { "functions", "spellings of GELU, SiLU, HardSwish, ReLU6 and others", true },
+      pass_functions },
+    { { "softmax", "spellings of softmax", true }, pass_softmax },
+    { { "layernorm", "spellings of layer normalisation", true }, pass_layernorm },
+    { { "channels", "batchnorm, factors and summands per channel into a convolution's weights",
+        true }, pass_channels },
+    { { "pad", "zeros around the input of a convolution into its own padding", true }, pass_pad },
+    { { "gemm", "gemm with constant weights to matmul", true }, pass_gemm },
+    { { "bias", "a vector added to a product into it", true }, pass_bias },
+    { { "act", "a function into the convolution or product before it", true }, pass_act },
+    { { "projections", "products of one tensor with several matrices to one product", false },
+      pass_projections },
+};
+_Static_assert(COUNT_OF(table) <= SIMPLIFY_MAX_PASSES, "counts of callers have room for all");
+
+int simplify_n_passes(void)
+{
+    return COUNT_OF(table);
+}
+
+const struct simplify_pass *simplify_pass(int i)
+{
+    return &table[i].is;
+}
+
+unsigned simplify_default(void)
+{
+    unsigned set = 0;
+    for (int i = 0; i < COUNT_OF(table); i++)
+        set |= (unsigned)table[i].is.on << i;
+    return set;
+}
+
+/* Runs a pass over all statements until it changes nothing.  A statement that became dead since is
+ * left out. */
+static int run_pass(struct rewrite *r, const struct row *pass)
+{
+    int changes = 0, before;
+    do {
+        before = changes;
+        for (int i = 0; i < r->stmt.len; i++)
+            while (rewrite_at(r, i)->live && !rewrite_at(r, i)->fixed && pass->run(r, i)) {
+                changes++;
+                rewrite_refresh(r);
+            }
+    } while (changes > before);
+    return changes;
+}
+
+bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
+                    const struct graph **out, int *counts, struct err *e)
+{
+    struct rewrite r;
+    struct str text = { 0 };
+    for (int i = 0; counts && i < COUNT_OF(table); i++)
+        counts[i] = 0;
+    if (g->n_statements == 0) {
+        *out = g;
+        return true;
+    }
+    rewrite_read(&r, a, g);
+    for (int i = 0; i < COUNT_OF(table); i++)
+        if (passes >> i & 1) {
+            int n = run_pass(&r, &table[i]);
+            if (counts)
+                counts[i] = n;
+        }
+    rewrite_print(&r, &text);
+    bool ok = graph_from_spec(a, str_text(&text), out, e);
+    str_free(&text);
+    rewrite_free(&r);
+    return ok;
+}

@@ -1,0 +1,216 @@
+/* Passes that merge what is around a convolution into it: factors and summands per channel, zeros
+ * around its input, and the function after it. */
+#include "kernels/module/simplify_impl.h"
+
+#include <stdio.h>
+
+static const char families[] = "c1d c2d c3d grp dep dil t2d t3d";
+
+/* Whether i is a convolution with constant weights, without a function after it, that only one
+ * statement reads. */
+static bool is_open(const struct rewrite *r, int i)
+{
+    const struct rewrite_stmt *s = rewrite_at(r, i);
+    for (int k = 1; k < s->n_args; k++)
+        if (!rewrite_at(r, s->arg[k])->constant)
+            return false;
+    return rewrite_is_any(r, i, families) && s->n_args >= 2 && rewrite_is_inner(r, i) &&
+           !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
+}
+
+/* The shape of a vector of n elements, or (rank > 1) of that vector in dim d of a tensor. */
+static struct tensor vector_shape(int rank, int d, int64_t n)
+{
+    struct tensor t = { .rank = rank };
+    for (int k = 0; k < rank; k++)
+        t.shape[k] = k == d ? n : 1;
+    return t;
+}
+
+static int add_reshape(struct rewrite *r, int by, const char *suffix, int x,
+                       const struct tensor *shape)
+{
+    struct str list = { 0 };
+    for (int d = 0; d < shape->rank; d++)
+        str_printf(&list, "%s%lld", d ? "," : "", (long long)shape->shape[d]);
+    int i = rewrite_add(r, by, suffix, shape, "reshape", &x, 1, "shape=%s", str_text(&list));
+    str_free(&list);
+    return i;
+}
+
+/* Per channel: scale * x + shift.  Each is a vector of constants, or -1: 1 and 0. */
+struct channels { int scale, shift; };
+
+/* Makes statement i the convolution with scaled weights and a new bias. */
+static void merge_channels(struct rewrite *r, int i, int conv, struct channels by)
+{
+    const struct rewrite_stmt c = *rewrite_at(r, conv);
+    const struct tensor ker = rewrite_at(r, c.arg[1])->shape;
+    int d = rewrite_is_any(r, conv, "t2d t3d") ? 1 : 0;
+    struct tensor across = vector_shape(ker.rank, d, ker.shape[d]);
+    struct tensor vector = vector_shape(1, 0, ker.shape[d]);
+    int arg[3] = { c.arg[0], c.arg[1], c.n_args > 2 ? c.arg[2] : -1 };
+    if (by.scale >= 0) {
+        int factor = add_reshape(r, i, "Factor", by.scale, &across);
+        arg[1] = rewrite_add(r, i, "Ker", &ker, "mul", (int[]){ arg[1], factor }, 2, "%s", "");
+        if (arg[2] >= 0)
+            arg[2] = rewrite_add(r, i, "Scaled", &vector, "mul", (int[]){ arg[2], by.scale }, 2,
+                                 "%s", "");
+    }
+    if (by.shift >= 0 && arg[2] >= 0)
+        arg[2] = rewrite_add(r, i, "Bias", &vector, "add", (int[]){ arg[2], by.shift }, 2, "%s",
+                             "");
+    else if (by.shift >= 0)
+        arg[2] = by.shift;
+    bool new_bias = arg[2] >= 0 && c.n_args == 2;
+    rewrite_set(r, i, c.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", c.params, new_bias ? " bias=1" : "");
+}
+
+/* Computes scale = g / sqrt(v + eps), shift = b - m * scale. */
+static bool merge_batchnorm(struct rewrite *r, int i)
+{
+    const struct rewrite_stmt s = *rewrite_at(r, i);
+    if (!rewrite_is(r, i, "batchnorm") || !is_open(r, s.arg[0]))
+        return false;
+    for (int k = 1; k < 5; k++)
+        if (!rewrite_at(r, s.arg[k])->constant)
+            return false;
+    const struct tensor v = rewrite_at(r, s.arg[1])->shape;
+    const char *eps = rewrite_text(r, rewrite_float(r, i, "eps", 1e-5));
+    struct channels by;
+    int var = rewrite_add(r, i, "Var", &v, "affine", &s.arg[4], 1, "mul=1 add=%s", eps);
+    int dev = rewrite_add(r, i, "Dev", &v, "sqrt", &var, 1, "%s", "");
+    by.scale = rewrite_add(r, i, "Scale", &v, "div", (int[]){ s.arg[1], dev }, 2, "%s", "");
+    int mean = rewrite_add(r, i, "Mean", &v, "mul", (int[]){ s.arg[3], by.scale }, 2, "%s", "");
+    by.shift = rewrite_add(r, i, "Shift", &v, "sub", (int[]){ s.arg[2], mean }, 2, "%s", "");
+    merge_channels(r, i, s.arg[0], by);
+    return true;
+}
+
+/* Whether constant c has one element per channel of i, which is dim 1, when it is repeated. */
+static bool is_per_channel(const struct rewrite *r, int i, int c)
+{
+    const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
+    for (int d = 0; d < y->rank; d++)
+        if (y->shape[d] != (d + x->rank - y->rank == 1 ? x->shape[1] : 1))
+            return false;
+    return rewrite_at(r, c)->constant && y->rank >= x->rank - 1 && y->rank <= x->rank;
+}
+
+/* Merges x * c, x + c and x - c, with constants per channel. */
+static bool merge_operand(struct rewrite *r, int i)
+{
+    if (!rewrite_is_any(r, i, "add mul sub"))
+        return false;
+    for (int k = 0; k < 1 + !rewrite_is(r, i, "sub"); k++) {
+        int conv = rewrite_at(r, i)->arg[k], c = rewrite_at(r, i)->arg[!k];
+        if (!is_open(r, conv) || !rewrite_same_shape(r, i, conv) || !is_per_channel(r, conv, c))
+            continue;
+        struct tensor v = vector_shape(1, 0, rewrite_at(r, conv)->shape.shape[1]);
+        int vector = add_reshape(r, i, "Vector", c, &v);
+        if (rewrite_is(r, i, "sub"))
+            vector = rewrite_add(r, i, "Minus", &v, "neg", &vector, 1, "%s", "");
+        bool mul = rewrite_is(r, i, "mul");
+        merge_channels(r, i, conv, (struct channels){ mul ? vector : -1, mul ? -1 : vector });
+        return true;
+    }
+    return false;
+}
+
+static int add_filled(struct rewrite *r, int by, const char *suffix, const struct tensor *v,
+                      double value)
+{
+    return rewrite_add(r, by, suffix, v, "const", &by, 0, "d0=%lld value=%s",
+                       (long long)v->shape[0], rewrite_text(r, value));
+}
+
+/* Merges mul * x + add, with the same numbers for all channels. */
+static bool merge_affine(struct rewrite *r, int i)
+{
+    if (!rewrite_is(r, i, "affine") || !is_open(r, rewrite_at(r, i)->arg[0]))
+        return false;
+    int conv = rewrite_at(r, i)->arg[0];
+    struct tensor v = vector_shape(1, 0, rewrite_at(r, conv)->shape.shape[1]);
+    double mul = rewrite_float(r, i, "mul", 1), add = rewrite_float(r, i, "add", 0);
+    struct channels by = { -1, -1 };
+    if (mul != 1)
+        by.scale = add_filled(r, i, "Scale", &v, mul);
+    if (add != 0)
+        by.shift = add_filled(r, i, "Shift", &v, add);
+    merge_channels(r, i, conv, by);
+    return true;
+}
+
+bool pass_channels(struct rewrite *r, int i)
+{
+    return merge_batchnorm(r, i) || merge_operand(r, i) || merge_affine(r, i);
+}
+
+/* Whether the params give padding: p=, ph=, pw1= and so on. */
+static bool has_padding(const char *params)
+{
+    return str_starts(params, "p") || strstr(params, " p");
+}
+
+/* Merges `pad` with zeros on the spatial dims into a convolution that has no padding. */
+bool pass_pad(struct rewrite *r, int i)
+{
+    static const char *const letters[] = { "d", "h", "w" };
+    int64_t before[MAX_RANK], after[MAX_RANK];
+    const struct rewrite_stmt s = *rewrite_at(r, i);
+    if (!rewrite_is_any(r, i, "c1d c2d c3d grp dep dil") || has_padding(s.params))
+        return false;
+    int pad = s.arg[0], rank = rewrite_at(r, pad)->shape.rank;
+    if (!rewrite_is(r, pad, "pad") || !rewrite_is_inner(r, pad) ||
+        rewrite_float(r, pad, "value", 0) != 0 ||
+        rewrite_list(r, pad, "before", before) != rank ||
+        rewrite_list(r, pad, "after", after) != rank ||
+        before[0] || after[0] || before[1] || after[1])
+        return false;
+    static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
+    for (int k = 0; k < COUNT_OF(sizes); k++)
+        if (rewrite_has(r, i, sizes[k]))  /* the sizes of the padded tensor */
+            return false;
+    struct str words = { 0 };
+    for (int d = 2; d < rank; d++) {
+        const char *letter = letters[3 - rank + d];
+        str_printf(&words, "%sp%s0=%lld p%s1=%lld", d > 2 ? " " : "", letter,
+                   (long long)before[d], letter, (long long)after[d]);
+    }
+    s.arg[0] = rewrite_at(r, pad)->arg[0];
+    rewrite_set(r, i, s.op, s.arg, s.n_args, "%s %s", s.params, str_text(&words));
+    str_free(&words);
+    return true;
+}
+
+/* Whether a function can go into statement i: a convolution, or a product with a constant matrix. */
+static bool takes_function(const struct rewrite *r, int i)
+{
+    if (rewrite_is(r, i, "matmul") || rewrite_is(r, i, "gmm")) {
+        int w = rewrite_at(r, i)->arg[1];
+        return rewrite_is_inner(r, i) && !rewrite_has(r, i, "act") &&
+               !rewrite_int(r, i, "relu", 0) && rewrite_at(r, w)->constant &&
+               rewrite_at(r, w)->shape.rank == 2;
+    }
+    return is_open(r, i);
+}
+
+bool pass_act(struct rewrite *r, int i)
+{
+    const struct op_family *f = ops_find("gmm");
+    const struct rewrite_stmt s = *rewrite_at(r, i);
+    const char *const *word = NULL;
+    for (int p = 0; p < f->n_params; p++)
+        if (streq(f->params[p].name, "act"))
+            word = f->params[p].words;
+    if (s.n_args != 1 || s.params[0] || s.family || !takes_function(r, s.arg[0]))
+        return false;
+    while (word && *word && !streq(*word, s.op))
+        word++;
+    const struct rewrite_stmt to = *rewrite_at(r, s.arg[0]);
+    if (!word || !*word)
+        return false;
+    rewrite_set(r, i, to.op, to.arg, to.n_args, "%s%sact=%s", to.params, to.params[0] ? " " : "",
+                s.op);
+    return true;
+}

@@ -1,0 +1,83 @@
+/* The statements of a graph as a list that passes rewrite.  Only kernels/module/simplify*.c include
+ * this.
+ *
+ * Statements are numbered.  Rewriting one in place keeps its number, its name and its shape, so that
+ * statements which read it need no change; statements that are added come last and are printed
+ * before their readers. */
+#ifndef TS_MODULE_SIMPLIFY_IMPL_H
+#define TS_MODULE_SIMPLIFY_IMPL_H
+#include "kernels/base/vec.h"
+#include "kernels/module/simplify.h"
+
+/* A declaration (op is "input" or "const") or a statement.  op "": a tensor inside statement
+ * arg[0], which other statements or outputs name. */
+struct rewrite_stmt {
+    const char *name, *op, *params;
+    int n_args, *arg;                     /* numbers of statements */
+    struct tensor shape;                  /* only rank, shape and source are used */
+    bool family;  /* of an operator family whose name an operator on any rank has as well */
+    bool constant;                        /* computed from constants alone */
+    bool output, fixed;                   /* fixed: a tensor inside it is named, so it must stay */
+    bool live;                            /* an output needs it */
+    int n_readers;                        /* arguments of live statements that are this one */
+};
+
+struct rewrite {
+    struct arena *a;
+    const struct graph *g;
+    VEC(struct rewrite_stmt) stmt;
+};
+
+void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g);
+void rewrite_free(struct rewrite *r);
+/* Prints what is live, and `output`. */
+void rewrite_print(struct rewrite *r, struct str *out);
+void rewrite_refresh(struct rewrite *r);  /* sets live and n_readers */
+
+static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int i)
+{
+    return &r->stmt.data[i];
+}
+
+/* Whether statement i is this operator on tensors of any rank, or family without such a namesake. */
+bool rewrite_is(const struct rewrite *r, int i, const char *op);
+/* Whether i is one of the operators, which are separated by blanks. */
+bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
+/* Whether statement i computes something, and nothing but one argument of one statement reads it:
+ * then a pass may merge it into its reader. */
+bool rewrite_is_inner(const struct rewrite *r, int i);
+bool rewrite_same_shape(const struct rewrite *r, int i, int j);
+/* Whether all elements of constant i are *v. */
+bool rewrite_number(const struct rewrite *r, int i, double *v);
+/* Whether the params have this word. */
+bool rewrite_has(const struct rewrite *r, int i, const char *name);
+double rewrite_float(const struct rewrite *r, int i, const char *name, double otherwise);
+int64_t rewrite_int(const struct rewrite *r, int i, const char *name, int64_t otherwise);
+int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out);
+
+/* Rewrites statement i in place. */
+void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
+                 const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+/* Adds a statement of this shape. It is named after statement `by`: NAME_suffix. */
+int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
+                const char *op, const int *arg, int n_args, const char *fmt, ...)
+    __attribute__((format(printf, 8, 9)));
+/* Makes all readers of statement i read j.  Returns false, and changes nothing, where i has to
+ * stay. */
+bool rewrite_replace(struct rewrite *r, int i, int j);
+/* Returns text that reads back to the same double; if v is a float, to the same float. */
+const char *rewrite_text(struct rewrite *r, double v);
+
+/* The passes: each tries to change statement i, and returns whether it did. */
+bool pass_identity(struct rewrite *r, int i);
+bool pass_numbers(struct rewrite *r, int i);
+bool pass_functions(struct rewrite *r, int i);
+bool pass_softmax(struct rewrite *r, int i);
+bool pass_layernorm(struct rewrite *r, int i);
+bool pass_channels(struct rewrite *r, int i);
+bool pass_pad(struct rewrite *r, int i);
+bool pass_gemm(struct rewrite *r, int i);
+bool pass_bias(struct rewrite *r, int i);
+bool pass_act(struct rewrite *r, int i);
+bool pass_projections(struct rewrite *r, int i);
+#endif

@@ -1,0 +1,79 @@
+/* Passes over products with constant matrices: matmul(x, w, bias) is their one form. */
+#include "kernels/module/simplify_impl.h"
+
+/* Whether constant c has one element per column of product i: a vector, or repeated like one. */
+static bool is_row(const struct rewrite *r, int i, int c)
+{
+    const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
+    return rewrite_at(r, c)->constant && y->rank >= 1 && y->rank <= x->rank &&
+           y->shape[y->rank - 1] == x->shape[x->rank - 1] &&
+           tensor_elems(y) == x->shape[x->rank - 1];
+}
+
+/* Returns the constant as a vector. */
+static int as_vector(struct rewrite *r, int by, int c)
+{
+    struct tensor v = { .rank = 1, .shape = { tensor_elems(&rewrite_at(r, c)->shape) } };
+    return rewrite_at(r, c)->shape.rank == 1 ? c :
+           rewrite_add(r, by, "Vector", &v, "reshape", &c, 1, "shape=%lld",
+                       (long long)v.shape[0]);
+}
+
+static int scaled(struct rewrite *r, int by, const char *suffix, int c, double factor)
+{
+    struct tensor shape = rewrite_at(r, c)->shape;
+    return factor == 1 ? c : rewrite_add(r, by, suffix, &shape, "affine", &c, 1, "mul=%s add=0",
+                                         rewrite_text(r, factor));
+}
+
+bool pass_gemm(struct rewrite *r, int i)
+{
+    const struct rewrite_stmt s = *rewrite_at(r, i);
+    if (!rewrite_is(r, i, "gemm") || !rewrite_at(r, s.arg[1])->constant || s.constant ||
+        rewrite_int(r, i, "transa", 0) & 1 || (s.n_args == 3 && !is_row(r, i, s.arg[2])))
+        return false;
+    double alpha = rewrite_float(r, i, "alpha", 1), beta = rewrite_float(r, i, "beta", 1);
+    int arg[3] = { s.arg[0], s.arg[1], s.n_args == 3 ? s.arg[2] : -1 };
+    if (rewrite_int(r, i, "transb", 0) & 1) {
+        struct tensor w = rewrite_at(r, arg[1])->shape;
+        struct tensor turned = { .rank = 2, .shape = { w.shape[1], w.shape[0] } };
+        arg[1] = rewrite_add(r, i, "W", &turned, "transpose", &arg[1], 1, "perm=1,0");
+    }
+    arg[1] = scaled(r, i, "Scaled", arg[1], alpha);
+    if (s.n_args == 3)
+        arg[2] = scaled(r, i, "Bias", as_vector(r, i, arg[2]), beta);
+    rewrite_set(r, i, "matmul", arg, s.n_args, "%s", "");
+    return true;
+}
+
+/* Whether i is a product with a constant matrix, without bias and function. */
+static bool is_product(const struct rewrite *r, int i)
+{
+    const struct rewrite_stmt *s = rewrite_at(r, i);
+    return rewrite_is(r, i, "matmul") && s->n_args == 2 && !s->params[0] && !s->constant &&
+           rewrite_at(r, s->arg[0])->shape.rank >= 2 && rewrite_at(r, s->arg[1])->constant &&
+           rewrite_at(r, s->arg[1])->shape.rank == 2;
+}
+
+bool pass_bias(struct rewrite *r, int i)
+{
+    if (!rewrite_is(r, i, "add"))
+        return false;
+    for (int k = 0; k < 2; k++) {
+        int product = rewrite_at(r, i)->arg[k], c = rewrite_at(r, i)->arg[!k];
+        if (!is_product(r, product) || !rewrite_is_inner(r, product) ||
+            !rewrite_same_shape(r, i, product) || !is_row(r, product, c))
+            continue;
+        const int *from = rewrite_at(r, product)->arg;
+        int arg[3] = { from[0], from[1], as_vector(r, i, c) };
+        rewrite_set(r, i, "matmul", arg, 3, "%s", "");
+        return true;
+    }
+    return false;
+}
+
+bool pass_projections(struct rewrite *r, int i)
+{
+    (void)r, (void)i;
+    return false;
+}
