@@ -42,15 +42,22 @@ unsigned simplify_default(void)
     return set;
 }
 
-/* Runs a pass over all statements until it changes nothing.  A statement that became dead since is
- * left out. */
+/* Whether passes may rewrite statement i.  Statements over constants stay as they are, since they are
+ * computed once. */
+static bool is_open(const struct rewrite *r, int i)
+{
+    const struct rewrite_stmt *s = rewrite_at(r, i);
+    return s->live && !s->fixed && !s->constant;
+}
+
+/* Runs a pass over all statements until it changes nothing. */
 static int run_pass(struct rewrite *r, const struct row *pass)
 {
     int changes = 0, before;
     do {
         before = changes;
         for (int i = 0; i < r->stmt.len; i++)
-            while (rewrite_at(r, i)->live && !rewrite_at(r, i)->fixed && pass->run(r, i)) {
+            while (is_open(r, i) && pass->run(r, i)) {
                 changes++;
                 rewrite_refresh(r);
             }

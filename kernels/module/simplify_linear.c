@@ -29,7 +29,7 @@ static int scaled(struct rewrite *r, int by, const char *suffix, int c, double f
 bool pass_gemm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
-    if (!rewrite_is(r, i, "gemm") || !rewrite_at(r, s.arg[1])->constant || s.constant ||
+    if (!rewrite_is(r, i, "gemm") || !rewrite_at(r, s.arg[1])->constant ||
         rewrite_int(r, i, "transa", 0) & 1 || (s.n_args == 3 && !is_row(r, i, s.arg[2])))
         return false;
     double alpha = rewrite_float(r, i, "alpha", 1), beta = rewrite_float(r, i, "beta", 1);
@@ -50,7 +50,7 @@ bool pass_gemm(struct rewrite *r, int i)
 static bool is_product(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
-    return rewrite_is(r, i, "matmul") && s->n_args == 2 && !s->params[0] && !s->constant &&
+    return rewrite_is(r, i, "matmul") && s->n_args == 2 && !s->params[0] &&
            rewrite_at(r, s->arg[0])->shape.rank >= 2 && rewrite_at(r, s->arg[1])->constant &&
            rewrite_at(r, s->arg[1])->shape.rank == 2;
 }
