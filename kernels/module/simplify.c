@@ -50,19 +50,31 @@ static bool is_open(const struct rewrite *r, int i)
     return s->live && !s->fixed && !s->constant;
 }
 
-/* Runs a pass over all statements until it changes nothing. */
+/* Returns how many changes the pass made. */
 static int run_pass(struct rewrite *r, const struct row *pass)
 {
-    int changes = 0, before;
-    do {
-        before = changes;
-        for (int i = 0; i < r->stmt.len; i++)
-            while (is_open(r, i) && pass->run(r, i)) {
-                changes++;
-                rewrite_refresh(r);
-            }
-    } while (changes > before);
+    int changes = 0;
+    for (int i = 0; i < r->stmt.len; i++)
+        while (is_open(r, i) && pass->run(r, i)) {
+            changes++;
+            rewrite_refresh(r);
+        }
     return changes;
+}
+
+/* Runs the passes in turns until none changes anything. */
+static void run_passes(struct rewrite *r, unsigned passes, int *counts)
+{
+    int changes;
+    do {
+        changes = 0;
+        for (int i = 0; i < COUNT_OF(table); i++) {
+            int n = passes >> i & 1 ? run_pass(r, &table[i]) : 0;
+            changes += n;
+            if (counts)
+                counts[i] += n;
+        }
+    } while (changes > 0);
 }
 
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
@@ -77,12 +89,7 @@ bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
         return true;
     }
     rewrite_read(&r, a, g);
-    for (int i = 0; i < COUNT_OF(table); i++)
-        if (passes >> i & 1) {
-            int n = run_pass(&r, &table[i]);
-            if (counts)
-                counts[i] = n;
-        }
+    run_passes(&r, passes, counts);
     rewrite_print(&r, &text);
     bool ok = graph_from_spec(a, str_text(&text), out, e);
     str_free(&text);

@@ -382,7 +382,7 @@ static const char *const images[] = {
     "N = batchnorm(X, NG, NB, NM, varN) eps=0.01",
     "NG = const c=4; NB = input c=4; NM = const c=4; varN = const c=4; "
     "N = batchnorm(X, NG, NB, NM, varN) eps=0.01",
-    "NR = reshape(X) shape=8,18; NT = reshape(NR) shape=1,4,6,6; N = exp(NT)",
+    "NR = reshape(X) shape=8,18; NT = reshape(NR) shape=1,4,6,6; N = tanh(NT)",
     "N = maxpool(X) k=3 s=1 p=1", "N = affine(X) mul=0.5 add=-1", "N = neg(X)", "N = tanh(X)",
 };
 static const char *const matrices[] = {
