@@ -112,8 +112,8 @@ static bool show_simplified(const struct cli *c, struct opened *o, struct str *o
         s += n;
         s += strspn(s, "; ");
     }
-    if (ok)
-        str_printf(out, "# %d statements, before %d\n", simple->n_statements, g->n_statements);
+    if (ok && g->n_statements > 0)
+        str_printf(out, "# statements: %d, before %d\n", simple->n_statements, g->n_statements);
     arena_free(a);
     return ok;
 }

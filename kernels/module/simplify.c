@@ -2,7 +2,7 @@
 #include "kernels/module/simplify_impl.h"
 
 /* In the order in which they run: later passes match what earlier ones leave. */
-static const struct row {
+static const struct simplify_row {
     struct simplify_pass is;
     bool (*run)(struct rewrite *r, int i);
 } table[] = {
@@ -13,11 +13,10 @@ static const struct row {
       pass_functions },
     { { "softmax", "spellings of softmax", true }, pass_softmax },
     { { "layernorm", "spellings of layer normalisation", true }, pass_layernorm },
-    { { "channels", "batchnorm, factors and summands per channel into a convolution's weights",
-        true }, pass_channels },
-    { { "pad", "zeros around the input of a convolution into its own padding", true }, pass_pad },
     { { "gemm", "gemm with constant weights to matmul", true }, pass_gemm },
-    { { "bias", "a vector added to a product into it", true }, pass_bias },
+    { { "channels", "batchnorm, factors and summands per channel into weights and bias", true },
+      pass_channels },
+    { { "pad", "zeros around the input of a convolution into its own padding", true }, pass_pad },
     { { "act", "a function into the convolution or product before it", true }, pass_act },
     { { "projections", "products of one tensor with several matrices to one product", false },
       pass_projections },
@@ -42,8 +41,8 @@ unsigned simplify_default(void)
     return set;
 }
 
-/* Whether passes may rewrite statement i.  Statements over constants stay as they are, since they are
- * computed once. */
+/* Whether passes may rewrite statement i.  Statements over constants stay as they are, since they
+ * are computed once. */
 static bool is_open(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
@@ -51,7 +50,7 @@ static bool is_open(const struct rewrite *r, int i)
 }
 
 /* Returns how many changes the pass made. */
-static int run_pass(struct rewrite *r, const struct row *pass)
+static int run_pass(struct rewrite *r, const struct simplify_row *pass)
 {
     int changes = 0;
     for (int i = 0; i < r->stmt.len; i++)

@@ -23,9 +23,10 @@ int simplify_n_passes(void);
 const struct simplify_pass *simplify_pass(int i);
 unsigned simplify_default(void);          /* the passes that are on: bit i for pass i */
 
-/* Runs the passes of the set over the statements of g.  Sets *out to a new graph in a, and counts[i]
- * to the number of changes that pass i made (counts may be NULL).  A graph without statements (one
- * operator) is its own result.  Fails only when a tensor's new name is taken. */
+/* Runs the passes of the set over the statements of g, in turns until none changes anything.  Sets
+ * *out to a new graph in a, and counts[i] to the number of changes that pass i made (counts may be
+ * NULL).  A graph without statements (one operator) is its own result.  Fails only when the name of
+ * a new tensor is taken. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e);
 #endif

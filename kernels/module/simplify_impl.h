@@ -1,9 +1,9 @@
 /* The statements of a graph as a list that passes rewrite.  Only kernels/module/simplify*.c include
  * this.
  *
- * Statements are numbered.  Rewriting one in place keeps its number, its name and its shape, so that
- * statements which read it need no change; statements that are added come last and are printed
- * before their readers. */
+ * Statements are numbered.  Rewriting one in place keeps its number, name and shape, so that its
+ * readers need no change.  Statements that are added come last in the list, and are printed before
+ * their readers. */
 #ifndef TS_MODULE_SIMPLIFY_IMPL_H
 #define TS_MODULE_SIMPLIFY_IMPL_H
 #include "kernels/base/vec.h"
@@ -39,7 +39,8 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
     return &r->stmt.data[i];
 }
 
-/* Whether statement i is this operator on tensors of any rank, or family without such a namesake. */
+/* Whether statement i is this operator on tensors of any rank, or this family if there is no such
+ * operator. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
 /* Whether i is one of the operators, which are separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
@@ -77,7 +78,6 @@ bool pass_layernorm(struct rewrite *r, int i);
 bool pass_channels(struct rewrite *r, int i);
 bool pass_pad(struct rewrite *r, int i);
 bool pass_gemm(struct rewrite *r, int i);
-bool pass_bias(struct rewrite *r, int i);
 bool pass_act(struct rewrite *r, int i);
 bool pass_projections(struct rewrite *r, int i);
 #endif

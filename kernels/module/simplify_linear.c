@@ -46,32 +46,6 @@ bool pass_gemm(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether i is a product with a constant matrix, without bias and function. */
-static bool is_product(const struct rewrite *r, int i)
-{
-    const struct rewrite_stmt *s = rewrite_at(r, i);
-    return rewrite_is(r, i, "matmul") && s->n_args == 2 && !s->params[0] &&
-           rewrite_at(r, s->arg[0])->shape.rank >= 2 && rewrite_at(r, s->arg[1])->constant &&
-           rewrite_at(r, s->arg[1])->shape.rank == 2;
-}
-
-bool pass_bias(struct rewrite *r, int i)
-{
-    if (!rewrite_is(r, i, "add"))
-        return false;
-    for (int k = 0; k < 2; k++) {
-        int product = rewrite_at(r, i)->arg[k], c = rewrite_at(r, i)->arg[!k];
-        if (!is_product(r, product) || !rewrite_is_inner(r, product) ||
-            !rewrite_same_shape(r, i, product) || !is_row(r, product, c))
-            continue;
-        const int *from = rewrite_at(r, product)->arg;
-        int arg[3] = { from[0], from[1], as_vector(r, i, c) };
-        rewrite_set(r, i, "matmul", arg, 3, "%s", "");
-        return true;
-    }
-    return false;
-}
-
 bool pass_projections(struct rewrite *r, int i)
 {
     (void)r, (void)i;

@@ -9,7 +9,7 @@
 /* Reading.  Constants and inputs that a statement made itself become declarations of their own, and
  * arguments of the statement. */
 
-struct reading {
+struct graph_reading {
     struct rewrite *r;
     const struct graph *g;
     int *owner;                           /* per tensor: the statement that made it, or -1 */
@@ -28,14 +28,14 @@ static bool has_arg(const struct graph_statement *s, int t)
 
 static void note_owner(void *ctx, const struct val *load)
 {
-    const struct reading *in = ctx;
+    const struct graph_reading *in = ctx;
     int t = load->source;
     if (in->g->tensor[t].producer < 0 && in->owner[t] < 0 &&
         !has_arg(&in->g->statement[in->now], t))
         in->owner[t] = in->now;
 }
 
-static void find_owners(struct reading *in)
+static void find_owners(struct graph_reading *in)
 {
     for (in->now = 0; in->now < in->g->n_statements; in->now++) {
         const struct graph_statement *s = &in->g->statement[in->now];
@@ -46,7 +46,7 @@ static void find_owners(struct reading *in)
     }
 }
 
-static int push(struct reading *in, int t, const char *op, const char *params)
+static int push(struct graph_reading *in, int t, const char *op, const char *params)
 {
     const struct tensor *x = &in->g->tensor[t];
     struct rewrite_stmt s = { .name = x->name, .op = op, .params = params, .shape = *x };
@@ -54,7 +54,7 @@ static int push(struct reading *in, int t, const char *op, const char *params)
     return in->stmt[t] = in->r->stmt.len - 1;
 }
 
-static void read_declaration(struct reading *in, int t)
+static void read_declaration(struct graph_reading *in, int t)
 {
     const struct tensor *x = &in->g->tensor[t];
     struct str params = { 0 };
@@ -74,7 +74,7 @@ static void read_declaration(struct reading *in, int t)
 }
 
 /* Returns the number of tensor t, which is an argument or an output. */
-static int number_of(struct reading *in, int t)
+static int number_of(struct graph_reading *in, int t)
 {
     if (in->stmt[t] >= 0)
         return in->stmt[t];
@@ -94,7 +94,7 @@ static bool all_constant(const struct rewrite *r, const int *arg, int n)
     return all;
 }
 
-static void read_statement(struct reading *in, int k)
+static void read_statement(struct graph_reading *in, int k)
 {
     const struct graph_statement *s = &in->g->statement[k];
     VEC(int) arg = { 0 };
@@ -118,7 +118,7 @@ static void read_statement(struct reading *in, int k)
 void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g)
 {
     *r = (struct rewrite){ .a = a, .g = g };
-    struct reading in = { .r = r, .g = g, .owner = ARENA_ARRAY(a, int, g->n_tensors),
+    struct graph_reading in = { .r = r, .g = g, .owner = ARENA_ARRAY(a, int, g->n_tensors),
                           .stmt = ARENA_ARRAY(a, int, g->n_tensors),
                           .made = ARENA_ARRAY(a, int, g->n_statements) };
     for (int t = 0; t < g->n_tensors; t++)

@@ -11,7 +11,8 @@
 /* The kind of each parameter; every operator uses the same. A list is separated by commas. */
 enum kind { FLOAT, WHOLE, LIST, FUNCTION };
 static const struct { const char *name; enum kind kind; } kinds[] = {
-    { "act", FUNCTION }, { "add", FLOAT },   { "after", LIST }, { "alpha", FLOAT }, { "axes", LIST },
+    { "act", FUNCTION }, { "add", FLOAT },  { "after", LIST }, { "alpha", FLOAT },
+    { "axes", LIST },
     { "axis", WHOLE },  { "before", LIST }, { "beta", FLOAT }, { "eps", FLOAT },
     { "from", WHOLE },  { "keep", WHOLE }, { "max", FLOAT },   { "min", FLOAT },
     { "mul", FLOAT },   { "perm", LIST },  { "shape", LIST },  { "step", WHOLE },

@@ -27,6 +27,12 @@ t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --wh
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
 t 0 '"kind": "spatial"' show "$conv" --what space --json
 t 0 'parallel +6' show "$conv" --what space --threads 2
+norm='x = input m=2 n=8; w = const n=8; m = reduce_mean(x) axes=1 keep=1; d = sub(x, m)'
+norm+='; q = mul(d, d); v = reduce_mean(q) axes=1 keep=1; s = sqrt(v); n = div(d, s); y = mul(n, w)'
+t 0 '^# layernorm +2 ' show "$norm" --what simplified
+t 0 '^y = layernorm\(x, w\) axis=1 eps=0$' show "$norm" --what simplified
+t 0 '^# statements: 1, before 7$' show "$norm" --what simplified
+t 0 '^c2d n=1 .* relu=1$' show "$conv" --what simplified
 t 2 'no layout template' show 'softmax m=4 n=4' --what space
 t 2 'json goes with' show "$conv" --what nest --json
 if command -v objdump > /dev/null; then

@@ -172,8 +172,16 @@ static const struct row rows[] = {
       "y = gemm(x, w, b) transb=1 alpha=2 beta=0.5",
       "y_W = transpose(w) perm=1,0; y_Scaled = affine(y_W) mul=2 add=0; "
       "y_Bias = affine(b) mul=0.5 add=0; y = matmul(x, y_Scaled, y_Bias)" },
-    { "bias", ROWS "w = const k=8 n=5; b = const n=5; p = matmul(x, w); y = add(b, p)",
+    { "channels", ROWS "w = const k=8 n=5; b = const n=5; p = matmul(x, w); y = add(b, p)",
       "y = matmul(x, w, b)" },
+    { "channels", "x = input m=3 k=8; w = const k=8 n=5; g = const n=5; b = const n=5; "
+      "m = const n=5; var = const n=5; p = matmul(x, w); y = batchnorm(p, g, b, m, var) eps=0.001",
+      "y_Var = affine(var) mul=1 add=0.001; y_Dev = sqrt(y_Var); y_Scale = div(g, y_Dev); "
+      "y_Factor = reshape(y_Scale) shape=1,5; y_Ker = mul(w, y_Factor); "
+      "y_Mean = mul(m, y_Scale); y_Shift = sub(b, y_Mean); y = matmul(x, y_Ker, y_Shift)" },
+    { "channels", ROWS "w = const k=8 n=5; c = const d=1 value=0.5; p = matmul(x, w); "
+      "y = mul(p, c)", "y_Scale = const d0=5 value=0.5; y_Factor = reshape(y_Scale) shape=1,5; "
+      "y_Ker = mul(w, y_Factor); y = matmul(x, y_Ker)" },
     { "act", ROWS "w = const k=8 n=5; b = const a=1 n=5; p = matmul(x, w); q = add(p, b); "
       "y = gelu(q)", "q_Vector = reshape(b) shape=5; y = matmul(x, w, q_Vector) act=gelu" },
     { "act", IMAGE "c = c2d(x, k) o=3 k=3; y = clip(c) min=0 max=6",
@@ -284,14 +292,16 @@ static void unread_statements_go_and_inputs_stay(void **state)
     "W" y " = const d0=" i " d1=" o "; M" y " = matmul(" x ", W" y "); B" y " = const d0=" o "; " \
     y " = add(B" y ", M" y "); "
 #define NORM(y, x) \
-    "RM" y " = reduce_mean(" x ") axes=2 keep=1; SB" y " = sub(" x ", RM" y "); " \
+    "RM" y " = reduce_mean(" x ") axes=2 keep=1; " \
+    "SB" y " = sub(" x ", RM" y "); " \
     "PW" y " = mul(SB" y ", SB" y "); RN" y " = reduce_mean(PW" y ") axes=2 keep=1; " \
     "EP" y " = const d0=1 value=1e-12; AD" y " = add(RN" y ", EP" y "); SQ" y " = sqrt(AD" y "); " \
     "DV" y " = div(SB" y ", SQ" y "); WE" y " = const d0=8; ML" y " = mul(DV" y ", WE" y "); " \
     "BI" y " = const d0=8; " y " = add(ML" y ", BI" y "); "
 #define GELU(y, x) \
-    "C1" y " = const d0=1 value=1.4142135; DI" y " = div(" x ", C1" y "); ER" y " = erf(DI" y "); " \
-    "C2" y " = const d0=1 value=1; AE" y " = add(ER" y ", C2" y "); MU" y " = mul(" x ", AE" y "); " \
+    "C1" y " = const d0=1 value=1.4142135; DI" y " = div(" x ", C1" y "); " \
+    "ER" y " = erf(DI" y "); C2" y " = const d0=1 value=1; AE" y " = add(ER" y ", C2" y "); " \
+    "MU" y " = mul(" x ", AE" y "); " \
     "C3" y " = const d0=1 value=0.5; " y " = mul(MU" y ", C3" y "); "
 #define HEADS(y, x, order) \
     "RS" y " = reshape(" x ") shape=1,6,2,4; " y " = transpose(RS" y ") perm=" order "; "

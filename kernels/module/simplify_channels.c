@@ -1,25 +1,41 @@
-/* Passes that merge what is around a convolution into it: factors and summands per channel, zeros
- * around its input, and the function after it. */
+/* Passes that merge what is around a convolution, or a product with a constant matrix, into it:
+ * factors and summands per output channel, zeros around the input, the function that follows. */
 #include "kernels/module/simplify_impl.h"
 
 #include <stdio.h>
 
-static const char families[] = "c1d c2d c3d grp dep dil t2d t3d";
-
-/* Whether i is a convolution with constant weights, without a function after it, that only one
- * statement reads. */
-static bool is_open(const struct rewrite *r, int i)
+/* Whether i is a convolution or product with constant weights, without a function after it, that
+ * only one statement reads. */
+static bool is_weighted(const struct rewrite *r, int i)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);
     for (int k = 1; k < s->n_args; k++)
         if (!rewrite_at(r, s->arg[k])->constant)
             return false;
-    return rewrite_is_any(r, i, families) && s->n_args >= 2 && rewrite_is_inner(r, i) &&
+    bool conv = rewrite_is_any(r, i, "c1d c2d c3d grp dep dil t2d t3d");
+    bool product = rewrite_is(r, i, "matmul") && rewrite_at(r, s->arg[1])->shape.rank == 2;
+    return (conv || product) && s->n_args >= 2 && rewrite_is_inner(r, i) &&
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
 
-/* The shape of a vector of n elements, or (rank > 1) of that vector in dim d of a tensor. */
-static struct tensor vector_shape(int rank, int d, int64_t n)
+/* Returns the dim of the output channels: of the result of i, or of its weights. */
+static int channel_dim(const struct rewrite *r, int i)
+{
+    return rewrite_is(r, i, "matmul") ? rewrite_at(r, i)->shape.rank - 1 : 1;
+}
+
+static int weights_dim(const struct rewrite *r, int i)
+{
+    return rewrite_is_any(r, i, "t2d t3d matmul") ? 1 : 0;
+}
+
+static int64_t n_channels(const struct rewrite *r, int i)
+{
+    return rewrite_at(r, i)->shape.shape[channel_dim(r, i)];
+}
+
+/* Returns the shape of n elements along dim d. */
+static struct tensor along(int rank, int d, int64_t n)
 {
     struct tensor t = { .rank = rank };
     for (int k = 0; k < rank; k++)
@@ -38,63 +54,64 @@ static int add_reshape(struct rewrite *r, int by, const char *suffix, int x,
     return i;
 }
 
-/* Per channel: scale * x + shift.  Each is a vector of constants, or -1: 1 and 0. */
-struct channels { int scale, shift; };
-
-/* Makes statement i the convolution with scaled weights and a new bias. */
-static void merge_channels(struct rewrite *r, int i, int conv, struct channels by)
+static int add_binary(struct rewrite *r, int by, const char *suffix, const char *op, int x, int y)
 {
-    const struct rewrite_stmt c = *rewrite_at(r, conv);
-    const struct tensor ker = rewrite_at(r, c.arg[1])->shape;
-    int d = rewrite_is_any(r, conv, "t2d t3d") ? 1 : 0;
-    struct tensor across = vector_shape(ker.rank, d, ker.shape[d]);
-    struct tensor vector = vector_shape(1, 0, ker.shape[d]);
-    int arg[3] = { c.arg[0], c.arg[1], c.n_args > 2 ? c.arg[2] : -1 };
+    const struct tensor shape = rewrite_at(r, x)->shape;
+    return rewrite_add(r, by, suffix, &shape, op, (int[]){ x, y }, 2, "%s", "");
+}
+
+/* Per channel: scale * x + shift.  Each is a vector of constants, or -1: 1 and 0. */
+struct channel_terms { int scale, shift; };
+
+/* Makes statement i the convolution or product w with scaled weights and a new bias. */
+static void merge_terms(struct rewrite *r, int i, int w, struct channel_terms by)
+{
+    const struct rewrite_stmt s = *rewrite_at(r, w);
+    const struct tensor ker = rewrite_at(r, s.arg[1])->shape;
+    int arg[3] = { s.arg[0], s.arg[1], s.n_args > 2 ? s.arg[2] : -1 };
     if (by.scale >= 0) {
+        struct tensor across = along(ker.rank, weights_dim(r, w), n_channels(r, w));
         int factor = add_reshape(r, i, "Factor", by.scale, &across);
-        arg[1] = rewrite_add(r, i, "Ker", &ker, "mul", (int[]){ arg[1], factor }, 2, "%s", "");
+        arg[1] = add_binary(r, i, "Ker", "mul", arg[1], factor);
         if (arg[2] >= 0)
-            arg[2] = rewrite_add(r, i, "Scaled", &vector, "mul", (int[]){ arg[2], by.scale }, 2,
-                                 "%s", "");
+            arg[2] = add_binary(r, i, "Scaled", "mul", arg[2], by.scale);
     }
-    if (by.shift >= 0 && arg[2] >= 0)
-        arg[2] = rewrite_add(r, i, "Bias", &vector, "add", (int[]){ arg[2], by.shift }, 2, "%s",
-                             "");
-    else if (by.shift >= 0)
-        arg[2] = by.shift;
-    bool new_bias = arg[2] >= 0 && c.n_args == 2;
-    rewrite_set(r, i, c.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", c.params, new_bias ? " bias=1" : "");
+    if (by.shift >= 0)
+        arg[2] = arg[2] >= 0 ? add_binary(r, i, "Bias", "add", arg[2], by.shift) : by.shift;
+    bool word = arg[2] >= 0 && s.n_args == 2 && !rewrite_is(r, w, "matmul");
+    rewrite_set(r, i, s.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", s.params, word ? " bias=1" : "");
 }
 
 /* Computes scale = g / sqrt(v + eps), shift = b - m * scale. */
 static bool merge_batchnorm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
-    if (!rewrite_is(r, i, "batchnorm") || !is_open(r, s.arg[0]))
+    if (!rewrite_is(r, i, "batchnorm") || !is_weighted(r, s.arg[0]) ||
+        channel_dim(r, s.arg[0]) != 1)
         return false;
     for (int k = 1; k < 5; k++)
         if (!rewrite_at(r, s.arg[k])->constant)
             return false;
     const struct tensor v = rewrite_at(r, s.arg[1])->shape;
     const char *eps = rewrite_text(r, rewrite_float(r, i, "eps", 1e-5));
-    struct channels by;
+    struct channel_terms by;
     int var = rewrite_add(r, i, "Var", &v, "affine", &s.arg[4], 1, "mul=1 add=%s", eps);
     int dev = rewrite_add(r, i, "Dev", &v, "sqrt", &var, 1, "%s", "");
-    by.scale = rewrite_add(r, i, "Scale", &v, "div", (int[]){ s.arg[1], dev }, 2, "%s", "");
-    int mean = rewrite_add(r, i, "Mean", &v, "mul", (int[]){ s.arg[3], by.scale }, 2, "%s", "");
-    by.shift = rewrite_add(r, i, "Shift", &v, "sub", (int[]){ s.arg[2], mean }, 2, "%s", "");
-    merge_channels(r, i, s.arg[0], by);
+    by.scale = add_binary(r, i, "Scale", "div", s.arg[1], dev);
+    by.shift = add_binary(r, i, "Shift", "sub", s.arg[2],
+                          add_binary(r, i, "Mean", "mul", s.arg[3], by.scale));
+    merge_terms(r, i, s.arg[0], by);
     return true;
 }
 
-/* Whether constant c has one element per channel of i, which is dim 1, when it is repeated. */
+/* Whether constant c has one element per channel of i when it is repeated. */
 static bool is_per_channel(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
     for (int d = 0; d < y->rank; d++)
-        if (y->shape[d] != (d + x->rank - y->rank == 1 ? x->shape[1] : 1))
+        if (y->shape[d] != 1 && d + x->rank - y->rank != channel_dim(r, i))
             return false;
-    return rewrite_at(r, c)->constant && y->rank >= x->rank - 1 && y->rank <= x->rank;
+    return rewrite_at(r, c)->constant && tensor_elems(y) == n_channels(r, i);
 }
 
 /* Merges x * c, x + c and x - c, with constants per channel. */
@@ -103,15 +120,15 @@ static bool merge_operand(struct rewrite *r, int i)
     if (!rewrite_is_any(r, i, "add mul sub"))
         return false;
     for (int k = 0; k < 1 + !rewrite_is(r, i, "sub"); k++) {
-        int conv = rewrite_at(r, i)->arg[k], c = rewrite_at(r, i)->arg[!k];
-        if (!is_open(r, conv) || !rewrite_same_shape(r, i, conv) || !is_per_channel(r, conv, c))
+        int w = rewrite_at(r, i)->arg[k], c = rewrite_at(r, i)->arg[!k];
+        if (!is_weighted(r, w) || !rewrite_same_shape(r, i, w) || !is_per_channel(r, w, c))
             continue;
-        struct tensor v = vector_shape(1, 0, rewrite_at(r, conv)->shape.shape[1]);
-        int vector = add_reshape(r, i, "Vector", c, &v);
+        struct tensor v = along(1, 0, n_channels(r, w));
+        int vector = rewrite_at(r, c)->shape.rank == 1 ? c : add_reshape(r, i, "Vector", c, &v);
         if (rewrite_is(r, i, "sub"))
             vector = rewrite_add(r, i, "Minus", &v, "neg", &vector, 1, "%s", "");
         bool mul = rewrite_is(r, i, "mul");
-        merge_channels(r, i, conv, (struct channels){ mul ? vector : -1, mul ? -1 : vector });
+        merge_terms(r, i, w, (struct channel_terms){ mul ? vector : -1, mul ? -1 : vector });
         return true;
     }
     return false;
@@ -127,17 +144,17 @@ static int add_filled(struct rewrite *r, int by, const char *suffix, const struc
 /* Merges mul * x + add, with the same numbers for all channels. */
 static bool merge_affine(struct rewrite *r, int i)
 {
-    if (!rewrite_is(r, i, "affine") || !is_open(r, rewrite_at(r, i)->arg[0]))
+    if (!rewrite_is(r, i, "affine") || !is_weighted(r, rewrite_at(r, i)->arg[0]))
         return false;
-    int conv = rewrite_at(r, i)->arg[0];
-    struct tensor v = vector_shape(1, 0, rewrite_at(r, conv)->shape.shape[1]);
+    int w = rewrite_at(r, i)->arg[0];
+    struct tensor v = along(1, 0, n_channels(r, w));
     double mul = rewrite_float(r, i, "mul", 1), add = rewrite_float(r, i, "add", 0);
-    struct channels by = { -1, -1 };
+    struct channel_terms by = { -1, -1 };
     if (mul != 1)
         by.scale = add_filled(r, i, "Scale", &v, mul);
     if (add != 0)
         by.shift = add_filled(r, i, "Shift", &v, add);
-    merge_channels(r, i, conv, by);
+    merge_terms(r, i, w, by);
     return true;
 }
 
@@ -183,18 +200,7 @@ bool pass_pad(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether a function can go into statement i: a convolution, or a product with a constant matrix. */
-static bool takes_function(const struct rewrite *r, int i)
-{
-    if (rewrite_is(r, i, "matmul") || rewrite_is(r, i, "gmm")) {
-        int w = rewrite_at(r, i)->arg[1];
-        return rewrite_is_inner(r, i) && !rewrite_has(r, i, "act") &&
-               !rewrite_int(r, i, "relu", 0) && rewrite_at(r, w)->constant &&
-               rewrite_at(r, w)->shape.rank == 2;
-    }
-    return is_open(r, i);
-}
-
+/* Merges the functions that families have as act=. */
 bool pass_act(struct rewrite *r, int i)
 {
     const struct op_family *f = ops_find("gmm");
@@ -203,7 +209,7 @@ bool pass_act(struct rewrite *r, int i)
     for (int p = 0; p < f->n_params; p++)
         if (streq(f->params[p].name, "act"))
             word = f->params[p].words;
-    if (s.n_args != 1 || s.params[0] || s.family || !takes_function(r, s.arg[0]))
+    if (s.n_args != 1 || s.params[0] || s.family || !is_weighted(r, s.arg[0]))
         return false;
     while (word && *word && !streq(*word, s.op))
         word++;
