@@ -5,6 +5,7 @@
 
 #include "explorer/expert/instant.h"
 #include "kernels/base/arena.h"
+#include "kernels/module/simplify.h"
 #include "profile/measure/measure_network.h"
 #include "sessions/file/arrays.h"
 #include "sessions/file/expert_file.h"
@@ -25,7 +26,8 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
     if (!expert_file_all(a, &all, e))
         return false;
     struct instant x = { &all, target, threads };
-    return network_build(a, g, instant_choose, &x, out, e);
+    return simplify_graph(a, g, simplify_default(), &g, NULL, e)
+        && network_build(a, g, instant_choose, &x, out, e);
 }
 
 /* Drops the arrays that are named like inputs: a file may have both. */

@@ -212,21 +212,25 @@ static bool product_family(const struct graph *g, const struct graph_statement *
     const struct tensor *x = &g->tensor[s->arg[0]], *y = &g->tensor[s->arg[1]];
     const struct tensor *z = &g->tensor[s->out];
     int64_t k = x->shape[x->rank - 1], rows = 1;
-    if (!streq(s->op, "matmul") || s->params[0] || x->rank < 2 || y->rank < 2 || z->rank < 2)
+    bool bias = s->n_args == 3;
+    if (!streq(s->op, "matmul") || x->rank < 2 || y->rank < 2 || z->rank < 2
+        || (bias && g->tensor[s->arg[2]].rank != 1))
         return false;
     for (int d = 0; d < x->rank - 1; d++)
         rows *= x->shape[d];
     if (y->rank == 2) {
-        str_printf(out, "gmm m=%lld k=%lld n=%lld", (long long)rows, (long long)k,
-                   (long long)y->shape[1]);
+        str_printf(out, "gmm m=%lld k=%lld n=%lld bias=%d %s", (long long)rows, (long long)k,
+                   (long long)y->shape[1], bias, s->params);
         return true;
     }
+    if (bias)
+        return false;
     for (int d = 0; d < y->rank - 2; d++)
         if (x->rank != y->rank || x->shape[d] != y->shape[d])
             return false;
     int64_t m = x->shape[x->rank - 2];
-    str_printf(out, "bmm b=%lld m=%lld k=%lld n=%lld", (long long)(rows / m), (long long)m,
-               (long long)k, (long long)y->shape[y->rank - 1]);
+    str_printf(out, "bmm b=%lld m=%lld k=%lld n=%lld %s", (long long)(rows / m), (long long)m,
+               (long long)k, (long long)y->shape[y->rank - 1], s->params);
     return true;
 }
 
