@@ -126,7 +126,7 @@ static bool open_runner(struct run *r, bool apart, struct err *e)
     }
     const struct measure_opts *mo = &r->job.opts;
     struct runner_opts o = {
-        .path = mo->runner_path, .threads = mo->threads, .huge_pages = mo->huge_pages,
+        .path = mo->runner_path, .threads = mo->threads, .huge_pages = true,
         .limit_s = r->opts->measure->limit_s > 0 ? mo->limit_s : LIMIT_S,
         .memory_bytes = mo->memory_bytes, .n_buffers = n, .buffer = buffer,
         .cancel = r->cancel, .tick = measure_tick, .ctx = &r->job,
