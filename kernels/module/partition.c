@@ -184,12 +184,21 @@ static void declare(struct writer *w, const char *name, int tensor, const struct
     add_operand(w, name, tensor);
 }
 
-/* Returns the name of tensor t in the text: of an earlier member or operand; NULL: neither. */
-static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
+/* Returns the name of tensor t in the text when an earlier member computes it, or NULL. */
+static const char *member_name(const struct writer *w, const struct cut_group *g, int t)
 {
     for (int i = 0; i < w->name_of.len; i++)
         if (w->c->g->statement[g->member[i]].out == t)
             return w->name_of.data[i];
+    return NULL;
+}
+
+/* Returns the name of tensor t in the text: of an earlier member or operand; NULL: neither. */
+static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
+{
+    const char *name = member_name(w, g, t);
+    if (name)
+        return name;
     for (int i = 0; i < w->operands.len; i++)
         if (w->operands.data[i].tensor == t)
             return w->operands.data[i].name;
@@ -321,8 +330,8 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
-    return s->n_args == 2 && among("add mul max min", s->op) && !known_name(w, g, s->arg[0])
-        && known_name(w, g, s->arg[1]);
+    return s->n_args == 2 && among("add mul max min", s->op) && !member_name(w, g, s->arg[0])
+        && member_name(w, g, s->arg[1]);
 }
 
 /* Writes statement s with operands declared before it. */

@@ -1,0 +1,273 @@
+/* Networks: their kernels, the layouts between them, the memory plan, and runs against the float64
+ * reference of the whole graph, in which a wrong connection of right kernels shows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/expert/instant.h"
+#include "kernels/module/network.h"
+#include "kernels/module/simplify.h"
+#include "kernels/onnx/weights.h"
+#include "kernels/ops/reference.h"
+#include "profile/measure/measure_network.h"
+#include "sessions/file/expert_file.h"
+#include "tests/unit/perm.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static const struct graph *graph_of(const char *text)
+{
+    const struct graph *g;
+    struct err e = {0};
+    if (!graph_from_spec(perm, text, &g, &e))
+        fail_msg("%s: %s", text, e.text);
+    return g;
+}
+
+static const struct network *network_of(const struct graph *g)
+{
+    static struct experts all;
+    struct err e = {0};
+    const struct network *net;
+    if (!all.n && !expert_file_all(perm, &all, &e))
+        fail_msg("%s", e.text);
+    struct instant x = { &all, NULL, 1 };
+    if (!network_build(perm, g, instant_choose, &x, &net, &e))
+        fail_msg("%s", e.text);
+    return net;
+}
+
+/* --- Partition -------------------------------------------------------------------------------- */
+
+struct cut { const char *text, *want; };  /* want: "RESULT = SPEC [OPERAND...]" in lines */
+
+static const struct cut cuts[] = {
+    { "x = input n=1 i=4 h=8 w=8; y = c2d(x) o=8 k=3 p=1 bias=1",
+      "y = c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1 bias=1 [Inp_in=x Ker=y_Ker Bias=y_Bias]\n" },
+    /* the residual is added by the later of its producers, and comes second in the text */
+    { "x = input n=1 i=4 h=8 w=8; a = c2d(x) o=4 k=1; b = c2d(a) o=4 k=1; c = add(a, b); "
+      "d = relu(c)",
+      "a = c2d n=1 i=4 h=8 w=8 o=4 k=1 [Inp=x Ker=a_Ker]\n"
+      "d = Inp = input n=1 i=4 h=8 w=8; Ker = const o=4 i=4 kh=1 kw=1; "
+      "Conv = c2d(Inp, Ker) o=4 k=1; Add = add(Conv, Inp); Relu = relu(Add) "
+      "[Inp=a Ker=b_Ker]\n" },
+    { "x = input n=1 i=4 h=8 w=8; r = input n=1 o=8 h=8 w=8; b = c2d(x) o=8 k=1; c = mul(r, b)",
+      "c = Inp = input n=1 i=4 h=8 w=8; Ker = const o=8 i=4 kh=1 kw=1; "
+      "Conv = c2d(Inp, Ker) o=8 k=1; Res = input n=1 o=8 h=8 w=8; Mul = mul(Conv, Res) "
+      "[Inp=x Ker=b_Ker Res=r]\n" },
+    /* what two statements read stays */
+    { "x = input n=1 i=4 h=8 w=8; a = c2d(x) o=4 k=1; b = relu(a); c = exp(a); output b, c",
+      "a = c2d n=1 i=4 h=8 w=8 o=4 k=1 [Inp=x Ker=a_Ker]\n"
+      "b = X = input d0=1 d1=4 d2=8 d3=8; Relu = relu(X) [X=a]\n"
+      "c = X = input d0=1 d1=4 d2=8 d3=8; Exp = exp(X) [X=a]\n" },
+    /* and so does an output of the graph */
+    { "x = input n=1 i=4 h=8 w=8; a = c2d(x) o=4 k=1; b = relu(a); output a, b",
+      "a = c2d n=1 i=4 h=8 w=8 o=4 k=1 [Inp=x Ker=a_Ker]\n"
+      "b = X = input d0=1 d1=4 d2=8 d3=8; Relu = relu(X) [X=a]\n" },
+    /* rows of any rank are one matrix; what is added by row as well */
+    { "x = input a=2 b=3 k=8; w = const k=8 n=16; v = const n=16; r = input a=2 b=3 n=16; "
+      "y = matmul(x, w, v) act=gelu; z = add(r, y)",
+      "z = A = input m=6 k=8; B = const k=8 n=16; Bias = const n=16; "
+      "GELU = gmm(A, B, Bias) n=16 bias=1 act=gelu; Res = input m=6 n=16; Add = add(GELU, Res) "
+      "[A=x B=w Bias=v Res=r]\n" },
+    { "q = input b=2 h=3 m=4 k=8; t = input b=2 h=3 k=8 n=4; s = matmul(q, t)",
+      "s = bmm b=6 m=4 k=8 n=4 [A=q B=t]\n" },
+    /* reshapes of what arrives are views, sums over constants are computed once */
+    { "x = input a=4 b=6; y = reshape(x) shape=2,12; w = const d0=2 d1=12; "
+      "v = exp(w); z = add(y, v)",
+      "y = X = input d0=4 d1=6; Reshape = reshape(X) shape=2,12 [X=x] view\n"
+      "v = W = const d0=2 d1=12; Exp = exp(W) [W=w] constant\n"
+      "z = X = input d0=2 d1=12; X2 = const d0=2 d1=12; Add = add(X, X2) [X=y X2=v]\n" },
+    { "x = input a=4 b=6; y = mul(x, x)", "y = X = input d0=4 d1=6; Mul = mul(X, X) [X=x]\n" },
+};
+
+static void networks_are_cut_into_kernels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(cuts); i++) {
+        const struct graph *g = graph_of(cuts[i].text), *own;
+        const struct partition p = partition(perm, g);
+        struct str got = {0};
+        struct err e = {0};
+        for (int k = 0; k < p.n; k++) {
+            const struct net_part *x = &p.part[k];
+            str_printf(&got, "%s = %s [", g->tensor[x->out].name, x->spec);
+            for (int o = 0; o < x->n_operands; o++)
+                str_printf(&got, "%s%s=%s", o ? " " : "", x->operand[o].name,
+                           g->tensor[x->operand[o].tensor].name);
+            str_printf(&got, "]%s%s\n", x->view ? " view" : "", x->constant ? " constant" : "");
+            if (!graph_from_spec(perm, x->spec, &own, &e))
+                fail_msg("%s: %s", x->spec, e.text);
+            assert_true(graph_tensor(own, x->result) >= 0);
+        }
+        assert_string_equal(str_text(&got), cuts[i].want);
+        str_free(&got);
+    }
+}
+
+/* --- Networks that are run -------------------------------------------------------------------- */
+
+struct example {
+    const char *text;
+    int tasks, calls, conversions;        /* -1: any */
+};
+
+static const struct example example[] = {
+    /* a residual block between images in the caller's layout: both ends are converted */
+    { "x = input n=1 i=16 h=10 w=10; a = c2d(x) o=32 k=3 p=1 bias=1 relu=1; "
+      "b = c2d(a) o=32 k=3 p=1 bias=1; s = add(a, b); r = relu(s); m = maxpool(r) k=2; "
+      "c = c2d(m) o=64 k=1 s=2; t = sigmoid(c)", -1, -1, -1 },
+    /* equal kernels are one task */
+    { "x = input m=32 k=64; a = gmm(x) n=64 bias=1; b = gmm(a) n=64 bias=1; c = gmm(b) n=64 bias=1",
+      1, 3, 0 },
+    /* one head of attention */
+    { "x = input b=1 m=24 k=32; wq = const k=32 n=32; wk = const k=32 n=32; wv = const k=32 n=32; "
+      "q = matmul(x, wq); k = matmul(x, wk); v = matmul(x, wv); "
+      "q4 = reshape(q) shape=1,24,2,16; k4 = reshape(k) shape=1,24,2,16; "
+      "v4 = reshape(v) shape=1,24,2,16; qt = transpose(q4) perm=0,2,1,3; "
+      "kt = transpose(k4) perm=0,2,3,1; vt = transpose(v4) perm=0,2,1,3; s = matmul(qt, kt); "
+      "d = affine(s) mul=0.25 add=0; p = softmax(d) axis=3; o = matmul(p, vt); "
+      "ot = transpose(o) perm=0,2,1,3; y = reshape(ot) shape=1,24,32; z = add(y, x); "
+      "g = const k=32; h = const k=32; n = layernorm(z, g, h) axis=2 eps=1e-5", -1, -1, 0 },
+    /* flattening an image that lies channels last */
+    { "x = input n=1 i=16 h=6 w=6; a = c2d(x) o=32 k=3 p=1; f = reshape(a) shape=1,1152; "
+      "w = const k=1152 n=10; y = matmul(f, w); z = softmax(y) axis=1", -1, -1, -1 },
+    /* several outputs, one of which another kernel reads, and an input that is one */
+    { "x = input n=2 c=8 h=6 w=6; a = relu(x); b = exp(a); i = identity(x); output a, b, i", -1, -1,
+      -1 },
+    /* branches that are joined */
+    { "x = input n=1 i=16 h=8 w=8; a = c2d(x) o=16 k=1; b = c2d(x) o=16 k=3 p=1; "
+      "c = concat(a, b) axis=1; s = slice(c) axis=1 from=8 to=24; d = c2d(s) o=16 k=1; "
+      "e = reduce_mean(d) axes=2,3 keep=1", -1, -1, -1 },
+};
+
+/* Evaluates g on the seed's data, and returns its outputs as a list of given arrays. */
+static int expected(const struct graph *g, uint64_t seed, struct network_given *out)
+{
+    double **data = xcalloc((size_t)g->n_tensors, sizeof *data);
+    struct err e = {0};
+    int n = 0;
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct tensor *x = &g->tensor[t];
+        int64_t elems = tensor_elems(x);
+        data[t] = xmalloc_elems((size_t)elems, sizeof **data);
+        if (x->producer >= 0)
+            continue;
+        f32 *f = xmalloc_elems((size_t)elems, sizeof *f);
+        assert_true(weights_tensor_data(x, seed, f, &e));
+        for (int64_t i = 0; i < elems; i++)
+            data[t][i] = (double)f[i];
+        free(f);
+    }
+    assert_true(reference_eval(g, data, NULL, &e));
+    for (int t = 0; t < g->n_tensors; t++) {
+        if (g->tensor[t].role == TENSOR_OUTPUT) {
+            int64_t elems = tensor_elems(&g->tensor[t]);
+            f32 *f = arena_alloc(perm, sizeof *f * (size_t)elems);
+            for (int64_t i = 0; i < elems; i++)
+                f[i] = (f32)data[t][i];
+            out[n++] = (struct network_given){ g->tensor[t].name, f };
+        }
+        free(data[t]);
+    }
+    free(data);
+    return n;
+}
+
+/* Measures a network and compares with the reference of graph g. */
+static void measure(const struct network *net, const struct graph *g, unsigned meters,
+                    struct network_measurement *m)
+{
+    struct network_given want[8];
+    struct measure_opts mo = { .seed = 7, .meters = meters, .time_s = 0.001, .min_runs = 2 };
+    struct network_opts o = { .measure = &mo, .expected = want };
+    struct err e = {0};
+    o.n_expected = expected(g, mo.seed, want);
+    if (!measure_network(perm, net, &o, NULL, NULL, m, &e))
+        fail_msg("%s", e.text);
+}
+
+static void networks_are_right(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(example); i++) {
+        const struct graph *g = graph_of(example[i].text), *simple;
+        struct network_measurement m;
+        struct err e = {0};
+        assert_true(simplify_graph(perm, g, simplify_default(), &simple, NULL, &e));
+        for (int as = 0; as < 2; as++) {  /* as it is, and simplified */
+            const struct network *net = network_of(as ? simple : g);
+            measure(net, g, i == 0 ? METER_CLOCK : 0, &m);
+            if (m.outcome != OUTCOME_OK || !m.verified || !m.compared)
+                fail_msg("%s: %s", example[i].text, m.reason);
+            if (example[i].tasks >= 0)
+                assert_int_equal(net->n_tasks, example[i].tasks);
+            if (example[i].calls >= 0)
+                assert_int_equal(net->module->n_calls, example[i].calls);
+            if (example[i].conversions >= 0)
+                assert_int_equal(net->n_conversions, example[i].conversions);
+            assert_true(i > 0 || (m.latency.runs >= 2 && m.call_s && m.call_s[0] > 0));
+        }
+    }
+}
+
+/* A kernel whose calls are given the operands of another one is right by itself: only the whole
+ * shows it. */
+static void a_wrong_connection_is_found(void **state)
+{
+    (void)state;
+    const struct graph *g = graph_of("x = input m=16 k=16; y = input m=16 k=16; a = sub(x, y)");
+    struct network net = *network_of(g);
+    struct module module = *net.module;
+    struct module_call call = module.call[0];
+    struct network_measurement m;
+    int buffer[] = { call.buffer[1], call.buffer[0], call.buffer[2] };
+    call.buffer = buffer;
+    module.call = &call;
+    net.module = &module;
+    measure(&net, g, 0, &m);
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_false(m.verified);
+    assert_non_null(strstr(m.reason, "is expected"));
+}
+
+/* --- The memory plan -------------------------------------------------------------------------- */
+
+static void living_buffers_do_not_share(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(example); i++) {
+        const struct module *m = network_of(graph_of(example[i].text))->module;
+        const struct module_plan *p = m->plan;
+        assert_true(p->least <= p->bytes && p->bytes <= p->apart);
+        for (int b = 0; b < m->n_buffers; b++) {
+            const struct module_buffer *x = &m->buffer[b];
+            bool own = x->first >= 0 && x->last < m->n_calls;
+            assert_int_equal(p->at[b] >= 0, own);
+            assert_true(!own || (p->at[b] % 64 == 0 && p->at[b] + buffer_bytes(x->is) <= p->bytes));
+            for (int c = 0; c < b && own; c++) {
+                const struct module_buffer *y = &m->buffer[c];
+                bool together = x->first <= y->last && y->first <= x->last;
+                assert_true(p->at[c] < 0 || !together
+                            || p->at[b] + buffer_bytes(x->is) <= p->at[c]
+                            || p->at[c] + buffer_bytes(y->is) <= p->at[b]);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    setenv("TILESCOPE_HOME", ".", 0);     /* the experts of the tree */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(networks_are_cut_into_kernels),
+        cmocka_unit_test(networks_are_right),
+        cmocka_unit_test(a_wrong_connection_is_found),
+        cmocka_unit_test(living_buffers_do_not_share),
+    };
+    return cmocka_run_group_tests(tests, perm_setup, perm_teardown);
+}
