@@ -13,7 +13,8 @@ static bool is_weighted(const struct rewrite *r, int i)
         if (!rewrite_at(r, s->arg[k])->constant)
             return false;
     bool conv = rewrite_is_any(r, i, "c1d c2d c3d grp dep dil t2d t3d");
-    bool product = rewrite_is(r, i, "matmul") && rewrite_at(r, s->arg[1])->shape.rank == 2;
+    bool product = rewrite_is_any(r, i, "matmul gmm") &&
+                   rewrite_at(r, s->arg[1])->shape.rank == 2;
     return (conv || product) && s->n_args >= 2 && rewrite_is_inner(r, i) &&
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
@@ -21,12 +22,12 @@ static bool is_weighted(const struct rewrite *r, int i)
 /* Returns the dim of the output channels: of the result of i, or of its weights. */
 static int channel_dim(const struct rewrite *r, int i)
 {
-    return rewrite_is(r, i, "matmul") ? rewrite_at(r, i)->shape.rank - 1 : 1;
+    return rewrite_is_any(r, i, "matmul gmm") ? rewrite_at(r, i)->shape.rank - 1 : 1;
 }
 
 static int weights_dim(const struct rewrite *r, int i)
 {
-    return rewrite_is_any(r, i, "t2d t3d matmul") ? 1 : 0;
+    return rewrite_is_any(r, i, "t2d t3d matmul gmm") ? 1 : 0;
 }
 
 static int64_t n_channels(const struct rewrite *r, int i)

@@ -17,7 +17,7 @@ struct rewrite_stmt {
     struct tensor shape;                  /* only rank, shape and source are used */
     bool family;  /* of an operator family whose name an operator on any rank has as well */
     bool constant;                        /* computed from constants alone */
-    bool output, fixed;                   /* fixed: a tensor inside it is named, so it must stay */
+    bool output, fixed;                   /* fixed: it must stay, for the names inside it */
     bool live;                            /* an output needs it */
     int n_readers;                        /* arguments of live statements that are this one */
 };

@@ -46,8 +46,55 @@ bool pass_gemm(struct rewrite *r, int i)
     return true;
 }
 
+/* Whether i is a product with a constant matrix, perhaps with a bias, but without a function. */
+static bool is_projection(const struct rewrite *r, int i)
+{
+    const struct rewrite_stmt *s = rewrite_at(r, i);
+    if (!rewrite_is(r, i, "matmul") || !s->live || s->fixed || s->params[0])
+        return false;
+    const struct rewrite_stmt *w = rewrite_at(r, s->arg[1]);
+    bool row = s->n_args < 3 || (rewrite_at(r, s->arg[2])->shape.rank == 1 &&
+                                 is_row(r, i, s->arg[2]));
+    return w->constant && w->shape.rank == 2 && row;
+}
+
+/* Adds the concatenation of argument k of the statements, along dim axis. */
+static int add_concat(struct rewrite *r, const int *stmt, int n, int k, int axis,
+                      const char *suffix)
+{
+    int arg[64];
+    struct tensor shape = rewrite_at(r, rewrite_at(r, stmt[0])->arg[k])->shape;
+    shape.shape[axis] = 0;
+    for (int m = 0; m < n; m++) {
+        arg[m] = rewrite_at(r, stmt[m])->arg[k];
+        shape.shape[axis] += rewrite_at(r, arg[m])->shape.shape[axis];
+    }
+    return rewrite_add(r, stmt[0], suffix, &shape, "concat", arg, n, "axis=%d", axis);
+}
+
 bool pass_projections(struct rewrite *r, int i)
 {
-    (void)r, (void)i;
-    return false;
+    int stmt[64], n = 0;
+    const struct rewrite_stmt first = *rewrite_at(r, i);
+    for (int j = i; is_projection(r, i) && j < r->stmt.len && n < COUNT_OF(stmt); j++)
+        if (is_projection(r, j) && rewrite_at(r, j)->arg[0] == first.arg[0] &&
+            rewrite_at(r, j)->n_args == first.n_args)
+            stmt[n++] = j;
+    if (n < 2)
+        return false;
+    int arg[3] = { first.arg[0], add_concat(r, stmt, n, 1, 1, "Ws"), -1 };
+    if (first.n_args == 3)
+        arg[2] = add_concat(r, stmt, n, 2, 0, "Bs");
+    struct tensor shape = first.shape;
+    int last = shape.rank - 1;
+    shape.shape[last] = rewrite_at(r, arg[1])->shape.shape[1];
+    int all = rewrite_add(r, i, "All", &shape, "matmul", arg, first.n_args, "%s", "");
+    int64_t from = 0;
+    for (int m = 0; m < n; m++) {
+        int64_t to = from + rewrite_at(r, stmt[m])->shape.shape[last];
+        rewrite_set(r, stmt[m], "slice", &all, 1, "axis=%d from=%lld to=%lld step=1", last,
+                    (long long)from, (long long)to);
+        from = to;
+    }
+    return true;
 }

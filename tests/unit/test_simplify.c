@@ -184,8 +184,15 @@ static const struct row rows[] = {
       "y_Ker = mul(w, y_Factor); y = matmul(x, y_Ker)" },
     { "act", ROWS "w = const k=8 n=5; b = const a=1 n=5; p = matmul(x, w); q = add(p, b); "
       "y = gelu(q)", "q_Vector = reshape(b) shape=5; y = matmul(x, w, q_Vector) act=gelu" },
+    { "act", "x = input m=3 k=8; w = const k=8 n=5; b = const n=5; p = gmm(x, w) n=5; "
+      "q = add(p, b); y = tanh(q)", "y = gmm(x, w, b) n=5 bias=1 act=tanh" },
     { "act", IMAGE "c = c2d(x, k) o=3 k=3; y = clip(c) min=0 max=6",
       "y = c2d(x, k) o=3 k=3 act=relu6" },
+    { "projections", ROWS "w = const k=8 n=5; u = const k=8 n=2; b = const n=5; c = const n=2; "
+      "p = matmul(x, w, b); q = matmul(x, u, c); y = sqrt(p); z = softmax(q) axis=2; output y, z",
+      "p_Ws = concat(w, u) axis=1; p_Bs = concat(b, c) axis=0; p_All = matmul(x, p_Ws, p_Bs); "
+      "p = slice(p_All) axis=2 from=0 to=5 step=1; q = slice(p_All) axis=2 from=5 to=7 step=1; "
+      "y = sqrt(p); z = softmax(q) axis=2; output y, z" },
 };
 
 /* Statements that have to stay as they are. */
@@ -201,6 +208,7 @@ static const char *const kept[] = {
     IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); z = add(y, c)",
     IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); output c, y",
     IMAGE "c = c2d(x, k) o=3 k=3 bias=1; y = relu(c); z = exp(c_Conv); output y, z",
+    IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); y_conv = exp(y)",
     IMAGE "c = c2d(x, k) o=3 k=3; f = input c=3 h=1 w=1; y = mul(c, f)",
     IMAGE "c = c2d(x, k) o=3 k=3; f = const h=4 w=1; y = mul(c, f)",
     IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=1; y = c2d(p, k) o=3 k=3",
