@@ -83,12 +83,22 @@ static void merge_terms(struct rewrite *r, int i, int w, struct channel_terms by
     rewrite_set(r, i, s.op, arg, arg[2] >= 0 ? 3 : 2, "%s%s", s.params, word ? " bias=1" : "");
 }
 
+/* Makes statement i scale * x + shift, for an x that has no weights to scale. */
+static void set_terms(struct rewrite *r, int i, int x, struct channel_terms by)
+{
+    const struct tensor shape = rewrite_at(r, x)->shape;
+    struct tensor across = along(shape.rank - 1, 0, shape.shape[1]);
+    int scale = add_reshape(r, i, "Factor", by.scale, &across);
+    int shift = add_reshape(r, i, "Summand", by.shift, &across);
+    int arg[2] = { add_binary(r, i, "Scaled", "mul", x, scale), shift };
+    rewrite_set(r, i, "add", arg, 2, "%s", "");
+}
+
 /* Computes scale = g / sqrt(v + eps), shift = b - m * scale. */
 static bool merge_batchnorm(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);
-    if (!rewrite_is(r, i, "batchnorm") || !is_weighted(r, s.arg[0]) ||
-        channel_dim(r, s.arg[0]) != 1)
+    if (!rewrite_is(r, i, "batchnorm"))
         return false;
     for (int k = 1; k < 5; k++)
         if (!rewrite_at(r, s.arg[k])->constant)
@@ -101,7 +111,10 @@ static bool merge_batchnorm(struct rewrite *r, int i)
     by.scale = add_binary(r, i, "Scale", "div", s.arg[1], dev);
     by.shift = add_binary(r, i, "Shift", "sub", s.arg[2],
                           add_binary(r, i, "Mean", "mul", s.arg[3], by.scale));
-    merge_terms(r, i, s.arg[0], by);
+    if (is_weighted(r, s.arg[0]) && channel_dim(r, s.arg[0]) == 1)
+        merge_terms(r, i, s.arg[0], by);
+    else
+        set_terms(r, i, s.arg[0], by);
     return true;
 }
 

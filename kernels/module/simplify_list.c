@@ -332,17 +332,21 @@ int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tens
     return r->stmt.len - 1;
 }
 
-/* Whether statement j can become an output under the name of i. */
-static bool can_take_name(const struct rewrite *r, int j)
+/* Whether statement j can become an output under the name of i, and the order of the outputs
+ * stays. */
+static bool can_take_name(const struct rewrite *r, int i, int j)
 {
     const struct rewrite_stmt *s = rewrite_at(r, j);
-    return s->n_args > 0 && !s->output && !s->fixed && !s->constant;
+    for (int k = j + 1; k < i; k++)
+        if (rewrite_at(r, k)->output)
+            return false;
+    return j < i && s->n_args > 0 && !s->output && !s->fixed && !s->constant;
 }
 
 bool rewrite_replace(struct rewrite *r, int i, int j)
 {
     struct rewrite_stmt *s = &r->stmt.data[i], *to = &r->stmt.data[j];
-    if (s->fixed || (s->output && !can_take_name(r, j)))
+    if (s->fixed || (s->output && !can_take_name(r, i, j)))
         return false;
     if (s->output) {
         const char *name = s->name;

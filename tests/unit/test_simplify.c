@@ -155,6 +155,12 @@ static const struct row rows[] = {
       "y_Factor = reshape(y_Scale) shape=3,1,1,1; y_Ker = mul(k, y_Factor); "
       "y_Mean = mul(m, y_Scale); y_Shift = sub(b, y_Mean); "
       "y = c2d(x, y_Ker, y_Shift) o=3 k=3 bias=1" },
+    { "channels", "x = input n=1 c=4 h=3; g = const c=4; b = const c=4; m = const c=4; "
+      "var = const c=4; y = batchnorm(x, g, b, m, var) eps=0.001; z = relu(y)",
+      "y_Var = affine(var) mul=1 add=0.001; y_Dev = sqrt(y_Var); y_Scale = div(g, y_Dev); "
+      "y_Factor = reshape(y_Scale) shape=4,1; y_Scaled = mul(x, y_Factor); "
+      "y_Mean = mul(m, y_Scale); y_Shift = sub(b, y_Mean); "
+      "y_Summand = reshape(y_Shift) shape=4,1; y = add(y_Scaled, y_Summand); z = relu(y)" },
     { "channels", IMAGE "f = const c=3 h=1 w=1; c = c2d(x, k) o=3 k=3; y = mul(c, f)",
       "y_Vector = reshape(f) shape=3; y_Factor = reshape(y_Vector) shape=3,1,1,1; "
       "y_Ker = mul(k, y_Factor); y = c2d(x, y_Ker) o=3 k=3" },
@@ -198,6 +204,7 @@ static const struct row rows[] = {
 /* Statements that have to stay as they are. */
 static const char *const kept[] = {
     "x = input m=4; y = identity(x); output y",
+    "x = input m=4; a = exp(x); b = tanh(a); y = identity(a); output b, y",
     ROWS "c = const d=1 value=2; d = const m=3 k=8; y = div(c, d); z = add(x, y)",
     ROWS "s = sigmoid(x); t = tanh(x); y = mul(t, s)",
     ROWS "y = clip(x) min=0 max=6.00002",
