@@ -78,6 +78,7 @@ bool pass_layernorm(struct rewrite *r, int i);
 bool pass_channels(struct rewrite *r, int i);
 bool pass_pad(struct rewrite *r, int i);
 bool pass_gemm(struct rewrite *r, int i);
+bool pass_scale(struct rewrite *r, int i);
 bool pass_act(struct rewrite *r, int i);
 bool pass_projections(struct rewrite *r, int i);
 #endif

@@ -46,6 +46,31 @@ bool pass_gemm(struct rewrite *r, int i)
     return true;
 }
 
+/* Moves a factor before a product into its constant matrix or behind the product, where it can join
+ * what follows. */
+bool pass_scale(struct rewrite *r, int i)
+{
+    const struct rewrite_stmt s = *rewrite_at(r, i);
+    for (int k = 0; k < 2 && rewrite_is(r, i, "matmul"); k++) {
+        int scale = s.arg[k], other = s.arg[!k];
+        double mul = rewrite_float(r, scale, "mul", 1);
+        bool weights = rewrite_at(r, other)->constant;
+        if (!rewrite_is(r, scale, "affine") || !rewrite_is_inner(r, scale) ||
+            rewrite_float(r, scale, "add", 0) != 0 || rewrite_at(r, scale)->constant ||
+            (!weights && (s.n_args > 2 || s.params[0])))
+            continue;
+        s.arg[k] = rewrite_at(r, scale)->arg[0];
+        if (weights) {
+            s.arg[!k] = scaled(r, i, "Weights", other, mul);
+            return true;
+        }
+        int product = rewrite_add(r, i, "Product", &s.shape, "matmul", s.arg, 2, "%s", "");
+        rewrite_set(r, i, "affine", &product, 1, "mul=%s add=0", rewrite_text(r, mul));
+        return true;
+    }
+    return false;
+}
+
 /* Whether i is a product with a constant matrix, perhaps with a bias, but without a function. */
 static bool is_projection(const struct rewrite *r, int i)
 {

@@ -337,10 +337,10 @@ int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tens
 static bool can_take_name(const struct rewrite *r, int i, int j)
 {
     const struct rewrite_stmt *s = rewrite_at(r, j);
-    for (int k = j + 1; k < i; k++)
+    for (int k = (i < j ? i : j) + 1; k < i || k < j; k++)
         if (rewrite_at(r, k)->output)
             return false;
-    return j < i && s->n_args > 0 && !s->output && !s->fixed && !s->constant;
+    return s->n_args > 0 && !s->output && !s->fixed && !s->constant;
 }
 
 bool rewrite_replace(struct rewrite *r, int i, int j)
