@@ -245,6 +245,33 @@ static void scatter(struct unit_build *b, struct block *out, const struct expr *
     }
 }
 
+/* Builds c, of which all lanes update one place: the lanes of the value are combined first.  The
+ * statement before it in `out` that updates the same place takes the lanes of c as well, so that
+ * a row is combined once:
+ *
+ *     S += a;  S += b   ==>   S += sum_lanes(a + b) */
+static void build_fold(struct unit_build *b, struct block *out, const struct expr *cond,
+                       struct code *c)
+{
+    enum val_kind op = c->how == STORE_ADD ? VAL_ADD : VAL_MAX;
+    struct code *last = out->n && !cond ? out->item[out->n - 1] : NULL;
+    const struct code_term *v = last && last->kind == CODE_SET ? last->value : NULL;
+    if (v && v->kind == TERM_CALL && v->op == op && v->a->lanes == c->value->lanes
+        && last->how == c->how && last->reg < 0 && place_same(&last->at, &c->at)) {
+        struct code_term *both = term_new(b->u, TERM_BIN, c->value->lanes);
+        both->op = op;
+        both->a = v->a;
+        both->b = c->value;
+        last->value->a = both;
+        return;
+    }
+    struct code_term *fold = term_new(b->u, TERM_CALL, 1);
+    fold->op = op;
+    fold->a = c->value;
+    c->value = fold;
+    add_guarded(b, out, cond, c);
+}
+
 /* Builds the store t for the current chunk of lanes as one statement.  Returns false when one
  * statement cannot do it. */
 static bool build_whole(struct unit_build *b, const struct tree *t, struct block *out)
@@ -254,7 +281,8 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     int lanes = env_lanes(b->env);
     bool by_lane, linear = env_place(b->env, t->buffer, t->idx, &c->at, &step);
     const struct expr *cond = env_expr(b->env, t->guard, &by_lane);
-    if (lanes > 1 && (!linear || step == 0 || by_lane))
+    bool fold = lanes > 1 && linear && step == 0 && t->how != STORE_SET;
+    if (lanes > 1 && (!linear || (step == 0 && !fold) || by_lane))
         return false;
     if (cond && cond->kind == EXPR_CONST && !cond->value)
         return true;
@@ -271,8 +299,12 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
         c->at.lanes = lanes;
     struct self_check self = { t->buffer, c->at, false };
     term_each_load(c->value, check_self, &self);
-    if (lanes > 1 && self.clash)
+    if (lanes > 1 && (self.clash || (fold && c->value->lanes == 1)))
         return false;
+    if (fold) {
+        build_fold(b, out, cond, c);
+        return true;
+    }
     if (lanes > 1 && step != 1 && c->value->lanes > 1) {
         scatter(b, out, cond, c, step);
         return true;

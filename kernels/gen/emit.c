@@ -136,6 +136,21 @@ static void helper_shuffle(struct str *out, int number, const struct code_term *
     str_add(out, ");\n}\n");
 }
 
+/* Emits a function that combines all lanes to one, halves of them at a time. */
+static void helper_fold(struct str *out, const struct elem_type *type, bool sum, int lanes)
+{
+    str_printf(out, "static inline %s %s_lanes%d(v%d x)\n{\n", type->c, sum ? "sum" : "max", lanes,
+               lanes);
+    for (int half = lanes / 2; half > 0; half /= 2) {
+        str_printf(out, sum ? "    x += " : "    x = max%d(x, ", lanes);
+        str_add(out, "__builtin_shufflevector(x, x");
+        for (int l = 0; l < lanes; l++)
+            str_printf(out, "%s%d", l % 16 ? ", " : ",\n        ", l ^ half);
+        str_add(out, sum ? ");\n" : "));\n");
+    }
+    str_add(out, "    return x[0];\n}\n");
+}
+
 /* Emits a non-temporal store. GCC has a builtin per width, clang one for all widths. */
 static void helper_stream(struct str *out, const struct elem_type *type, int lanes)
 {
@@ -177,6 +192,10 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
         helper_extremum(out, type, "max", '>', lanes);
     if (n->min[lanes])
         helper_extremum(out, type, "min", '<', lanes);
+    if (n->call[VAL_ADD][lanes])
+        helper_fold(out, type, true, lanes);
+    if (n->call[VAL_MAX][lanes])
+        helper_fold(out, type, false, lanes);
 }
 
 /* Hides the origin of a pointer from the compiler.  Loads and stores keep their order. */

@@ -258,10 +258,15 @@ static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_p
 }
 
 /* Emits __builtin_expf(x), or exp_v16(x), a helper for all lanes (the name exp2 would be a function
- * of C). */
+ * of C), or sum_lanes16(x). */
 static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
-    if (t->lanes == 1) {
+    if (!val_is_function(t->op)) {
+        bool sum = t->op == VAL_ADD;
+        m->needs.call[t->op][t->a->lanes] = true;
+        m->needs.max[t->a->lanes] |= !sum;
+        str_printf(m->out, "%s_lanes%d(", sum ? "sum" : "max", t->a->lanes);
+    } else if (t->lanes == 1) {
         str_printf(m->out, "__builtin_%s%s(", val_name(t->op), m->u->type->suffix);
     } else {
         m->needs.call[t->op][t->lanes] = true;

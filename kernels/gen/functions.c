@@ -155,7 +155,7 @@ void functions_emit(struct str *out, const struct elem_type *type, const struct 
         bool text = has_text(type, (enum val_kind)k);
         if (text && (n->call[k][lanes] || (k == VAL_EXP && exp)))
             put_text(out, text_of[k], lanes);
-        else if (!text && n->call[k][lanes])
+        else if (!text && n->call[k][lanes] && val_is_function((enum val_kind)k))
             lane_by_lane(out, type, val_name((enum val_kind)k), lanes);
     }
 }

@@ -35,7 +35,8 @@ struct code_term {
     double value;                         /* CONST: the value */
     struct place at; int site;            /* LOAD: the place, and its site */
     int reg, lane;                        /* REG; lane >= 0: one lane of it */
-    enum val_kind op;                     /* BIN, CALL: the operation */
+    /* BIN, CALL: the operation.  A call of + or max combines the lanes of its operand to one */
+    enum val_kind op;
     const struct expr *cond;              /* SELECT: cond ? a : b */
     struct code_term *a, *b;                   /* BIN, SELECT: both; CALL, SHUFFLE: a */
     struct code_term **part;                   /* GATHER: `lanes` scalars */

@@ -129,6 +129,8 @@ struct names *names_new(struct arena *a)
         add(n, arena_printf(a, "min%d", lanes));
         add(n, arena_printf(a, "pick%d", lanes));
         add(n, arena_printf(a, "exp_parts%d", lanes));
+        add(n, arena_printf(a, "sum_lanes%d", lanes));
+        add(n, arena_printf(a, "max_lanes%d", lanes));
         for (int k = 0; k < VAL_KIND_COUNT; k++)
             if (val_is_function((enum val_kind)k))
                 add(n, arena_printf(a, "%s_v%d", val_name((enum val_kind)k), lanes));

@@ -22,13 +22,6 @@ static bool check_vector_extent(const struct stage *s, const struct axis *x, str
 static bool check_vector(const struct stage *s, int at, struct err *e)
 {
     const struct axis *x = &s->axis[at];
-    if (x->reduce) {
-        err_set(e, ERR_STEP,
-                "cannot vectorize loop %s of %s: it is a reduction, and all its lanes would add "
-                "to one element",
-                x->name, s->name);
-        return err_fix(e, "vectorize a loop of the output's dimensions");
-    }
     for (int i = at + 1; i < s->n_axes; i++) {
         const struct axis *y = &s->axis[i];
         if (y->ann == LOOP_VECTORIZE)

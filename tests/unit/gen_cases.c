@@ -425,6 +425,17 @@ static const struct { const char *name, *text, *golden; } trees[] = {
       "for m 3\n"
       "  D[m] = sqrt(log(A[m][0] * A[m][1] * A[m][0] * A[m][1] + 3))\n",
       "tests/golden/c/functions.c" },
+    { "rows that are summed up in lanes, and largest elements",
+      "in A[3][45]\nout S[3]\nout L[3]\n"
+      "for m 3\n"
+      "  S[m] = 0\n"
+      "  for n 45 reduce vectorize\n"
+      "    S[m] += A[m][n] * 2\n"
+      "for m 3\n"
+      "  L[m] = -100\n"
+      "  for n 45 reduce vectorize\n"
+      "    L[m] max= A[m][n]\n",
+      "tests/golden/c/row_lanes.c" },
     { "functions on two lanes are not those of C with a 2",
       "in A[4][2]\nout C[4][2]\n"
       "for m 4\n"

@@ -114,7 +114,7 @@ static const struct refusal refusals[] = {
     { CONV, "", "loop split Convv O 2", "no node computes a tensor Convv",
     "the tensors that have loops are Conv" },
     { CONV, "", "loop split Ker O 2", "a constant", "the tensors that have loops are" },
-    { CONV, "", "loop vectorize Conv I", "reduction", "" },
+    { CONV, "", "loop vectorize Conv I", "runs inside it", "" },
     { CONV, "", "loop vectorize Conv O", "runs inside it", "innermost" },
     { CONV, "loop reorder Conv I KH KW W", "loop vectorize Conv H", "runs inside it", "" },
     { CONV, "", "loop parallel Conv KH", "race", "" },

@@ -36,7 +36,7 @@ static const char demo[] =
     "- {id: plain}\n"
     "- {id: \"wide_{w}\", title: \"lanes of {w}\", for: {w: 4}, steps: [\"loop split C N {w}\"]}\n"
     "- id: best\n"
-    "  search: {a: [2, 3, 4], b: [vectorize, unroll]}\n"
+    "  search: {a: [2, 3, 4], b: [parallel, unroll]}\n"
     "  steps: [\"loop {b} C K\", \"loop split C M {a}\"]\n"
     "metrics:\n"
     "- id: latency\n"
@@ -122,9 +122,9 @@ static void test_refused(void **state)
         { "- {id: plain}", "- {id: wide_4}" },
         { "[\"loop split C N {w}\"]", "[\"loop split D N {w}\"]" },
         { "[\"loop split C N {w}\"]", "[\"loop splt C N {w}\"]" },
-        { "[\"loop split C N {w}\"]", "[\"loop vectorize C K\"]" },
+        { "[\"loop split C N {w}\"]", "[\"loop parallel C K\"]" },
         { "[\"loop split C N {w}\"]", "[\"loop split C N {v}\"]" },
-        { "b: [vectorize, unroll]", "b: [vectorize]" }, { "C M {a}", "C M {c}" },
+        { "b: [parallel, unroll]", "b: [parallel]" }, { "C M {a}", "C M {c}" },
         { "metrics:\n", "metrics: []\nmetric:\n" },
         { "value: latency_ms.min", "value: latency_ms.mim" },
         { "value: latency_ms.min", "value: latency_ms.min +" },
