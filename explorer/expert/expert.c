@@ -24,19 +24,28 @@ static void put(struct arena *a, param_list *p, const char *name, int64_t value)
     vec_push(p, x);
 }
 
+static void put_word(param_list *p, const char *name, const char *word)
+{
+    struct param_value x = { name, word };
+    vec_push(p, x);
+}
+
 /* --- What an expert schedules ---------------------------------------------------------------- */
 
 /* The operator that an expert schedules: all of a graph, or one statement of it. */
 struct subject { const struct graph *g; const char *family; int main; };
 
-/* Returns the node in [first, first + n) that has the work: a complex one, else the first with a
- * reduction, else the first. */
+/* Returns the node in [first, first + n) that has the work: of those that reduce an operand the one
+ * with the most operations, else the first. */
 static int busiest(const struct graph *g, int first, int n)
 {
     int best = first;
-    for (int i = first + n - 1; i >= first; i--)
-        if (g->node[i].complex || (g->node[i].n_reduce > 0 && !g->node[best].complex))
+    double most = 0;
+    for (int i = first; i < first + n; i++)
+        if (g->node[i].n_reduce > 0 && g->node[i].data_in >= 0 && g->node[i].flops > most) {
             best = i;
+            most = g->node[i].flops;
+        }
     return best;
 }
 
@@ -93,7 +102,7 @@ static void put_extents(struct arena *a, param_list *p, const struct subject *s)
         put(a, p, out->dim[d], out->shape[d]);
     for (int r = 0; r < n->n_reduce; r++)
         put(a, p, n->reduce_dim[r], n->reduce[r]->hi - n->reduce[r]->lo + 1);
-    const struct tensor *in = &g->tensor[n->data_in];
+    const struct tensor *in = n->data_in < 0 ? out : &g->tensor[n->data_in];
     for (int d = 0; d < in->rank; d++)
         put(a, p, arena_printf(a, "in_%s", in->dim[d]), in->shape[d]);
     int64_t inputs = extent_of(in, "I"), own = 0;
@@ -141,16 +150,41 @@ static void put_data(struct arena *a, param_list *p, const struct subject *s)
 {
     const struct graph *g = s->g;
     const struct tensor *result = &g->tensor[g->node[g->n_nodes - 1].out];
-    const struct tensor *data = &g->tensor[g->node[s->main].data_in];
-    int64_t r = tensor_bytes(result), operand = tensor_bytes(data);
+    int data = g->node[s->main].data_in;
+    int64_t r = tensor_bytes(result), operand = data < 0 ? 0 : tensor_bytes(&g->tensor[data]);
     struct machine m;
     machine_read(&m);
     int64_t last = machine_last_cache(&m);
     put(a, p, "last_cache", last);
     put(a, p, "operand_bytes", operand);
     put(a, p, "stream", 2 * r >= last || (4 * r >= last && r + operand >= last));
-    struct param_value name = { "result", result->name };
-    vec_push(p, name);
+    put_word(p, "result", result->name);
+}
+
+/* Whether the main node reduces all dims of its operand but the first two. */
+static bool reduces_images(const struct node *n, const struct tensor *data)
+{
+    int64_t reduced = 1, image = 1;
+    for (int r = 0; r < n->n_reduce; r++)
+        reduced *= n->reduce[r]->hi + 1;
+    for (int d = 2; d < data->rank; d++)
+        image *= data->shape[d];
+    return data->rank > 2 && n->n_reduce == data->rank - 2 && reduced == image;
+}
+
+/* Puts the names of the main node's result, and of its operand and the dims of that. */
+static void put_names(struct arena *a, param_list *p, const struct subject *s)
+{
+    const struct node *n = &s->g->node[s->main];
+    put_word(p, "main", s->g->tensor[n->out].name);
+    if (n->data_in < 0)
+        return;
+    const struct tensor *data = &s->g->tensor[n->data_in];
+    put_word(p, "operand", data->name);
+    put(a, p, "in_rank", data->rank);
+    put(a, p, "images", reduces_images(n, data));
+    for (int d = 0; d < data->rank; d++)
+        put_word(p, arena_printf(a, "dim_%d", d), data->dim[d]);
 }
 
 static struct param_set facts_of(struct arena *a, const struct subject *s,
@@ -162,6 +196,7 @@ static struct param_set facts_of(struct arena *a, const struct subject *s,
     put(a, &p, "padded", graph_tensor(s->g, "Inp_in") >= 0);
     put_machine(a, &p, s->g, target, threads);
     put_data(a, &p, s);
+    put_names(a, &p, s);
     struct param_set facts = { p.len, ARENA_DUP(a, p.data, p.len) };
     vec_free(&p);
     return facts;

@@ -4,7 +4,7 @@
  *     expert: 1
  *     title: ...
  *     note: why it is good
- *     for: [c2d, dil]                       # operator families
+ *     for: [c2d, dil]                       # operators
  *     when: sw == 1                         # condition for applying it; default: always
  *     choose: {nv: [1, 2, 4], wt: [4, 7]}   # every combination is a schedule
  *     let:                                  # names for values, computed one after the other
@@ -20,7 +20,9 @@
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
  * target, threads, last_cache (its bytes), operand_bytes (of that operand, with the padding),
- * `result` (the last tensor) and `stream` (1: the result should bypass the caches).
+ * `result` (the last tensor) and `stream` (1: the result should bypass the caches); `main` and
+ * `operand` (the names of the main node's result and operand), in_rank, dim_0 dim_1 ... (the names
+ * of the operand's dims), `images` (1: all of its dims but the first two are reduced).
  * `for: epilogue` makes one line for each element-wise node after the main one.
  *
  * Of a graph of statements, the expert of the one with the most work schedules that statement and

@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "kernels/base/file.h"
+#include "kernels/ops/compose_ops.h"
 #include "sessions/file/shipped.h"
 #include "sessions/file/yaml_load.h"
 
@@ -18,7 +19,7 @@ static bool read_families(struct yaml_load *l, const struct ynode *root, struct 
         const char *text;
         if (!yaml_text(&l->doc, list->item[i], "for", 40, false, &text, l->e))
             return false;
-        if (!ops_find(text))
+        if (!ops_find(text) && !compose_op_known(text, ""))
             return yaml_refuse(&l->doc, list->item[i], l->e, ERR_NAME,
                                "there is no operator \"%s\"", text);
         family[i] = arena_strdup(l->a, text);

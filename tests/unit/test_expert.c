@@ -56,9 +56,11 @@ static const char *const specs[] = {
     "BiasAdd = gmm(A, B, Bias) n=32 bias=1; Add = add(BiasAdd, Res)",
     "A = input b=2 m=6 k=5; B = input b=2 k=5 n=16; Res = input b=2 m=6 n=16; C = bmm(A, B) n=16; "
     "Out = affine(C) mul=0.125; Add = add(Out, Res)",
+    "maxpool n=1 c=20 h=9 w=9 k=3 p=1", "avgpool n=1 c=3 h=8 w=8 k=2", "gpool n=1 c=10 h=3 w=3",
+    "avgpool n=1 c=18 h=6 w=6 k=3 s=1 p=1 count_pad=0", "gpool n=2 c=20 h=2 w=3 x=2 f=max",
+    "X = input n=1 o=20 h=3 w=3; Mean = reduce_mean(X) axes=2,3 keep=1; Out = relu(Mean)",
     /* What no expert knows: a plain schedule. */
     "softmax m=5 n=40", "ln m=3 n=24", "reduce m=4 n=300 f=max", "bmm b=2 m=7 k=5 n=33",
-    "maxpool n=1 c=20 h=9 w=9 k=3 p=1", "avgpool n=1 c=3 h=8 w=8 k=2", "gpool n=1 c=10 h=3 w=3",
     "add n=1 c=5 h=3 w=7", "mul n=2 c=5 h=3 w=7 y=channel", "bn n=1 c=5 h=3 w=7 relu=1",
     "act n=1 c=5 h=3 w=7 f=gelu", "X = input d0=2 d1=9 d2=3 d3=10; Out = transpose(X) perm=0,2,3,1",
     "X = input d0=1 d1=2 d2=5 d3=20; Softmax = softmax(X) axis=3",
