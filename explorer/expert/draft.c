@@ -210,9 +210,9 @@ static bool cut(struct draft *d, int node, const char *axis, int64_t inner)
 }
 
 /* Returns the length of the vectorized loop: as even as possible, and whole vectors. */
-static int64_t lane_length(const struct draft_machine *m, const struct axis *x)
+static int64_t lane_length(const struct draft_machine *m, const struct axis *x, bool square)
 {
-    int64_t most = x->reduce ? MAX_ROW : (int64_t)VECTORS * m->lanes;
+    int64_t most = square ? m->lanes : x->reduce ? MAX_ROW : (int64_t)VECTORS * m->lanes;
     if (x->extent <= most)
         return x->extent;
     int64_t pieces = (x->extent + most - 1) / most, each = (x->extent + pieces - 1) / pieces;
@@ -225,6 +225,18 @@ static int tile_axis(const struct moves *m, int lanes)
     for (int i = m->s->n_axes - 1; i >= 0 && m->access.len - m->n_stores > 1; i--)
         for (int k = m->n_stores; k < m->access.len && !m->s->axis[i].reduce; k++)
             if (i != lanes && m->s->axis[i].extent > 1 && m->access.data[k][i] == 0)
+                return i;
+    return -1;
+}
+
+/* Returns the axis along which a load is contiguous whose lanes are far apart: a transposition, of
+ * which squares stay in the cache; -1: none. */
+static int square_axis(const struct moves *m, int lanes)
+{
+    for (int k = m->n_stores; k < m->access.len; k++)
+        for (int i = 0; i < m->s->n_axes; i++)
+            if (i != lanes && m->access.data[k][i] == 1 && m->access.data[k][lanes] != 0
+                && m->access.data[k][lanes] != 1)
                 return i;
     return -1;
 }
@@ -257,13 +269,19 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
     str_free(&all);
 }
 
+/* Where the lanes of a node run; the axis of its tile, or -1; whether the tile is a square of a
+ * transposition. */
+struct plan { int lanes, tile; bool square; };
+
 /* Cuts the axes of lanes and tile, and lists all loops in their new order. */
-static void cut_axes(struct draft *d, int node, int lanes, int tile, const struct draft_machine *m,
-                     struct loop_order *o)
+static void cut_axes(struct draft *d, int node, const struct plan *plan,
+                     const struct draft_machine *m, struct loop_order *o)
 {
     const struct stage *s = stage_at(d, node);
-    int64_t wide = lane_length(m, &s->axis[lanes]);
-    int64_t vectors = (wide + m->lanes - 1) / m->lanes, most = (m->registers - 4) / vectors - 1;
+    const int lanes = plan->lanes, tile = plan->tile;
+    int64_t wide = lane_length(m, &s->axis[lanes], plan->square);
+    int64_t vectors = (wide + m->lanes - 1) / m->lanes;
+    int64_t most = plan->square ? m->lanes : (m->registers - 4) / vectors - 1;
     for (int i = 0; i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
         int64_t rows = (x->extent + most - 1) / (most > 0 ? most : 1);
@@ -320,20 +338,22 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     struct moves m;
     if (!find_moves(d, node, &m))
         return;
-    int lanes = best_lanes(&m, machine->lanes);
-    int tile = n->n_reduce > 0 && lanes >= 0 ? tile_axis(&m, lanes) : -1;
+    struct plan plan = { best_lanes(&m, machine->lanes), -1, n->n_reduce == 0 };
+    if (plan.lanes >= 0)
+        plan.tile = (plan.square ? square_axis : tile_axis)(&m, plan.lanes);
+    plan.square &= plan.tile >= 0;
     vec_free(&m.access);
-    if (lanes < 0)
+    if (plan.lanes < 0)
         return;
     const char *name = m.s->name;
-    if (tile < 0)
-        lanes = fuse_line(d, node, lanes);
-    cut_axes(d, node, lanes, tile, machine, &o);
+    if (plan.tile < 0)
+        plan.lanes = fuse_line(d, node, plan.lanes);
+    cut_axes(d, node, &plan, machine, &o);
     reorder(d, node, &o);
     const char *at = o.outer.len > 0 ? o.outer.data[o.outer.len - 1] : NULL;
     if (n->n_reduce > 0 && at)
         try_line(d, "loop cache_write %s at=%s", name, at);
-    for (int i = 0; i + 1 < o.inner.len; i++)
+    for (int i = 0; i + 1 < o.inner.len && !plan.square; i++)
         try_line(d, "loop unroll %s %s", name, o.inner.data[i]);
     try_line(d, "loop vectorize %s %s", name, o.inner.data[o.inner.len - 1]);
     if (n->n_reduce > 0 && at)
