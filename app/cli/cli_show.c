@@ -72,9 +72,11 @@ static bool show_network(const struct cli *c, struct opened *o, bool code, struc
     int threads = 1;
     bool ok = args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)
            && args_target(c->args, &g.target, e)
-           && cli_network_open(a, o, g.target, threads, &net, e)
-           && (!code || module_c(net->module, &g, out, e));
-    if (ok && !code)
+           && cli_network_open(a, o, g.target, threads, &net, e);
+    g.target = target_or_host(g.target);
+    if (ok && code)
+        ok = module_c(net->module, &g, out, e);
+    else if (ok)
         network_print(net, out);
     arena_free(a);
     return ok;
