@@ -35,7 +35,6 @@ struct emit {
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
-    struct str shared;                    /* "B_tile, C_tile": arrays that all calls share */
     const char **of_thread;               /* per buffer: the name of its function in statics */
     bool *has_memory;                     /* per buffer: whether statics has its function */
     VEC(const struct code_term *) shuffles;  /* shuffle k, of helper shuffle<k> */

@@ -238,15 +238,6 @@ static void print_if(struct emit *m, const struct code *c)
     emit_leave(m, mark);
 }
 
-static bool holds_parallel(const struct block *b)
-{
-    for (int i = 0; i < b->n; i++)
-        if ((b->item[i]->kind == CODE_FOR && b->item[i]->ann == LOOP_PARALLEL) ||
-            holds_parallel(&b->item[i]->body))
-            return true;
-    return false;
-}
-
 /* Declares the function that returns the large array of a thread.  Copies of a loop (for borders)
  * share the array, one after the other.  The compiler must not inline it: no loop may contain the
  * call for thread-local storage, because clang 14 keeps vectors in registers across such a call,
@@ -265,35 +256,21 @@ static void print_thread_array(struct emit *m, int buffer)
                             "    __asm__ volatile(\"\" : \"+r\"(p));\n    return p;\n}\n\n", c);
 }
 
-/* Lists a large array that all threads and calls share. Each copy of a loop has its own array. */
-static void note_shared(struct emit *m, const char *name)
-{
-    struct str *s = &m->shared;
-    const char *have = s->len ? strstr(str_text(s), name) : NULL;
-    bool known = have && (!have[strlen(name)] || have[strlen(name)] == ',') &&
-                 (have == str_text(s) || have[-1] == ' ');
-    if (!known)
-        str_printf(s, "%s%s", s->len ? ", " : "", name);
-}
-
-/* Declares an array.  A small one is on the stack, a large one in static memory: one per thread,
- * unless threads share it. */
+/* Declares an array.  A small one is on the stack.  A large one is in static memory of the calling
+ * thread, so that kernels are reentrant; threads of a parallel loop inside its scope share it. */
 static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
     int64_t bytes = buffer_bytes(b);
     bool large = bytes > STACK_BYTES || m->on_stack + bytes > STACK_TOTAL;
-    bool shared = !m->in_parallel && m->u->opts->openmp && holds_parallel(&scope->body);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
     m->on_stack += large ? 0 : bytes;
-    if (large && shared)
-        note_shared(m, name);
     emit_indent(m);
-    if (large && !shared)
+    if (large)
         print_thread_array(m, scope->buffer);
     else
-        str_printf(m->out, "%s%s %s[%lld] __attribute__((aligned(64)));    /* ",
-                   large ? "static " : "", b->type->c, name, (long long)b->elems);
+        str_printf(m->out, "%s %s[%lld] __attribute__((aligned(64)));    /* ", b->type->c, name,
+                   (long long)b->elems);
     print_shape(m->out, b);
     str_add(m->out, " */\n");
 }
@@ -428,8 +405,6 @@ static void print_shapes(struct emit *m, const char *name)
                                       "written\n");
         print_held(m->out, b->holds);
     }
-    if (m->shared.len)
-        str_printf(m->out, " * Not reentrant: all calls use the same %s.\n", str_text(&m->shared));
     str_add(m->out, " */\n");
 }
 
@@ -497,6 +472,5 @@ void code_print_c(struct unit *u, struct str *out)
     print_entry(&m, name);
     str_free(&body);
     str_free(&m.statics);
-    str_free(&m.shared);
     emit_close(&m);
 }

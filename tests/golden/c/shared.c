@@ -1,12 +1,19 @@
 /* a tile that is too large for the stack, filled in parallel */
+static __attribute__((noinline)) float *T_of_thread(void)
+{
+    static _Thread_local float memory[70000] __attribute__((aligned(64)));
+    float *p = memory;
+    __asm__ volatile("" : "+r"(p));
+    return p;
+}
+
 /* kernel
  *   A        [70]  read
  *   C        [70]  written
- * Not reentrant: all calls use the same T.
  */
 void kernel(const float *restrict A, float *restrict C)
 {
-    static float T[70000] __attribute__((aligned(64)));    /* [70][1000] */
+    float *T = T_of_thread();    /* [70][1000] */
     #pragma omp parallel for schedule(static)
     for (long m = 0; m < 70; m++) {
         float a0 = A[m];
