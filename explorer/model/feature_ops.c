@@ -23,9 +23,9 @@ static enum op_class class_of(const struct val *v)
     case VAL_ADD: case VAL_SUB: return OP_ADDSUB;
     case VAL_MUL: return OP_MUL;
     case VAL_DIV: return OP_DIVMOD;
-    case VAL_MAX: case VAL_MIN: return OP_CMP;
-    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT: return OP_MATH;
-    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
+    case VAL_MAX: case VAL_MIN: case VAL_LE: case VAL_KEEP: return OP_CMP;
+    case VAL_FUNCTIONS: return OP_MATH;
+    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_PICK: case VAL_KIND_COUNT: break;
     }
     return OP_CLASSES;
 }

@@ -62,6 +62,12 @@ void env_bind(struct env *v, const struct expr *var, int64_t value)
     vec_push(&v->with, expr_const(v->pool, value));
 }
 
+void env_rename(struct env *v, const struct expr *var, const struct expr *with)
+{
+    vec_push(&v->vars, var);
+    vec_push(&v->with, with);
+}
+
 void env_unbind(struct env *v)
 {
     v->known[vec_pop(&v->vars)->var] = false;
@@ -187,7 +193,7 @@ bool env_place(struct env *v, int buffer, const struct expr *const *idx, struct 
         return place_by_subst(v, s, at, step);
     for (int i = 0; i < s->sum.n; i++) {
         const struct expr *t = s->sum.term[i];
-        if (t->kind != EXPR_VAR) {
+        if (t->kind != EXPR_VAR || val_picks(t)) {
             if (depends_on_known(v, t))
                 return place_by_subst(v, s, at, step);
         } else if (t == v->lane_var) {

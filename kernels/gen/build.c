@@ -16,6 +16,9 @@ struct site_key {
     struct site_key *next;
 };
 
+/* One side of a select: cond is 1, or 0 (other). */
+struct select_side { const struct expr *cond; bool other; };
+
 struct unit_build {
     struct unit *u;
     struct env *env;
@@ -23,6 +26,9 @@ struct unit_build {
     bool failed;
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
+    VEC(struct code *) picks;             /* indices that the statement needs, in order */
+    int n_picks;
+    VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
 };
 
@@ -136,7 +142,58 @@ static struct code_term *build_load(struct unit_build *b, const struct val *v)
     return shuffled ? shuffled : t;
 }
 
-/* Builds a term.  Returns NULL when a condition in v depends on the lane. */
+static struct code_term *build_term(struct unit_build *b, const struct val *v);
+
+/* Builds one side of a select. */
+static struct code_term *build_side(struct unit_build *b, const struct val *v,
+                                    const struct expr *cond, bool other)
+{
+    vec_push(&b->sides, (struct select_side){ cond, other });
+    struct code_term *t = build_term(b, v);
+    (void)vec_pop(&b->sides);
+    return t;
+}
+
+static bool reads_var(const struct val *v, const struct expr *var)
+{
+    for (int d = 0; v->kind == VAL_LOAD && d < v->rank; d++)
+        if (expr_uses(v->idx[d], var))
+            return true;
+    return (v->cond && expr_uses(v->cond, var)) || (v->a && reads_var(v->a, var)) ||
+           (v->b && reads_var(v->b, var));
+}
+
+/* Builds a pick: a statement that sets a new index variable before the statement being built, and
+ * the value that uses it.  Inside of a select, the index is read only where its side is chosen.
+ * Returns NULL when the index depends on the lane. */
+static struct code_term *build_pick(struct unit_build *b, const struct val *v)
+{
+    struct unit *u = b->u;
+    if (!reads_var(v->b, v->cond))
+        return build_term(b, v->b);
+    struct code_term *index = build_term(b, v->a);
+    if (!index || index->lanes > 1)
+        return NULL;
+    for (int i = b->sides.len - 1; i >= 0; i--) {
+        const struct select_side *s = &b->sides.data[i];
+        struct code_term *t = term_new(u, TERM_SELECT, 1), *none = term_const(u, 0);
+        t->cond = s->cond;
+        t->a = s->other ? none : index;
+        t->b = s->other ? index : none;
+        index = t;
+    }
+    struct code *c = code_new(u, CODE_PICK);
+    c->var = val_pick_var(u->func->pool, arena_printf(u->arena, "at.%d", b->n_picks++),
+                          v->cond->hi + 1);
+    c->value = index;
+    vec_push(&b->picks, c);
+    env_rename(b->env, v->cond, c->var);
+    struct code_term *t = build_term(b, v->b);
+    env_unbind(b->env);
+    return t;
+}
+
+/* Builds a term.  Returns NULL when a condition or a picked index in v depends on the lane. */
 static struct code_term *build_term(struct unit_build *b, const struct val *v)
 {
     struct code_term *t, *x, *y;
@@ -152,15 +209,18 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
             return NULL;
         if (cond->kind == EXPR_CONST)
             return build_term(b, cond->value ? v->a : v->b);
-        x = build_term(b, v->a);
-        y = build_term(b, v->b);
+        x = build_side(b, v->a, cond, false);
+        y = build_side(b, v->b, cond, true);
         if (!x || !y)
             return NULL;
         t = term_new(b->u, TERM_SELECT, x->lanes > y->lanes ? x->lanes : y->lanes);
         t->cond = cond;
         break;
     }
+    case VAL_PICK:
+        return build_pick(b, v);
     case VAL_ADD: case VAL_SUB: case VAL_MUL: case VAL_DIV: case VAL_MAX: case VAL_MIN:
+    case VAL_LE: case VAL_KEEP:
         x = build_term(b, v->a);
         y = build_term(b, v->b);
         if (!x || !y)
@@ -168,7 +228,7 @@ static struct code_term *build_term(struct unit_build *b, const struct val *v)
         t = term_new(b->u, TERM_BIN, x->lanes > y->lanes ? x->lanes : y->lanes);
         t->op = v->kind;
         break;
-    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+    case VAL_FUNCTIONS:
         x = build_term(b, v->a);
         y = NULL;
         if (!x)
@@ -288,6 +348,7 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
         return true;
     if (cond && cond->kind == EXPR_CONST)
         cond = NULL;
+    vec_clear(&b->picks);
     c->value = build_term(b, t->value);
     if (!c->value)
         return false;
@@ -301,6 +362,8 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     term_each_load(c->value, check_self, &self);
     if (lanes > 1 && (self.clash || (fold && c->value->lanes == 1)))
         return false;
+    for (int i = 0; i < b->picks.len; i++)
+        add_guarded(b, out, cond, b->picks.data[i]);
     if (fold) {
         build_fold(b, out, cond, c);
         return true;
@@ -559,5 +622,7 @@ bool code_build(struct unit *u, struct err *e)
     }
     env_free(b.env);
     vec_free(&b.open);
+    vec_free(&b.picks);
+    vec_free(&b.sides);
     return !b.failed;
 }

@@ -177,11 +177,11 @@ void code_each_access(struct block *b, access_fn *f, void *ctx)
     for (int i = 0; i < b->n; i++) {
         struct code *c = b->item[i];
         code_each_access(&c->body, f, ctx);
-        if (c->kind != CODE_SET)
+        if (!code_has_value(c))
             continue;
         struct code_walk w = { f, ctx, { .set = c, .block = b } };
         term_each_load(c->value, walk_load, &w);
-        if (c->reg >= 0)
+        if (c->reg >= 0 || c->kind == CODE_PICK)
             continue;
         w.a.load = NULL;
         w.a.at = &c->at;

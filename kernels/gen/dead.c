@@ -21,14 +21,14 @@ static void note_block(struct dead *d, const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
         note_block(d, &b->item[i]->body);
-        if (b->item[i]->kind == CODE_SET)
+        if (code_has_value(b->item[i]))
             note_term(d, b->item[i]->value);
     }
 }
 
 static bool is_dead(const struct dead *d, const struct code *c)
 {
-    if (c->kind == CODE_NOTE)
+    if (c->kind == CODE_NOTE || c->kind == CODE_PICK)
         return false;
     if (c->kind != CODE_SET)
         return c->body.n == 0;

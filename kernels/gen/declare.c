@@ -38,7 +38,7 @@ static void declare_block(struct declare *d, const struct block *b)
     vec_push(&d->path, b);
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        if (c->kind == CODE_SET) {
+        if (code_has_value(c)) {
             use_term(d, c->value, c);
             if (c->reg >= 0)
                 use_register(d, c->reg, c, c->how == STORE_SET && c->lane < 0);

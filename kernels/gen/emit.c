@@ -126,6 +126,22 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
+/* Emits a helper le: a <= b, or keep: b where a >= 1.  A choice between values, and not between
+ * loads: gcc 12 vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6 wrongly. */
+static void helper_mask(struct str *out, const struct elem_type *type, bool keep, int lanes)
+{
+    const char *name = keep ? "keep" : "le", *c = type->c;
+    if (lanes == 1) {
+        str_printf(out, "static inline %s %sf(%s a, %s b) { return %s; }\n", c, name, c, c,
+                   keep ? "a >= 1 ? b : 0" : "a <= b");
+        return;
+    }
+    str_printf(out, "static inline v%d %s%d(v%d a, v%d b)\n{\n    v%d one = 1 - (v%d){0};\n", lanes,
+               name, lanes, lanes, lanes, lanes, lanes);
+    str_printf(out, "    return (v%d)((i%d)(%s) & (i%d)%s);\n}\n", lanes, lanes,
+               keep ? "a >= one" : "a <= b", lanes, keep ? "b" : "one");
+}
+
 /* Emits a shuffle: lane l is lane pick[l] of x. GCC 12 and clang have this builtin. */
 static void helper_shuffle(struct str *out, int number, const struct code_term *t)
 {
@@ -196,6 +212,10 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
         helper_fold(out, type, true, lanes);
     if (n->call[VAL_MAX][lanes])
         helper_fold(out, type, false, lanes);
+    if (n->le[lanes])
+        helper_mask(out, type, false, lanes);
+    if (n->keep[lanes])
+        helper_mask(out, type, true, lanes);
 }
 
 /* Hides the origin of a pointer from the compiler.  Loads and stores keep their order. */
@@ -220,7 +240,8 @@ void emit_helpers(struct emit *m, struct str *out)
     size_t start = out->len;
     bool stream = false;
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2) {
-        bool select = n->max[l] || n->min[l], memory = n->load[l] || n->store[l] || n->stream[l];
+        bool select = n->max[l] || n->min[l] || n->le[l] || n->keep[l];
+        bool memory = n->load[l] || n->store[l] || n->stream[l];
         stream |= n->stream[l];
         if (n->type[l] || n->splat[l] || select || memory)
             str_printf(out, "typedef %s v%d __attribute__((vector_size(%d)));\n", type->c, l,
@@ -242,6 +263,13 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_extremum(out, type, "max", '>', 1);
     if (n->min[1])
         helper_extremum(out, type, "min", '<', 1);
+    if (n->le[1])
+        helper_mask(out, type, false, 1);
+    if (n->keep[1])
+        helper_mask(out, type, true, 1);
+    if (n->pick)
+        str_printf(out, "/* The index in [0, hi] that x means: below 0 it counts from the end. */\n"
+                        "static inline long pick(%s x, long hi)\n" PICK_BODY, type->c);
     if (n->floor_div)
         helper_index(out, m->prefix, "floor_div", "(a >= 0 ? a : a - b + 1) / b");
     if (n->floor_mod)

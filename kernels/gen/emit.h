@@ -6,11 +6,12 @@
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, again, prefetch;
+    bool floor_div, floor_mod, min_index, max_index, rolled, again, prefetch, pick;
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
+    bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
 };
 
 /* A named pointer to buffer[base + rest], for accesses of a straight line with the same base. */
@@ -75,6 +76,9 @@ const struct pointer *pointers_find(const struct emit *m, const struct place *at
 bool pointers_again(struct emit *m, int buffer);
 /* Ends the scope that began at mark: its names and its pointers are no longer visible. */
 void emit_leave(struct emit *m, int mark);
+/* The body of the helper that picks an index (val_picked). */
+#define PICK_BODY \
+    "{\n    x = x < 0 ? x + hi + 1 : x;\n    return x >= hi ? hi : x > 0 ? (long)x : 0;\n}\n"
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need

@@ -229,14 +229,16 @@ static void emit_load(struct emit *m, const struct code_term *t)
     str_add_char(m->out, ')');
 }
 
+/* Emits max, min, le or keep of two values: maxf(a, b), or max16(a, b). */
 static void emit_extremum(struct emit *m, const struct code_term *t)
 {
-    bool is_max = t->op == VAL_MAX;
-    (is_max ? m->needs.max : m->needs.min)[t->lanes] = true;
+    (t->op == VAL_MAX   ? m->needs.max
+     : t->op == VAL_MIN ? m->needs.min
+     : t->op == VAL_LE  ? m->needs.le : m->needs.keep)[t->lanes] = true;
     if (t->lanes == 1)
-        str_add(m->out, is_max ? "maxf(" : "minf(");
+        str_printf(m->out, "%sf(", val_name(t->op));
     else
-        str_printf(m->out, "%s%d(", is_max ? "max" : "min", t->lanes);
+        str_printf(m->out, "%s%d(", val_name(t->op), t->lanes);
     emit_value(m, t->a, t->lanes);
     str_add(m->out, ", ");
     emit_value(m, t->b, t->lanes);
@@ -321,7 +323,8 @@ static void emit_term(struct emit *m, const struct code_term *t, int min_prec)
             str_printf(m->out, "[%d]", t->lane);
         return;
     case TERM_BIN:
-        if (t->op == VAL_MAX || t->op == VAL_MIN)
+        if (t->op == VAL_MAX || t->op == VAL_MIN || t->op == VAL_LE ||
+            t->op == VAL_KEEP)
             emit_extremum(m, t);
         else
             emit_arithmetic(m, t, min_prec);

@@ -54,14 +54,16 @@ struct reg {
 
 struct block { struct code **item; int n, cap; };
 
-enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD };
+enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD,
+                 CODE_PICK };
 
 struct code {
     enum code_kind kind;
     /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE: the statements inside */
-    /* FOR: var in [begin, end) */
+    /* FOR: var in [begin, end). PICK: var is the index that the value picks (VAL_PICK).  It ends a
+     * straight line, and is visible in the rest of its block. */
     const struct expr *var, *begin, *end;
     enum loop_ann ann;                    /* SERIAL or PARALLEL */
     bool reduce;
@@ -77,7 +79,7 @@ struct code {
     int reg, lane;
     struct place at;
     enum store_how how;
-    struct code_term *value;
+    struct code_term *value;              /* also of PICK: a scalar */
     /* SET: sites of the destination in memory; site_load is that of += and max= */
     int site_load, site_store;
 };
@@ -114,6 +116,10 @@ void gen_vector(const struct target *t, const struct elem_type *type, struct str
 
 /* Construction and queries (code.c). */
 void block_add(struct unit *u, struct block *b, struct code *c);
+static inline bool code_has_value(const struct code *c)
+{
+    return c->kind == CODE_SET || c->kind == CODE_PICK;
+}
 /* Returns the index after the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);
 struct code *code_new(struct unit *u, enum code_kind kind);
@@ -159,6 +165,7 @@ struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);
 void env_bind(struct env *v, const struct expr *var, int64_t value);      /* an unrolled variable */
+void env_rename(struct env *v, const struct expr *var, const struct expr *with);
 void env_unbind(struct env *v);  /* removes the variable bound last */
 /* Sets the vector variable of the enclosing loop: lanes [first, first + lanes). */
 void env_set_lanes(struct env *v, const struct expr *var, int64_t first, int lanes);

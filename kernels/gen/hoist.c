@@ -29,7 +29,7 @@ struct hoist {
 
 static void find_vars(struct hoist *h, const struct code *loop)
 {
-    if (loop->kind == CODE_FOR)
+    if (loop->kind == CODE_FOR || loop->kind == CODE_PICK)
         vec_push(&h->vars, loop->var);
     for (int i = 0; i < loop->body.n; i++)
         find_vars(h, loop->body.item[i]);

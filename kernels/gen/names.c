@@ -35,8 +35,9 @@ static const char *const reserved[] = {
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "linux", "unix", "i386",
     "alignas", "alignof", "bool", "constexpr", "false", "nullptr", "static_assert",
     "thread_local", "true", "typeof_unqual",
-    "main", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
-    "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "ts_entry", "ts_trace",
+    "main", "random", "buffers", "base", "buf", "cap", "flush", "ctx", "rec", "last", "ROLLED", "again",
+    "floor_div", "floor_mod", "min_index", "max_index", "maxf", "minf", "lef", "keepf", "pick",
+    "ref_pick", "ts_entry", "ts_trace",
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
     "store_over", "times", "prefetch", "stream_done", "ref_max", "ref_min", "ref_floor_div",
     "ref_floor_mod", "ref_min_index", "ref_max_index",
@@ -131,6 +132,8 @@ struct names *names_new(struct arena *a)
         add(n, arena_printf(a, "exp_parts%d", lanes));
         add(n, arena_printf(a, "sum_lanes%d", lanes));
         add(n, arena_printf(a, "max_lanes%d", lanes));
+        add(n, arena_printf(a, "le%d", lanes));
+        add(n, arena_printf(a, "keep%d", lanes));
         for (int k = 0; k < VAL_KIND_COUNT; k++)
             if (val_is_function((enum val_kind)k))
                 add(n, arena_printf(a, "%s_v%d", val_name((enum val_kind)k), lanes));
@@ -165,6 +168,7 @@ void names_reset(struct names *n, int mark)
  * starts with an underscore is changed, since it may belong to the compiler (__asm__, _Bool). */
 static const char *identifier(struct arena *a, const char *want)
 {
+    want += want[0] == '@';               /* the variable of a pick */
     const char *before = is_letter(want[0]) ? "" : want[0] == '_' ? "x" : "_";
     char *s = arena_printf(a, "%s%s", before, want);
     for (char *c = s; *c; c++)

@@ -37,7 +37,8 @@ struct ahead {
 static void note_place(void *ctx, struct code_term *load, bool in_select)
 {
     struct ahead *a = ctx;
-    if (load->at.buffer != a->buffer || in_select || a->n == MAX_PLACES)
+    if (load->at.buffer != a->buffer || in_select || a->n == MAX_PLACES ||
+        val_picks(load->at.base))
         return;
     for (int i = 0; i < a->n; i++)
         if (place_same(&a->at[i], &load->at))

@@ -317,6 +317,16 @@ static void print_ahead(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
+static void print_pick(struct emit *m, const struct code *c)
+{
+    m->needs.pick = true;
+    names_claim_var(m->names, c->var);
+    emit_indent(m);
+    str_printf(m->out, "const long %s = pick(", names_var(m->names, c->var));
+    emit_value(m, c->value, 1);
+    str_printf(m->out, ", %lld);\n", (long long)c->var->hi);
+}
+
 /* Returns the index after the statements from item i on between which there is no branch. */
 static int straight_end(const struct block *b, int i)
 {
@@ -363,6 +373,9 @@ static void print_block(struct emit *m, const struct block *b)
             break;
         case CODE_AHEAD:
             print_ahead(m, c);
+            break;
+        case CODE_PICK:
+            print_pick(m, c);
             break;
         default:
             UNREACHABLE();

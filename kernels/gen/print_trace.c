@@ -16,6 +16,7 @@ struct trace {
     bool counting;  /* prints ts_count and fills the table; if false, prints ts_trace */
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
     const char *times;                    /* counting: the variable with the number of runs */
+    bool random;                          /* whether ts_trace draws indices */
     int mark, n_marks;                    /* mark: of the enclosing marked loop, or -1 */
     const struct code *marked[64];        /* per mark: its loop */
     VEC(struct trace_use) uses;
@@ -37,14 +38,15 @@ static int term_reads(const struct code_term *t)
 /* Counts the accesses of a statement, including both sides of every select. */
 static int set_touches(const struct code *c)
 {
-    return term_reads(c->value) + (c->reg < 0 ? 1 + (c->how != STORE_SET) : 0);
+    bool stores = c->kind == CODE_SET && c->reg < 0;
+    return term_reads(c->value) + (stores ? 1 + (c->how != STORE_SET) : 0);
 }
 
 static bool touches_memory(const struct block *b)
 {
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        if (c->kind == CODE_SET ? set_touches(c) > 0 : touches_memory(&c->body))
+        if (code_has_value(c) ? set_touches(c) > 0 : touches_memory(&c->body))
             return true;
     }
     return false;
@@ -62,7 +64,7 @@ static double accesses_of(const struct block *b)
     double n = 0;
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        if (c->kind == CODE_SET)
+        if (code_has_value(c))
             n += set_touches(c);
         else
             n += accesses_of(&c->body) * (c->kind == CODE_FOR ? trips_of(c) : 1);
@@ -89,7 +91,7 @@ static bool asks_for(const struct block *b, const struct expr *var)
         const struct code *c = b->item[i];
         if ((c->kind == CODE_IF && expr_uses(c->cond, var))
             || (c->kind == CODE_FOR && (expr_uses(c->begin, var) || expr_uses(c->end, var)))
-            || (c->kind == CODE_SET ? term_asks(c->value, var) : asks_for(&c->body, var)))
+            || (code_has_value(c) ? term_asks(c->value, var) : asks_for(&c->body, var)))
             return true;
     }
     return false;
@@ -267,6 +269,22 @@ static void print_set(struct trace *t, const struct code *c)
         count_use(t, c->site_store, t->m.u->type->bytes * c->at.lanes);
 }
 
+/* Prints the index of a pick.  The instrumented kernel has no data: indices are pseudo-random. */
+static void print_pick(struct trace *t, const struct code *c)
+{
+    struct emit *m = &t->m;
+    print_reads(t, c->value);
+    names_claim_var(m->names, c->var);
+    const char *name = names_var(m->names, c->var);
+    if (t->counting)
+        emit_line(m, "const long %s = 0;", name);
+    else
+        emit_line(m, "const long %s = (long)((random = random * 6364136223846793005u + 1) >> 33) %% "
+                     "%lld;", name, (long long)c->var->hi + 1);
+    emit_line(m, "(void)%s;", name);
+    t->random |= !t->counting;
+}
+
 /* --- Loops ------------------------------------------------------------------------------------ */
 
 static void print_block(struct trace *t, const struct block *b);
@@ -328,7 +346,10 @@ static void print_block(struct trace *t, const struct block *b)
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
         int mark = names_mark(m->names);
-        if (c->kind == CODE_SET) {
+        if (c->kind == CODE_PICK) {
+            print_pick(t, c);
+            continue;                     /* its name is visible in the rest of the block */
+        } else if (c->kind == CODE_SET) {
             print_set(t, c);
         } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN ||
                    c->kind == CODE_AHEAD || !touches_memory(&c->body)) {
@@ -343,6 +364,7 @@ static void print_block(struct trace *t, const struct block *b)
             print_body(t, c, -1);
         } else {
             print_block(t, &c->body);
+            continue;                     /* it has no braces: its names are visible, too */
         }
         names_reset(m->names, mark);
     }
@@ -415,6 +437,7 @@ void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct st
     find_marks(&t, &u->body, a);
     print_walk(&t, &trace, false);
     print_walk(&t, &count, true);
+    t.m.needs.pick = false;
     str_add(out, types);
     print_filters(out, line_bytes);
     emit_helpers(&t.m, out);
@@ -422,6 +445,8 @@ void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct st
     for (int i = 0; i < u->func->n_buffers; i++)
         if (t.m.touched[i])
             str_printf(out, "    const unsigned long long %s = base[%d];\n", t.m.buffer[i], i);
+    if (t.random)
+        str_add(out, "    unsigned long long random = 1;\n");
     str_printf(out, "    const unsigned long long *front = ts->front, mask = ts->mask;\n%s"
                     "    (void)base;\n    (void)front;\n    (void)mask;\n}\n\n", str_text(&trace));
     str_printf(out, "void ts_count(long long *exec)\n{\n    const long times = 1;\n%s}\n",

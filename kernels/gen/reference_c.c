@@ -9,7 +9,7 @@ struct reference {
     struct emit m;
     const struct graph *g;
     const char *sum;                      /* C name of the accumulator */
-    bool max, min;
+    bool max, min, pick;
 };
 
 static void print_value(struct reference *r, const struct val *v, bool operand);
@@ -80,11 +80,17 @@ static void print_value(struct reference *r, const struct val *v, bool operand)
     case VAL_MUL: print_pair(r, v, " * ", operand); return;
     case VAL_DIV: print_pair(r, v, " / ", operand); return;
     case VAL_MAX: case VAL_MIN: print_extremum(r, v); return;
-    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
-        print_call(r, v);
+    case VAL_LE: print_pair(r, v, " <= ", operand); return;
+    case VAL_KEEP:
+        str_add(r->m.out, "(");
+        print_value(r, v->a, true);
+        str_add(r->m.out, " >= 1 ? ");
+        print_value(r, v->b, true);
+        str_add(r->m.out, " : 0)");
         return;
+    case VAL_FUNCTIONS: print_call(r, v); return;
     case VAL_SELECT: print_select(r, v, operand); return;
-    case VAL_KIND_COUNT: default:
+    case VAL_PICK: case VAL_KIND_COUNT: default:      /* print_picks has printed the picks */
         UNREACHABLE();
     }
 }
@@ -108,24 +114,43 @@ static void close_loops(struct reference *r, int n)
     }
 }
 
+/* Prints "const long at = ref_pick(..);" for each pick around the value v.  Returns the value
+ * inside.  Builders put picks outermost. */
+static const struct val *print_picks(struct reference *r, const struct val *v)
+{
+    for (; v->kind == VAL_PICK; v = v->b) {
+        r->pick = true;
+        emit_indent(&r->m);
+        names_claim_var(r->m.names, v->cond);
+        str_printf(r->m.out, "const long %s = ref_pick(", names_var(r->m.names, v->cond));
+        print_value(r, v->a, false);
+        str_printf(r->m.out, ", %lld);\n", (long long)v->cond->hi);
+    }
+    return v;
+}
+
 /* Prints "Conv[..] = " and the value, or an accumulation in sum with the reduction loops around
  * it. */
 static void print_body(struct reference *r, const struct node *n)
 {
     struct emit *m = &r->m;
+    const struct val *body = n->body;
+    if (n->combine == COMBINE_NONE)
+        body = print_picks(r, body);
     if (n->combine != COMBINE_NONE) {
         emit_indent(m);
         str_printf(m->out, "double %s = ", r->sum);
         print_number(m->out, n->init);
         str_add(m->out, ";\n");
         open_loops(r, n->reduce, n->n_reduce);
+        body = print_picks(r, body);
         emit_indent(m);
         if (n->combine == COMBINE_SUM)
             str_printf(m->out, "%s += ", r->sum);
         else
             str_printf(m->out, "%s = ref_max(%s, ", r->sum, r->sum);
         r->max |= n->combine == COMBINE_MAX;
-        print_value(r, n->body, false);
+        print_value(r, body, false);
         str_add(m->out, n->combine == COMBINE_SUM ? ";\n" : ");\n");
         close_loops(r, n->n_reduce);
     }
@@ -135,7 +160,7 @@ static void print_body(struct reference *r, const struct node *n)
     if (n->combine != COMBINE_NONE)
         str_add(m->out, r->sum);
     else
-        print_value(r, n->body, false);
+        print_value(r, body, false);
     str_add(m->out, ";\n");
 }
 
@@ -181,7 +206,9 @@ static void print_all(struct reference *r, const char *name, struct str *out)
         print_helper(out, "max", '>');
     if (r->min)
         print_helper(out, "min", '<');
-    if (r->max || r->min)
+    if (r->pick)
+        str_add(out, "static inline long ref_pick(double x, long hi)\n" PICK_BODY);
+    if (r->max || r->min || r->pick)
         str_add_char(out, '\n');
     for (int t = 0; t < r->g->n_tensors; t++)
         type[t] = r->g->tensor[t].producer < 0 ? "const double *" : "double *";

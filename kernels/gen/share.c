@@ -218,7 +218,7 @@ static void find_lives(struct share_walk *w, const struct block *b)
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
         w->at += c->kind == CODE_SET;
-        if (c->kind == CODE_SET)
+        if (code_has_value(c))
             note_names(w, c->value);
         if (c->kind == CODE_SET && c->reg >= 0)
             note_name(w, c->reg);

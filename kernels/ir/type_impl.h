@@ -30,8 +30,13 @@
         case VAL_TANH: return (double)tanh##suffix((c)x);                                       \
         case VAL_ERF: return (double)erf##suffix((c)x);                                         \
         case VAL_SQRT: return (double)sqrt##suffix((c)x);                                       \
+        case VAL_FLOOR: return (double)floor##suffix((c)x);                                     \
+        case VAL_SIN: return (double)sin##suffix((c)x);                                         \
+        case VAL_COS: return (double)cos##suffix((c)x);                                         \
+        case VAL_ATAN: return (double)atan##suffix((c)x);                                       \
         case VAL_CONST: case VAL_LOAD: case VAL_ADD: case VAL_SUB: case VAL_MUL: case VAL_DIV:  \
-        case VAL_MAX: case VAL_MIN: case VAL_SELECT: case VAL_KIND_COUNT: break;                \
+        case VAL_MAX: case VAL_MIN: case VAL_LE: case VAL_KEEP: case VAL_SELECT:                \
+        case VAL_PICK: case VAL_KIND_COUNT: break;                                              \
         }                                                                                       \
         UNREACHABLE();                                                                          \
     }                                                                                           \

@@ -25,7 +25,7 @@ const struct val *val_load(struct arena *a, int source, int rank, const struct e
 static const struct val *operation(struct arena *a, enum val_kind kind, int arity,
                                    const struct val *x, const struct val *y)
 {
-    if (kinds[kind].arity != arity || kind == VAL_SELECT)
+    if (kinds[kind].arity != arity || kind == VAL_SELECT || kind == VAL_PICK)
         fail("%s is no function of %d floats", kinds[kind].text, arity);
     struct val *n = ARENA_NEW(a, struct val);
     *n = (struct val){ .kind = kind, .a = x, .b = y };
@@ -51,11 +51,32 @@ const struct val *val_select(struct arena *a, const struct expr *cond, const str
     return n;
 }
 
+const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
+                           const struct val *in)
+{
+    struct val *n = ARENA_NEW(a, struct val);
+    *n = (struct val){ .kind = VAL_PICK, .cond = var, .a = x, .b = in };
+    return n;
+}
+
+const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t extent)
+{
+    return expr_var(p, arena_printf(exprs_arena(p), "@%s", name), 0, extent - 1);
+}
+
+bool val_picks(const struct expr *e)
+{
+    return (e->kind == EXPR_VAR && e->name[0] == '@') || (e->a && val_picks(e->a)) ||
+           (e->b && val_picks(e->b));
+}
+
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y)
 {
     if (v->kind == VAL_SELECT)
         return val_select(a, v->cond, x, y);
+    if (v->kind == VAL_PICK)
+        return val_pick(a, v->cond, x, y);
     return operation(a, v->kind, y ? 2 : 1, x, y);
 }
 
@@ -101,6 +122,8 @@ const struct val *val_rebuild(struct arena *a, const struct val *v, const struct
     const struct val *x = val_rebuild(a, v->a, map), *y = v->b ? val_rebuild(a, v->b, map) : NULL;
     if (v->kind == VAL_SELECT)
         return val_select(a, map_index(map, v->cond), x, y);
+    if (v->kind == VAL_PICK)
+        return val_pick(a, map_index(map, v->cond), x, y);
     return val_with(a, v, x, y);
 }
 
@@ -137,7 +160,7 @@ int val_flops(const struct val *v)
     int x = val_flops(v->a), y = v->b ? val_flops(v->b) : 0;
     if (v->kind == VAL_SELECT)
         return x > y ? x : y;
-    return x + y + 1;
+    return x + y + (v->kind != VAL_PICK);
 }
 
 enum { PREC_SUM, PREC_PRODUCT, PREC_ATOM };

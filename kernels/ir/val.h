@@ -11,9 +11,18 @@
     VAL(CONST, 0, "const") VAL(LOAD, 0, "load") \
     VAL(ADD, 2, "+") VAL(SUB, 2, "-") VAL(MUL, 2, "*") VAL(DIV, 2, "/") \
     VAL(MAX, 2, "max") VAL(MIN, 2, "min") \
+    VAL(LE, 2, "le")                      /* 1 where a <= b, else 0 */ \
+    VAL(KEEP, 2, "keep")                  /* b where a >= 1, else 0 */ \
     VAL(EXP, 1, "exp") VAL(LOG, 1, "log") VAL(TANH, 1, "tanh") VAL(ERF, 1, "erf") \
-    VAL(SQRT, 1, "sqrt") \
-    VAL(SELECT, 2, "select")              /* cond ? a : b; only one side is evaluated */
+    VAL(SQRT, 1, "sqrt") VAL(FLOOR, 1, "floor") VAL(SIN, 1, "sin") VAL(COS, 1, "cos") \
+    VAL(ATAN, 1, "atan") \
+    VAL(SELECT, 2, "select")              /* cond ? a : b; only one side is evaluated */ \
+    VAL(PICK, 2, "pick")  /* b, where the variable `cond` has the value val_picked(a, hi) */
+
+/* The functions of one float, in a switch. */
+#define VAL_FUNCTIONS \
+    VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT: case VAL_FLOOR: \
+    case VAL_SIN: case VAL_COS: case VAL_ATAN
 
 enum val_kind {
 #define VAL(id, arity, text) VAL_##id,
@@ -26,7 +35,7 @@ struct val {
     enum val_kind kind;
     double value;                         /* CONST: the value */
     const struct val *a, *b;              /* operands; b is NULL for functions of one float */
-    const struct expr *cond;              /* SELECT: the condition */
+    const struct expr *cond;              /* SELECT: the condition; PICK: the variable */
     int source;  /* LOAD: the tensor (in a graph) or the buffer (when lowered) */
     int rank;
     const struct expr *const *idx;        /* LOAD: rank index expressions */
@@ -39,6 +48,22 @@ const struct val *val_bin(struct arena *a, enum val_kind kind, const struct val 
                           const struct val *y);
 const struct val *val_select(struct arena *a, const struct expr *cond, const struct val *x,
                              const struct val *y);
+/* Returns `in`, whose indices use variable var, where var is the whole number x: an index that is
+ * computed from data.  Its bounds are [0, var->hi] whatever x is, so that no access is out of
+ * bounds. */
+const struct val *val_pick(struct arena *a, const struct expr *var, const struct val *x,
+                           const struct val *in);
+/* Returns the variable of a pick.  Its name begins with @, which no name of a dim or loop does. */
+const struct expr *val_pick_var(struct exprs *p, const char *name, int64_t extent);
+/* Whether e depends on the variable of a pick. */
+bool val_picks(const struct expr *e);
+/* Returns the index that x picks from [0, hi]: below 0 it counts from the end, its fraction is cut
+ * off, and beyond an end it is that end. */
+static inline int64_t val_picked(double x, int64_t hi)
+{
+    double at = x < 0 ? x + (double)hi + 1 : x;
+    return at >= (double)hi ? hi : at > 0 ? (int64_t)at : 0;
+}
 /* Returns the operation of v with other operands; y is NULL where v->b is. */
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y);

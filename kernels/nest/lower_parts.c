@@ -373,7 +373,8 @@ const struct val *low_body_past_tiles(struct low *w, int node, const struct expr
 
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * In a dim where access - origin depends on outer loops, the box is the whole dim. */
+ * In a dim where access - origin depends on outer loops, or the access on data, the box is the
+ * whole dim. */
 struct region {
     const struct stage *s;
     int tensor, pos, n_loads;
@@ -404,7 +405,7 @@ static void region_dim(struct exprs *p, struct region *r, const struct layout *l
         }
     const struct expr *origin = expr_simplify(p, expr_subst(p, access, inner, zero, n));
     const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
-    bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0;
+    bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0 && !val_picks(access);
     for (int i = 0; i < r->pos; i++)
         exact = exact && (axis_is_fixed(&r->s->axis[i]) || !expr_uses(reach, r->s->axis[i].var));
     r->origin[d] = exact ? origin : expr_const(p, 0);

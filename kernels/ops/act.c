@@ -10,7 +10,8 @@ const char *const act_words[ACT_ALL] = {
     [ACT_SOFTPLUS] = "softplus", [ACT_COUNT] = NULL,
     [ACT_EXP] = "exp", [ACT_LOG] = "log", [ACT_SQRT] = "sqrt", [ACT_ERF] = "erf",
     [ACT_NEG] = "neg", [ACT_ABS] = "abs", [ACT_RECIPROCAL] = "reciprocal",
-    [ACT_IDENTITY] = "identity", [ACT_CLIP] = "clip", [ACT_LEAKY] = "leaky", [ACT_ELU] = "elu",
+    [ACT_IDENTITY] = "identity", [ACT_FLOOR] = "floor", [ACT_SIN] = "sin", [ACT_COS] = "cos",
+    [ACT_ATAN] = "atan", [ACT_CLIP] = "clip", [ACT_LEAKY] = "leaky", [ACT_ELU] = "elu",
     [ACT_AFFINE] = "affine", [ACT_HARDSIGMOID] = "hardsigmoid",
 };
 
@@ -110,6 +111,10 @@ static const struct val *apply(const struct graph *g, enum act f, const struct v
     case ACT_ABS: return bin(g, VAL_MAX, x, minus);
     case ACT_RECIPROCAL: return bin(g, VAL_DIV, num(g, 1), x);
     case ACT_IDENTITY: return mul(g, x, num(g, 1));
+    case ACT_FLOOR: return un(g, VAL_FLOOR, x);
+    case ACT_SIN: return un(g, VAL_SIN, x);
+    case ACT_COS: return un(g, VAL_COS, x);
+    case ACT_ATAN: return un(g, VAL_ATAN, x);
     case ACT_CLIP: case ACT_LEAKY: case ACT_ELU: case ACT_AFFINE: case ACT_HARDSIGMOID:
     case ACT_NONE: case ACT_COUNT: case ACT_ALL: break;
     }

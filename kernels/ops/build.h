@@ -70,7 +70,8 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
-/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit. */
+/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  Of kind VAL_LE, op is
+ * lessequal, less or equal: 1 where that is true, else 0. */
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
@@ -79,7 +80,8 @@ int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
     ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
-    ACT_EXP, ACT_LOG, ACT_SQRT, ACT_ERF, ACT_NEG, ACT_ABS, ACT_RECIPROCAL, ACT_IDENTITY, ACT_CLIP,
+    ACT_EXP, ACT_LOG, ACT_SQRT, ACT_ERF, ACT_NEG, ACT_ABS, ACT_RECIPROCAL, ACT_IDENTITY,
+    ACT_FLOOR, ACT_SIN, ACT_COS, ACT_ATAN, ACT_CLIP,
     ACT_LEAKY, ACT_ELU, ACT_AFFINE, ACT_HARDSIGMOID, ACT_ALL
 };
 extern const char *const act_words[];
@@ -114,4 +116,10 @@ int reshape_node(struct graph *g, int x, int rank, const char *const *dims, cons
 int concat_node(struct graph *g, const int *x, int n_x, int dim);
 struct slice { int dim; int64_t from, step, n; };
 int slice_node(struct graph *g, int x, const struct slice *s);
+/* Gather: the elements of dim of x whose indices (val_picked) are in `at`.  Dim is replaced by the
+ * dims of `at`; each: `at` has the dims of x, and every element picks within its own line. */
+int gather_node(struct graph *g, int x, int at, int dim, bool each);
+/* Adds c ? x : y, broadcast, where c is 1 or 0.  Returns -1 with *e when the shapes do not
+ * fit. */
+int where_node(struct graph *g, const int *cxy, struct err *e);
 #endif

@@ -244,9 +244,9 @@ struct splice {
     const struct graph *sub;
     const struct statement *st;
     int *tensor; /* sub tensor -> tensor of the graph */
-    int n_renamed;
-    const char *from[MAX_RANK];
-    const struct expr *to[MAX_RANK];
+    int n_renamed;                        /* dims, and the variable of a pick */
+    const char *from[MAX_RANK + 1];
+    const struct expr *to[MAX_RANK + 1];
 };
 
 static const struct expr *splice_index(void *ctx, const struct expr *e)
@@ -349,12 +349,22 @@ static void rename_dims(struct splice *s, const struct node *n)
     }
 }
 
+/* Names the variable of a pick after the statement, so that picks in each other differ. */
+static void rename_pick(struct splice *s, const struct node *n)
+{
+    if (n->body->kind != VAL_PICK)
+        return;
+    s->from[s->n_renamed] = n->body->cond->name;
+    s->to[s->n_renamed++] = val_pick_var(s->c->g->pool, s->st->name, n->body->cond->hi + 1);
+}
+
 static void splice_node(struct splice *s, const struct node *from)
 {
     struct compose *c = s->c;
     struct val_map map = { s, splice_load, splice_index };
     struct node n = *from;
     rename_dims(s, from);
+    rename_pick(s, from);
     n.out = s->tensor[from->out];
     n.data_in = from->data_in < 0 ? -1 : s->tensor[from->data_in];
     for (int d = 0; d < n.n_spatial; d++)
@@ -398,6 +408,10 @@ static bool splice_in(struct compose *c, const struct statement *st, const struc
         return false;
     for (int n = 0; n < sub->n_nodes; n++)
         splice_node(&s, &sub->node[n]);
+    if (str_starts(st->op, "gather") && c->g->tensor[st->arg[1]].producer < 0) {
+        const struct node *n = &c->g->node[c->g->n_nodes - 1];
+        c->g->tensor[st->arg[1]].whole = n->body->kind == VAL_PICK ? n->body->cond->hi + 1 : 1;
+    }
     struct graph_statement made = {
         .op = arena_strdup(c->a, st->op), .params = arena_strdup(c->a, st->params),
         .n_args = st->n_args, .arg = ARENA_DUP(c->a, st->arg, st->n_args),

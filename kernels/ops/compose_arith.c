@@ -35,11 +35,17 @@ int compose_binary(struct call *c)
     static const struct { const char *name; enum val_kind kind; } kinds[] = {
         { "add", VAL_ADD }, { "sub", VAL_SUB }, { "mul", VAL_MUL },
         { "div", VAL_DIV }, { "max", VAL_MAX }, { "min", VAL_MIN },
+        { "equal", VAL_LE }, { "less", VAL_LE }, { "lessequal", VAL_LE },
     };
     int i = 0;
     while (!streq(kinds[i].name, c->op))
         i++;
     return binary_node(c->g, c->in, kinds[i].kind, c->op, "Out", c->e);
+}
+
+int compose_where(struct call *c)
+{
+    return where_node(c->g, c->in, c->e);
 }
 
 /* Sets dims B0 B1 ... and the extents of the batches of x and y, broadcast.  Returns how many there

@@ -74,6 +74,22 @@ int compose_slice(struct call *c)
     return slice_node(c->g, c->in[0], &(struct slice){ d, from, step, n });
 }
 
+/* Builds out[i..] = x[at[i]..] along one dim. */
+int compose_gather(struct call *c)
+{
+    const struct tensor *x = arg(c, 0), *at = arg(c, 1);
+    bool each = streq(c->op, "gather_elements");
+    int d = compose_axis(c, param_int(c, "axis", 0), x->rank);
+    if (d < 0)
+        return -1;
+    if (!each && x->rank - 1 + at->rank > MAX_RANK)
+        return refuse(c, ERR_RANK, "the result has more than %d dimensions", MAX_RANK);
+    for (int k = 0; each && k < x->rank; k++)
+        if (at->rank != x->rank || (k != d && at->shape[k] > x->shape[k]))
+            return refuse(c, ERR_RANGE, "%s has other dimensions than %s", at->name, x->name);
+    return gather_node(c->g, c->in[0], c->in[1], d, each);
+}
+
 int compose_pad(struct call *c)
 {
     int64_t before[MAX_RANK] = { 0 }, after[MAX_RANK] = { 0 };

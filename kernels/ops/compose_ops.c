@@ -28,13 +28,14 @@ static const struct row {
     int (*build)(struct call *c);
 } table[] = {
     { "relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt erf neg abs "
-      "reciprocal identity",
+      "reciprocal identity floor sin cos atan",
       "", 1, 1, compose_unary },
     { "clip", "min max", 1, 1, compose_unary },
     { "leaky elu", "alpha", 1, 1, compose_unary },
     { "hardsigmoid", "alpha beta", 1, 1, compose_unary },
     { "affine", "mul add", 1, 1, compose_unary },
-    { "add sub mul div max min", "", 2, 2, compose_binary },
+    { "add sub mul div max min equal less lessequal", "", 2, 2, compose_binary },
+    { "where", "", 3, 3, compose_where },
     { "matmul", "act", 2, 3, compose_matmul },
     { "gemm", "transa transb alpha beta", 2, 3, compose_gemm },
     { "batchnorm", "eps", 5, 5, compose_batchnorm },
@@ -45,6 +46,7 @@ static const struct row {
     { "reshape", "shape", 1, 1, compose_reshape },
     { "concat", "axis", 1, 64, compose_concat },
     { "slice", "axis from to step", 1, 1, compose_slice },
+    { "gather gather_elements", "axis", 2, 2, compose_gather },
     { "pad", "before after value", 1, 1, compose_pad },
     { "expand", "shape", 1, 1, compose_expand },
 };

@@ -8,6 +8,8 @@
  * error. */
 int compose_unary(struct call *c);
 int compose_binary(struct call *c);
+int compose_where(struct call *c);
+int compose_gather(struct call *c);
 int compose_matmul(struct call *c);
 int compose_gemm(struct call *c);
 int compose_batchnorm(struct call *c);

@@ -19,6 +19,7 @@ struct tensor {
     enum tensor_role role;
     int producer;  /* the node that computes it; -1 for inputs and constants */
     const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
+    int64_t whole;                        /* random data are indices below this; 0: any floats */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };

@@ -86,6 +86,41 @@ int slice_node(struct graph *g, int x, const struct slice *s)
     return n.out;
 }
 
+/* Appends dims of x, with names unlike those before. */
+static void take_dims(const struct graph *g, const struct tensor *x, int from, int to,
+                      struct tensor *out)
+{
+    for (int d = from; d < to; d++) {
+        out->dim[out->rank] = build_unlike(g, x->dim[d], out->dim, out->rank);
+        out->shape[out->rank++] = x->shape[d];
+    }
+}
+
+int gather_node(struct graph *g, int x, int at, int dim, bool each)
+{
+    const struct tensor t = g->tensor[x], i = g->tensor[at];
+    struct tensor out = { .rank = 0 };
+    const struct expr *idx[MAX_RANK], *var = val_pick_var(g->pool, "at", t.shape[dim]);
+    take_dims(g, &t, 0, each ? 0 : dim, &out);
+    take_dims(g, &i, 0, i.rank, &out);
+    take_dims(g, &t, each ? t.rank : dim + 1, t.rank, &out);
+    struct node n = { .op = "gather", .data_in = x };
+    node_spatial(g, &n, graph_add_tensor(g, &(struct tensor_def){ "Out", out.rank, out.dim,
+                                                                  out.shape, TENSOR_INTER }));
+    for (int d = 0; d < t.rank; d++)
+        idx[d] = n.spatial[each || d < dim ? d : d - 1 + i.rank];
+    idx[dim] = t.shape[dim] > 1 ? var : expr_const(g->pool, 0);
+    n.body = graph_load_at(g, x, idx);
+    if (t.shape[dim] > 1)
+        n.body = val_pick(exprs_arena(g->pool), var,
+                          graph_load_at(g, at, n.spatial + (each ? 0 : dim)), n.body);
+    else                                  /* the indices, which are all 0, are an operand still */
+        n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_MUL, num(g, 0),
+                     graph_load_at(g, at, n.spatial + (each ? 0 : dim))));
+    graph_add_node(g, &n);
+    return n.out;
+}
+
 /* The families.  Each works on a tensor N C H W, of more or fewer dims. */
 
 static bool build_transpose(struct graph *g, const struct op_family *f, const int64_t *v,

@@ -9,7 +9,7 @@ void reference_fill(const struct tensor *t, uint64_t seed, f32 *data)
     struct rng r = rng_seed(hash_bytes(t->name, strlen(t->name), seed));
     int64_t n = tensor_elems(t);
     for (int64_t i = 0; i < n; i++)
-        data[i] = rng_float(&r);
+        data[i] = t->whole ? (f32)rng_range(&r, 0, t->whole - 1) : rng_float(&r);
 }
 
 static bool eval(const struct graph *g, const struct row_how *how, struct err *e)

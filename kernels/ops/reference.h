@@ -6,8 +6,8 @@
 #include "kernels/ops/graph.h"
 #include "kernels/base/subprocess.h"
 
-/* Fills data with uniform floats in [-1, 1) that depend only on the seed and the name of the
- * tensor; n = tensor_elems(t). */
+/* Fills data with uniform floats in [-1, 1), or whole numbers (t->whole), that depend only on the
+ * seed and the name of the tensor; n = tensor_elems(t). */
 void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
 /* data[t]: one double array per tensor in logical row-major order; inputs and constants are given,

@@ -66,6 +66,12 @@ static double larger_error(double a, double ea, double b, double eb)
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
 }
 
+/* Returns the error of b where a >= 1: all of b, when that is uncertain. */
+static double kept_error(double a, double ea, double b, double eb)
+{
+    return a - ea >= 1 ? eb : a + ea < 1 ? 0 : fabs(b) + eb;
+}
+
 /* Returns the error of a monotonic function f: the largest at the ends of [x - e, x + e];
  * INFINITY when f is undefined at an end. */
 static double function_error(const struct own *o, enum val_kind f, double x, double e)
@@ -91,10 +97,15 @@ void error_row(const struct elem_type *type, const struct row_val *v, int64_t n,
         case VAL_DIV: own = quotient_error(&o, a[i], ea[i], b[i], eb[i]); break;
         case VAL_MAX: own = larger_error(a[i], ea[i], b[i], eb[i]); break;
         case VAL_MIN: own = larger_error(-a[i], ea[i], -b[i], eb[i]); break;
+        case VAL_LE: own = fabs(a[i] - b[i]) <= ea[i] + eb[i] && ea[i] + eb[i] > 0; break;
+        case VAL_KEEP: own = kept_error(a[i], ea[i], b[i], eb[i]); break;
+        case VAL_SIN: case VAL_COS: own = fmin(ea[i], 2) + o.part + o.tiny; break;
         case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+        case VAL_FLOOR: case VAL_ATAN:
             own = function_error(&o, v->kind, a[i], ea[i]);
             break;
-        case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: default:
+        case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_PICK: case VAL_KIND_COUNT:
+        default:
             UNREACHABLE();
         }
         e[i] = settled(type, own, r);

@@ -32,6 +32,7 @@ struct row_val {
     enum val_kind kind;
     double value;                         /* CONST: the value */
     struct row_val *a, *b;
+    const struct expr *var;               /* PICK: the variable */
     const double *data;                   /* LOAD: data[flat], plus stride per row element */
     const double *error;                  /* error of that element; NULL: exact */
     struct sum flat;
@@ -116,12 +117,18 @@ static inline double arith(enum val_kind kind, double x, double y)
     case VAL_DIV: return x / y;
     case VAL_MAX: return x > y ? x : y;
     case VAL_MIN: return x < y ? x : y;
+    case VAL_LE: return x <= y;
+    case VAL_KEEP: return x >= 1 ? y : 0;
     case VAL_EXP: return exp(x);
     case VAL_LOG: return log(x);
     case VAL_TANH: return tanh(x);
     case VAL_ERF: return erf(x);
     case VAL_SQRT: return sqrt(x);
-    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
+    case VAL_FLOOR: return floor(x);
+    case VAL_SIN: return sin(x);
+    case VAL_COS: return cos(x);
+    case VAL_ATAN: return atan(x);
+    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_PICK: case VAL_KIND_COUNT: break;
     }
     UNREACHABLE();
 }

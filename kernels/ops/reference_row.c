@@ -142,6 +142,7 @@ static struct row_val *compile(struct arena *a, const struct row_plan *p, const 
     r->a = v->a ? compile(a, p, v->a) : NULL;
     r->b = v->b ? compile(a, p, v->b) : NULL;
     r->shared = r->b && share_tensor(r->a, r->b);
+    r->var = v->cond;
     if (v->kind == VAL_SELECT)
         add_tests(a, r, v->cond);
     if (v->kind == VAL_LOAD) {
@@ -344,6 +345,25 @@ static void select_row(const struct row_segment *s, const struct row_val *v, dou
     fill_part(s, v->b, hi, end, out, error);
 }
 
+/* Evaluates a pick, in pieces of the row with equal indices.  An index that may be off by half or
+ * more makes the error endless. */
+static void pick_row(const struct row_segment *s, const struct row_val *v, double *out,
+                     double *error)
+{
+    double index[ROW_SEGMENT], doubt[ROW_SEGMENT] = { 0 };
+    row_values(s, v->a, index, error ? doubt : NULL);
+    for (int64_t i = 0, next; i < s->n; i = next) {
+        int64_t at = val_picked(index[i], v->var->hi);
+        for (next = i + 1; next < s->n && val_picked(index[next], v->var->hi) == at;)
+            next++;
+        if (v->var->var >= 0)
+            s->env[v->var->var] = at;
+        fill_part(s, v->b, s->i0 + i, s->i0 + next, out, error);
+        for (int64_t k = i; error && k < next; k++)
+            error[k] = doubt[k] >= 0.5 ? INFINITY : error[k];
+    }
+}
+
 /* Loads the elements of v from `data`: its values or their errors. */
 static void load_row(const struct row_segment *s, const struct row_val *v, const double *data,
                      double *out)
@@ -374,8 +394,10 @@ static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const
         return;
     switch (kind) {
     ROW(VAL_ADD) ROW(VAL_SUB) ROW(VAL_MUL) ROW(VAL_DIV) ROW(VAL_MAX) ROW(VAL_MIN)
+    ROW(VAL_LE) ROW(VAL_KEEP)
     MAP(VAL_EXP) MAP(VAL_LOG) MAP(VAL_TANH) MAP(VAL_ERF) MAP(VAL_SQRT)
-    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_KIND_COUNT: break;
+    MAP(VAL_FLOOR) MAP(VAL_SIN) MAP(VAL_COS) MAP(VAL_ATAN)
+    case VAL_CONST: case VAL_LOAD: case VAL_SELECT: case VAL_PICK: case VAL_KIND_COUNT: break;
     }
 #undef MAP
 #undef ROW
@@ -415,6 +437,10 @@ void row_values(const struct row_segment *s, const struct row_val *v, double *ou
     }
     if (v->kind == VAL_SELECT) {
         select_row(s, v, out, error);
+        return;
+    }
+    if (v->kind == VAL_PICK) {
+        pick_row(s, v, out, error);
         return;
     }
     if (v->kind == VAL_CONST) {

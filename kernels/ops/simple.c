@@ -144,6 +144,16 @@ int bias_node(struct graph *g, int x, int channel_dim)
     return n.out;
 }
 
+/* Returns 1 where the comparison is true, else 0. */
+static const struct val *compared(const struct graph *g, const char *op, const struct val *x,
+                                  const struct val *y)
+{
+    const struct val *le = bin(g, VAL_LE, x, y), *ge = bin(g, VAL_LE, y, x);
+    if (streq(op, "equal"))
+        return bin(g, VAL_MUL, le, ge);
+    return streq(op, "less") ? bin(g, VAL_MUL, le, bin(g, VAL_SUB, num(g, 1), ge)) : le;
+}
+
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e)
 {
@@ -158,7 +168,38 @@ int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *
     node_spatial(g, &n, graph_add_tensor(g, &def));
     n.elementwise = x.rank == def.rank
                  && memcmp(x.shape, shape, sizeof *shape * (size_t)x.rank) == 0;
-    n.body = bin(g, kind, build_load(g, xy[0], &n), build_load(g, xy[1], &n));
+    const struct val *a = build_load(g, xy[0], &n), *b = build_load(g, xy[1], &n);
+    n.body = kind == VAL_LE ? compared(g, op, a, b) : bin(g, kind, a, b);
+    graph_add_node(g, &n);
+    return n.out;
+}
+
+int where_node(struct graph *g, const int *cxy, struct err *e)
+{
+    struct tensor all = g->tensor[cxy[0]];
+    struct node n = { .op = "where", .data_in = cxy[1] };
+    for (int i = 1; i < 3; i++) {
+        const struct tensor x = g->tensor[cxy[i]];
+        struct tensor_def def;
+        const char *dim[MAX_RANK];
+        int64_t shape[MAX_RANK];
+        if (!build_broadcast(g, &all, &x, &def, dim, shape, e))
+            return -1;
+        all.rank = def.rank;
+        memcpy(all.dim, dim, sizeof *dim * (size_t)def.rank);
+        memcpy(all.shape, shape, sizeof *shape * (size_t)def.rank);
+    }
+    node_spatial(g, &n, graph_add_tensor(g, &(struct tensor_def){ "Out", all.rank, all.dim,
+                                                                  all.shape, TENSOR_INTER }));
+    for (int i = 0; i < 3 && !n.elementwise; i++) {
+        const struct tensor *x = &g->tensor[cxy[i]];
+        n.data_in = cxy[i];
+        n.elementwise = x->rank == all.rank &&
+                        memcmp(x->shape, all.shape, sizeof *x->shape * (size_t)x->rank) == 0;
+    }
+    const struct val *c = build_load(g, cxy[0], &n), *not = bin(g, VAL_SUB, num(g, 1), c);
+    n.body = bin(g, VAL_ADD, bin(g, VAL_KEEP, c, build_load(g, cxy[1], &n)),
+                 bin(g, VAL_KEEP, not, build_load(g, cxy[2], &n)));
     graph_add_node(g, &n);
     return n.out;
 }

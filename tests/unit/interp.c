@@ -40,6 +40,8 @@ static double rounded(const struct elem_type *type, double x)
 static double value(struct interp *in, const struct elem_type *type, const struct val *v)
 {
     double x = v->a && v->kind != VAL_SELECT ? value(in, type, v->a) : 0;
+    if (v->kind == VAL_PICK && v->cond->kind == EXPR_VAR)
+        in->vals[v->cond->var] = val_picked(x, v->cond->hi);
     double y = v->b && v->kind != VAL_SELECT ? value(in, type, v->b) : 0;
     switch (v->kind) {
     case VAL_CONST: return rounded(type, v->value);
@@ -50,7 +52,10 @@ static double value(struct interp *in, const struct elem_type *type, const struc
     case VAL_DIV: return rounded(type, x / y);
     case VAL_MAX: return x > y ? x : y;
     case VAL_MIN: return x < y ? x : y;
-    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+    case VAL_LE: return x <= y;
+    case VAL_KEEP: return x >= 1 ? y : 0;
+    case VAL_PICK: return y;
+    case VAL_FUNCTIONS:
         return type->call(v->kind, x);
     case VAL_SELECT: return value(in, type, expr_eval(v->cond, in->vals) ? v->a : v->b);
     case VAL_KIND_COUNT: break;

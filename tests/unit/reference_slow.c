@@ -18,15 +18,23 @@ static int64_t offset_at(const struct tensor *t, const struct expr *const *idx, 
 }
 
 static double val_at(const struct graph *g, const struct val *v, double *const *data,
-                     const int64_t *env)
+                     int64_t *env)
 {
     switch (v->kind) {
     case VAL_CONST: return v->value;
     case VAL_LOAD: return data[v->source][offset_at(&g->tensor[v->source], v->idx, env)];
     case VAL_SELECT: return val_at(g, expr_eval(v->cond, env) ? v->a : v->b, data, env);
+    case VAL_PICK: {
+        int64_t at = val_picked(val_at(g, v->a, data, env), v->cond->hi), *slot = NULL;
+        slot = v->cond->kind == EXPR_VAR ? &env[v->cond->var] : NULL;
+        if (slot)
+            *slot = at;
+        return val_at(g, v->b, data, env);
+    }
     case VAL_ADD: case VAL_SUB: case VAL_MUL: case VAL_DIV: case VAL_MAX: case VAL_MIN:
+    case VAL_LE: case VAL_KEEP:
         return arith(v->kind, val_at(g, v->a, data, env), val_at(g, v->b, data, env));
-    case VAL_EXP: case VAL_LOG: case VAL_TANH: case VAL_ERF: case VAL_SQRT:
+    case VAL_FUNCTIONS:
         return arith(v->kind, val_at(g, v->a, data, env), 0);
     case VAL_KIND_COUNT: break;
     }

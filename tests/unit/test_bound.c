@@ -169,6 +169,15 @@ static void operations_propagate_errors(void **state)
         { VAL_LOG, 1, 1, 0, 0, INFINITY, INFINITY },
         { VAL_SQRT, 1, 2, 0, 0, INFINITY, INFINITY },
         { VAL_SQRT, 4, 1, 0, 0, 2 - 1.7320509, 0.26796 },
+        { VAL_LE, 1, 0, 1, 0, 0, 0 },                          /* exact operands */
+        { VAL_LE, 1, 0.1, 1.15, 0.1, 1, 1 },                   /* either may be larger */
+        { VAL_KEEP, 1, 0, 5, 0.1, 0.1, 0.1 },
+        { VAL_KEEP, 0, 0, 5, 0.1, 0, 0 },
+        { VAL_KEEP, 1, 1, 5, 0.1, 5.1, 5.1 },                  /* it may be dropped */
+        { VAL_FLOOR, 0.9, 0.2, 0, 0, 1, 1.1 },
+        { VAL_SIN, 1, 0.1, 0, 0, 0.1, 0.101 },
+        { VAL_COS, 1, 5, 0, 0, 2, 2.001 },
+        { VAL_ATAN, 0, 0.1, 0, 0, 0.0996, 0.0997 },
         { VAL_TANH, 20, 1, 0, 0, 0, 1e-6 },
         { VAL_ERF, 0, 0.1, 0, 0, 0.1124, 0.1125 },
     };

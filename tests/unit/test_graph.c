@@ -353,6 +353,24 @@ static const struct value values[] = {
     { "expand(v) shape=4,3", 10, 1 },
     { "reduce_sum(x) axes=1,0 keep=0", 0, 3 },
     { "clip(x) min=-1e0 max=+2", 0, -1 },
+    { "floor(x)", 0, -2 },
+    { "sin(x)", 3, 0.8414709848 },
+    { "cos(x)", 2, 1 },
+    { "atan(x)", 1, -0.7853981634 },
+    { "equal(x, v)", 0, 0 },
+    { "equal(x, x)", 4, 1 },
+    { "less(x, v)", 4, 0 },
+    { "less(v, x)", 5, 1 },
+    { "lessequal(x, x)", 5, 1 },
+    { "where(v, x, u)", 0, 1 },            /* v: 0 1 2 */
+    { "where(v, x, u)", 4, 2 },
+    { "gather(x, v) axis=1", 5, 3 },
+    { "gather(x, w)", 5, 3 },              /* w: 0 1 2 0 1 2, and x has two rows */
+    { "gather(w, x)", 0, 2 },              /* -2 counts from the end of 3 rows */
+    { "gather(x, x) axis=1", 0, -1 },
+    { "gather(x, x) axis=1", 5, 0 },       /* 3 is beyond the end: 2 */
+    { "gather_elements(x, x) axis=0", 5, 3 },
+    { "gather_elements(x, x) axis=1", 3, 2 },
     { "layernorm(x)", 0, -1.2247356859 },
     { "batchnorm(x, v, v, v, u)", 5, (3 - 2) / 1.000005 * 2 + 2 },
 };
