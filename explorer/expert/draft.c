@@ -271,10 +271,10 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
 
 /* Where the lanes of a node run; the axis of its tile, or -1; whether the tile is a square of a
  * transposition. */
-struct plan { int lanes, tile; bool square; };
+struct axis_plan { int lanes, tile; bool square; };
 
 /* Cuts the axes of lanes and tile, and lists all loops in their new order. */
-static void cut_axes(struct draft *d, int node, const struct plan *plan,
+static void cut_axes(struct draft *d, int node, const struct axis_plan *plan,
                      const struct draft_machine *m, struct loop_order *o)
 {
     const struct stage *s = stage_at(d, node);
@@ -338,7 +338,7 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     struct moves m;
     if (!find_moves(d, node, &m))
         return;
-    struct plan plan = { best_lanes(&m, machine->lanes), -1, n->n_reduce == 0 };
+    struct axis_plan plan = { best_lanes(&m, machine->lanes), -1, n->n_reduce == 0 };
     if (plan.lanes >= 0)
         plan.tile = (plan.square ? square_axis : tile_axis)(&m, plan.lanes);
     plan.square &= plan.tile >= 0;

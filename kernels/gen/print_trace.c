@@ -279,8 +279,8 @@ static void print_pick(struct trace *t, const struct code *c)
     if (t->counting)
         emit_line(m, "const long %s = 0;", name);
     else
-        emit_line(m, "const long %s = (long)((random = random * 6364136223846793005u + 1) >> 33) %% "
-                     "%lld;", name, (long long)c->var->hi + 1);
+        emit_line(m, "const long %s = (long)((random = random * 6364136223846793005u + 1) >> 33)"
+                     " %% %lld;", name, (long long)c->var->hi + 1);
     emit_line(m, "(void)%s;", name);
     t->random |= !t->counting;
 }

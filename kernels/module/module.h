@@ -20,8 +20,8 @@ struct module_buffer { const struct buffer *is; int first, last; };
 /* buffer[i]: the buffer of the module that is parameter i of the kernel. */
 struct module_call { int kernel; const int *buffer; };
 
-/* The memory of a module's own buffers, which no caller sees: one block. at: per buffer its offset in
- * bytes, a multiple of 64; -1: the caller's.  bytes: of the block; apart: of the buffers without
+/* The memory of a module's own buffers, which no caller sees: one block. at: per buffer its offset
+ * in bytes, a multiple of 64; -1: the caller's.  bytes: of the block; apart: of the buffers without
  * sharing; least: alive in some call, so that no plan needs less. */
 struct module_plan { const int64_t *at; int64_t bytes, apart, least; };
 

@@ -335,8 +335,8 @@ static bool swapped(const struct writer *w, const struct cut_group *g,
 }
 
 /* Writes statement s with operands declared before it. */
-static void write_statement(struct writer *w, const struct cut_group *g, const struct graph_statement *s,
-                            bool main)
+static void write_statement(struct writer *w, const struct cut_group *g,
+                            const struct graph_statement *s, bool main)
 {
     const struct tensor *whole = &w->c->g->tensor[s->out];
     const char *args[64];

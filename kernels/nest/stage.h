@@ -65,8 +65,8 @@ bool stage_fuse(struct exprs *p, const struct stage *s, int first, int n, const 
 /* Reorders all axes: new position j holds old axis perm[j]. */
 bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
                    const struct stage **out, struct err *e);
-/* Annotates an axis as vectorize, unroll or parallel; LOOP_SERIAL removes the annotation.  The lanes
- * of a vectorized reduction are combined to one value after its last iteration. */
+/* Annotates an axis as vectorize, unroll or parallel; LOOP_SERIAL removes the annotation.  The
+ * lanes of a vectorized reduction are combined to one value after its last iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,

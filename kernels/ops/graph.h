@@ -129,11 +129,12 @@ const struct op_family *ops_find(const char *name);
  * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
  * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., its intermediate tensors
  * NAME_Conv, ..., and its result NAME; if NAME is what the operator itself calls its result
- * (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.  Parameters that say the shape of the first tensor may be
- * left out.  compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y),
- * softmax(x) axis=1, transpose(x) perm=0,2,1.  `NAME = const o=64 i=64` is a constant of its own;
- * it may say its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without
- * `output`, the tensors that no node reads are outputs. */
+ * (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.  Parameters that say
+ * the shape of the first tensor may be left out.  compose_ops.c has operators on tensors of any
+ * rank: relu(x), add(x, y), matmul(x, y), softmax(x) axis=1, transpose(x) perm=0,2,1.
+ * `NAME = const o=64 i=64` is a constant of its own; it may say its data: `value=8`, `value=1,2,3`
+ * or `file=F tensor=T hash=H` (source.h). Without `output`, the tensors that no node reads are
+ * outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
 /* Prints the operator of a statement as a text of its own, with the shape parameters that its first
  * tensor gives (NULL: none): "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". */

@@ -15,7 +15,7 @@
 #define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
 
-struct run {
+struct net_run {
     const struct network *net;
     const struct module *module;
     const struct network_opts *opts;
@@ -30,7 +30,7 @@ struct run {
     struct network_measurement *m;
 };
 
-static void report(const struct run *r, const char *what, double done)
+static void report(const struct net_run *r, const char *what, double done)
 {
     if (r->progress && r->progress->report)
         r->progress->report(r->progress->ctx, what, done);
@@ -38,7 +38,7 @@ static void report(const struct run *r, const char *what, double done)
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-static bool build(struct run *r, struct err *e)
+static bool build(struct net_run *r, struct err *e)
 {
     struct measure_job *j = &r->job;
     const struct gen_opts o = { .target = j->target, .openmp = true };
@@ -67,7 +67,7 @@ static const f32 *given(int n, const struct network_given *list, const char *nam
     return NULL;
 }
 
-static bool prepare(struct run *r, struct err *e)
+static bool prepare(struct net_run *r, struct err *e)
 {
     const struct graph *g = r->net->graph;
     double since = clock_s();
@@ -91,7 +91,7 @@ static bool prepare(struct run *r, struct err *e)
 }
 
 /* Fills a buffer of the runner: given data in the buffer's layout, or poison. */
-static void fill(const struct run *r, int b, void *to)
+static void fill(const struct net_run *r, int b, void *to)
 {
     const struct network_buffer *x = &r->net->buffer[b];
     const struct buffer *is = r->module->buffer[b].is;
@@ -105,7 +105,7 @@ static void fill(const struct run *r, int b, void *to)
 
 /* Opens a runner.  apart: every tensor has a buffer of its own; else the module's own ones lie in a
  * block, and one more buffer receives the times of the calls. */
-static bool open_runner(struct run *r, bool apart, struct err *e)
+static bool open_runner(struct net_run *r, bool apart, struct err *e)
 {
     const struct module *m = r->module;
     const struct elem_type *type = r->net->graph->type;
@@ -148,7 +148,7 @@ static bool open_runner(struct run *r, bool apart, struct err *e)
 /* --- Checking --------------------------------------------------------------------------------- */
 
 /* Returns the data that parameter i of a call read, in the logical shape. */
-static f32 *operand_data(const struct run *r, int call, int i)
+static f32 *operand_data(const struct net_run *r, int call, int i)
 {
     const struct network_task *t = &r->net->task[r->net->call[call].task];
     const struct buffer *b = &t->func->buffer[i];
@@ -159,7 +159,7 @@ static f32 *operand_data(const struct run *r, int call, int i)
     return data;
 }
 
-static bool check_call(struct run *r, int call, struct err *e)
+static bool check_call(struct net_run *r, int call, struct err *e)
 {
     const struct network_task *t = &r->net->task[r->net->call[call].task];
     const struct program *p = t->program;
@@ -189,7 +189,7 @@ static bool check_call(struct run *r, int call, struct err *e)
     return ok;
 }
 
-static bool check_calls(struct run *r, struct err *e)
+static bool check_calls(struct net_run *r, struct err *e)
 {
     double since = clock_s();
     for (int i = 0; i < r->module->n_calls && !r->opts->unchecked; i++) {
@@ -214,8 +214,8 @@ static bool check_calls(struct run *r, struct err *e)
 }
 
 /* Compares an output with what its author expects. */
-static bool check_expected(struct run *r, const struct tensor *t, const f32 *want, const f32 *got,
-                           struct err *e)
+static bool check_expected(struct net_run *r, const struct tensor *t, const f32 *want,
+                           const f32 *got, struct err *e)
 {
     int64_t worst = -1;
     r->m->compared = true;
@@ -236,7 +236,7 @@ static bool check_expected(struct run *r, const struct tensor *t, const f32 *wan
 }
 
 /* Runs the network with a buffer for each tensor, and checks what every call left. */
-static bool check(struct run *r, struct err *e)
+static bool check(struct net_run *r, struct err *e)
 {
     double seconds;
     report(r, "running", -1);
@@ -261,7 +261,7 @@ static bool check(struct run *r, struct err *e)
 /* --- Timing ----------------------------------------------------------------------------------- */
 
 /* Compares the outputs of the run with shared memory with those of the checked one. */
-static bool same_outputs(const struct run *r, struct err *e)
+static bool same_outputs(const struct net_run *r, struct err *e)
 {
     for (int b = 0, at = 0; b < r->module->n_buffers; b++) {
         if (r->module->plan->at[b] >= 0)
@@ -276,7 +276,7 @@ static bool same_outputs(const struct run *r, struct err *e)
     return true;
 }
 
-static bool time_calls(struct run *r, int times, struct err *e)
+static bool time_calls(struct net_run *r, int times, struct err *e)
 {
     int n = r->module->n_calls;
     double seconds, *least = ARENA_ARRAY(r->arena, double, n);
@@ -294,7 +294,7 @@ static bool time_calls(struct run *r, int times, struct err *e)
     return true;
 }
 
-static bool time_network(struct run *r, struct err *e)
+static bool time_network(struct net_run *r, struct err *e)
 {
     struct measure_job *j = &r->job;
     struct samples s;
@@ -330,7 +330,7 @@ static bool time_network(struct run *r, struct err *e)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-static void finish(struct run *r)
+static void finish(struct net_run *r)
 {
     runner_close(r->runner);
     network_values_free(&r->values);
@@ -346,7 +346,7 @@ bool measure_network(struct arena *a, const struct network *net, const struct ne
                      const struct progress *pr, const struct cancel *c,
                      struct network_measurement *m, struct err *e)
 {
-    struct run r = { .net = net, .module = net->module, .opts = o, .cancel = c, .progress = pr,
+    struct net_run r = { .net = net, .module = net->module, .opts = o, .cancel = c, .progress = pr,
                      .arena = a, .m = m };
     struct measurement single = { 0 };
     *m = (struct network_measurement){ .wrong_call = -1 };

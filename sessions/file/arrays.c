@@ -13,7 +13,7 @@
 #define MOST_BYTES ((uint64_t)1 << 30)
 typedef VEC(struct named_array) array_list;
 
-/* --- npy: a magic text, the length of a header, the header as a Python dictionary, data -------- */
+/* --- npy: a magic text, the length of the header, a Python dictionary, data ------------------ */
 
 /* Returns what follows 'key': in the header, or NULL. */
 static const char *header_value(const char *header, const char *key)
@@ -69,19 +69,21 @@ static bool read_npy(struct arena *a, const char *what, const char *data, size_t
     if (n < 12 || memcmp(data, "\x93NUMPY", 6) != 0 || at + head > n)
         return err_set(e, ERR_SYNTAX, "%.200s is not an array of numpy", what);
     const char *header = arena_strndup(a, data + at, head);
-    const char *descr = header_value(header, "descr"), *order = header_value(header, "fortran_order");
+    const char *descr = header_value(header, "descr");
+    const char *order = header_value(header, "fortran_order");
     if (!descr || !order || !read_shape(header_value(header, "shape"), &x))
-        return err_set(e, ERR_SYNTAX, "%.200s: the header is not one of numpy: %.100s", what, header);
+        return err_set(e, ERR_SYNTAX, "%.200s: the header is not one of numpy: %.100s", what,
+                       header);
     if (str_starts(order, "True") && x.rank > 1)
-        return err_set(e, ERR_TYPE, "%.200s is stored by columns: save numpy.ascontiguousarray of it",
-                       what);
+        return err_set(e, ERR_TYPE, "%.200s is stored by columns: save numpy.ascontiguousarray of "
+                       "it", what);
     const char *type = NULL;
     for (int i = 0; i < COUNT_OF(known); i++)
         if (strncmp(descr + 1, known[i], 3) == 0)
             type = known[i];
     if (!type)
-        return err_set(e, ERR_TYPE, "%.200s has the type %.10s; float32, float64, int32, int64, int8, "
-                       "uint8 and bool can be read", what, descr);
+        return err_set(e, ERR_TYPE, "%.200s has the type %.10s; float32, float64, int32, int64, "
+                       "int8, uint8 and bool can be read", what, descr);
     int64_t size = type[2] - '0';
     if ((int64_t)(n - at - head) < x.elems * size)
         return err_set(e, ERR_SYNTAX, "%.200s ends after %zu of %lld bytes of data", what,
@@ -96,8 +98,8 @@ static bool read_npy(struct arena *a, const char *what, const char *data, size_t
 
 /* --- npz: a zip file of npy files ------------------------------------------------------------- */
 
-static bool read_member(struct arena *a, const char *path, zip_t *z, zip_int64_t i, array_list *list,
-                        struct err *e)
+static bool read_member(struct arena *a, const char *path, zip_t *z, zip_int64_t i,
+                        array_list *list, struct err *e)
 {
     struct zip_stat st;
     char what[600];
@@ -191,8 +193,8 @@ bool arrays_read(struct arena *a, const char *path, const char *stem, struct arr
     else if (str_ends(path, ".pb"))
         ok = read_pb(a, path, &list, e);
     else
-        ok = err_set(e, ERR_SYNTAX, "%.200s: expected FILE.npz, FILE.npy, FILE.pb, or a folder with "
-                     "%s_0.pb", path, stem);
+        ok = err_set(e, ERR_SYNTAX, "%.200s: expected FILE.npz, FILE.npy, FILE.pb, or a folder "
+                     "with %s_0.pb", path, stem);
     *out = (struct arrays){ list.len, ARENA_DUP(a, list.data, list.len) };
     str_free(&text);
     vec_free(&list);

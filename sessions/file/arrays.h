@@ -11,7 +11,12 @@
 #include "kernels/ir/type.h"
 
 /* name: "" where the file has none.  Integers and doubles become float32. */
-struct named_array { const char *name; int rank; int64_t shape[16]; int64_t elems; const f32 *data; };
+struct named_array {
+    const char *name;
+    int rank;
+    int64_t shape[16], elems;
+    const f32 *data;
+};
 struct arrays { int n; const struct named_array *array; };
 
 /* Reads arrays; they live in a.  stem: "input" or "output", which files of a folder begin with.
