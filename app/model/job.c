@@ -31,6 +31,8 @@ void job_free(struct app_job *j)
     if (!j)
         return;
     free(j->recipe);
+    free(j->chosen);
+    network_made_free(j->network);
     str_free(&j->text);
     free(j->model);
     free(j->detail);
@@ -42,7 +44,8 @@ void job_free(struct app_job *j)
 static enum job_lane lane_of(enum job_kind kind)
 {
     return kind == JOB_TUNE ? LANE_TUNE
-         : kind == JOB_MEASURE || kind == JOB_MACHINE ? LANE_MEASURE : LANE_TEXT;
+         : kind == JOB_MEASURE || kind == JOB_MACHINE || kind == JOB_NETWORK_RUN ? LANE_MEASURE
+                                                                                 : LANE_TEXT;
 }
 
 /* Builds the program of a recipe in arena a. */
@@ -149,8 +152,21 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
     return ok;
 }
 
+static bool make_network(struct app_job *j, struct cancel *c, const struct progress *pr)
+{
+    struct network_order o = {
+        j->recipe, j->chosen ? j->chosen : "", j->threads, j->kind == JOB_NETWORK_RUN,
+    };
+    j->network = network_make(&o, pr, c, &j->e);
+    return j->network != NULL;
+}
+
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
+    if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN) {
+        j->ok = make_network(j, c, pr);
+        return;
+    }
     if (j->kind == JOB_TUNE) {
         j->ok = tune(j, c, pr);
         return;

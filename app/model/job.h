@@ -6,19 +6,23 @@
  * announced by a descriptor that poll() can watch.  Jobs never touch the model. */
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
-#include "kernels/base/subprocess.h"
+#include "app/model/network_made.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
 #include "sessions/tuning/tuning.h"
 
-/* MACHINE measures the machine model and stores it. */
-enum job_kind { JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE };
+/* MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN builds and
+ * measures it. */
+enum job_kind {
+    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN
+};
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
 struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line */
+    char *chosen;                /* NETWORK: as in struct network_order, set after job_new */
     int tag;                     /* set by the caller, returned unchanged */
     int threads;
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
@@ -31,6 +35,7 @@ struct app_job {
     struct sim_detail *detail;
     struct str text;             /* C, ASM */
     struct machine_model *model; /* MACHINE */
+    struct network_made *network;        /* NETWORK */
     struct tuning *tuning;       /* TUNE; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);

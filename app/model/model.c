@@ -16,7 +16,7 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     m->unicode = unicode;
     for (int i = 0; i < DOC_COUNT; i++)
         doc_open(&m->pane[i].doc);
-    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_BRANCHES, DOC_HELP};
+    static const enum doc_id lists[] = {DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_BRANCHES, DOC_HELP};
     for (int i = 0; i < COUNT_OF(lists); i++)
         m->pane[lists[i]].doc.is_list = true;
     for (int i = 0; i < VIEW_COUNT; i++) {
@@ -39,7 +39,9 @@ void model_free(struct model *m)
 {
     if (!m)
         return;
-    session_free(m->session);
+    if (!m->network)
+        session_free(m->session);
+    model_network_close(m);
     session_free(m->next);
     model_tune_forget(m);
     for (int i = 0; i < DOC_COUNT; i++)
@@ -62,7 +64,15 @@ void model_free(struct model *m)
 
 void model_set_session(struct model *m, struct session *s)
 {
-    session_free(m->session);
+    struct session *old = m->network ? NULL : m->session;
+    model_network_close(m);
+    if (!s || !s->of_model || !model_network_open(m, s))
+        model_show_session(m, s);
+    session_free(old);
+}
+
+void model_show_session(struct model *m, struct session *s)
+{
     model_tune_forget(m);
     m->session = s;
     m->generation++;
@@ -77,7 +87,7 @@ void model_set_session(struct model *m, struct session *s)
         m->pane[i].scroll = (struct scroll){0};
     for (int i = 0; i < DOC_COUNT; i++)
         doc_clear(&m->pane[i].doc);
-    if (!s)
+    if (!s && !m->network)
         start_read(&m->start);
     model_changed(m);
 }
@@ -112,7 +122,7 @@ struct pane_doc *model_focused(struct model *m)
     if (m->overlay == OVERLAY_BRANCHES)
         return &m->pane[DOC_BRANCHES];
     if (!m->session)
-        return &m->pane[DOC_START];
+        return &m->pane[m->network ? DOC_NETWORK : DOC_START];
     return m->focus == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[m->focus]];
 }
 
@@ -121,6 +131,9 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
     int n = 0;
     if (m->overlay == OVERLAY_BRANCHES) {
         out[n++] = KEYS_BRANCH;
+    } else if (model_shows_network(m)) {
+        out[n++] = KEYS_NETWORK;
+        out[n++] = KEYS_VIEW;
     } else if (!m->session) {
         out[n++] = KEYS_START;
     } else if (m->focus == PANE_LEDGER) {

@@ -28,7 +28,9 @@ struct model_view {
 extern const struct model_view model_view[VIEW_COUNT];           /* the rows of view.def */
 
 /* Every pane and list is a document; the views come first. */
-enum doc_id { DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT };
+enum doc_id {
+    DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT
+};
 enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
 enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
 
@@ -69,7 +71,24 @@ struct tuner {
     struct str end, note;                /* how it ended; more remarks */
 };
 
-enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
+/* A kernel of the network that was opened.  was: what the session began with, as text for struct
+ * network_order; other steps are those of all kernels with this text. */
+struct app_kernel { struct session *session; char *was; bool conversion; };
+
+/* The network that is open (model_network.c).  It is on the screen while no session is. */
+struct app_network {
+    struct session *session;             /* of the whole graph: its name and text */
+    struct network_made *made;           /* NULL: not yet */
+    struct network_made *timed;          /* the last one that was measured; NULL, or `made` too */
+    VEC(struct app_kernel) kernels;
+    struct scroll at;                    /* of the list, while a kernel is shown */
+    struct str chosen;                   /* the changed kernels that `made` has, or will have */
+    int tag;                             /* of its jobs; another one after every change */
+    bool build_wanted, measure_wanted;
+    struct str why;                      /* why it could not be built; "": it could */
+};
+
+enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN, AFTER_NETWORK };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
 #define FRAME_SIDE_BY_SIDE 84            /* the same for two; narrower screens stack panes */
@@ -96,7 +115,9 @@ struct model_opts {
 };
 
 struct model {
-    struct session *session;             /* NULL: the start screen */
+    struct session *session;             /* NULL: the network, or else the start screen */
+    struct app_network *network;         /* NULL: none is open */
+    int network_jobs;                    /* counts the tags of struct app_network */
     int generation;                      /* counts sessions; results for older ones are dropped */
     unsigned stamp, data_stamp;          /* count changes of the program and of measurements */
     bool has_expert;                     /* an expert schedule is shipped for the operator */
@@ -166,7 +187,10 @@ struct expert_schedule;
 struct model *model_new(struct session *s, const struct model_opts *o, bool unicode);
 void model_free(struct model *m);
 void model_resize(struct model *m, int w, int h);
+/* Closes what is open.  Opens s, or the network of an ONNX model of several kernels. */
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
+/* Shows s instead of the session that is open; frees neither. */
+void model_show_session(struct model *m, struct session *s);
 void model_changed(struct model *m);             /* call when the program has changed */
 void model_edited(struct model *m);              /* call when the user has changed it */
 void model_keep_safe(struct model *m);           /* autosaves; reports only the first failure */
@@ -261,6 +285,26 @@ bool model_wants_roofs(const struct model *m);   /* the machine model should be 
 int model_measured_here(struct model *m);
 /* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
+
+/* model_network.c: a network and its kernels. */
+
+bool model_shows_network(const struct model *m);
+/* Opens the network of a graph without steps; false when s is none, or has only one kernel. */
+bool model_network_open(struct model *m, struct session *s /* taken if true */);
+void model_network_close(struct model *m);               /* frees its sessions */
+bool model_network(struct model *m, const char *arg);    /* the command `network` */
+int model_kernel(const struct model *m);         /* the task under the cursor; -1 */
+void model_kernel_open(struct model *m);
+void model_kernel_leave(struct model *m);        /* asks if the tuner runs, then shows the network */
+void model_network_show(struct model *m);
+/* Builds it again if a kernel has other steps than it was built with, or always. */
+void model_network_update(struct model *m, bool always);
+bool model_network_measure(struct model *m);
+bool model_network_cancel(struct model *m);      /* false when it is not being measured */
+int model_network_unsaved(const struct model *m);        /* number of changed kernels */
+bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
+struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
+void model_networked(struct model *m, struct app_job *j);        /* takes over its result */
 
 /* model_tune.c: the tuner. */
 

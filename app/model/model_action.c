@@ -375,11 +375,16 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* Esc: closes the innermost open thing, or ends the one that runs. */
+/* Esc: closes the innermost open thing, or ends the one that runs.  Leaving a kernel of a network
+ * ends what runs for it. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
         m->overlay = OVERLAY_NONE;
+    } else if (model_network_cancel(m)) {
+        return;
+    } else if (m->network && m->session && m->search.len == 0 && !m->zoom) {
+        model_kernel_leave(m);
     } else if (m->measure_wanted || m->measure_all) {
         m->measure_wanted = m->measure_all = false;
         m->data_stamp++;
@@ -402,6 +407,8 @@ static void back(struct model *m)
         m->overlay = OVERLAY_NONE;
     else if (m->zoom)
         m->zoom = false;
+    else if (m->network && m->session)
+        model_kernel_leave(m);
     else
         model_run(m, "q");
 }
@@ -509,7 +516,7 @@ void model_perform(struct model *m, const struct key_binding *b)
     case ACTION_SEARCH:    open_search(m); break;
     case ACTION_FIND_NEXT: find_again(m, 1); break;
     case ACTION_FIND_PREV: find_again(m, -1); break;
-    case ACTION_OPEN:      model_open_entry(m); break;
+    case ACTION_OPEN:      (m->network ? model_kernel_open : model_open_entry)(m); break;
     case ACTION_SAVE_AS:   model_save_as(m); break;
     case ACTION_DISCARD:   model_discard_entry(m); break;
     case ACTION_BACK:      back(m); break;

@@ -16,8 +16,10 @@ void model_after(struct model *m)
 {
     enum after_ask then = m->then;
     m->then = AFTER_NOTHING;
-    if (then != AFTER_NOTHING)
+    if (then == AFTER_QUIT || then == AFTER_OPEN)
         model_discard(m);
+    if (then == AFTER_NETWORK)
+        model_network_show(m);
     if (then == AFTER_QUIT)
         m->out.quit = true;
     if (then == AFTER_OPEN) {
@@ -257,6 +259,8 @@ static bool set_threads(struct model *m, const char *arg)
     m->threads = (int)n;
     model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
                n == 1 ? "" : "s");
+    if (m->network)
+        model_network_update(m, true);
     return true;
 }
 
@@ -348,11 +352,12 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_OPEN:       return open_file(m, arg);
     case APP_NEW:        return start_new(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
+    case APP_NETWORK:    return model_network(m, arg);
     case APP_EXPERT:     return model_expert(m, arg);
     case APP_TUNE:       return model_tune(m, arg);
     case APP_VIEW:       return change_view(m, arg);
     case APP_FOCUS:      return change_focus(m, arg);
-    case APP_ZOOM:       m->zoom = !m->zoom && m->session; return true;
+    case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
     case APP_AUTO:       return set_auto(m, arg);
     case APP_THREADS:    return set_threads(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
@@ -404,6 +409,11 @@ bool model_command(struct model *m, const char *line)
     line += strspn(line, " ");
     size_t n = strcspn(line, " ");
     int id = appcmd_find(line, n);
+    if (model_shows_network(m) && streq(line, "measure"))
+        return model_network_measure(m);
+    if (model_shows_network(m) && (id < 0 || appcmd_info((enum app_command)id)->session))
+        return model_say_error(m, "this needs a kernel: the network itself takes no steps",
+                               "Enter opens the selected kernel; m measures the network");
     if (!m->session && (id < 0 || appcmd_info((enum app_command)id)->session))
         return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");

@@ -122,7 +122,8 @@ void model_ask_save(struct model *m, enum after_ask then, struct session *next)
     bool unsaved = model_unsaved(m);
     m->then = then;
     m->next = next;
-    m->ask_stop = m->session && m->tuner.out && !unsaved;
+    int kernels = m->session ? 0 : model_network_unsaved(m);
+    m->ask_stop = (m->session && m->tuner.out && !unsaved) || kernels > 0;
     if (unsaved || m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
@@ -133,6 +134,12 @@ void model_question(const struct model *m, struct str *out)
 {
     struct str place = {0};
     const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
+    int kernels = model_network_unsaved(m);
+    if (!m->session) {
+        str_printf(out, "Changes of %d kernel%s are in no file. Still %s? The start screen will "
+                   "offer them.", kernels, kernels == 1 ? "" : "s", leave);
+        return;
+    }
     const char *save = m->session->dirty ? "Save the changes first?"
                                          : "Save what was measured first?";
     model_tune_place(m, &place);
@@ -153,7 +160,7 @@ void model_question(const struct model *m, struct str *out)
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
-    if (yes && model_unsaved(m))
+    if (yes && model_unsaved(m) && m->then != AFTER_NETWORK)
         return;
     m->overlay = OVERLAY_NONE;
     if (yes)

@@ -92,7 +92,7 @@ static void took_roofs(struct model *m, struct app_job *j)
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
     if (!m->session)
-        return false;
+        return model_desired_network(m, lane, out);
     if (lane == LANE_TUNE)
         return model_desired_tuning(m, out);
     out->tag = model_tag(m);
@@ -127,6 +127,8 @@ bool model_wants_measuring(const struct model *m)
 
 struct app_job *model_job(const struct model *m, const struct desired_job *w)
 {
+    if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN)
+        return model_network_job(m, w);
     int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
     const struct program *p = history_state(m->session->history, state)->program;
     struct str recipe = {0};
@@ -267,9 +269,11 @@ static void coded(struct model *m, struct app_job *j)
 
 void model_done(struct model *m, struct app_job *j)
 {
-    if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
+    if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN)
+        model_networked(m, j);
+    else if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
         return;
-    if (j->kind == JOB_MEASURE)
+    else if (j->kind == JOB_MEASURE)
         measured(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);

@@ -8,6 +8,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
+#define NETWORK_SIDE_BY_SIDE 130         /* columns from which a kernel's details are beside the list */
 
 /* geometry */
 
@@ -48,7 +49,9 @@ static int message_rows(const struct model *m, int w)
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
-        f->pane[PANE_LEDGER] = body;
+        int under = m->network && body.h >= 16 ? body.h / 3 : 0;
+        f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, body.w, body.h - under};
+        f->pane[PANE_MAIN] = (struct rect){body.x, body.y + body.h - under, body.w, under};
         return;
     }
     int n, at;
@@ -65,16 +68,18 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
 
 static void place_panes(const struct model *m, struct frame *f, struct rect body)
 {
-    if (m->zoom && m->session) {
+    bool network = model_shows_network(m);
+    if (m->zoom && (m->session || network)) {
         f->pane[m->focus] = body;
         return;
     }
-    if (body.w < FRAME_SIDE_BY_SIDE) {
+    if (body.w < (network ? NETWORK_SIDE_BY_SIDE : FRAME_SIDE_BY_SIDE)) {
         stack_panes(m, f, body);
         return;
     }
     bool three = body.w >= FRAME_WIDE && m->session;
-    int left = m->session ? clamp(body.w * 23 / 50, 40, three ? 60 : 64) : body.w / 2;
+    int left = m->session ? clamp(body.w * 23 / 50, 40, three ? 60 : 64)
+             : network    ? body.w * 3 / 5 : body.w / 2;
     int rest = body.w - left - 1, x = body.x + left + 1;
     f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, left, body.h};
     if (!three) {
@@ -141,6 +146,12 @@ static void refresh_panes(struct model *m)
     };
     const struct frame *f = &m->frame;
     unsigned both = m->stamp + m->data_stamp;
+    if (model_shows_network(m)) {
+        refresh(m, DOC_NETWORK, f->pane[PANE_LEDGER], view_network_build, both);
+        unsigned at = (unsigned)model_kernel(m) + 2;
+        refresh(m, DOC_DETAIL, f->pane[PANE_MAIN], view_kernel_build, both * 10007 + at);
+        return;
+    }
     if (!m->session) {
         refresh(m, DOC_START, f->pane[PANE_LEDGER], view_start_build, both);
         unsigned at = (unsigned)m->pane[DOC_START].scroll.cursor + 1;
@@ -222,7 +233,7 @@ static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r
         if (r->h == 0 || !grid_rect_has(*r, x, y))
             continue;
         if (!m->session)
-            return i == PANE_LEDGER ? &m->pane[DOC_START] : NULL;
+            return i == PANE_LEDGER ? model_focused(m) : NULL;
         m->focus = (enum pane)i;
         m->last_view = i == PANE_LEDGER ? m->last_view : (enum pane)i;
         return model_focused(m);

@@ -16,7 +16,10 @@ static void add_hit(struct model *m, struct rect r, int key)
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
-    static const char *const doing[] = {"measuring", "writing C", "disassembling", "roofs"};
+    static const char *const doing[] = {
+        [JOB_MEASURE] = "measuring", [JOB_C] = "writing C", [JOB_ASM] = "disassembling",
+        [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
+    };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
         if (!p->running || i == LANE_TUNE)
@@ -32,17 +35,17 @@ static void put_status(const struct model *m, struct str *out)
         str_add(out, model_tune_waits(m) ? "" : " ");
         view_tune_status(m, out);
     }
-    if (out->len == 0 && m->session && !m->autorun)
+    if (out->len == 0 && (m->session || m->network) && !m->autorun)
         str_add(out, "auto off");
 }
 
 /* The file's name, and whether the file is behind. */
-static void put_file(const struct model *m, struct str *out)
+static void put_file(const struct session *s, struct str *out)
 {
-    const char *name = basename(m->session->path);
+    const char *name = basename(s->path);
     if (name[0])
-        str_printf(out, "%s%s", name, m->session->dirty ? " (changed)" : "");
-    else if (m->session->dirty)
+        str_printf(out, "%s%s", name, s->dirty ? " (changed)" : "");
+    else if (s->dirty)
         str_add(out, "(not saved)");
 }
 
@@ -51,10 +54,11 @@ static void draw_title(const struct model *m, struct grid *g)
     struct rect r = m->frame.title;
     struct str status = {0}, file = {0};
     const char *what = "layouts and loop schedules of tensor operators";
+    const struct session *s = model_shows_network(m) ? m->network->session : m->session;
     put_status(m, &status);
-    if (m->session) {
-        put_file(m, &file);
-        what = m->session->title[0] ? m->session->title : history_spec(m->session->history);
+    if (s) {
+        put_file(s, &file);
+        what = s->title[0] ? s->title : history_spec(s->history);
     }
     int right = r.x + r.w - 1 - text_width(str_text(&status));
     grid_text(g, right, r.y, STYLE_NOTE, str_text(&status));
@@ -200,19 +204,23 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
             grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
 }
 
-static void draw_start(struct model *m, struct grid *g)
+/* A list, and beside it or under it what its selected line is about. */
+static void draw_list(struct model *m, struct grid *g, enum doc_id id)
 {
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
     grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
     struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
-    doc_draw(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll, g, inside,
-             (struct doc_look){.focused = m->overlay == OVERLAY_NONE});
+    doc_draw(&m->pane[id].doc, &m->pane[id].scroll, g, inside,
+             (struct doc_look){.focused = m->overlay == OVERLAY_NONE,
+                               .search = m->network ? str_text(&m->search) : NULL});
     if (detail.h == 0)
         return;
     struct scroll nowhere = {.cursor = -1};
     inside = (struct rect){detail.x, detail.y + 1, detail.w, detail.h - 1};
     doc_draw(&m->pane[DOC_DETAIL].doc, &nowhere, g, inside, (struct doc_look){.focused = false});
-    for (int y = detail.y; y < detail.y + detail.h; y++)
+    if (detail.x == 0)
+        grid_fill(g, (struct rect){0, detail.y, m->w, 1}, STYLE_RULE, 0x2500);
+    for (int y = detail.y; detail.x > 0 && y < detail.y + detail.h; y++)
         grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
 }
 
@@ -244,7 +252,7 @@ static void put_hint(const struct model *m, struct str *s)
     else if (m->overlay == OVERLAY_HELP)
         view_help_hint(m, s);
     else if (!m->session && m->overlay == OVERLAY_NONE)
-        view_start_hint(m, s);
+        (m->network ? view_network_hint : view_start_hint)(m, s);
     else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)
         view_ledger_hint(m, s);
     else if (hint && m->overlay == OVERLAY_NONE)
@@ -424,7 +432,7 @@ void screen_draw(struct model *m, struct grid *g)
         for (int p = 0; p < PANE_COUNT; p++)
             draw_pane(m, g, (enum pane)p);
     else
-        draw_start(m, g);
+        draw_list(m, g, m->network ? DOC_NETWORK : DOC_START);
     draw_overlay(m, g);
     draw_message(m, g);
     draw_bottom(m, g);

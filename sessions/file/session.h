@@ -39,6 +39,7 @@ struct session {
     char title[256];
     struct str note;
     struct history *history;
+    bool of_model;                      /* opened from an ONNX file */
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;                         /* steps or texts changed since load or save */
     bool numbers;                       /* measured since load or save */

@@ -27,6 +27,7 @@ static void describe(struct session *s, const char *path, const struct onnx_mode
                      const struct onnx_graph *g)
 {
     const char *base = strrchr(path, '/');
+    s->of_model = true;
     const char *title = m->name[0] ? m->name : base ? base + 1 : path;
     snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);
     str_add(&s->note, str_text(&g->notes));

@@ -44,21 +44,35 @@ static int64_t constant_bytes(const struct network *net)
     return bytes;
 }
 
-/* Prints the text of a kernel in at most `width` columns: a family as it is, statements without the
- * declarations. */
-static void print_spec(struct str *out, const char *spec, int width)
+/* Prints the shape of a tensor without its first sizes of 1: "64x56x56". */
+static void print_shape(struct str *out, const struct tensor *t)
+{
+    int d = 0;
+    while (d + 1 < t->rank && t->shape[d] == 1)
+        d++;
+    for (const char *sep = " "; d < t->rank; d++, sep = "x")
+        str_printf(out, "%s%lld", sep, (long long)t->shape[d]);
+}
+
+void network_report_brief(struct str *out, const struct network_task *t)
+{
+    const struct graph *g = t->program->base;
+    const struct graph_statement *first = g->statement;
+    if (g->n_statements == 0) {
+        str_add(out, t->spec);
+        return;
+    }
+    for (int i = 0; i < g->n_statements; i++)
+        str_printf(out, "%s%s", i ? "+" : "", t->conversion ? "conversion" : g->statement[i].op);
+    if (first->n_args > 0)
+        print_shape(out, &g->tensor[first->arg[0]]);
+    str_printf(out, "%s%s", first->params[0] ? " " : "", first->params);
+}
+
+static void print_brief(struct str *out, const struct network_task *t, int width)
 {
     struct str brief = {0};
-    for (const char *s = spec; *s;) {
-        size_t n = strcspn(s, ";");
-        const char *is = strstr(s, "= ");
-        bool declares = is && is < s + n
-                     && (str_starts(is + 2, "input") || str_starts(is + 2, "const"));
-        if (!declares)
-            str_printf(&brief, "%s%.*s", brief.len ? "; " : "", (int)n, s);
-        s += n;
-        s += strspn(s, "; ");
-    }
+    network_report_brief(&brief, t);
     if ((int)brief.len > width && width > 3)
         str_printf(out, "%.*s...", width - 3, str_text(&brief));
     else
@@ -82,7 +96,7 @@ static void print_tasks(struct str *out, const struct network *net,
             str_printf(out, "%5.0f%%  ", 100 * gflops / m->peak_gflops);
         else
             str_printf(out, "%6s  ", "");
-        print_spec(out, task->conversion ? "conversion" : task->spec, width - 42);
+        print_brief(out, task, width - 42);
         str_add(out, "\n");
     }
     str_printf(out, "%9.4f  sum of the kernels\n", 1e3 * sum);

@@ -4,6 +4,8 @@
 #include "profile/measure/measure_network.h"
 #include "sessions/file/session.h"
 
+/* Prints a kernel in a few words: "c2d+add+relu 64x56x56 o=64 k=3 p=1 bias=1". */
+void network_report_brief(struct str *out, const struct network_task *t);
 /* Prints a measurement as text, with a line per task, slowest first. width: columns. */
 void network_report_text(struct str *out, const struct network *net,
                          const struct network_measurement *m, int width);

@@ -1,0 +1,316 @@
+/* A network: its kernels in a list, each of which opens as a session of its own.
+ *
+ * Sessions of kernels stay until the network is closed, so a kernel that is opened again has its
+ * history.  Steps that differ from the instant schedule go into the network when the user leaves
+ * the kernel; then the network is built again, and is to be measured again. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sessions/report/network_report.h"
+
+#define CHEAP_FLOPS 5e9                   /* a network of less work is measured without being asked */
+
+bool model_shows_network(const struct model *m)
+{
+    return m->network && !m->session;
+}
+
+/* --- Opening and closing ---------------------------------------------------------------------- */
+
+/* Whether s is a graph of several kernels without steps. */
+static bool is_network(const struct session *s)
+{
+    const struct program *p = history_current(s->history)->program;
+    struct arena *a = arena_new();
+    int kernels = 0;
+    if (history_n_states(s->history) == 1 && p->base->n_statements > 1) {
+        struct partition all = partition(a, p->base);
+        for (int i = 0; i < all.n; i++)
+            kernels += !all.part[i].view && !all.part[i].constant;
+    }
+    arena_free(a);
+    return kernels > 1;
+}
+
+bool model_network_open(struct model *m, struct session *s)
+{
+    if (!is_network(s))
+        return false;
+    m->network = xcalloc(1, sizeof *m->network);
+    m->network->session = s;
+    model_network_update(m, true);
+    model_show_session(m, NULL);
+    return true;
+}
+
+static void forget_made(struct app_network *n)
+{
+    if (n->timed != n->made)
+        network_made_free(n->timed);
+    network_made_free(n->made);
+    n->made = n->timed = NULL;
+}
+
+void model_network_close(struct model *m)
+{
+    struct app_network *n = m->network;
+    if (!n)
+        return;
+    forget_made(n);
+    for (int i = 0; i < n->kernels.len; i++) {
+        session_free(n->kernels.data[i].session);
+        free(n->kernels.data[i].was);
+    }
+    vec_free(&n->kernels);
+    session_free(n->session);
+    str_free(&n->chosen);
+    str_free(&n->why);
+    free(n);
+    m->network = NULL;
+    m->session = NULL;
+}
+
+int model_network_unsaved(const struct model *m)
+{
+    int n = 0;
+    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
+        const struct session *s = m->network->kernels.data[i].session;
+        n += s != m->session && s->dirty;
+    }
+    return n;
+}
+
+/* Opens the graph as one program. */
+static void open_whole(struct model *m)
+{
+    struct session *whole = m->network->session;
+    m->network->session = NULL;
+    model_network_close(m);
+    model_show_session(m, whole);
+}
+
+bool model_network(struct model *m, const char *arg)
+{
+    bool off = streq(arg, "off");
+    if (*arg && !off)
+        return model_say_error(m, "network takes off, or nothing", "network");
+    if (!m->network && !m->session)
+        return model_say_error(m, "no graph is open yet", "e model.onnx");
+    if (off && !m->network)
+        return model_say_error(m, "no network is open", "network");
+    if (off)
+        open_whole(m);
+    else if (m->network)
+        model_kernel_leave(m);
+    else if (!model_network_open(m, m->session))
+        return model_say_error(m, "this is no graph of several kernels without steps",
+                               "open a model, or a graph of several operators, and take no step");
+    return true;
+}
+
+/* --- Kernels ---------------------------------------------------------------------------------- */
+
+int model_kernel(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[DOC_NETWORK];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const struct network_made *made = model_shows_network(m) ? m->network->made : NULL;
+    return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
+}
+
+/* Prints a kernel as struct network_order has it. */
+static void put_kernel(struct str *out, const char *spec, int n, const char *const *line)
+{
+    str_printf(out, "%s\n", spec);
+    for (int i = 0; i < n; i++)
+        str_printf(out, "%s\n", line[i]);
+    str_add_char(out, '\n');
+}
+
+static void put_current(struct str *out, const struct session *s)
+{
+    const struct program *p = history_current(s->history)->program;
+    put_kernel(out, history_spec(s->history), p->n_steps, p->steps);
+}
+
+/* Opens a session with the steps of a task; NULL with a message. */
+static struct session *session_of(struct model *m, const struct network_task *t)
+{
+    struct session *s = NULL;
+    struct str title = {0};
+    struct err e;
+    bool ok = session_new(t->spec, &s, &e);
+    for (int i = 0; ok && i < t->n_lines; i++)
+        ok = history_apply(s->history, t->line[i], &e);
+    if (!ok) {
+        session_free(s);
+        model_error(m, &e);
+        return NULL;
+    }
+    str_printf(&title, "%.100s: ", m->network->session->title);
+    network_report_brief(&title, t);
+    snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(str_text(&title), 200),
+             str_text(&title));
+    str_free(&title);
+    return s;
+}
+
+void model_kernel_open(struct model *m)
+{
+    struct app_network *n = m->network;
+    int task = model_kernel(m);
+    struct str text = {0}, now = {0};
+    struct session *s = NULL;
+    if (task < 0)
+        return;
+    const struct network_task *t = &n->made->net->task[task];
+    put_kernel(&text, t->spec, t->n_lines, t->line);
+    for (int i = 0; i < n->kernels.len && !s; i++) {
+        struct app_kernel *k = &n->kernels.data[i];
+        str_clear(&now);
+        put_current(&now, k->session);
+        if (streq(k->was, str_text(&text)) || streq(str_text(&now), str_text(&text)))
+            s = k->session;
+    }
+    if (!s && (s = session_of(m, t)) != NULL) {
+        struct app_kernel k = { s, xstrdup(str_text(&text)), t->conversion };
+        vec_push(&n->kernels, k);
+    }
+    str_free(&text);
+    str_free(&now);
+    if (!s)
+        return;
+    n->at = m->pane[DOC_NETWORK].scroll;
+    model_show_session(m, s);
+}
+
+void model_kernel_leave(struct model *m)
+{
+    if (!m->session)
+        return;
+    m->then = AFTER_NETWORK;
+    m->ask_stop = m->tuner.out;
+    if (m->ask_stop)
+        m->overlay = OVERLAY_ASK;
+    else
+        model_after(m);
+}
+
+void model_network_show(struct model *m)
+{
+    bool conversion = false;
+    for (int i = 0; i < m->network->kernels.len; i++) {
+        const struct app_kernel *k = &m->network->kernels.data[i];
+        conversion = conversion || (k->session == m->session && k->conversion);
+    }
+    bool changed = conversion && m->session->dirty;
+    model_show_session(m, NULL);
+    m->pane[DOC_NETWORK].scroll = m->network->at;
+    model_network_update(m, false);
+    if (changed)
+        model_info(m, "the steps of a conversion stay in its session: the network makes "
+                   "conversions from the layouts of the kernels beside them");
+}
+
+/* --- Building and measuring ------------------------------------------------------------------- */
+
+void model_network_update(struct model *m, bool always)
+{
+    struct app_network *n = m->network;
+    struct str chosen = {0}, now = {0};
+    for (int i = 0; i < n->kernels.len; i++) {
+        const struct app_kernel *k = &n->kernels.data[i];
+        str_clear(&now);
+        put_current(&now, k->session);
+        if (!k->conversion && !streq(k->was, str_text(&now)))
+            str_add(&chosen, str_text(&now));
+    }
+    if (always || !streq(str_text(&chosen), str_text(&n->chosen))) {
+        str_clear(&n->chosen);
+        str_add(&n->chosen, str_text(&chosen));
+        n->tag = ++m->network_jobs;
+        n->build_wanted = true;
+        m->data_stamp++;
+    }
+    str_free(&chosen);
+    str_free(&now);
+}
+
+bool model_network_measure(struct model *m)
+{
+    m->network->measure_wanted = true;
+    m->data_stamp++;
+    return true;
+}
+
+bool model_network_cancel(struct model *m)
+{
+    if (!model_shows_network(m) || !m->network->measure_wanted)
+        return false;
+    m->network->measure_wanted = false;
+    m->data_stamp++;
+    model_info(m, "measuring cancelled; m measures again");
+    return true;
+}
+
+bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out)
+{
+    const struct app_network *n = m->network;
+    if (!n)
+        return false;
+    *out = (struct desired_job){ lane == LANE_TEXT ? JOB_NETWORK : JOB_NETWORK_RUN, n->tag };
+    return lane == LANE_TEXT ? n->build_wanted
+                             : lane == LANE_MEASURE && n->measure_wanted && !n->build_wanted;
+}
+
+struct app_job *model_network_job(const struct model *m, const struct desired_job *w)
+{
+    const struct app_network *n = m->network;
+    struct app_job *j = job_new(w->kind, history_spec(n->session->history), w->tag, m->threads);
+    j->chosen = xstrdup(str_text(&n->chosen));
+    return j;
+}
+
+static double work(const struct network *net)
+{
+    double flops = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        flops += net->task[i].count * net->task[i].program->base->flops;
+    return flops;
+}
+
+/* Takes over a network that was built, and measures it if that takes seconds only. */
+static void take_made(struct model *m, struct app_job *j)
+{
+    struct app_network *n = m->network;
+    if (n->made != n->timed)
+        network_made_free(n->made);
+    n->made = j->network;
+    if (j->kind == JOB_NETWORK_RUN) {
+        network_made_free(n->timed);
+        n->timed = n->made;
+        n->measure_wanted = false;
+    } else {
+        n->measure_wanted = n->measure_wanted || (m->autorun && work(n->made->net) < CHEAP_FLOPS);
+    }
+    j->network = NULL;
+}
+
+void model_networked(struct model *m, struct app_job *j)
+{
+    struct app_network *n = m->network;
+    if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))
+        return;
+    n->build_wanted = false;
+    str_clear(&n->why);
+    if (j->ok) {
+        take_made(m, j);
+        return;
+    }
+    n->measure_wanted = false;
+    str_add(&n->why, j->e.text);
+    model_error(m, &j->e);
+}

@@ -1,0 +1,24 @@
+/* A network that was built, and perhaps measured, for the screen.
+ *
+ * A background job makes it from texts in an arena of its own; then it belongs to the model. */
+#ifndef TS_APP_NETWORK_MADE_H
+#define TS_APP_NETWORK_MADE_H
+#include "kernels/base/subprocess.h"
+#include "profile/measure/measure_network.h"
+
+struct network_made {
+    struct arena *arena;
+    const struct network *net;
+    const struct network_measurement *measured;  /* NULL: it was only built */
+};
+
+/* What to make.  chosen: kernels whose steps the user has changed, separated by empty lines: the
+ * text of the kernel, then a step a line.  The last one of equal texts holds.  All other kernels
+ * get instant schedules. */
+struct network_order { const char *spec, *chosen; int threads; bool measure; };
+
+/* Returns NULL with *e after an error or a cancel. */
+struct network_made *network_make(const struct network_order *o, const struct progress *pr,
+                                  const struct cancel *c, struct err *e);
+void network_made_free(struct network_made *n);
+#endif

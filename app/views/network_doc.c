@@ -1,0 +1,311 @@
+#include "app/views/network_doc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/ui/text.h"
+#include "app/views/measurement_doc.h"
+#include "sessions/report/network_report.h"
+
+#define MIB(bytes) ((double)(bytes) / (1 << 20))
+
+/* A row of the table.  seconds: of all calls; < 0: not measured. */
+struct kernel_row { int task; double seconds, flops; };
+
+/* Columns; 0 = not shown.  The kernel takes what is left. */
+struct kernel_columns { int calls, ms, share, gflops, peak, kernel, layouts; };
+
+/* --- What there is to show -------------------------------------------------------------------- */
+
+static bool same_task(const struct network_task *x, const struct network_task *y)
+{
+    bool same = streq(x->spec, y->spec) && x->n_lines == y->n_lines;
+    for (int i = 0; same && i < x->n_lines; i++)
+        same = streq(x->line[i], y->line[i]);
+    return same;
+}
+
+/* Returns the seconds of all calls of a task, which may have another number in `timed`; -1: not
+ * measured. */
+static double seconds_of(const struct network_task *t, const struct network_look *k)
+{
+    double sum = -1;
+    if (!k->m || !k->m->call_s)
+        return -1;
+    for (int i = 0; i < k->timed->module->n_calls; i++)
+        if (same_task(t, &k->timed->task[k->timed->call[i].task]))
+            sum = (sum < 0 ? 0 : sum) + k->m->call_s[i];
+    return sum;
+}
+
+static int by_time(const void *p, const void *q)
+{
+    const struct kernel_row *x = p, *y = q;
+    bool untimed = x->seconds < 0, other = y->seconds < 0;
+    if (untimed != other)
+        return untimed ? -1 : 1;
+    double a = untimed ? x->flops : x->seconds, b = untimed ? y->flops : y->seconds;
+    return a < b ? 1 : a > b ? -1 : x->task - y->task;
+}
+
+/* Returns the rows in their order; the caller frees them. */
+static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
+{
+    struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
+    for (int i = 0; i < net->n_tasks; i++) {
+        const struct network_task *t = &net->task[i];
+        row[i] = (struct kernel_row){ i, seconds_of(t, k), t->count * t->program->base->flops };
+    }
+    qsort(row, (size_t)net->n_tasks, sizeof *row, by_time);
+    return row;
+}
+
+static int64_t constant_bytes(const struct network *net)
+{
+    int64_t bytes = 0;
+    for (int b = 0; b < net->module->n_buffers; b++)
+        if (net->buffer[b].role == NETWORK_CONST)
+            bytes += buffer_bytes(net->module->buffer[b].is);
+    return bytes;
+}
+
+static void put_layout(struct str *out, const struct layout *l)
+{
+    struct str text = {0};
+    if (!layout_notation(l, &text))
+        str_add(&text, "(steps)");
+    for (const char *p = str_text(&text); *p; p++)
+        if (*p != ' ')
+            str_add_char(out, *p);
+    str_free(&text);
+}
+
+/* Returns the tensor of the kernel's text that parameter i of its function holds, or NULL. */
+static const struct tensor *tensor_of(const struct network_task *t, int i)
+{
+    int base = program_base_tensor(t->program, t->func->buffer[i].tensor);
+    return base < 0 ? NULL : &t->program->base->tensor[base];
+}
+
+/* Prints the layouts of the first input and of the result: "NIHW > NHWO". */
+static void put_layouts(struct str *out, const struct network_task *t)
+{
+    int from = -1, to = -1;
+    for (int i = 0; i < t->func->n_params; i++) {
+        const struct tensor *x = tensor_of(t, i);
+        if (x && x->role == TENSOR_INPUT && from < 0)
+            from = i;
+        if (x && x->role == TENSOR_OUTPUT)
+            to = i;
+    }
+    if (from >= 0)
+        put_layout(out, t->program->layout[t->func->buffer[from].tensor]);
+    str_add(out, " > ");
+    if (to >= 0)
+        put_layout(out, t->program->layout[t->func->buffer[to].tensor]);
+}
+
+/* --- The head --------------------------------------------------------------------------------- */
+
+static void put_latency(struct doc *d, const struct network_look *k, double sum_s)
+{
+    const struct network_measurement *m = k->m;
+    struct str text = {0};
+    text_ms(&text, m->latency.median_ms);
+    size_t lead = text.len;
+    str_add(&text, ", sum of kernels ");
+    text_ms(&text, 1e3 * sum_s);
+    str_printf(&text, "; %.1f GFLOP/s", m->gflops);
+    if (m->peak_fraction > 0)
+        str_printf(&text, ", %.0f %% of peak", 100 * m->peak_fraction);
+    if (m->threads > 1)
+        str_printf(&text, "; %d threads", m->threads);
+    measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
+}
+
+static void put_verdict(struct doc *d, const struct network *net, const struct network_look *k)
+{
+    struct str text = {0};
+    const struct network_measurement *m = k->m;
+    if (!m) {
+        str_printf(&text, "no%s", k->advice);
+        measurement_doc_row(d, "measured:", STYLE_PLAIN, 0, &text, k->width);
+    } else if (m->outcome != OUTCOME_OK) {
+        str_printf(&text, "%s", outcome_name[m->outcome]);
+        size_t lead = text.len;
+        str_printf(&text, ": %s", m->reason);
+        measurement_doc_row(d, "failed:", STYLE_BAD, lead, &text, k->width);
+    } else if (k->timed != net) {
+        str_printf(&text, "kernels have other steps since it was measured%s", k->advice);
+        measurement_doc_row(d, "stale:", STYLE_BAD, 0, &text, k->width);
+    } else {
+        str_add(&text, m->verified ? "true" : "false");
+        size_t lead = text.len;
+        if (m->verified)
+            str_printf(&text, "  every kernel; the worst error is %.2g of its bound",
+                       m->error_of_bound);
+        measurement_doc_row(d, "verified:", m->verified ? STYLE_GOOD : STYLE_BAD, lead, &text,
+                            k->width);
+    }
+}
+
+static void put_head(struct doc *d, const struct network *net, const struct network_look *k,
+                     double sum_s)
+{
+    struct str text = {0};
+    const struct module_plan *plan = net->module->plan;
+    if (k->m && k->m->latency.runs > 0)
+        put_latency(d, k, sum_s);
+    put_verdict(d, net, k);
+    str_printf(&text, "%d kernels, %d calls, ", net->n_tasks, net->module->n_calls);
+    if (net->n_conversions)
+        str_printf(&text, "%d conversion%s (%.1f MiB)", net->n_conversions,
+                   net->n_conversions == 1 ? "" : "s", MIB(net->conversion_bytes));
+    else
+        str_add(&text, "no conversions");
+    measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
+    str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
+               MIB(plan->bytes), MIB(plan->least), MIB(constant_bytes(net)));
+    measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);
+}
+
+/* --- The table -------------------------------------------------------------------------------- */
+
+static struct kernel_columns columns_for(const struct network *net, int width, bool timed,
+                                         double peak)
+{
+    struct kernel_columns c = { .calls = 5, .ms = 8, .share = 6 };
+    struct str text = {0};
+    if (timed && width >= 56)
+        c.gflops = 8;
+    if (timed && width >= 62 && peak > 0)
+        c.peak = 5;
+    c.kernel = width - 3 - c.calls - c.ms - c.share - c.gflops - c.peak;
+    for (int i = 0; i < net->n_tasks && width >= 66; i++) {
+        str_clear(&text);
+        put_layouts(&text, &net->task[i]);
+        int w = 2 + text_width(str_text(&text));
+        c.layouts = w > c.layouts ? w : c.layouts;
+    }
+    str_free(&text);
+    c.layouts = c.layouts > c.kernel * 9 / 20 ? c.kernel * 9 / 20 : c.layouts;
+    c.kernel -= c.layouts;
+    c.kernel = c.kernel > 4 ? c.kernel : 4;
+    return c;
+}
+
+static void put_heading(struct doc *d, const struct kernel_columns *c, bool timed)
+{
+    struct { const char *text; int width; } cell[] = {
+        { "calls", c->calls }, { timed ? "ms" : "GFLOP", c->ms }, { "share", c->share },
+        { "GFLOP/s", c->gflops }, { "peak", c->peak },
+    };
+    for (int i = 0; i < COUNT_OF(cell); i++) {
+        struct str text = {0};
+        str_add(&text, cell[i].width ? cell[i].text : "");
+        doc_right(d, STYLE_DIM, &text, cell[i].width);
+    }
+    doc_put(d, STYLE_DIM, "  ");
+    doc_fit(d, STYLE_DIM, "kernel", c->kernel);
+    if (c->layouts)
+        doc_put(d, STYLE_DIM, "layouts");
+    doc_end(d);
+}
+
+/* Appends a number in a column, or "-" when it is not known. */
+static void put_number(struct doc *d, int width, bool known, const char *format, double x)
+{
+    struct str text = {0};
+    if (known)
+        str_printf(&text, format, x);
+    else
+        str_add(&text, "-");
+    doc_right(d, known ? STYLE_PLAIN : STYLE_DIM, &text, width);
+}
+
+static void put_row(struct doc *d, const struct network *net, const struct kernel_row *r,
+                    const struct kernel_columns *c, bool timed, double whole, double peak)
+{
+    const struct network_task *t = &net->task[r->task];
+    bool known = !timed || r->seconds >= 0;
+    double amount = timed ? r->seconds : r->flops, gflops = 1e-9 * r->flops / r->seconds;
+    struct str text = {0};
+    put_number(d, c->calls, true, "%.0f", t->count);
+    put_number(d, c->ms, known, "%.3f", amount * (timed ? 1e3 : 1e-9));
+    put_number(d, c->share, known && whole > 0, "%.1f%%", 100 * amount / whole);
+    if (c->gflops)
+        put_number(d, c->gflops, known, "%.1f", gflops);
+    if (c->peak)
+        put_number(d, c->peak, known, "%.0f%%", 100 * gflops / peak);
+    doc_put(d, STYLE_PLAIN, "  ");
+    network_report_brief(&text, t);
+    doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
+    doc_put(d, STYLE_PLAIN, " ");
+    str_clear(&text);
+    put_layouts(&text, t);
+    if (c->layouts)
+        doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_DIM, str_text(&text), c->layouts);
+    doc_end(d)->id = r->task;
+    str_free(&text);
+}
+
+void network_doc(struct doc *d, const struct network *net, const struct network_look *k)
+{
+    struct kernel_row *row = rows_of(net, k);
+    bool timed = k->m && k->m->call_s;
+    double whole = 0, peak = timed ? k->m->peak_gflops : 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        whole += !timed ? row[i].flops : row[i].seconds > 0 ? row[i].seconds : 0;
+    struct kernel_columns c = columns_for(net, k->width, timed, peak);
+    put_head(d, net, k, whole);
+    put_heading(d, &c, timed);
+    d->head = d->lines.len;
+    for (int i = 0; i < net->n_tasks; i++)
+        put_row(d, net, &row[i], &c, timed, whole, peak);
+    free(row);
+}
+
+/* --- One kernel ------------------------------------------------------------------------------- */
+
+static void put_tensors(struct doc *d, const struct network_task *t, int width)
+{
+    struct str text = {0};
+    for (int i = 0; i < t->func->n_params; i++) {
+        const struct tensor *x = tensor_of(t, i);
+        if (!x)
+            continue;
+        str_printf(&text, "%s%s ", text.len ? ", " : "", x->name);
+        put_layout(&text, t->program->layout[t->func->buffer[i].tensor]);
+    }
+    measurement_doc_row(d, "layouts:", STYLE_PLAIN, 0, &text, width);
+}
+
+static void put_calls(struct doc *d, const struct network *net, int task, int width)
+{
+    struct str text = {0};
+    for (int i = 0; i < net->module->n_calls; i++) {
+        const struct network_call *c = &net->call[i];
+        if (c->task != task)
+            continue;
+        if (c->part >= 0)
+            str_printf(&text, "%s%s", text.len ? ", " : "",
+                       net->graph->tensor[net->parts.part[c->part].out].name);
+        else
+            str_printf(&text, "%sa conversion before call %d", text.len ? ", " : "", i + 1);
+    }
+    measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
+}
+
+void network_doc_kernel(struct doc *d, const struct network *net, int task, int width)
+{
+    const struct network_task *t = &net->task[task];
+    struct str text = {0};
+    str_add(&text, t->spec);
+    measurement_doc_row(d, "kernel:", STYLE_PLAIN, 0, &text, width);
+    put_tensors(d, t, width);
+    put_calls(d, net, task, width);
+    for (int i = 0; i < t->n_lines; i++) {
+        str_add(&text, t->line[i]);
+        measurement_doc_row(d, i == 0 ? "steps:" : "", STYLE_PLAIN, 0, &text, width);
+    }
+}

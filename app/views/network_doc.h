@@ -1,0 +1,19 @@
+/* A network as a document, for the screen and for `tilescope show --what network`: its time and
+ * memory, then a row per kernel. */
+#ifndef TS_APP_NETWORK_DOC_H
+#define TS_APP_NETWORK_DOC_H
+#include "app/ui/doc.h"
+#include "profile/measure/measure_network.h"
+
+struct network_look {
+    int width;
+    const struct network *timed;          /* what was measured: the network, or it with other steps */
+    const struct network_measurement *m;  /* NULL: nothing was */
+    const char *advice;                   /* how to measure it */
+};
+/* The line of a kernel has the number of its task as id.  Without times kernels are sorted by their
+ * work, else by their time, and those that were not measured come first. */
+void network_doc(struct doc *d, const struct network *net, const struct network_look *k);
+/* One kernel: its whole text, its layouts, its calls and its steps. */
+void network_doc_kernel(struct doc *d, const struct network *net, int task, int width);
+#endif

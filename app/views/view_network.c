@@ -1,0 +1,50 @@
+/* The network screen: the list of kernels, and the details of the selected one. */
+#include "app/views/view.h"
+
+#include "app/views/network_doc.h"
+
+void view_network_build(struct model *m, struct pane_doc *p, int width)
+{
+    const struct app_network *n = m->network;
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    int id = l ? l->id : -1;
+    doc_clear(&p->doc);
+    if (!n->made) {
+        if (n->why.len)
+            doc_wrap(&p->doc, STYLE_BAD, str_text(&n->why), width - 2, 0);
+        else
+            doc_line(&p->doc, STYLE_DIM, "choosing the schedules of the kernels ...");
+        return;
+    }
+    struct network_look look = {
+        .width = width - 2, .advice = "; m checks every kernel and times the network",
+    };
+    if (n->measure_wanted)
+        look.advice = "; it is being measured, Esc cancels that";
+    if (n->timed) {
+        look.timed = n->timed->net;
+        look.m = n->timed->measured;
+    }
+    network_doc(&p->doc, n->made->net, &look);
+    int line = id >= 0 ? doc_find_id(&p->doc, id) : -1;
+    if (line >= 0)
+        p->scroll.cursor = line;
+}
+
+void view_kernel_build(struct model *m, struct pane_doc *p, int width)
+{
+    int task = model_kernel(m);
+    doc_clear(&p->doc);
+    if (task >= 0)
+        network_doc_kernel(&p->doc, m->network->made->net, task, width - 2);
+}
+
+void view_network_hint(const struct model *m, struct str *out)
+{
+    int task = model_kernel(m);
+    if (task < 0)
+        return;
+    str_add(out, "Enter opens this kernel with its steps.");
+    if (m->network->made->net->task[task].conversion)
+        str_add(out, " It only changes a layout between two kernels.");
+}
