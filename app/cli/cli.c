@@ -338,6 +338,7 @@ static int dispatch(const struct cli *c)
     case CMD_RUN: return cli_run(c);
     case CMD_BENCH: return cli_bench(c);
     case CMD_SHOW: return cli_show(c);
+    case CMD_SNAPSHOT: return cli_snapshot(c);
     case CMD_EXPORT: return cli_export(c);
     case CMD_OPS: return cli_ops(c);
     case CMD_METERS: return cli_meters(c);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/views/network_doc.h"
 #include "explorer/expert/instant.h"
 #include "kernels/base/arena.h"
 #include "kernels/module/simplify.h"
@@ -88,6 +89,17 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
                              path);
 }
 
+static void add_text(struct str *out, const struct cli *c, const struct network *net,
+                     const struct network_measurement *m)
+{
+    struct network_look look = { .width = cli_columns(100), .timed = net, .m = m, .exact = true };
+    struct doc d;
+    doc_open(&d);
+    network_doc(&d, net, &look);
+    cli_add_doc(out, c, &d);
+    doc_close(&d);
+}
+
 static void print_result(const struct cli *c, const struct network *net,
                          const struct network_measurement *m, const struct str *json)
 {
@@ -95,7 +107,7 @@ static void print_result(const struct cli *c, const struct network *net,
     if (args_has(c->args, OPT_JSON))
         str_add(&out, str_text(json));
     else
-        network_report_text(&out, net, m, cli_columns(100));
+        add_text(&out, c, net, m);
     cli_put(&out);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/views/network_doc.h"
 #include "app/views/roofline_plot.h"
 #include "kernels/base/file.h"
 #include "kernels/module/simplify.h"
@@ -78,6 +79,27 @@ static bool show_network(const struct cli *c, struct opened *o, bool code, struc
         ok = module_c(net->module, &g, out, e);
     else if (ok)
         network_print(net, out);
+    arena_free(a);
+    return ok;
+}
+
+static bool show_kernels(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct network_look look = { .width = columns(), .advice = "; tilescope run measures it" };
+    const struct network *net;
+    struct doc d;
+    int threads = 1;
+    bool ok = current(o)->base->n_statements > 0
+           || err_set(e, ERR_RANGE, "--what network: this is one operator, and not a network");
+    ok = ok && args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)
+      && cli_network_open(a, o, NULL, threads, &net, e);
+    if (ok) {
+        doc_open(&d);
+        network_doc(&d, net, &look);
+        cli_add_doc(out, c, &d);
+        doc_close(&d);
+    }
     arena_free(a);
     return ok;
 }
@@ -274,6 +296,7 @@ static const struct {
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 } view[] = {
     { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
+    { "network", show_kernels },
     { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
     { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
     { "roofline", show_roofline }, { "space", show_space }, { "module", show_module },
@@ -297,8 +320,8 @@ int cli_show(const struct cli *c)
     int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
-                         "--what %s: expected nest, access, graph, layout, module, c, asm, steps,"
-                         " roofline, simplified, space or yaml",
+                         "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
+                         " steps, roofline, simplified, space or yaml",
                          what);
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
         return cli_usage(c, "--json goes with --what space");

@@ -60,15 +60,6 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     return row;
 }
 
-static int64_t constant_bytes(const struct network *net)
-{
-    int64_t bytes = 0;
-    for (int b = 0; b < net->module->n_buffers; b++)
-        if (net->buffer[b].role == NETWORK_CONST)
-            bytes += buffer_bytes(net->module->buffer[b].is);
-    return bytes;
-}
-
 static void put_layout(struct str *out, const struct layout *l)
 {
     struct str text = {0};
@@ -113,6 +104,13 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     struct str text = {0};
     text_ms(&text, m->latency.median_ms);
     size_t lead = text.len;
+    if (k->exact) {
+        str_add(&text, " median, ");
+        text_ms(&text, m->latency.min_ms);
+        str_printf(&text, " min of %d runs, spread %.1f %%, first run ", m->latency.runs,
+                   100 * m->latency.spread);
+        text_ms(&text, m->first_call_ms);
+    }
     str_add(&text, ", sum of kernels ");
     text_ms(&text, 1e3 * sum_s);
     str_printf(&text, "; %.1f GFLOP/s", m->gflops);
@@ -121,6 +119,21 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
+}
+
+/* What only a report needs: the author's outputs, and how long it took to get ready. */
+static void put_exact(struct doc *d, const struct network_look *k)
+{
+    const struct network_measurement *m = k->m;
+    struct str text = {0};
+    if (m->compared) {
+        str_printf(&text, "outputs are off by at most %.2g, %.2g of what is allowed",
+                   m->author_abs_err, m->author_of_bound);
+        measurement_doc_row(d, "expected:", STYLE_PLAIN, 0, &text, k->width);
+    }
+    str_printf(&text, "compiled in %.1f s, constants in %.1f s, checked in %.1f s", m->build_s,
+               m->prepare_s, m->check_s);
+    measurement_doc_row(d, "prepared:", STYLE_PLAIN, 0, &text, k->width);
 }
 
 static void put_verdict(struct doc *d, const struct network *net, const struct network_look *k)
@@ -142,8 +155,10 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
         str_add(&text, m->verified ? "true" : "false");
         size_t lead = text.len;
         if (m->verified)
-            str_printf(&text, "  every kernel; the worst error is %.2g of its bound",
+            str_printf(&text, ", every kernel; the worst error is %.2g of its bound",
                        m->error_of_bound);
+        else
+            str_add(&text, ": kernels were not compared with the reference");
         measurement_doc_row(d, "verified:", m->verified ? STYLE_GOOD : STYLE_BAD, lead, &text,
                             k->width);
     }
@@ -157,6 +172,8 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
     if (k->m && k->m->latency.runs > 0)
         put_latency(d, k, sum_s);
     put_verdict(d, net, k);
+    if (k->m && k->exact)
+        put_exact(d, k);
     str_printf(&text, "%d kernels, %d calls, ", net->n_tasks, net->module->n_calls);
     if (net->n_conversions)
         str_printf(&text, "%d conversion%s (%.1f MiB)", net->n_conversions,
@@ -165,7 +182,7 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         str_add(&text, "no conversions");
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
-               MIB(plan->bytes), MIB(plan->least), MIB(constant_bytes(net)));
+               MIB(plan->bytes), MIB(plan->least), MIB(network_report_constant_bytes(net)));
     measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);
 }
 

@@ -10,6 +10,7 @@ struct network_look {
     const struct network *timed;          /* what was measured: the network, or it with other steps */
     const struct network_measurement *m;  /* NULL: nothing was */
     const char *advice;                   /* how to measure it */
+    bool exact;                           /* also what only a report needs */
 };
 /* The line of a kernel has the number of its task as id.  Without times kernels are sorted by their
  * work, else by their time, and those that were not measured come first. */

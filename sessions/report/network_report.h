@@ -1,4 +1,4 @@
-/* Reports of a network: where its time goes, kernel by kernel. */
+/* Reports of a network: its kernels in words, and what was measured as JSON. */
 #ifndef TS_SESSIONS_NETWORK_REPORT_H
 #define TS_SESSIONS_NETWORK_REPORT_H
 #include "profile/measure/measure_network.h"
@@ -6,9 +6,7 @@
 
 /* Prints a kernel in a few words: "c2d+add+relu 64x56x56 o=64 k=3 p=1 bias=1". */
 void network_report_brief(struct str *out, const struct network_task *t);
-/* Prints a measurement as text, with a line per task, slowest first. width: columns. */
-void network_report_text(struct str *out, const struct network *net,
-                         const struct network_measurement *m, int width);
+int64_t network_report_constant_bytes(const struct network *net);
 /* Prints `tilescope run MODEL --json` (sessions/schema.md, Networks). */
 void network_report_json(struct str *out, const struct session *s, const struct network *net,
                          const struct network_measurement *m);
