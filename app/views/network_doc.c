@@ -7,6 +7,7 @@
 #include "app/views/measurement_doc.h"
 #include "sessions/report/network_report.h"
 
+#define CALLS_NAMED 4                     /* of one kernel */
 #define MIB(bytes) ((double)(bytes) / (1 << 20))
 
 /* A row of the table.  seconds: of all calls; < 0: not measured. */
@@ -297,19 +298,23 @@ static void put_tensors(struct doc *d, const struct network_task *t, int width)
     measurement_doc_row(d, "layouts:", STYLE_PLAIN, 0, &text, width);
 }
 
+/* Names the results of the calls of a task; of many the first ones. */
 static void put_calls(struct doc *d, const struct network *net, int task, int width)
 {
     struct str text = {0};
+    int n = 0;
     for (int i = 0; i < net->module->n_calls; i++) {
         const struct network_call *c = &net->call[i];
-        if (c->task != task)
+        if (c->task != task || n++ >= CALLS_NAMED)
             continue;
+        str_add(&text, text.len ? ", " : "");
         if (c->part >= 0)
-            str_printf(&text, "%s%s", text.len ? ", " : "",
-                       net->graph->tensor[net->parts.part[c->part].out].name);
+            str_add(&text, net->graph->tensor[net->parts.part[c->part].out].name);
         else
-            str_printf(&text, "%sa conversion before call %d", text.len ? ", " : "", i + 1);
+            str_printf(&text, "a conversion before call %d", i + 2);
     }
+    if (n > CALLS_NAMED)
+        str_printf(&text, ", and %d more", n - CALLS_NAMED);
     measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
 }
 
