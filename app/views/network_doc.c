@@ -1,5 +1,6 @@
 #include "app/views/network_doc.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,9 @@ struct kernel_row { int task; double seconds, flops; };
 
 /* Columns; 0 = not shown.  The kernel takes what is left. */
 struct kernel_columns { int calls, ms, share, gflops, peak, kernel, layouts; };
+
+/* The table as a whole.  whole: the sum of the rows, seconds or FLOP; in: the unit of a row. */
+struct kernel_table { bool timed; double whole, peak, in; struct kernel_columns columns; };
 
 /* --- What there is to show -------------------------------------------------------------------- */
 
@@ -61,13 +65,14 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     return row;
 }
 
+/* Prints the notation of a layout without blanks, and the dims D0 D1 ... as 0 1 ...: "NHWO". */
 static void put_layout(struct str *out, const struct layout *l)
 {
     struct str text = {0};
     if (!layout_notation(l, &text))
         str_add(&text, "(steps)");
     for (const char *p = str_text(&text); *p; p++)
-        if (*p != ' ')
+        if (*p != ' ' && !(*p == 'D' && isdigit((unsigned char)p[1])))
             str_add_char(out, *p);
     str_free(&text);
 }
@@ -212,11 +217,24 @@ static struct kernel_columns columns_for(const struct network *net, int width, b
     return c;
 }
 
-static void put_heading(struct doc *d, const struct kernel_columns *c, bool timed)
+static struct kernel_table table_of(const struct network *net, const struct network_look *k,
+                                    const struct kernel_row *row)
 {
+    struct kernel_table t = { .timed = k->m && k->m->call_s };
+    for (int i = 0; i < net->n_tasks; i++)
+        t.whole += !t.timed ? row[i].flops : row[i].seconds > 0 ? row[i].seconds : 0;
+    t.peak = t.timed ? k->m->peak_gflops : 0;
+    t.in = t.timed ? 1e-3 : t.whole >= 1e9 ? 1e9 : 1e6;
+    t.columns = columns_for(net, k->width, t.timed, t.peak);
+    return t;
+}
+
+static void put_heading(struct doc *d, const struct kernel_table *t)
+{
+    const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
-        { "calls", c->calls }, { timed ? "ms" : "GFLOP", c->ms }, { "share", c->share },
-        { "GFLOP/s", c->gflops }, { "peak", c->peak },
+        { "calls", c->calls }, { t->timed ? "ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
+        { "share", c->share }, { "GFLOP/s", c->gflops }, { "peak", c->peak },
     };
     for (int i = 0; i < COUNT_OF(cell); i++) {
         struct str text = {0};
@@ -230,7 +248,7 @@ static void put_heading(struct doc *d, const struct kernel_columns *c, bool time
     doc_end(d);
 }
 
-/* Appends a number in a column, or "-" when it is not known. */
+/* Appends a number in a column, or "-" when it is not known.  Width 0: appends nothing. */
 static void put_number(struct doc *d, int width, bool known, const char *format, double x)
 {
     struct str text = {0};
@@ -242,19 +260,18 @@ static void put_number(struct doc *d, int width, bool known, const char *format,
 }
 
 static void put_row(struct doc *d, const struct network *net, const struct kernel_row *r,
-                    const struct kernel_columns *c, bool timed, double whole, double peak)
+                    const struct kernel_table *table)
 {
+    const struct kernel_columns *c = &table->columns;
     const struct network_task *t = &net->task[r->task];
-    bool known = !timed || r->seconds >= 0;
-    double amount = timed ? r->seconds : r->flops, gflops = 1e-9 * r->flops / r->seconds;
+    bool known = !table->timed || r->seconds >= 0;
+    double amount = table->timed ? r->seconds : r->flops, gflops = 1e-9 * r->flops / r->seconds;
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", t->count);
-    put_number(d, c->ms, known, "%.3f", amount * (timed ? 1e3 : 1e-9));
-    put_number(d, c->share, known && whole > 0, "%.1f%%", 100 * amount / whole);
-    if (c->gflops)
-        put_number(d, c->gflops, known, "%.1f", gflops);
-    if (c->peak)
-        put_number(d, c->peak, known, "%.0f%%", 100 * gflops / peak);
+    put_number(d, c->ms, known, "%.3f", amount / table->in);
+    put_number(d, c->share, known && table->whole > 0, "%.1f%%", 100 * amount / table->whole);
+    put_number(d, c->gflops, known, "%.1f", gflops);
+    put_number(d, c->peak, known, "%.0f%%", 100 * gflops / table->peak);
     doc_put(d, STYLE_PLAIN, "  ");
     network_report_brief(&text, t);
     doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
@@ -270,16 +287,12 @@ static void put_row(struct doc *d, const struct network *net, const struct kerne
 void network_doc(struct doc *d, const struct network *net, const struct network_look *k)
 {
     struct kernel_row *row = rows_of(net, k);
-    bool timed = k->m && k->m->call_s;
-    double whole = 0, peak = timed ? k->m->peak_gflops : 0;
-    for (int i = 0; i < net->n_tasks; i++)
-        whole += !timed ? row[i].flops : row[i].seconds > 0 ? row[i].seconds : 0;
-    struct kernel_columns c = columns_for(net, k->width, timed, peak);
-    put_head(d, net, k, whole);
-    put_heading(d, &c, timed);
+    struct kernel_table table = table_of(net, k, row);
+    put_head(d, net, k, table.timed ? table.whole : 0);
+    put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)
-        put_row(d, net, &row[i], &c, timed, whole, peak);
+        put_row(d, net, &row[i], &table);
     free(row);
 }
 

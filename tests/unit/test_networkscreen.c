@@ -1,0 +1,285 @@
+/* Networks on the screen: the list of kernels, a kernel and back, changed steps, measuring. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/golden.h"
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* Two convolutions and a sum: two kernels. */
+#define NET "x = input n=1 i=16 h=16 w=16; a = c2d(x) o=32 k=1 relu=1; b = c2d(a) o=16 k=1; " \
+            "y = add(b, x)"
+/* Kernels of which one is called twice. */
+#define TWICE "x = input m=8 k=8; a = gmm(x) n=8; b = softmax(a) axis=1; c = gmm(b) n=8; " \
+              "y = softmax(c) axis=1"
+
+static char root[512];
+
+/* A model that was opened on the graph of an ONNX file. */
+static struct model *network_on(const char *spec)
+{
+    struct model_opts o = { .no_auto = true };
+    struct session *s = NULL;
+    struct err e;
+    if (!session_new(spec, &s, &e))
+        fail_msg("%s", e.text);
+    s->of_model = true;
+    snprintf(s->title, sizeof s->title, "net");
+    struct model *m = model_new(s, &o, true);
+    screen_refresh(m);
+    return m;
+}
+
+/* Does what runs in the background. */
+static void run_jobs(struct model *m)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    for (int lane = 0; lane < LANE_TUNE; lane++)
+        while (model_desired_job(m, (enum job_lane)lane, &w)
+               && (w.kind == JOB_NETWORK || w.kind == JOB_NETWORK_RUN)) {
+            struct app_job *j = model_job(m, &w);
+            job_run(j, &c, NULL);
+            model_done(m, j);
+            job_free(j);
+            lane = 0;
+        }
+    screen_refresh(m);
+}
+
+/* --- Pictures --------------------------------------------------------------------------------- */
+
+/* Steps that do not depend on the machine: the first kernel has channels last. */
+static bool fixed_steps(void *ctx, struct arena *a, const char *spec, int n_given,
+                        const char *const *given, int *n, const char *const **line, struct err *e)
+{
+    static const char *const last[] = {
+        "set input_layout given", "layout set Inp \"N H W I\"", "layout set Conv \"N H W O\"",
+    };
+    bool first = str_starts(spec, "c2d ");
+    (void)ctx, (void)e;
+    *n = first ? COUNT_OF(last) : n_given;
+    *line = first ? ARENA_DUP(a, last, COUNT_OF(last)) : given;
+    return true;
+}
+
+/* Hands in a network of fixed steps, measured with round numbers if `timed`. */
+static void hand_in(struct model *m, bool timed)
+{
+    struct app_job *j = job_new(timed ? JOB_NETWORK_RUN : JOB_NETWORK, NET, m->network->tag, 1);
+    struct network_made *made = xcalloc(1, sizeof *made);
+    const struct graph *g;
+    made->arena = arena_new();
+    j->ok = graph_from_spec(made->arena, NET, &g, &j->e)
+         && network_build(made->arena, g, fixed_steps, NULL, &made->net, &j->e);
+    assert_true(j->ok);
+    if (timed) {
+        struct network_measurement r = {
+            .outcome = OUTCOME_OK, .verified = true, .wrong_call = -1, .error_of_bound = 0.25,
+            .latency = { .median_ms = 0.625, .min_ms = 0.6, .runs = 9 }, .threads = 1,
+            .gflops = 80, .peak_gflops = 100, .peak_fraction = 0.8,
+        };
+        double *call_s = ARENA_ARRAY(made->arena, double, made->net->module->n_calls);
+        for (int i = 0; i < made->net->module->n_calls; i++)
+            call_s[i] = 1e-4 * (i + 1);
+        r.call_s = call_s;
+        made->measured = ARENA_DUP(made->arena, &r, 1);
+    }
+    j->network = made;
+    model_done(m, j);
+    job_free(j);
+    screen_refresh(m);
+}
+
+static void golden(struct model *m, int w, int h, const char *name)
+{
+    char path[600], was[512];
+    model_resize(m, w, h);
+    assert_non_null(getcwd(was, sizeof was));
+    assert_int_equal(chdir(root), 0);
+    snprintf(path, sizeof path, "tests/golden/screen/%s.txt", name);
+    golden_check(path, screen_of(m));
+    assert_int_equal(chdir(was), 0);
+}
+
+static void lists_of_kernels(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    assert_shows(m, "choosing the schedules");
+    hand_in(m, false);
+    golden(m, 80, 24, "network-80x24");
+    hand_in(m, true);
+    golden(m, 80, 24, "network-timed-80x24");
+    golden(m, 160, 30, "network-timed-160x30");
+    golden(m, 44, 12, "network-timed-44x12");
+    model_free(m);
+}
+
+/* --- Kernels ---------------------------------------------------------------------------------- */
+
+static void a_kernel_and_back(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    assert_shows(m, "    2   0.002");
+    press(m, "Down");
+    const struct network_task *t = &m->network->made->net->task[model_kernel(m)];
+    press(m, "Enter");
+    assert_non_null(m->session);
+    assert_string_equal(history_spec(m->session->history), t->spec);
+    assert_int_equal(model_program(m)->n_steps, t->n_lines);
+    assert_shows(m, "net: ");
+    assert_shows(m, "Steps");
+    const struct session *s = m->session;
+    press(m, "Esc");
+    assert_null(m->session);
+    assert_shows(m, "network:");
+    assert_ptr_equal(t, &m->network->made->net->task[model_kernel(m)]);
+    assert_false(m->network->build_wanted);
+    press(m, "Enter");
+    assert_ptr_equal(m->session, s);
+    press(m, "q");
+    assert_null(m->session);
+    assert_false(m->out.quit);
+    press(m, "q");
+    assert_true(m->out.quit);
+    model_free(m);
+}
+
+static void changed_steps_go_into_the_network(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    press(m, "m");
+    assert_shows(m, "it is being measured");
+    run_jobs(m);
+    assert_shows(m, "verified: true, every kernel");
+    while (!str_starts(m->network->made->net->task[model_kernel(m)].spec, "gmm "))
+        press(m, "Down");
+    press(m, "Enter");
+    assert_true(model_run(m, "layout set C \"N M\""));
+    assert_true(m->session->dirty);
+    press(m, "Esc");
+    assert_true(m->network->build_wanted);
+    run_jobs(m);
+    assert_shows(m, "stale:    kernels have other steps");
+    bool found = false;
+    const struct network *net = m->network->made->net;
+    for (int i = 0; i < net->n_tasks; i++)
+        for (int s = 0; str_starts(net->task[i].spec, "gmm ") && s < net->task[i].n_lines; s++)
+            found = found || streq(net->task[i].line[s], "layout set C \"N M\"");
+    assert_true(found);
+    press(m, "m");
+    run_jobs(m);
+    assert_shows(m, "verified: true, every kernel");
+    press(m, "q");
+    assert_shows(m, "Changes of 1 kernel are in no file. Still quit?");
+    press(m, "n");
+    assert_false(m->out.quit);
+    press(m, "q y");
+    assert_true(m->out.quit);
+    model_free(m);
+}
+
+/* Undoing the steps of the user makes the network what it was. */
+static void undone_steps_leave_no_trace(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    press(m, "Enter");
+    assert_true(model_run(m, "set propagate off"));
+    press(m, "Esc");
+    run_jobs(m);
+    assert_true(m->network->chosen.len > 0);
+    press(m, "Enter u Esc");
+    assert_true(m->network->build_wanted);
+    assert_int_equal(m->network->chosen.len, 0);
+    assert_int_equal(m->network->kernels.len, 1);
+    model_free(m);
+}
+
+/* A conversion opens, but its steps follow from the layouts beside it. */
+static void conversions_do_not_change(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    hand_in(m, false);
+    press(m, "G");
+    assert_shows(m, "It only changes a layout");
+    press(m, "Enter");
+    assert_true(model_run(m, "loop unroll Identity D0"));
+    press(m, "Esc");
+    assert_shows(m, "the steps of a conversion stay in its session");
+    assert_false(m->network->build_wanted);
+    model_free(m);
+}
+
+/* --- The command ------------------------------------------------------------------------------ */
+
+static void command_opens_graphs_without_steps(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=8 k=8 n=8");
+    assert_false(model_run(m, "network"));
+    assert_shows(m, "no graph of several kernels without steps");
+    model_free(m);
+    m = model_on(TWICE);
+    assert_non_null(m->session);
+    assert_true(model_run(m, "network"));
+    run_jobs(m);
+    assert_shows(m, "network:");
+    assert_false(model_run(m, "loop unroll a K"));
+    assert_shows(m, "the network itself takes no steps");
+    assert_false(model_run(m, "view C"));
+    assert_true(model_run(m, "network off"));
+    assert_non_null(m->session);
+    assert_null(m->network);
+    assert_shows(m, "as given");
+    assert_true(model_run(m, "loop parallel a M"));
+    assert_false(model_run(m, "network"));
+    model_free(m);
+}
+
+static void errors_are_shown(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct app_job *j = job_new(JOB_NETWORK, TWICE, m->network->tag, 1);
+    err_set(&j->e, ERR_RANGE, "kernel 3 is too large");
+    model_done(m, j);
+    job_free(j);
+    press(m, "Esc");
+    assert_shows(m, "kernel 3 is too large");
+    press(m, "Enter m Esc");
+    assert_null(m->session);
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_of_kernels),
+        cmocka_unit_test(a_kernel_and_back),
+        cmocka_unit_test(changed_steps_go_into_the_network),
+        cmocka_unit_test(undone_steps_leave_no_trace),
+        cmocka_unit_test(conversions_do_not_change),
+        cmocka_unit_test(command_opens_graphs_without_steps),
+        cmocka_unit_test(errors_are_shown),
+    };
+    if (!getcwd(root, sizeof root))
+        return 1;
+    setenv("TILESCOPE_HOME", root, 0);
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
