@@ -11,7 +11,7 @@
 #include "profile/measure/measure.h"
 #include "sessions/tuning/tuning.h"
 
-/* MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN builds and
+/* MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
  * measures it. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN

@@ -295,7 +295,7 @@ void model_network_close(struct model *m);               /* frees its sessions *
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* the task under the cursor; -1 */
 void model_kernel_open(struct model *m);
-void model_kernel_leave(struct model *m);        /* asks if the tuner runs, then shows the network */
+void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);
 /* Builds it again if a kernel has other steps than it was built with, or always. */
 void model_network_update(struct model *m, bool always);

@@ -11,7 +11,7 @@
 
 #include "sessions/report/network_report.h"
 
-#define CHEAP_FLOPS 5e9                   /* a network of less work is measured without being asked */
+#define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
 
 bool model_shows_network(const struct model *m)
 {

@@ -7,7 +7,7 @@
 
 struct network_look {
     int width;
-    const struct network *timed;          /* what was measured: the network, or it with other steps */
+    const struct network *timed;          /* what was measured, perhaps with other steps */
     const struct network_measurement *m;  /* NULL: nothing was */
     const char *advice;                   /* how to measure it */
     bool exact;                           /* also what only a report needs */

@@ -8,7 +8,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-#define NETWORK_SIDE_BY_SIDE 130         /* columns from which a kernel's details are beside the list */
+#define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
 /* geometry */
 

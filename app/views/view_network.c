@@ -1,7 +1,6 @@
 /* The network screen: the list of kernels, and the details of the selected one. */
-#include "app/views/view.h"
-
 #include "app/views/network_doc.h"
+#include "app/views/view.h"
 
 void view_network_build(struct model *m, struct pane_doc *p, int width)
 {

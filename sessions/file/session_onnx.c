@@ -23,12 +23,11 @@ static bool unsupported(const struct onnx_model *m, const struct onnx_graph *g, 
     return err_fix(e, "tilescope show %.200s --what graph lists every node", path);
 }
 
-static void describe(struct session *s, const char *path, const struct onnx_model *m,
-                     const struct onnx_graph *g)
+static void describe(struct session *s, const char *path, const struct onnx_graph *g)
 {
     const char *base = strrchr(path, '/');
     s->of_model = true;
-    const char *title = m->name[0] ? m->name : base ? base + 1 : path;
+    const char *title = base ? base + 1 : path;
     snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);
     str_add(&s->note, str_text(&g->notes));
     for (int i = 0; i < g->input.len + g->output.len; i++) {
@@ -50,7 +49,7 @@ bool session_from_onnx(const char *path, struct str *nodes, struct session **out
         ok = g.n_unsupported ? unsupported(m, &g, path, e)
                              : session_new(str_text(&g.text), out, e);
         if (ok)
-            describe(*out, path, m, &g);
+            describe(*out, path, &g);
         else if (nodes && g.n_unsupported)
             onnx_print(nodes, m, &g);
         onnx_graph_free(&g);

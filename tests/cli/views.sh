@@ -39,6 +39,21 @@ if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm
 fi
 
+# A network, as a document and on the screen.
+net='x = input m=8 k=8; a = gmm(x) n=8; b = softmax(a) axis=1; c = gmm(b) n=8; y = softmax(c) axis=1
+'
+t 0 '^network: +[0-9]+ kernels, [0-9]+ calls, ' show "$net" --what network
+t 0 '^ +2 +0.0.* gmm m=8 k=8 n=8 .* > ' show "$net" --what network
+t 2 'this is one operator, and not a network' show "$gmm" --what network
+t 0 '^▸ +2 +0.0.* gmm m=8' snapshot "$net" --view network
+t 0 'softmax' snapshot "$net" --view graph
+t 2 'no graph of several kernels' snapshot "$gmm" --view network
+t 2 'there is no such view' snapshot "$gmm" --view nets
+t 2 'expected columns and rows' snapshot "$gmm" --size 80
+t 0 'void ' snapshot "$gmm" --view C --size 100x60
+t 0 'Start on an operator' snapshot
+same 'a picture has its size' 30 "$("$TILESCOPE" snapshot "$gmm" --size 90x30 | wc -l)"
+
 # Same text again: nothing depends on addresses, time or the order of a hash table.
 for what in nest access layout c steps yaml space; do
     same "twice the same: $what" \
