@@ -2,7 +2,8 @@
  * factors and summands per output channel, zeros around the input, the function that follows. */
 #include "kernels/module/simplify_impl.h"
 
-#include <stdio.h>
+#include <float.h>
+#include <math.h>
 
 /* Whether i is a convolution or product with constant weights, without a function after it, that
  * only one statement reads. */
@@ -164,6 +165,8 @@ static bool merge_affine(struct rewrite *r, int i)
     struct tensor v = along(1, 0, n_channels(r, w));
     double mul = rewrite_float(r, i, "mul", 1), add = rewrite_float(r, i, "add", 0);
     struct channel_terms by = { -1, -1 };
+    if (!(fabs(mul) < FLT_MAX && fabs(add) < FLT_MAX))    /* constants are floats */
+        return false;
     if (mul != 1)
         by.scale = add_filled(r, i, "Scale", &v, mul);
     if (add != 0)
@@ -183,6 +186,8 @@ static bool has_padding(const char *params)
     return str_starts(params, "p") || strstr(params, " p");
 }
 
+enum { MOST_PADDING = 4096 };             /* of a convolution's parameters */
+
 /* Merges `pad` with zeros on the spatial dims into a convolution that has no padding. */
 bool pass_pad(struct rewrite *r, int i)
 {
@@ -201,6 +206,9 @@ bool pass_pad(struct rewrite *r, int i)
     static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
     for (int k = 0; k < COUNT_OF(sizes); k++)
         if (rewrite_has(r, i, sizes[k]))  /* the sizes of the padded tensor */
+            return false;
+    for (int d = 2; d < rank; d++)
+        if (before[d] > MOST_PADDING || after[d] > MOST_PADDING)
             return false;
     struct str words = { 0 };
     for (int d = 2; d < rank; d++) {

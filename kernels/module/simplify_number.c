@@ -74,7 +74,8 @@ static bool number_chain(struct rewrite *r, int i)
         return false;
     int x = rewrite_at(r, inner)->arg[0];
     if (is_affine(r, i, &mul, &add) && is_affine(r, inner, &mul2, &add2))
-        return set_affine(r, i, x, mul * mul2, mul * add2 + add);
+        return isfinite(mul * mul2) && isfinite(mul * add2 + add) &&
+               set_affine(r, i, x, mul * mul2, mul * add2 + add);
     if (!rewrite_is(r, i, "clip") || !rewrite_is(r, inner, "clip"))
         return false;
     double lo = fmax(rewrite_float(r, i, "min", -INFINITY),

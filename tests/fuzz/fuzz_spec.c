@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/module/simplify.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 #include "kernels/program/program.h"
@@ -83,6 +84,24 @@ static void check_canonical(struct arena *a, const struct graph *g)
     str_free(&text_again);
 }
 
+/* Simplified, the graph has the same inputs and outputs. */
+static void check_simplified(struct arena *a, const struct graph *g)
+{
+    const struct graph *simple;
+    struct err e = {0};
+    unsigned all = (1u << simplify_n_passes()) - 1;
+    FUZZ_CHECK(simplify_graph(a, g, all, &simple, NULL, &e), "\"%s\": %s", g->spec, e.text);
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct tensor *x = &g->tensor[t];
+        if (x->role != TENSOR_INPUT && x->role != TENSOR_OUTPUT)
+            continue;
+        int s = graph_tensor(simple, x->name);
+        FUZZ_CHECK(s >= 0 && simple->tensor[s].role == x->role &&
+                   tensor_elems(&simple->tensor[s]) == tensor_elems(x),
+                   "\"%s\" lost %s: \"%s\"", g->spec, x->name, simple->spec);
+    }
+}
+
 static void check_program(struct arena *a, const char *spec)
 {
     const struct program *p;
@@ -106,6 +125,7 @@ int fuzz_spec(const uint8_t *data, size_t n)
     struct err e = {0};
     if (graph_from_spec(a, text, &g, &e)) {
         check_canonical(a, g);
+        check_simplified(a, g);
         check_program(a, g->spec);
         if (tiny(g))
             check_references(g);

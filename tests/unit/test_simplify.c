@@ -227,6 +227,10 @@ static const char *const kept[] = {
     IMAGE "c = c2d(x, k) o=3 k=3; f = const h=4 w=1; y = mul(c, f)",
     IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=1; y = c2d(p, k) o=3 k=3",
     IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=0; y = maxpool(p) k=3",
+    "x = input n=1 c=2 h=3; k = const o=3 i=2 kw=3; p = pad(x) before=0,0,5000 after=0,0,0 "
+      "value=0; y = c1d(p, k) o=3 k=3",
+    "x = input n=1 c=2 h=3; k = const o=3 i=2 kw=3; c = c1d(x, k) o=3 k=3; "
+      "y = affine(c) mul=1e300 add=0",
     ROWS "w = input k=8 n=5; b = const n=5; p = matmul(x, w); y = add(p, b)",
     ROWS "w = const k=8 n=5; b = const m=3 n=5; p = matmul(x, w); y = add(p, b)",
     "x = input k=3 m=2; w = const k=3 n=5; y = gemm(x, w) transa=1 transb=0 alpha=1 beta=1",
