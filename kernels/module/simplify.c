@@ -71,28 +71,47 @@ static void run_passes(struct rewrite *r, unsigned passes, int *counts)
         for (int i = 0; i < COUNT_OF(table); i++) {
             int n = passes >> i & 1 ? run_pass(r, &table[i]) : 0;
             changes += n;
-            if (counts)
-                counts[i] += n;
+            counts[i] += n;
         }
     } while (changes > 0);
 }
 
+/* Runs the passes, and composes what they leave. */
+static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const struct graph **out,
+                      struct err *e)
+{
+    struct str text = { 0 };
+    for (int i = 0; i < COUNT_OF(table); i++)
+        counts[i] = 0;
+    run_passes(r, passes, counts);
+    rewrite_print(r, &text);
+    bool ok = graph_from_spec(r->a, str_text(&text), out, e);
+    str_free(&text);
+    return ok;
+}
+
+/* A statement with a new operator may make a tensor whose name is that of another statement. Then
+ * the text is refused (ERR_NAME), and the next attempt keeps what may have made this tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)
 {
-    struct rewrite r;
-    struct str text = { 0 };
+    VEC(const char *) kept = { 0 };
+    int own[SIMPLIFY_MAX_PASSES];
+    bool ok = g->n_statements == 0, again = true;
     for (int i = 0; counts && i < COUNT_OF(table); i++)
         counts[i] = 0;
-    if (g->n_statements == 0) {
+    if (ok)
         *out = g;
-        return true;
+    while (!ok && again) {
+        struct rewrite r;
+        rewrite_read(&r, a, g);
+        for (int i = 0; i < kept.len; i++)
+            again = rewrite_fix(&r, kept.data[i]);
+        ok = again && rewritten(&r, passes, counts ? counts : own, out, e);
+        again = again && !ok && e->code == ERR_NAME;
+        vec_push(&kept, arena_strndup(a, e->source, strcspn(e->source, " =")));
+        rewrite_free(&r);
     }
-    rewrite_read(&r, a, g);
-    run_passes(&r, passes, counts);
-    rewrite_print(&r, &text);
-    bool ok = graph_from_spec(a, str_text(&text), out, e);
-    str_free(&text);
-    rewrite_free(&r);
+    vec_free(&kept);
     return ok;
 }

@@ -25,8 +25,8 @@ unsigned simplify_default(void);          /* the passes that are on: bit i for p
 
 /* Runs the passes of the set over the statements of g, in turns until none changes anything.  Sets
  * *out to a new graph in a, and counts[i] to the number of changes that pass i made (counts may be
- * NULL).  A graph without statements (one operator) is its own result.  Fails only when the name of
- * a new tensor is taken. */
+ * NULL).  A graph without statements (one operator) is its own result.  Fails only when the graph
+ * becomes too large. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e);
 #endif

@@ -17,6 +17,7 @@ static bool is_weighted(const struct rewrite *r, int i)
     bool product = rewrite_is_any(r, i, "matmul gmm") &&
                    rewrite_at(r, s->arg[1])->shape.rank == 2;
     return (conv || product) && s->n_args >= 2 && rewrite_is_inner(r, i) &&
+           (s->n_args > 2 || !rewrite_has(r, i, "bias")) &&
            !rewrite_int(r, i, "relu", 0) && !rewrite_has(r, i, "act");
 }
 

@@ -66,6 +66,9 @@ int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tens
 /* Makes all readers of statement i read j.  Returns false, and changes nothing, where i has to
  * stay. */
 bool rewrite_replace(struct rewrite *r, int i, int j);
+/* Fixes the statement of this name, and those that may have a tensor of this name inside.  Returns
+ * whether one of them was not fixed. */
+bool rewrite_fix(struct rewrite *r, const char *name);
 /* Returns text that reads back to the same double; if v is a float, to the same float. */
 const char *rewrite_text(struct rewrite *r, double v);
 

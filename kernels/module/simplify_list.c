@@ -115,23 +115,6 @@ static void read_statement(struct graph_reading *in, int k)
     vec_free(&arg);
 }
 
-/* Fixes a statement when another is called NAME_word: a different operator in its place might give
- * this name to a tensor inside. */
-static void fix_prefixes(struct graph_reading *in)
-{
-    for (int i = 0; i < in->r->stmt.len; i++) {
-        struct rewrite_stmt *s = &in->r->stmt.data[i];
-        size_t n = strlen(s->name);
-        for (int t = 0; t < in->g->n_tensors && s->n_args > 0; t++) {
-            const char *name = in->g->tensor[t].name;
-            bool own = in->owner[t] >= 0 && in->g->statement[in->owner[t]].out != t;
-            if (!own && strncasecmp(name, s->name, n) == 0 && name[n] == '_' &&
-                isalpha((unsigned char)name[n + 1]))
-                s->fixed = true;
-        }
-    }
-}
-
 void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g)
 {
     *r = (struct rewrite){ .a = a, .g = g };
@@ -151,7 +134,6 @@ void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g)
     for (int t = 0; t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT)
             r->stmt.data[number_of(&in, t)].output = true;
-    fix_prefixes(&in);
     rewrite_refresh(r);
 }
 
@@ -330,6 +312,19 @@ int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tens
         s.name = arena_printf(r->a, "%s_", s.name);
     vec_push(&r->stmt, s);
     return r->stmt.len - 1;
+}
+
+bool rewrite_fix(struct rewrite *r, const char *name)
+{
+    bool fixed = false;
+    for (int i = 0; i < r->stmt.len; i++) {
+        struct rewrite_stmt *s = &r->stmt.data[i];
+        size_t n = strlen(s->name);
+        bool inside = strncasecmp(s->name, name, n) == 0 && (name[n] == '_' || !name[n]);
+        fixed = fixed || (inside && !s->fixed && s->n_args > 0);
+        s->fixed = s->fixed || inside;
+    }
+    return fixed;
 }
 
 /* Whether statement j can become an output under the name of i, and the order of the outputs

@@ -199,6 +199,10 @@ static const struct row rows[] = {
       "y = gelu(q)", "q_Vector = reshape(b) shape=5; y = matmul(x, w, q_Vector) act=gelu" },
     { "act", "x = input m=3 k=8; w = const k=8 n=5; b = const n=5; p = gmm(x, w) n=5; "
       "q = add(p, b); y = tanh(q)", "y = gmm(x, w, b) n=5 bias=1 act=tanh" },
+    { "act", IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); y_relu = tanh(y); d = c2d(x, k) o=3 k=3; "
+      "z = relu(d); z_Conv = exp(z)",
+      "y = c2d(x, k) o=3 k=3 act=relu; y_relu = tanh(y); d = c2d(x, k) o=3 k=3; z = relu(d); "
+      "z_Conv = exp(z); output y_relu, z_Conv" },
     { "act", IMAGE "c = c2d(x, k) o=3 k=3; y = clip(c) min=0 max=6",
       "y = c2d(x, k) o=3 k=3 act=relu6" },
     { "projections", ROWS "w = const k=8 n=5; u = const k=8 n=2; b = const n=5; c = const n=2; "
@@ -223,6 +227,8 @@ static const char *const kept[] = {
     IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); output c, y",
     IMAGE "c = c2d(x, k) o=3 k=3 bias=1; y = relu(c); z = exp(c_Conv); output y, z",
     IMAGE "c = c2d(x, k) o=3 k=3; y = relu(c); y_conv = exp(y)",
+    IMAGE "y_conv = exp(x); c = c2d(y_conv, k) o=3 k=3; y = relu(c)",
+    IMAGE "b = const c=3 h=1 w=1; c = c2d(x, k) o=3 k=3 bias=0; y = add(c, b)",
     IMAGE "c = c2d(x, k) o=3 k=3; f = input c=3 h=1 w=1; y = mul(c, f)",
     IMAGE "c = c2d(x, k) o=3 k=3; f = const h=4 w=1; y = mul(c, f)",
     IMAGE "p = pad(x) before=0,0,1,1 after=0,0,1,1 value=1; y = c2d(p, k) o=3 k=3",
