@@ -52,74 +52,96 @@ static bool has_function(const struct val *v)
                  || has_function(v->b));
 }
 
-/* Whether the readers of a node may compute it themselves: a pad, what only moves data, what is
- * cheap, or what one reader reads once.  A matrix product reads each element often, so that only
- * padding is left to it. */
-static bool worth_inlining(const struct graph *g, int node)
+/* Whether a product reads the result of a node, perhaps through padding: it reads each element often,
+ * so that only padding is left to it. */
+static bool read_by_product(const struct graph *g, int node)
 {
+    for (int i = node + 1; i < g->n_nodes; i++)
+        if (graph_reads(g, i, g->node[node].out)
+            && (g->node[i].complex || (streq(g->node[i].op, "pad") && read_by_product(g, i))))
+            return true;
+    return false;
+}
+
+/* Whether a pad extends the dim in which its operand is contiguous.  Lanes along it could not skip
+ * the padding, which is then copied. */
+static bool pads_lines(const struct program *p, const struct node *n)
+{
+    const struct tensor *to = &p->graph->tensor[n->out], *from = &p->graph->tensor[n->data_in];
+    const struct layout *l = p->layout[n->data_in];
+    for (int d = 0; d < to->rank; d++)
+        if (to->shape[d] != from->shape[d] && expr_uses(l->rho[l->rank - 1], l->logical[d]))
+            return true;
+    return false;
+}
+
+/* Whether the readers of a node may compute it themselves: a pad, what is cheap, or what one reader
+ * reads. */
+static bool worth_inlining(const struct program *p, int node)
+{
+    const struct graph *g = p->graph;
     const struct node *n = &g->node[node];
     int readers = 0;
-    bool complex = false;
     if (n->n_reduce > 0 || g->tensor[n->out].role == TENSOR_OUTPUT)
         return false;
-    for (int i = 0; i < g->n_nodes; i++) {
-        readers += graph_reads(g, i, n->out);
-        complex |= graph_reads(g, i, n->out) && g->node[i].complex;
-    }
     if (streq(n->op, "pad"))
-        return true;
-    return !complex && (readers == 1 || (val_flops(n->body) <= MAX_CHEAP
-                                         && !has_function(n->body)));
+        return !pads_lines(p, n);
+    for (int i = 0; i < g->n_nodes; i++)
+        readers += graph_reads(g, i, n->out);
+    return !read_by_product(g, node)
+        && (readers == 1 || (val_flops(n->body) <= MAX_CHEAP && !has_function(n->body)));
 }
 
 /* --- Where lanes run ------------------------------------------------------------------------- */
 
 #define JUMPS INT64_MIN                   /* no constant distance from iteration to iteration */
 
-/* The accesses of a node: how far each moves when an axis advances. */
+/* One access of a node: how far it moves when an axis advances.  free: a constant, which can lie so
+ * that it is contiguous along any axis (pack_constants). */
+struct move { const int64_t *by; int tensor; bool store, free; const struct expr *const *idx; };
+
 struct moves {
     struct draft *d;
     const struct func *f;
     const struct stage *s;
-    const struct tree *store;             /* the store whose accesses are being added */
-    const struct expr **var;              /* per axis: its variable on the path to the store */
-    VEC(int64_t *) access;                /* per access, per axis; the stores' come first */
-    int n_stores;
+    const struct expr **var;              /* per axis: its variable on the path to the access */
+    VEC(struct move) access;
 };
 
-static int64_t *moves_of(struct moves *m, int buffer, const struct expr *const *idx)
+static void add_move(struct moves *m, int buffer, const struct expr *const *idx, bool store)
 {
     struct exprs *pool = m->f->pool;
-    const struct expr *at = buffer_offset(pool, &m->f->buffer[buffer], idx);
+    const struct buffer *b = &m->f->buffer[buffer];
+    const struct expr *at = buffer_offset(pool, b, idx);
     int64_t *by = ARENA_ARRAY(m->d->a, int64_t, m->s->n_axes + 1);
     for (int i = 0; i < m->s->n_axes; i++)
         if (m->var[i] && !expr_coef(pool, at, m->var[i], &by[i]))
             by[i] = JUMPS;
-    return by;
+    struct move x = { by, b->tensor, store, false, idx };
+    x.free = m->d->p->graph->tensor[b->tensor].role == TENSOR_CONST
+          && m->d->p->held_in[b->tensor] < 0;
+    vec_push(&m->access, x);
 }
 
 static void add_load(void *ctx, const struct val *load)
 {
-    struct moves *m = ctx;
-    vec_push(&m->access, moves_of(m, load->source, load->idx));
+    add_move(ctx, load->source, load->idx, false);
 }
 
-/* Adds the accesses of the stores (or, loads: of the loads) of a node in t and below. */
-static void add_moves(struct moves *m, const struct tree *t, bool loads)
+/* Adds the accesses of a node's stores in t and below. */
+static void add_moves(struct moves *m, const struct tree *t)
 {
     if (t->node != m->s->node)
         return;
-    if (t->kind == TREE_STORE && loads) {
+    if (t->kind == TREE_STORE) {
         val_each_load(t->value, add_load, m);
-    } else if (t->kind == TREE_STORE) {
-        vec_push(&m->access, moves_of(m, t->buffer, t->idx));
-        m->n_stores++;
+        add_move(m, t->buffer, t->idx, true);
     }
     int axis = t->kind == TREE_LOOP ? stage_axis(m->s, t->axis) : -1;
     if (axis >= 0)
         m->var[axis] = t->var;
     for (int i = 0; i < t->n_kids; i++)
-        add_moves(m, t->kid[i], loads);
+        add_moves(m, t->kid[i]);
 }
 
 static bool find_moves(struct draft *d, int node, struct moves *m)
@@ -129,26 +151,43 @@ static bool find_moves(struct draft *d, int node, struct moves *m)
     if (!program_lower(d->p, &m->f, &ignored))
         return false;
     m->var = ARENA_ARRAY(d->a, const struct expr *, m->s->n_axes + 1);
-    for (int loads = 0; loads < 2; loads++)
-        for (int i = 0; i < m->f->n_roots; i++)
-            add_moves(m, m->f->root[i], loads);
+    for (int i = 0; i < m->f->n_roots; i++)
+        add_moves(m, m->f->root[i]);
     return true;
+}
+
+/* Returns the instructions for each element of a vector loop: 13 lanes are 8 + 4 + 1. */
+static double per_element(int64_t extent, int lanes)
+{
+    return (double)(extent / lanes + __builtin_popcountll((uint64_t)(extent % lanes)))
+         / (double)extent;
+}
+
+/* Returns how often a node reduces before it stores. */
+static double reductions(const struct moves *m)
+{
+    double n = 1;
+    for (int i = 0; i < m->s->n_axes; i++)
+        n *= m->s->axis[i].reduce ? (double)m->s->axis[i].extent : 1;
+    return n;
 }
 
 /* What an element costs with lanes along an axis, in scalar accesses. */
 static double lane_cost(const struct moves *m, int axis, int lanes)
 {
-    double extent = (double)m->s->axis[axis].extent, cost = 0;
-    double wide = extent < lanes ? extent : lanes;
-    if (m->s->axis[axis].reduce && extent < lanes)
+    const struct axis *x = &m->s->axis[axis];
+    double part = per_element(x->extent, lanes), cost = part / 4, rare = 1 / reductions(m);
+    if (x->reduce && x->extent < lanes)
         return (double)m->access.len + 1;
     for (int i = 0; i < m->access.len; i++) {
-        int64_t by = m->access.data[i][axis];
-        bool store = i < m->n_stores;
-        if (by == 0 && store)             /* the lanes are added up at the end of a row */
-            cost += 8 / (extent < MAX_ROW ? extent : MAX_ROW);
+        const struct move *a = &m->access.data[i];
+        int64_t by = a->by[axis];
+        if (a->store && x->reduce)        /* the lanes are combined at the end of a row */
+            cost += 8.0 / (x->extent < MAX_ROW ? (double)x->extent : MAX_ROW);
+        else if (a->store)
+            cost += rare * (by == 1 ? part : 1.25);
         else
-            cost += by == 0 ? 0.25 / wide : by == 1 ? 1 / wide : store ? 1.25 : 1;
+            cost += by == 0 ? part / 4 : by == 1 || (a->free && !x->reduce) ? part : 1;
     }
     return cost;
 }
@@ -177,7 +216,7 @@ static bool one_line(const struct moves *m, int i)
     if (i < 0 || x[i].reduce != x[i + 1].reduce)
         return false;
     for (int k = 0; k < m->access.len; k++) {
-        const int64_t *by = m->access.data[k];
+        const int64_t *by = m->access.data[k].by;
         if (by[i] == JUMPS || by[i + 1] == JUMPS || by[i] != by[i + 1] * x[i + 1].extent)
             return false;
     }
@@ -219,25 +258,38 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the axis, beside the lanes', over which one of the operands is used again; -1: none. */
+/* Returns the innermost axis along which a load with this step between its lanes stays where it is, so
+ * that a tile of the axis uses what it loaded again; -1: there is none. */
+static int reuse_axis(const struct moves *m, int lanes, int64_t step)
+{
+    for (int i = m->s->n_axes - 1; i >= 0; i--)
+        for (int k = 0; k < m->access.len && !m->s->axis[i].reduce; k++) {
+            const struct move *a = &m->access.data[k];
+            if (i != lanes && m->s->axis[i].extent > 1 && !a->store && a->by[i] == 0
+                && (a->by[lanes] == step || (step == 1 && a->free && a->by[lanes] != 0)))
+                return i;
+        }
+    return -1;
+}
+
+/* Returns the axis for the tile of a product: vectors that are used again are worth more than
+ * numbers. */
 static int tile_axis(const struct moves *m, int lanes)
 {
-    for (int i = m->s->n_axes - 1; i >= 0 && m->access.len - m->n_stores > 1; i--)
-        for (int k = m->n_stores; k < m->access.len && !m->s->axis[i].reduce; k++)
-            if (i != lanes && m->s->axis[i].extent > 1 && m->access.data[k][i] == 0)
-                return i;
-    return -1;
+    int axis = reuse_axis(m, lanes, 1);
+    return axis < 0 ? reuse_axis(m, lanes, 0) : axis;
 }
 
 /* Returns the axis along which a load is contiguous whose lanes are far apart: a transposition, of
  * which squares stay in the cache; -1: none. */
 static int square_axis(const struct moves *m, int lanes)
 {
-    for (int k = m->n_stores; k < m->access.len; k++)
-        for (int i = 0; i < m->s->n_axes; i++)
-            if (i != lanes && m->access.data[k][i] == 1 && m->access.data[k][lanes] != 0
-                && m->access.data[k][lanes] != 1)
+    for (int k = 0; k < m->access.len; k++) {
+        const struct move *a = &m->access.data[k];
+        for (int i = 0; i < m->s->n_axes && !a->store; i++)
+            if (i != lanes && a->by[i] == 1 && a->by[lanes] != 0 && a->by[lanes] != 1)
                 return i;
+    }
     return -1;
 }
 
@@ -362,10 +414,57 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     order_free(&o);
 }
 
+/* Lays the free constants of a product so that lanes along the axis are contiguous, in blocks of
+ * one vector loop where these divide the dim. */
+static void pack_constant(struct draft *d, const struct moves *m, const struct move *a, int axis,
+                          const struct draft_machine *machine)
+{
+    const struct tensor *t = &d->p->graph->tensor[a->tensor];
+    int64_t wide = lane_length(machine, &m->s->axis[axis], false);
+    struct str text = {0};
+    int dim = -1, n = 0;
+    for (int k = 0; k < t->rank; k++)
+        if (expr_uses(a->idx[k], m->s->axis[axis].var)) {
+            dim = k;
+            n++;
+        }
+    bool blocks = n == 1 && t->shape[dim] % wide == 0 && t->shape[dim] > wide;
+    if (blocks)
+        str_printf(&text, "%s/%lld", t->dim[dim], (long long)wide);
+    for (int k = 0; k < t->rank; k++)
+        if (k != dim)
+            str_printf(&text, "%s%s", text.len ? " " : "", t->dim[k]);
+    if (blocks)
+        str_printf(&text, " %lld", (long long)wide);
+    else if (n == 1)
+        str_printf(&text, " %s", t->dim[dim]);
+    if (n == 1)
+        try_line(d, "layout set %s \"%s\"", t->name, str_text(&text));
+    str_free(&text);
+}
+
+static void pack_constants(struct draft *d, int node, const struct draft_machine *machine)
+{
+    struct moves m;
+    if (d->p->graph->node[node].n_reduce == 0 || !find_moves(d, node, &m))
+        return;
+    int lanes = best_lanes(&m, machine->lanes);
+    for (int k = 0; k < m.access.len && lanes >= 0; k++) {
+        const struct move *a = &m.access.data[k];
+        if (a->free && d->p->layout[a->tensor]->n_prims == 0 && !m.s->axis[lanes].reduce
+            && a->by[lanes] != 0 && a->by[lanes] != 1)
+            pack_constant(d, &m, a, lanes, machine);
+    }
+    vec_free(&m.access);
+}
+
 void draft_rest(struct draft *d, const struct draft_machine *m)
 {
     for (int i = 0; i < d->p->graph->n_nodes; i++)
-        if (is_open(d, i) && worth_inlining(d->p->graph, i))
+        if (is_open(d, i))
+            pack_constants(d, i, m);
+    for (int i = 0; i < d->p->graph->n_nodes; i++)
+        if (is_open(d, i) && worth_inlining(d->p, i))
             try_line(d, "loop inline %s", stage_at(d, i)->name);
     for (int i = 0; i < d->p->graph->n_nodes; i++)
         if (is_open(d, i))

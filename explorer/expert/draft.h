@@ -20,7 +20,7 @@ struct draft_machine { int lanes, registers, threads; };
  *
  * What is cheap to compute, or has one reader, is computed where it is read (inline).  Other nodes
  * have loops of their own: lanes run along the loop with the most contiguous accesses (for a row
- * that is summed, along the row), reductions accumulate in registers, and the outer loops are
- * parallel. */
+ * that is summed, along the row), reductions accumulate a tile in registers, and the outer loops
+ * are parallel.  Constants lie as the lanes want them; the layouts of other tensors stay. */
 void draft_rest(struct draft *d, const struct draft_machine *m);
 #endif
