@@ -146,7 +146,11 @@ static void topic_experts(struct str *out)
         "  :expert 2, or 02X                       the second best\n"
         "\n"
         "The steps are applied to the current branch if it has no steps yet, and to a new\n"
-        "branch otherwise.\n\n");
+        "branch otherwise.\n"
+        "\n"
+        "Of a graph of statements, the expert of the one with the most work schedules it\n"
+        "and the element-wise statements after it. What no expert knows gets a plain\n"
+        "schedule: vector loops over what is contiguous, sums in registers.\n\n");
     if (!expert_file_all(a, &all, &e))
         str_printf(&list, "  none: %s\n", e.text);
     for (int i = 0; i < all.n; i++) {

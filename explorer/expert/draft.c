@@ -52,8 +52,8 @@ static bool has_function(const struct val *v)
                  || has_function(v->b));
 }
 
-/* Whether a product reads the result of a node, perhaps through padding: it reads each element often,
- * so that only padding is left to it. */
+/* Whether a product reads the result of a node, perhaps through padding: it reads each element
+ * often, so that only padding is left to it. */
 static bool read_by_product(const struct graph *g, int node)
 {
     for (int i = node + 1; i < g->n_nodes; i++)
@@ -258,8 +258,8 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost axis along which a load with this step between its lanes stays where it is, so
- * that a tile of the axis uses what it loaded again; -1: there is none. */
+/* Returns the innermost axis along which a load with this step between its lanes stays where it is,
+ * so that a tile of the axis uses what it loaded again; -1: there is none. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)

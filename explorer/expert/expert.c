@@ -69,14 +69,15 @@ static struct subject subject_of(const struct experts *all, const struct graph *
 static bool *followers(struct arena *a, const struct subject *s)
 {
     const struct graph *g = s->g;
-    const struct tensor *t = &g->tensor[g->node[s->main].out];
+    const struct tensor *out = &g->tensor[g->node[s->main].out];
     bool *follows = ARENA_ARRAY(a, bool, g->n_nodes);
-    for (int i = 0; i < g->n_nodes; i++) {
+    for (int i = s->main + 1; i < g->n_nodes; i++) {
         const struct node *n = &g->node[i];
-        int from = n->data_in >= 0 ? g->tensor[n->data_in].producer : -1;
-        follows[i] = i > s->main && n->elementwise && from >= 0
-                  && (from == s->main || follows[from])
-                  && tensor_elems(&g->tensor[n->out]) == tensor_elems(t);
+        bool reads = graph_reads(g, i, g->node[s->main].out);
+        for (int k = s->main + 1; k < i && !reads; k++)
+            reads = follows[k] && graph_reads(g, i, g->node[k].out);
+        follows[i] = n->elementwise && reads
+                  && tensor_elems(&g->tensor[n->out]) == tensor_elems(out);
     }
     return follows;
 }
@@ -360,7 +361,8 @@ static bool add_line(struct making *m, const struct tiling *c, const char *text,
     return draft_line(&m->d, line, e) && repeat_layout(m, line, e);
 }
 
-/* Applies a `for: epilogue` line once for each element-wise node after the main one. */
+/* Applies a `for: epilogue` line once for each element-wise node after the main one.  In a graph of
+ * statements such a node may need more than the main one; it then has loops of its own. */
 static bool add_epilogue(struct making *m, const struct tiling *c, const char *text, struct err *e)
 {
     const struct graph *g = m->s->g;
@@ -369,7 +371,8 @@ static bool add_epilogue(struct making *m, const struct tiling *c, const char *t
         struct param_value one = { "epilogue", g->tensor[g->node[i].out].name };
         struct param_set more = { 1, &one };
         with.known = param_join(m->d.a, &c->known, &more);
-        if (m->follows[i] && !add_line(m, &with, text, e))
+        if (m->follows[i] && !add_line(m, &with, text, e)
+            && (g->n_statements == 0 || e->code != ERR_STEP))
             return false;
     }
     return true;

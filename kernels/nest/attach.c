@@ -27,14 +27,19 @@ static bool aligned(const struct layout *a, const struct layout *b)
     return true;
 }
 
+/* Whether a node reads the result of stage `at`, or of a node that is computed at the same axis of
+ * it, also through inlined nodes. */
 static bool reads_chain(const struct lowering *in, int node, int at, const char *axis)
 {
-    int from = in->graph->tensor[in->graph->node[node].data_in].producer;
-    if (from == at)
-        return true;
-    if (from >= 0 && in->stage[from]->inlined)
-        return reads_chain(in, from, at, axis);
-    return from >= 0 && in->stage[from]->attach == at && streq(in->stage[from]->attach_axis, axis);
+    for (int t = 0; t < in->graph->n_tensors; t++) {
+        int from = in->graph->tensor[t].producer;
+        const struct stage *s = from >= 0 ? in->stage[from] : NULL;
+        if (s && graph_reads(in->graph, node, t)
+            && (from == at || (s->attach == at && streq(s->attach_axis, axis))
+                || (s->inlined && reads_chain(in, from, at, axis))))
+            return true;
+    }
+    return false;
 }
 
 /* The reads of a node, also through inlined nodes, if it is computed at an axis of stage `at`.

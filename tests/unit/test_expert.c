@@ -46,6 +46,10 @@ static const char *const specs[] = {
     "Inp_in = input n=1 i=4 h=7 w=7; Ker = const o=32 i=4 kh=3 kw=3; Bias = const o=32; "
     "Res = input n=1 o=32 h=7 w=7; BiasAdd = c2d(Inp_in, Ker, Bias) o=32 k=3 p=1 bias=1; "
     "Add = add(BiasAdd, Res); ReLU = relu(Add)",
+    "Inp = input n=1 i=4 h=4 w=5; Res = input d0=1 d1=16 d2=4 d3=5; Conv = c2d(Inp) o=16 k=1; "
+    "Add = add(Res, Conv); Half = affine(Add) mul=0.5 add=1",
+    "Inp = input n=1 i=4 h=4 w=5; Conv = c2d(Inp) o=16 k=1; X = input n=1 o=16 h=4 w=5; "
+    "G = gpool(X); S = reshape(G) shape=1,16,1,1; Y = exp(X); Z = mul(Conv, S); Add = add(Z, Y)",
     "Inp_in = input n=1 c=32 h=7 w=7; Ker = const c=32 kh=3 kw=3; Res = input d0=1 d1=32 d2=4 "
     "d3=4; Conv = dep(Inp_in, Ker) k=3 p=1 s=2; Add = add(Conv, Res)",
     "Inp_in = input n=1 i=8 h=6 w=6; Ker = const o=32 i=4 kh=3 kw=3; Res = input n=1 o=32 h=6 w=6; "
@@ -67,6 +71,34 @@ static const char *const specs[] = {
     "X = input d0=1 d1=5 d2=20; Softmax = softmax(X) axis=1",
     "X = input d0=2 d1=5; Y = input d0=3 d1=5; Z = concat(X, Y) axis=0; Out = relu(Z)",
 };
+
+/* A composition of a few statements on small tensors. */
+static const char *random_statements(struct arena *a, struct rng *r)
+{
+    static const char *const form[] = {
+        "relu(t%d)", "gelu(t%d)", "affine(t%d) mul=0.5 add=1", "exp(t%d)", "softmax(t%d) axis=2",
+        "softmax(t%d) axis=1", "layernorm(t%d) axis=2", "add(t%d, t%d)", "mul(t%d, c)",
+        "add(t%d, row)", "matmul(t%d, w)", "matmul(t%d, t%d)", "sub(t%d, t%d)",
+        "transpose(t%d) perm=1,0,2", "transpose(t%d) perm=0,2,1", "max(t%d, t%d)",
+    };
+    struct str out = {0};
+    int n = (int)rng_range(r, 2, 6), side = (int)rng_range(r, 1, 21);
+    str_printf(&out, "t0 = input a=%d b=%d c=%d; c = const a=%d b=%d c=%d; row = const c=%d; "
+               "w = const k=%d n=%d", side, side, side, side, side, side, side, side, side);
+    for (int i = 1; i <= n; i++) {
+        const char *f = form[rng_range(r, 0, COUNT_OF(form) - 1)];
+        int x = (int)rng_range(r, 0, i - 1), y = (int)rng_range(r, 0, i - 1);
+        const char *at = strstr(f, "%d"), *second = strstr(at + 2, "%d");
+        str_printf(&out, "; t%d = %.*s%d", i, (int)(at - f), f, x);
+        if (second)
+            str_printf(&out, "%.*s%d%s", (int)(second - at) - 2, at + 2, y, second + 2);
+        else
+            str_add(&out, at + 2);
+    }
+    const char *text = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return text;
+}
 
 static void check(struct arena *a, const char *spec, const struct expert_schedule *s)
 {
@@ -170,16 +202,17 @@ static void others_have_a_plain_one(void **state)
     arena_free(a);
 }
 
-/* Any program gets a legal plain schedule, and a right one. */
+/* Any program gets a legal plain schedule, and a right one: operators, and graphs of statements. */
 static void plain_ones_are_right(void **state)
 {
     struct experts none = {0};
     struct rng r = rng_seed(1);
     int done = 0;
     (void)state;
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 400; i++) {
         struct arena *a = arena_new();
-        const char *spec = random_operator(a, &r, random_family(&r));
+        const char *spec = i % 4 ? random_operator(a, &r, random_family(&r))
+                                 : random_statements(a, &r);
         const struct graph *g;
         struct expert_schedule s[1];
         struct err e;
