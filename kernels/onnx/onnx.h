@@ -16,7 +16,8 @@
 
 enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
 
-/* A tensor with its data: f for float32, i for integers and bool; both NULL for other types. */
+/* A tensor with its data: f for floats of any size, as float32; i for integers and bool; both NULL
+ * for other types. */
 struct onnx_tensor {
     const char *name;
     int type;                             /* ONNX number of the type (onnx_type_name) */
@@ -25,6 +26,7 @@ struct onnx_tensor {
     int64_t elems;
     const f32 *f;
     const int64_t *i;
+    bool one;                             /* whether every element is f[0] or i[0] */
 };
 
 enum onnx_attr_kind { ATTR_INT, ATTR_FLOAT, ATTR_TEXT, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR,
@@ -34,8 +36,9 @@ struct onnx_attr {
     enum onnx_attr_kind kind;
     int64_t i;
     double f;
-    int n;                                /* number of elements of ints */
+    int n;                                /* number of elements of ints or floats */
     const int64_t *ints;
+    const f32 *floats;
     const struct onnx_tensor *tensor;
 };
 

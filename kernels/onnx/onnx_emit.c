@@ -98,6 +98,24 @@ bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out)
     return true;
 }
 
+bool onnx_emit_where(struct imp *im, int c, int x, int y, int *out)
+{
+    struct shape some, shape;
+    if (!broadcast(im, onnx_shape_of(im, c), onnx_shape_of(im, x), &some) ||
+        !broadcast(im, &some, onnx_shape_of(im, y), &shape))
+        return false;
+    *out = onnx_emit(im, "where", (int[]){ c, x, y }, 3, &shape, "%s", "");
+    return true;
+}
+
+int onnx_emit_trunc(struct imp *im, int x)
+{
+    int up = onnx_emit1(im, "floor", onnx_emit1(im, "relu", x)), y;
+    int down = onnx_emit1(im, "floor", onnx_emit1(im, "relu", onnx_emit1(im, "neg", x)));
+    onnx_emit2(im, "sub", up, down, &y);
+    return y;
+}
+
 int onnx_emit_expand(struct imp *im, int x, const struct shape *to)
 {
     struct shape shape = onnx_at_least_1d(to);
@@ -215,4 +233,50 @@ int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *a
     return onnx_emit(im, "pad", &x, 1, &shape, "before=%s after=%s value=%.9g",
                      onnx_list_text(im, before, shape.rank),
                      onnx_list_text(im, after, shape.rank), value);
+}
+
+int onnx_emit_number(struct imp *im, double v)
+{
+    struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
+    *t = (struct onnx_tensor){ .type = TYPE_FLOAT, .rank = 1, .dims = { 1 }, .elems = 1,
+                               .one = true, .f = ARENA_DUP(im->a, &(f32){ (f32)v }, 1) };
+    int s = onnx_emit(im, "const", NULL, 0, &(struct shape){ 1, { 1 } }, "%s", "");
+    im->stmt.data[s].value = "";
+    im->stmt.data[s].data = t;
+    return s;
+}
+
+int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data)
+{
+    struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
+    *t = (struct onnx_tensor){ .name = arena_printf(im->a, "%s/%s", im->n->name, what),
+                               .type = TYPE_FLOAT, .rank = shape->rank,
+                               .elems = onnx_shape_elems(shape), .f = data };
+    memcpy(t->dims, shape->dim, sizeof t->dims);
+    while (onnx_find_value(im, t->name))
+        t->name = arena_printf(im->a, "%s_", t->name);
+    onnx_add_constant(im, t);
+    int s = onnx_emit(im, "const", NULL, 0, shape, "%s", "");
+    im->stmt.data[s].value = t->name;
+    im->stmt.data[s].data = t;
+    return s;
+}
+
+bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out)
+{
+    struct shape s = *onnx_shape_of(im, x), m = { 2, { s.dim[axis], to } };
+    int perm[ONNX_MAX_RANK] = { 0 }, last = s.rank - 1;
+    for (int d = 0; d < s.rank; d++)
+        perm[d] = d == axis ? last : d == last ? axis : d;
+    x = onnx_emit_transpose(im, x, perm);
+    if (s.rank == 1 && !onnx_emit_reshape(im, x, &(struct shape){ 2, { 1, s.dim[0] } }, &x))
+        return false;
+    struct shape y = *onnx_shape_of(im, x);
+    y.dim[y.rank - 1] = to;
+    x = onnx_emit(im, "matmul", (int[]){ x, onnx_emit_data(im, "matrix", &m, matrix) }, 2, &y, "%s",
+                  "");
+    if (s.rank == 1)
+        return onnx_emit_reshape(im, x, &(struct shape){ 1, { to } }, out);
+    *out = onnx_emit_transpose(im, x, perm);
+    return true;
 }

@@ -1,17 +1,28 @@
 /* Folds constants of the model, which shapes and integer inputs depend on. */
 #include "kernels/onnx/onnx_impl.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "kernels/ops/reference.h"
+
+static struct onnx_tensor *constant_like(struct imp *im, const char *name,
+                                         const struct shape *shape, int type, const int64_t *i,
+                                         const f32 *f)
+{
+    struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
+    *t = (struct onnx_tensor){ .name = name, .type = type, .rank = shape->rank,
+                               .elems = onnx_shape_elems(shape), .i = i, .f = f };
+    memcpy(t->dims, shape->dim, sizeof t->dims);
+    im->folded += t->elems;
+    return t;
+}
 
 static bool give(struct imp *im, const struct shape *shape, int type, const int64_t *i,
                  const f32 *f)
 {
-    struct onnx_tensor *t = ARENA_NEW(im->a, struct onnx_tensor);
-    *t = (struct onnx_tensor){ .name = im->n->out[0], .type = type, .rank = shape->rank,
-                               .elems = onnx_shape_elems(shape), .i = i, .f = f };
-    memcpy(t->dims, shape->dim, sizeof t->dims);
-    im->folded += t->elems;
-    onnx_set_const(im, 0, t);
+    onnx_set_const(im, 0, constant_like(im, im->n->out[0], shape, type, i, f));
     return true;
 }
 
@@ -19,6 +30,7 @@ static bool constant(struct imp *im)
 {
     const struct onnx_attr *a = onnx_attr(im, "value"), *f = onnx_attr(im, "value_float");
     const struct onnx_attr *i = onnx_attr(im, "value_int"), *list = onnx_attr(im, "value_ints");
+    const struct onnx_attr *floats = onnx_attr(im, "value_floats");
     struct shape scalar = { 0 };
     if (a && a->kind == ATTR_TENSOR) {
         onnx_set_const(im, 0, a->tensor);
@@ -32,6 +44,8 @@ static bool constant(struct imp *im)
         return give(im, &scalar, TYPE_INT64, &i->i, NULL);
     if (list && list->kind == ATTR_INTS && list->n > 0)
         return give(im, &(struct shape){ 1, { list->n } }, TYPE_INT64, list->ints, NULL);
+    if (floats && floats->kind == ATTR_FLOATS && floats->n > 0)
+        return give(im, &(struct shape){ 1, { floats->n } }, TYPE_FLOAT, NULL, floats->floats);
     return onnx_refuse(im, "attribute value is not a tensor of numbers");
 }
 
@@ -46,18 +60,38 @@ static bool constant_of_shape(struct imp *im)
         if (to.dim[d] < 0)
             return onnx_refuse(im, "a dimension has %lld elements, which is not possible",
                                (long long)to.dim[d]);
-    int64_t n = onnx_shape_elems(&to);
-    if (n > MAX_FOLD || (v && (v->elems != 1 || (!v->f && !v->i))))
-        return onnx_refuse(im, "a constant has %lld elements, or does not have one value",
-                           (long long)n);
-    f32 *f = !v || v->f ? ARENA_ARRAY(im->a, f32, n + 1) : NULL;
-    int64_t *i = f ? NULL : ARENA_ARRAY(im->a, int64_t, n + 1);
-    for (int64_t k = 0; k < n; k++)
-        if (f)
-            f[k] = v ? v->f[0] : 0;
+    if (v && (v->elems != 1 || (!v->f && !v->i)))
+        return onnx_refuse(im, "attribute value is not one number");
+    struct onnx_tensor *t = constant_like(im, im->n->out[0], &to, v ? v->type : TYPE_FLOAT,
+                                          v ? v->i : NULL, NULL);
+    im->folded -= t->elems;
+    if (!t->i)
+        t->f = ARENA_DUP(im->a, v ? v->f : &(f32){ 0 }, 1);
+    t->one = true;
+    onnx_set_const(im, 0, t);
+    return true;
+}
+
+/* Makes the numbers from start to limit. */
+static bool range(struct imp *im)
+{
+    double from, to, step;
+    const struct value *v = onnx_in_value(im, 0);
+    if (!v || !onnx_in_float(im, 0, &from) || !onnx_in_float(im, 1, &to) ||
+        !onnx_in_float(im, 2, &step))
+        return false;
+    double n = step == 0 ? 0 : ceil((to - from) / step);
+    if (!(n >= 1 && n <= MAX_FOLD))
+        return onnx_refuse(im, "%g numbers are not possible", n);
+    bool whole = onnx_is_int(v->type);
+    int64_t *i = whole ? ARENA_ARRAY(im->a, int64_t, (int64_t)n) : NULL;
+    f32 *f = whole ? NULL : ARENA_ARRAY(im->a, f32, (int64_t)n);
+    for (int64_t k = 0; k < (int64_t)n; k++)
+        if (whole)
+            i[k] = (int64_t)(from + (double)k * step);
         else
-            i[k] = v->i[0];
-    return give(im, &to, v ? v->type : TYPE_FLOAT, i, f);
+            f[k] = (f32)(from + (double)k * step);
+    return give(im, &(struct shape){ 1, { (int64_t)n } }, v->type, i, f);
 }
 
 static bool shape_or_size(struct imp *im)
@@ -79,134 +113,110 @@ static bool shape_or_size(struct imp *im)
     return give(im, &(struct shape){ 1, { to > from ? to - from : 0 } }, TYPE_INT64, out, NULL);
 }
 
-/* Integer arithmetic on small constants. */
-
 static const struct onnx_tensor *data_in(struct imp *im, int i)
 {
     const struct value *v = onnx_has_in(im, i) ? onnx_in_value(im, i) : NULL;
     return v && v->data && (v->data->i || v->data->f) ? v->data : NULL;
 }
 
-static struct shape shape_in(const struct onnx_tensor *t)
+/* Computes value v, whose statements depend on constants only, with the reference. */
+static bool evaluate(struct imp *im, struct value *v, double *got)
 {
-    struct shape s = { .rank = t->rank };
-    memcpy(s.dim, t->dims, sizeof t->dims);
-    return s;
-}
-
-static bool fold_cast(struct imp *im)
-{
-    const struct onnx_tensor *t = data_in(im, 0);
-    int64_t to = onnx_attr_int(im, "to", 0);
-    struct shape s = shape_in(t);
-    if (t->elems > MAX_FOLD || (to != TYPE_FLOAT && to != TYPE_INT32 && to != TYPE_INT64))
-        return onnx_refuse(im, "to %s", onnx_type_name((int)(to & 0xff)));
-    f32 *f = ARENA_ARRAY(im->a, f32, t->elems + 1);
-    int64_t *i = ARENA_ARRAY(im->a, int64_t, t->elems + 1);
-    for (int64_t k = 0; k < t->elems; k++) {
-        f[k] = t->f ? t->f[k] : (f32)t->i[k];
-        i[k] = t->i ? t->i[k] : f[k] > -1e15f && f[k] < 1e15f ? (int64_t)f[k] : 0;
+    struct arena *a = arena_new();
+    struct str text = { 0 };
+    struct err e;
+    const struct graph *g;
+    bool *need = ARENA_ARRAY(a, bool, v->stmt + 1);
+    need[v->stmt] = true;
+    for (int i = v->stmt; i >= 0; i--)
+        for (int k = 0; need[i] && k < im->stmt.data[i].n_in; k++)
+            need[im->stmt.data[i].in[k]] = true;
+    for (int i = 0; i <= v->stmt; i++)
+        if (need[i])
+            onnx_print_plain(im, &text, i);
+    bool ok = graph_from_spec(a, str_text(&text), &g, &e);
+    double **data = ok ? ARENA_ARRAY(a, double *, g->n_tensors) : NULL;
+    for (int t = 0; ok && t < g->n_tensors; t++) {
+        int64_t n = tensor_elems(&g->tensor[t]);
+        data[t] = ARENA_ARRAY(a, double, n);
+        const struct onnx_tensor *from =
+            g->tensor[t].producer < 0 ? im->stmt.data[atoi(g->tensor[t].name + 1)].data : NULL;
+        for (int64_t k = 0; from && k < n; k++)
+            data[t][k] = onnx_number(from, k);
     }
-    return give(im, &s, (int)to, to == TYPE_FLOAT ? NULL : i, to == TYPE_FLOAT ? f : NULL);
+    ok = ok && reference_eval(g, data, NULL, &e);
+    if (ok)
+        memcpy(got, data[graph_tensor(g, arena_printf(a, "t%d", v->stmt))],
+               sizeof *got * (size_t)onnx_shape_elems(&v->shape));
+    str_free(&text);
+    arena_free(a);
+    return ok;
 }
 
-static bool fold_gather(struct imp *im)
+static bool fold_value(struct imp *im, struct value *v)
 {
-    const struct onnx_tensor *x = data_in(im, 0), *at = data_in(im, 1);
-    if (!at || !x->i || x->rank != 1 || !at->i || at->elems > MAX_FOLD)
+    struct shape shape = v->shape;
+    int64_t n = onnx_shape_elems(&shape);
+    bool whole = onnx_is_int(v->type);
+    const struct stmt *s = &im->stmt.data[v->stmt];
+    double *got = ARENA_ARRAY(im->a, double, n);
+    for (int64_t k = 0; k < n && s->data; k++)
+        got[k] = onnx_number(s->data, k);
+    if (!s->data && !evaluate(im, v, got))
         return false;
-    struct shape s = shape_in(at);
-    int64_t *out = ARENA_ARRAY(im->a, int64_t, at->elems + 1);
-    for (int64_t k = 0; k < at->elems; k++) {
-        int64_t i = at->i[k] < 0 ? at->i[k] + x->elems : at->i[k];
-        if (i < 0 || i >= x->elems)
-            return onnx_refuse(im, "index %lld is outside of the %lld elements",
-                               (long long)at->i[k],
-                               (long long)x->elems);
-        out[k] = x->i[i];
+    int64_t *i = whole ? ARENA_ARRAY(im->a, int64_t, n) : NULL;
+    f32 *f = whole ? NULL : ARENA_ARRAY(im->a, f32, n);
+    for (int64_t k = 0; k < n; k++)
+        if (whole)
+            i[k] = got[k] >= 0x1p63 ? INT64_MAX : got[k] > -0x1p63 ? llrint(got[k]) : INT64_MIN;
+        else
+            f[k] = (f32)got[k];
+    v->data = constant_like(im, v->name, &shape, v->type, i, f);
+    return true;
+}
+
+/* Takes the statements from `first` on back, and forgets that values have them. */
+static void take_back(struct imp *im, int first)
+{
+    for (int i = 0; i < im->n->n_in + im->n->n_out; i++) {
+        const char *name = i < im->n->n_in ? im->n->in[i] : im->n->out[i - im->n->n_in];
+        struct value *v = name[0] ? onnx_find_value(im, name) : NULL;
+        if (v && v->stmt >= first)
+            v->stmt = -1;
     }
-    return give(im, &s, x->type, out, NULL);
+    im->stmt.len = first;
+    im->reason = NULL;
 }
 
-static bool fold_concat(struct imp *im)
+/* Computes a node on constants: makes its statements, evaluates them, and takes them back. */
+static bool fold_statements(struct imp *im, const struct handler *h)
 {
-    int64_t n = 0;
-    for (int i = 0; i < im->n->n_in; i++) {
-        const struct onnx_tensor *t = data_in(im, i);
-        if (!t->i || t->rank != 1)
-            return false;
-        n += t->elems;
+    int first = im->stmt.len;
+    bool small = true;
+    im->folding = true;
+    bool ok = h->run(im) && !im->reason;
+    im->folding = false;
+    if (!ok) {
+        take_back(im, first);
+        return false;
     }
-    if (n > MAX_FOLD)
-        return false;
-    int64_t *out = ARENA_ARRAY(im->a, int64_t, n + 1), at = 0;
-    for (int i = 0; i < im->n->n_in; i++) {
-        const struct onnx_tensor *t = data_in(im, i);
-        memcpy(out + at, t->i, sizeof *out * (size_t)t->elems);
-        at += t->elems;
+    for (int k = 0; k < im->n->n_out; k++) {
+        const struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
+        if (v && v->stmt >= 0)
+            small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
+                                                                          : MAX_FOLD_FLOATS);
     }
-    return give(im, &(struct shape){ 1, { n } }, data_in(im, 0)->type, out, NULL);
-}
-
-/* Folds arithmetic on scalars and vectors, of equal length or with one of them repeated. */
-static bool fold_arithmetic(struct imp *im)
-{
-    const struct onnx_tensor *x = data_in(im, 0), *y = data_in(im, 1);
-    char op = im->n->op[0];
-    if (!y || !x->i || !y->i || (x->elems != y->elems && x->elems != 1 && y->elems != 1) ||
-        x->rank > 1 || y->rank > 1 || x->elems > MAX_FOLD || y->elems > MAX_FOLD)
-        return false;
-    const struct onnx_tensor *longer = y->elems > x->elems || y->rank > x->rank ? y : x;
-    struct shape s = shape_in(longer);
-    int64_t *out = ARENA_ARRAY(im->a, int64_t, longer->elems + 1);
-    for (int64_t k = 0; k < longer->elems; k++) {
-        int64_t a = x->i[x->elems == 1 ? 0 : k], b = y->i[y->elems == 1 ? 0 : k];
-        bool bad = op == 'A' ? __builtin_add_overflow(a, b, &out[k])
-                   : op == 'S' ? __builtin_sub_overflow(a, b, &out[k])
-                   : op == 'M' ? __builtin_mul_overflow(a, b, &out[k])
-                               : b == 0 || b == -1;
-        if (bad)
-            return onnx_refuse(im, "the result for %lld and %lld is not a number", (long long)a,
-                               (long long)b);
-        if (op == 'D')
-            out[k] = a / b;
+    bool view = false;                    /* of weights: they keep their name */
+    for (int k = 0; k < im->n->n_out && small; k++) {
+        struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
+        if (!v || v->stmt < 0 || v->data)
+            continue;
+        view = im->stmt.data[v->stmt].n_in == 0 && im->stmt.data[v->stmt].data->f;
+        small = fold_value(im, v);
     }
-    return give(im, &s, x->type, out, NULL);
-}
-
-static bool fold_neg(struct imp *im)
-{
-    const struct onnx_tensor *t = data_in(im, 0);
-    struct shape s = shape_in(t);
-    if (!t->i || t->elems > MAX_FOLD)
-        return false;
-    int64_t *out = ARENA_ARRAY(im->a, int64_t, t->elems + 1);
-    for (int64_t k = 0; k < t->elems; k++)
-        out[k] = t->i[k] == INT64_MIN ? INT64_MAX : -t->i[k];
-    return give(im, &s, t->type, out, NULL);
-}
-
-/* Folds operators that only change the shape of vectors and scalars. */
-static bool fold_view(struct imp *im)
-{
-    const struct onnx_tensor *t = data_in(im, 0);
-    int64_t axes[ONNX_MAX_RANK];
-    int n = 0;
-    struct shape s = { 1, { t->elems } };
-    if (!t->i || t->rank > 1)
-        return false;
-    if (streq(im->n->op, "Identity"))
-        s = shape_in(t);
-    if (streq(im->n->op, "Squeeze") && t->elems == 1)
-        s.rank = 0;
-    if (streq(im->n->op, "Unsqueeze") &&
-        (!(onnx_has_in(im, 1) ? onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n)
-                         : onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK,
-                                          &n)) || n != 1 || t->rank))
-        return false;
-    if (streq(im->n->op, "Reshape") && (!onnx_in_ints(im, 1, axes, ONNX_MAX_RANK, &n) || n > 1))
-        return false;
-    return give(im, &s, t->type, t->i, NULL);
+    if (!small || !view)
+        take_back(im, first);
+    return small;
 }
 
 static bool fold_slice(struct imp *im)
@@ -214,7 +224,7 @@ static bool fold_slice(struct imp *im)
     const struct onnx_tensor *t = data_in(im, 0);
     int64_t from, to, step = 1;
     int n;
-    if (!t->i || t->rank != 1)
+    if (!t->i || t->rank != 1 || t->one)
         return false;
     if (im->m->opset < 10
             ? !onnx_attr_ints(im, "starts", &from, 1, &n) || n != 1 ||
@@ -232,18 +242,11 @@ static bool fold_slice(struct imp *im)
     return give(im, &s, t->type, s.dim[0] ? t->i + from : t->i, NULL);
 }
 
-bool onnx_fold(struct imp *im)
+bool onnx_fold(struct imp *im, const struct handler *h)
 {
     static const struct handler always[] = {
         { "Constant", constant }, { "ConstantOfShape", constant_of_shape },
-        { "Shape", shape_or_size }, { "Size", shape_or_size },
-    };
-    static const struct handler known[] = {
-        { "Cast", fold_cast }, { "Gather", fold_gather }, { "Concat", fold_concat },
-        { "Add", fold_arithmetic }, { "Sub", fold_arithmetic }, { "Mul", fold_arithmetic },
-        { "Div", fold_arithmetic }, { "Neg", fold_neg }, { "Squeeze", fold_view },
-        { "Unsqueeze", fold_view },
-        { "Reshape", fold_view }, { "Identity", fold_view }, { "Slice", fold_slice },
+        { "Shape", shape_or_size }, { "Size", shape_or_size }, { "Range", range },
     };
     if (!onnx_wants_out(im, 0) || im->n->domain[0])
         return false;
@@ -252,11 +255,15 @@ bool onnx_fold(struct imp *im)
     for (int i = 0; i < COUNT_OF(always); i++)
         if (streq(always[i].op, im->n->op))
             return always[i].run(im);
-    for (int i = 0; i < im->n->n_in; i++)
-        if (!data_in(im, i))
+    for (int i = 0; i < im->n->n_in; i++) {
+        const struct onnx_tensor *t = data_in(im, i);
+        if (im->n->in[i][0] && (!t || t->elems > (t->i ? MAX_FOLD : MAX_FOLD_FLOATS)))
             return false;
-    for (int i = 0; i < COUNT_OF(known) && im->n->n_in > 0; i++)
-        if (streq(known[i].op, im->n->op))
-            return known[i].run(im) || (im->reason = NULL, false);
-    return false;
+    }
+    if (!h || im->n->n_in == 0)
+        return false;
+    if (streq(im->n->op, "Slice") && fold_slice(im))
+        return true;
+    im->reason = NULL;
+    return fold_statements(im, h);
 }

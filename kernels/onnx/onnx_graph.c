@@ -24,7 +24,7 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...)
 struct value *onnx_find_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
-    for (int i = *head; i >= 0; i = im->next[i])
+    for (int i = *head; i >= 0; i = im->value.data[i].next)
         if (streq(im->value.data[i].name, name))
             return &im->value.data[i];
     return NULL;
@@ -33,8 +33,8 @@ struct value *onnx_find_value(struct imp *im, const char *name)
 static struct value *add_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
-    vec_push(&im->value, (struct value){ .name = name, .stmt = -1, .port = -1, .blocked = -1 });
-    im->next[im->value.len - 1] = *head;
+    vec_push(&im->value, (struct value){ .name = name, .stmt = -1, .port = -1, .blocked = -1,
+                                         .next = *head });
     *head = im->value.len - 1;
     return &im->value.data[im->value.len - 1];
 }
@@ -47,7 +47,6 @@ static void index_values(struct imp *im)
         most += m->node[i].n_out;
     im->n_buckets = most + 1;
     im->bucket = ARENA_ARRAY(im->a, int, im->n_buckets);
-    im->next = ARENA_ARRAY(im->a, int, most + 1);
     for (int i = 0; i < im->n_buckets; i++)
         im->bucket[i] = -1;
 }
@@ -60,11 +59,16 @@ static void take_constant(struct value *v, const struct onnx_tensor *t)
     memcpy(v->shape.dim, t->dims, sizeof t->dims);
 }
 
+void onnx_add_constant(struct imp *im, const struct onnx_tensor *t)
+{
+    take_constant(add_value(im, t->name), t);
+}
+
 static bool add_constant(struct imp *im, const struct onnx_tensor *t, struct err *e)
 {
     if (onnx_find_value(im, t->name))
         return err_set(e, ERR_NAME, "initializer %.80s is defined twice", t->name);
-    take_constant(add_value(im, t->name), t);
+    onnx_add_constant(im, t);
     return true;
 }
 
@@ -124,20 +128,67 @@ struct value *onnx_in_value(struct imp *im, int i)
     return v;
 }
 
-static int declare(struct imp *im, const struct value *v)
+bool onnx_is_int(int type)
+{
+    return (type > TYPE_FLOAT && type <= TYPE_BOOL && type != TYPE_STRING) ||
+           type == TYPE_UINT32 || type == TYPE_UINT64;
+}
+
+static bool is_number(int type)
+{
+    return type == TYPE_FLOAT || onnx_is_int(type) || type == TYPE_FLOAT16 ||
+           type == TYPE_DOUBLE || type == TYPE_BFLOAT16;
+}
+
+double onnx_number(const struct onnx_tensor *t, int64_t k)
+{
+    k = t->one ? 0 : k;
+    return t->f ? (double)t->f[k] : (double)t->i[k];
+}
+
+const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t, double *bad)
+{
+    if (t->f)
+        return t;
+    int64_t n = t->one ? 1 : t->elems;
+    f32 *f = ARENA_ARRAY(a, f32, n + 1);
+    for (int64_t k = 0; k < n; k++) {
+        f[k] = (f32)t->i[k];
+        if ((double)f[k] == (double)t->i[k])
+            continue;
+        *bad = (double)t->i[k];
+        return NULL;
+    }
+    struct onnx_tensor *copy = arena_copy(a, t, sizeof *t);
+    copy->f = f;
+    copy->i = NULL;
+    return copy;
+}
+
+static bool declare(struct imp *im, const struct value *v, int *out)
 {
     struct shape shape = onnx_at_least_1d(&v->shape);
     bool input = v->port >= 0;
-    int s = onnx_emit(im, input ? "input" : "const", NULL, 0, &shape, "%s", "");
+    double bad;
+    const struct onnx_tensor *data = v->data;
+    if (data && !im->folding)
+        data = onnx_as_floats(im->a, data, &bad);
+    if (v->data && !data)
+        return onnx_refuse(im, "%s holds %.17g, which is not exact as float32", v->name, bad);
+    if (input && v->type != TYPE_FLOAT && !im->folding)
+        str_printf(&im->out->notes, "%.200s holds %s. It is computed as float32%s.\n", v->name,
+                   onnx_type_name(v->type),
+                   onnx_is_int(v->type) ? ", which is exact up to 16,777,216" : "");
+    int s = *out = onnx_emit(im, input ? "input" : "const", NULL, 0, &shape, "%s", "");
     im->stmt.data[s].want = im->stmt.data[s].value = v->name;
-    im->stmt.data[s].data = v->data;
-    return s;
+    im->stmt.data[s].data = data;
+    return true;
 }
 
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s)
 {
-    if (v->type != TYPE_FLOAT)
-        return onnx_refuse(im, "%s has type %s; only float tensors are supported", v->name,
+    if (!is_number(v->type) || (v->data && !v->data->f && !v->data->i))
+        return onnx_refuse(im, "%s has type %s, which cannot be computed", v->name,
                            onnx_type_name(v->type));
     if (v->shape.rank < 0)
         return onnx_refuse(im, "the shape of %s is not known", v->name);
@@ -147,8 +198,8 @@ bool onnx_value_stmt(struct imp *im, struct value *v, int *s)
                            MAX_RANK);
     if (onnx_shape_elems(&v->shape) == 0 || onnx_shape_elems(&v->shape) > MAX_RESULT)
         return onnx_refuse(im, "%s is empty or too large", v->name);
-    if (v->stmt < 0)
-        v->stmt = declare(im, v);
+    if (v->stmt < 0 && !declare(im, v, &v->stmt))
+        return false;
     *s = v->stmt;
     return true;
 }
@@ -170,7 +221,7 @@ bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
         return onnx_refuse(im, "its input %s has more than %d numbers", v->name, max);
     *n = (int)v->data->elems;
     for (int k = 0; k < *n; k++)
-        out[k] = v->data->i[k];
+        out[k] = v->data->i[v->data->one ? 0 : k];
     return true;
 }
 
@@ -179,9 +230,9 @@ bool onnx_in_float(struct imp *im, int i, double *out)
     const struct value *v = onnx_in_value(im, i);
     if (!v)
         return false;
-    if (!v->data || !v->data->f || v->data->elems != 1)
+    if (!v->data || !(v->data->f || v->data->i) || v->data->elems != 1)
         return onnx_refuse(im, "its input %s is not one constant number", v->name);
-    *out = (double)v->data->f[0];
+    *out = onnx_number(v->data, 0);
     return true;
 }
 
@@ -257,7 +308,7 @@ void onnx_set_out(struct imp *im, int k, int s, const struct shape *shape)
     if (onnx_shape_elems(shape) > MAX_RESULT)
         onnx_refuse(im, "its result would have the shape %s, which is too large",
                     onnx_shape_text(im, shape, "x"));
-    v->type = TYPE_FLOAT;
+    v->type = im->type;
     v->stmt = s;
     v->shape = *shape;
     if (!im->stmt.data[s].want)
@@ -289,7 +340,8 @@ void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t)
 
 static const struct handler *find_handler(const struct onnx_node *n)
 {
-    const struct handler *const tables[] = { onnx_window_ops, onnx_math_ops, onnx_move_ops };
+    const struct handler *const tables[] = { onnx_window_ops, onnx_math_ops, onnx_move_ops,
+                                             onnx_logic_ops, onnx_index_ops, onnx_resize_ops };
     if (n->domain[0] && !streq(n->domain, "ai.onnx"))
         return NULL;
     for (int t = 0; t < COUNT_OF(tables); t++)
@@ -343,7 +395,9 @@ static void run_node(struct imp *im, int blocked)
 {
     struct onnx_graph *g = im->out;
     const struct handler *h = find_handler(im->n);
+    const struct value *in = onnx_has_in(im, 0) ? onnx_in_value(im, 0) : NULL;
     im->reason = NULL;
+    im->type = in && is_number(in->type) ? in->type : TYPE_FLOAT;
     if (blocked >= 0) {
         block_outputs(im, blocked);
         g->reason[im->node] = arena_printf(im->a, "waits for node %.200s",
@@ -352,7 +406,7 @@ static void run_node(struct imp *im, int blocked)
     }
     bool ok = im->stmt.len > MAX_STATEMENTS
                   ? onnx_refuse(im, "the model needs more than %d statements", MAX_STATEMENTS)
-                  : onnx_fold(im);
+                  : onnx_fold(im, h);
     if (!ok && !im->reason)
         ok = h ? h->run(im)
                : onnx_refuse(im, im->n->domain[0] ? "operators of other domains are not supported"
@@ -533,19 +587,22 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
     return copy;
 }
 
-/* Finds a constant. Values that nodes compute from constants are computed anew. */
+/* Finds a constant, as floats. Values that nodes compute from constants are computed anew. */
 const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
 {
     struct onnx_graph g;
     struct err e;
+    double bad;
     for (int i = 0; i < m->n_init; i++)
         if (streq(m->init[i].name, name))
-            return m->init[i].f ? &m->init[i] : NULL;
+            return m->init[i].f || m->init[i].i ? onnx_as_floats(m->arena, &m->init[i], &bad)
+                                                : NULL;
     struct imp im = begin(m, &g);
     const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
     const struct onnx_tensor *t = NULL;
-    if (v && v->data && v->data->f)
-        t = copy_floats(m->arena, v->data);
+    if (v && v->data && (v->data->f || v->data->i) && !v->data->one)
+        t = onnx_as_floats(im.a, v->data, &bad);
+    t = t ? copy_floats(m->arena, t) : NULL;
     end(&im);
     onnx_graph_free(&g);
     return t;

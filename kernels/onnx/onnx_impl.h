@@ -9,9 +9,12 @@
 #include "kernels/ops/graph.h"
 #include "kernels/onnx/onnx.h"
 
-enum { TYPE_FLOAT = 1, TYPE_INT32 = 6, TYPE_INT64 = 7, TYPE_BOOL = 9 };
+/* ORDER TYPE: the numbers of ONNX. */
+enum { TYPE_FLOAT = 1, TYPE_INT64 = 7, TYPE_STRING, TYPE_BOOL, TYPE_FLOAT16, TYPE_DOUBLE,
+       TYPE_UINT32, TYPE_UINT64, TYPE_COMPLEX64, TYPE_COMPLEX128, TYPE_BFLOAT16 };
 enum {
-    MAX_FOLD = 1 << 20,                   /* most elements of one folded constant */
+    MAX_FOLD = 1 << 16,                   /* most elements of one folded constant */
+    MAX_FOLD_FLOATS = 64,                 /* the same, of floats: weights stay statements */
     MAX_FOLDED = 1 << 24,                 /* most elements of all folded constants */
     MAX_STATEMENTS = 8000
 };
@@ -38,6 +41,7 @@ struct value {
     int stmt;                             /* its statement; -1: none yet */
     int port;                             /* index of the input of the model, or -1 */
     int blocked;                          /* the unsupported node on which it depends, or -1 */
+    int next;                             /* in its bucket; -1: none */
 };
 
 struct imp {
@@ -46,10 +50,12 @@ struct imp {
     struct onnx_graph *out;
     VEC(struct stmt) stmt;
     VEC(struct value) value;
-    int *bucket, *next, n_buckets;        /* hash table of the values by name */
+    int *bucket, n_buckets;               /* hash table of the values by name */
     int64_t folded;                       /* how many elements were folded so far */
+    bool folding;                         /* whether statements are made to be evaluated here */
     const struct onnx_node *n;            /* the node that is being translated */
     int node;
+    int type;                             /* of its results: that of input 0 unless it is set */
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 
@@ -58,6 +64,14 @@ struct imp {
 bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL when none has this name */
+
+/* Whether tensors of this type hold whole numbers (bool: 0 and 1).  Tensors of all numeric types
+ * are computed as float32: whole numbers up to 2^24 are exact, and constants beyond are refused. */
+bool onnx_is_int(int type);
+double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
+/* Returns t with its data as floats; NULL when a number is not exact as float32 (*bad). */
+const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,
+                                         double *bad);
 
 /* The inputs of the node. onnx_in_value returns NULL, and sets a reason, when input i is
  * missing. */
@@ -68,7 +82,7 @@ bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
 /* Reads input i, constant integers, into out: at most max of them. *n: how many. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
-/* Reads input i, one constant float. */
+/* Reads input i, one constant number. */
 bool onnx_in_float(struct imp *im, int i, double *out);
 
 /* Attributes. */
@@ -85,6 +99,10 @@ int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const str
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 int onnx_emit1(struct imp *im, const char *op, int x);                  /* result: the shape of x */
 bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcasts */
+/* Broadcasts y as before opset 7, where axis= gives the dims of x that the dims of y match. */
+bool onnx_old_broadcast(struct imp *im, int x, int *y);
+bool onnx_emit_where(struct imp *im, int c, int x, int y, int *out);
+int onnx_emit_trunc(struct imp *im, int x);                              /* rounds towards 0 */
 int onnx_emit_affine(struct imp *im, int x, double mul, double add);
 bool onnx_emit_reshape(struct imp *im, int x, const struct shape *to, int *out);
 int onnx_emit_slice(struct imp *im, int x, int axis, int64_t from, int64_t step, int64_t n);
@@ -93,6 +111,12 @@ int onnx_emit_transpose(struct imp *im, int x, const int *perm);
 int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
+void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
+/* A constant of one number; of data that belong to the node (`what` names them). */
+int onnx_emit_number(struct imp *im, double v);
+int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
+/* Multiplies x along axis by a matrix of n x to elements, where the axis has n. */
+bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out);
 const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
 int64_t onnx_shape_elems(const struct shape *s);
@@ -108,12 +132,15 @@ bool onnx_wants_out(const struct imp *im, int k);
 
 /* Folds a node with constant inputs.  Returns true when it was folded.  Returns false with a reason
  * when the node is wrong, and without a reason when the node cannot be folded. */
-bool onnx_fold(struct imp *im);
+struct handler { const char *op; bool (*run)(struct imp *im); };
+bool onnx_fold(struct imp *im, const struct handler *h);
 
+/* Prints statement i as ti = ..., without the data of constants. */
+void onnx_print_plain(struct imp *im, struct str *out, int i);
 /* Prints the live statements into im->out->text, with their bindings. plain: names them t0, t1,
  * ... */
 void onnx_print_text(struct imp *im, bool plain);
 
-struct handler { const char *op; bool (*run)(struct imp *im); };
-extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[];  /* NULL ends */
+extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[],
+    onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[];                  /* NULL ends */
 #endif

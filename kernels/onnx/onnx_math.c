@@ -12,7 +12,8 @@ static bool unary(struct imp *im)
         { "Relu", "relu" }, { "Sigmoid", "sigmoid" }, { "Tanh", "tanh" }, { "Exp", "exp" },
         { "Log", "log" }, { "Sqrt", "sqrt" }, { "Erf", "erf" }, { "Neg", "neg" },
         { "Abs", "abs" }, { "Reciprocal", "reciprocal" }, { "Softplus", "softplus" },
-        { "HardSwish", "hardswish" },
+        { "HardSwish", "hardswish" }, { "Floor", "floor" }, { "Sin", "sin" }, { "Cos", "cos" },
+        { "Atan", "atan" },
     };
     int x;
     if (!onnx_in_stmt(im, 0, &x))
@@ -71,8 +72,8 @@ static bool bound(struct imp *im, int i, const char *name, double otherwise, dou
     if (!onnx_has_in(im, i))
         return true;
     const struct value *in = onnx_in_value(im, i);
-    if (in->data && in->data->f && in->data->elems == 1) {
-        *v = (double)in->data->f[0];
+    if (in->data && (in->data->f || in->data->i) && in->data->elems == 1) {
+        *v = onnx_number(in->data, 0);
         return true;
     }
     return onnx_in_stmt(im, i, s);
@@ -118,7 +119,7 @@ static bool prelu(struct imp *im)
 }
 
 /* Broadcasts as before opset 7, where axis= gives the dims of x that the dims of y match. */
-static bool old_broadcast(struct imp *im, int x, int *y)
+bool onnx_old_broadcast(struct imp *im, int x, int *y)
 {
     int64_t axis = onnx_attr_int(im, "axis", -1);
     const struct shape *sx = onnx_shape_of(im, x), *sy = onnx_shape_of(im, *y);
@@ -152,13 +153,15 @@ static bool arithmetic(struct imp *im)
         rank = v->shape.rank > rank ? v->shape.rank : rank;
     }
     for (int k = 1; k < im->n->n_in; k++)
-        if (!onnx_in_stmt(im, k, &y) || !old_broadcast(im, x, &y) ||
+        if (!onnx_in_stmt(im, k, &y) || !onnx_old_broadcast(im, x, &y) ||
             !onnx_emit2(im, same[i].stmt, x, y, &x))
             return false;
     if (i < 4 && im->n->n_in != 2)
         return onnx_refuse(im, "it does not have two inputs");
     if (streq(im->n->op, "Mean"))
         x = onnx_emit_affine(im, x, 1.0 / im->n->n_in, 0);
+    if (streq(im->n->op, "Div") && onnx_is_int(im->type))
+        x = onnx_emit_trunc(im, x);
     if (im->n->n_in == 1)
         x = onnx_emit1(im, "identity", x);
     struct shape s = *onnx_shape_of(im, x);
@@ -167,21 +170,43 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Translates Pow for exponents that need no general power function. */
+/* Emits x ^ y for any tensors: |x| ^ y, negative where x is and y is odd; 1 where y is 0; not a
+ * number where x is negative and y is not whole. */
+static bool general_power(struct imp *im, int x, int y, int *out)
+{
+    int size, below, odd, sign, none, whole, wrong, one = onnx_emit_number(im, 1), zero = onnx_emit_number(im, 0);
+    int half = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 0.5, 0));
+    if (!onnx_emit2(im, "mul", onnx_emit1(im, "log", onnx_emit1(im, "abs", x)), y, &size) ||
+        !onnx_emit2(im, "less", x, zero, &below) ||
+        !onnx_emit2(im, "sub", y, onnx_emit_affine(im, half, 2, 0), &odd) ||
+        !onnx_emit2(im, "mul", below, odd, &sign) || !onnx_emit2(im, "equal", y, zero, &none) ||
+        !onnx_emit2(im, "mul", onnx_emit1(im, "exp", size), onnx_emit_affine(im, sign, -2, 1),
+                    &size) ||
+        !onnx_emit2(im, "equal", y, onnx_emit1(im, "floor", y), &whole) ||
+        !onnx_emit2(im, "mul", below, onnx_emit_affine(im, whole, -1, 1), &wrong))
+        return false;
+    return onnx_emit_where(im, wrong, onnx_emit_number(im, NAN), size, &size) &&
+           onnx_emit_where(im, none, one, size, out);
+}
+
+/* Translates Pow.  A small whole exponent is a product. */
 static bool power(struct imp *im)
 {
-    double e;
     int x, y;
     const struct value *v = onnx_in_value(im, 1);
     if (!v || !onnx_in_stmt(im, 0, &x))
         return false;
-    if (!v->data || v->data->elems != 1 || (!v->data->f && !v->data->i))
-        return onnx_refuse(im, "its exponent %s is not one constant number", v->name);
-    e = v->data->f ? (double)v->data->f[0] : (double)v->data->i[0];
+    bool known = v->data && v->data->elems == 1 && (v->data->f || v->data->i);
+    double e = known ? onnx_number(v->data, 0) : 0;
     if (e == 0.5)
         return onnx_done(im, onnx_emit1(im, "sqrt", x));
-    if (e < 1 || e > 16 || e != floor(e))
-        return onnx_refuse(im, "the exponent %g is neither 0.5 nor a whole number from 1 to 16", e);
+    if (e < 1 || e > 16 || e != floor(e)) {
+        if (!onnx_in_stmt(im, 1, &y) || !general_power(im, x, y, &y))
+            return false;
+        if (onnx_is_int(im->type))
+            y = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 1, 0.5));
+        return onnx_done(im, y);
+    }
     y = e == 1 ? onnx_emit1(im, "identity", x) : x;
     for (int k = 1; k < (int)e; k++)
         if (!onnx_emit2(im, "mul", y, x, &y))
@@ -434,6 +459,7 @@ const struct handler onnx_math_ops[] = {
     { "Relu", unary }, { "Sigmoid", unary }, { "Tanh", unary }, { "Exp", unary },
     { "Log", unary }, { "Sqrt", unary }, { "Erf", unary }, { "Neg", unary }, { "Abs", unary },
     { "Reciprocal", unary }, { "Softplus", unary }, { "HardSwish", unary },
+    { "Floor", unary }, { "Sin", unary }, { "Cos", unary }, { "Atan", unary },
     { "LeakyRelu", curve }, { "HardSigmoid", curve }, { "Elu", curve }, { "Selu", curve },
     { "Celu", curve }, { "Softsign", curve }, { "Clip", clip }, { "PRelu", prelu },
     { "Add", arithmetic }, { "Sub", arithmetic }, { "Mul", arithmetic }, { "Div", arithmetic },

@@ -13,25 +13,27 @@ static bool identity(struct imp *im)
     return true;
 }
 
-static bool cast(struct imp *im)
-{
-    if (onnx_attr_int(im, "to", 0) != TYPE_FLOAT)
-        return onnx_refuse(im, "it converts to %s; only float tensors are supported",
-                           onnx_type_name((int)(onnx_attr_int(im, "to", 0) & 0xff)));
-    return identity(im);
-}
-
 /* Translates Dropout. In inference it drops nothing. */
 static bool dropout(struct imp *im)
 {
     const struct value *training = onnx_has_in(im, 2) ? onnx_in_value(im, 2) : NULL;
-    if (training && (!training->data || !training->data->i || training->data->i[0]))
+    double ratio = onnx_attr_float(im, "ratio", 0.5);
+    if (onnx_has_in(im, 1) && !onnx_in_float(im, 1, &ratio))
+        return false;
+    if (training && ratio != 0 &&
+        (!training->data || !training->data->i || training->data->i[0]))
         return onnx_refuse(im,
                            "only inference is supported, and its input %s is not the constant "
                            "false",
                            training->name);
     if (im->m->opset < 7 && !onnx_attr_int(im, "is_test", 0) && onnx_wants_out(im, 1))
         return onnx_refuse(im, "only inference is supported, and the mask belongs to training");
+    if (onnx_wants_out(im, 1)) {
+        struct shape shape = onnx_in_value(im, 0)->shape, whole = onnx_at_least_1d(&shape);
+        im->type = TYPE_BOOL;
+        onnx_set_out(im, 1, onnx_emit_expand(im, onnx_emit_number(im, 1), &whole), &shape);
+        im->type = onnx_in_value(im, 0)->type;
+    }
     return identity(im);
 }
 
@@ -181,15 +183,19 @@ static bool transpose(struct imp *im)
 
 static bool concat(struct imp *im)
 {
-    int axis, y, *x = ARENA_ARRAY(im->a, int, im->n->n_in + 1);
-    for (int i = 0; i < im->n->n_in; i++)
-        if (!onnx_in_stmt(im, i, &x[i]))
+    int axis, y, n = 0, *x = ARENA_ARRAY(im->a, int, im->n->n_in + 1);
+    for (int i = 0; i < im->n->n_in; i++) {
+        const struct value *v = onnx_in_value(im, i);
+        if (v && v->data && v->data->elems == 0)
+            continue;
+        if (!onnx_in_stmt(im, i, &x[n++]))
             return false;
-    if (im->n->n_in == 0)
+    }
+    if (n == 0)
         return onnx_refuse(im, "it has no inputs");
     if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 1), onnx_shape_of(im, x[0])->rank, &axis))
         return false;
-    return onnx_emit_concat(im, x, im->n->n_in, axis, &y) && onnx_done(im, y);
+    return onnx_emit_concat(im, x, n, axis, &y) && onnx_done(im, y);
 }
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
@@ -334,34 +340,6 @@ static bool tile(struct imp *im)
     return repeat(im, x, n, false);
 }
 
-/* Upsamples by whole factors in mode nearest. */
-static bool upsample(struct imp *im)
-{
-    int64_t n[ONNX_MAX_RANK];
-    int x;
-    const struct value *scales = onnx_in_value(im, im->m->opset < 11 ? 1 : 2);
-    const char *mode = onnx_attr_text(im, "mode");
-    if (!onnx_in_stmt(im, 0, &x) || !scales)
-        return false;
-    struct shape s = *onnx_shape_of(im, x);
-    if ((mode[0] && !streq(mode, "nearest")) || !scales->data || !scales->data->f ||
-        scales->data->elems != s.rank || onnx_has_in(im, 3) ||
-        (streq(im->n->op, "Resize") &&
-         (!streq(onnx_attr_text(im, "coordinate_transformation_mode"), "asymmetric") ||
-          !streq(onnx_attr_text(im, "nearest_mode"), "floor"))))
-        return onnx_refuse(im,
-                           "only mode nearest (asymmetric, floor) with constant scales is "
-                           "supported");
-    for (int d = 0; d < s.rank; d++) {
-        n[d] = (int64_t)(scales->data->f[d] > 4096 ? 4096 : scales->data->f[d] < 0
-                                                    ? 0 : scales->data->f[d]);
-        if ((float)n[d] != scales->data->f[d])
-            return onnx_refuse(im, "the scale %g is not a whole number",
-                               (double)scales->data->f[d]);
-    }
-    return repeat(im, x, n, true);
-}
-
 /* Pads one axis: mirrors (mirror) or repeats the border. */
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
@@ -456,44 +434,11 @@ static bool depth(struct imp *im)
     return onnx_emit_reshape(im, x, &out, &x) && onnx_done(im, x);
 }
 
-/* Translates Gather with constant indices: one slice per index, or one slice for a range. */
-static bool gather(struct imp *im)
-{
-    enum { MAX_PICKS = 64 };
-    int64_t at[MAX_PICKS];
-    int x, axis, n, part[MAX_PICKS];
-    const struct value *v = onnx_in_value(im, 1);
-    if (!v || !onnx_in_stmt(im, 0, &x) || !onnx_in_ints(im, 1, at, MAX_PICKS, &n))
-        return false;
-    struct shape s = *onnx_shape_of(im, x), out = { 0 };
-    if (!onnx_axis_in(im, onnx_attr_int(im, "axis", 0), s.rank, &axis))
-        return false;
-    for (int i = 0; i < n; i++) {
-        if (at[i] < -s.dim[axis] || at[i] >= s.dim[axis])
-            return onnx_refuse(im, "index %lld is outside of the %lld elements", (long long)at[i],
-                               (long long)s.dim[axis]);
-        part[i] = onnx_emit_slice(im, x, axis, at[i] < 0 ? at[i] + s.dim[axis] : at[i], 1, 1);
-    }
-    if (n == 0 || s.rank - 1 + v->shape.rank > MAX_RANK)
-        return onnx_refuse(im, "%d indices are not possible", n);
-    for (int d = 0; d < s.rank; d++)
-        if (d != axis)
-            out.dim[out.rank++] = s.dim[d];
-        else
-            for (int k = 0; k < v->shape.rank; k++)
-                out.dim[out.rank++] = v->shape.dim[k];
-    if (!onnx_emit_concat(im, part, n, axis, &x) || !onnx_emit_reshape(im, x, &out, &x))
-        return false;
-    onnx_set_out(im, 0, x, &out);
-    return true;
-}
-
 const struct handler onnx_move_ops[] = {
-    { "Identity", identity }, { "Cast", cast }, { "Dropout", dropout },
+    { "Identity", identity }, { "Dropout", dropout },
     { "Reshape", reshape }, { "Flatten", flatten }, { "Squeeze", squeeze },
     { "Unsqueeze", unsqueeze }, { "Transpose", transpose }, { "Concat", concat },
     { "Slice", slice }, { "Split", split }, { "Expand", expand }, { "Tile", tile },
-    { "Upsample", upsample }, { "Resize", upsample }, { "Pad", pad },
-    { "DepthToSpace", depth }, { "SpaceToDepth", depth }, { "Gather", gather },
+    { "Pad", pad }, { "DepthToSpace", depth }, { "SpaceToDepth", depth },
     { NULL, NULL },
 };

@@ -79,6 +79,7 @@ static size_t bytes_per(int type)
     case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL: case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
     case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8: return 1;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT16: case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16: case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
         return 2;
     default: return 0;
     }
@@ -145,6 +146,43 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p, struct 
     return true;
 }
 
+/* Returns the value of a 16-bit float: float16, or bfloat16, which is half of a float32. */
+static f32 from_half(uint16_t h, bool brain)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    f32 x;
+    if (brain) {
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    int exponent = h >> 10 & 31;
+    double part = h & 1023, size = exponent ? ldexp(1024 + part, exponent - 25) : ldexp(part, -24);
+    size = exponent == 31 ? part != 0 ? (double)NAN : (double)INFINITY : size;
+    return (f32)(h >> 15 ? -size : size);
+}
+
+/* Reads floats of other sizes, as float32. */
+static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
+                              struct onnx_tensor *t)
+{
+    size_t n = (size_t)t->elems, each = bytes_per(t->type);
+    bool raw = p->has_raw_data && p->raw_data.len > 0;
+    bool brain = t->type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
+    if (raw ? p->raw_data.len != n * each : n != (each == 8 ? p->n_double_data : p->n_int32_data))
+        return wrong_tensor(r, t, raw ? "raw_data: not as long as dims say"
+                                      : "data: not as many elements as dims say");
+    f32 *out = ARENA_ARRAY(r->a, f32, n + 1);
+    for (size_t k = 0; k < n; k++) {
+        double d = !raw && each == 8 ? p->double_data[k] : 0;
+        uint16_t h = !raw && each == 2 ? (uint16_t)p->int32_data[k] : 0;
+        if (raw)
+            memcpy(each == 8 ? (void *)&d : (void *)&h, p->raw_data.data + k * each, each);
+        out[k] = each == 8 ? (f32)d : from_half(h, brain);
+    }
+    t->f = out;
+    return true;
+}
+
 static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems;
@@ -175,7 +213,11 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
         return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
         return read_floats(r, p, t);
-    if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE || bytes_per(t->type) == 0)
+    if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
+        t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
+        t->type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16)
+        return read_other_floats(r, p, t);
+    if (bytes_per(t->type) == 0)
         return true;                      /* of other types only the name is known */
     return read_ints(r, p, t);
 }
@@ -222,6 +264,12 @@ static bool read_attr(struct onnx_reader *r, const struct onnx_node *n,
             return wrong_attr(r, n, a->name, "too many numbers");
         a->n = (int)p->n_ints;
         a->ints = p->n_ints ? ARENA_DUP(r->a, p->ints, p->n_ints) : NULL;
+    }
+    if (a->kind == ATTR_FLOATS) {
+        if (p->n_floats > MAX_LIST)
+            return wrong_attr(r, n, a->name, "too many numbers");
+        a->n = (int)p->n_floats;
+        a->floats = p->n_floats ? ARENA_DUP(r->a, p->floats, p->n_floats) : NULL;
     }
     if (a->kind != ATTR_TENSOR)
         return true;

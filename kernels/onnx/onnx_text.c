@@ -50,8 +50,8 @@ static const char *pretty(struct imp *im, int i)
  * model was read from memory. */
 static void print_source(struct str *out, const struct onnx_model *m, const struct stmt *s)
 {
-    struct tensor_source from;
-    if (!source_short(s->data->f, s->data->elems, &from)) {
+    struct tensor_source from = { .n = 1, .value = s->data->f };
+    if (!s->data->one && !source_short(s->data->f, s->data->elems, &from)) {
         if (!m->file)
             return;
         from = (struct tensor_source){ .file = m->file, .tensor = s->value,
@@ -74,6 +74,18 @@ static void print_stmt(struct imp *im, const struct stmt *s)
         str_printf(out, " d%d=%lld", d, (long long)s->shape.dim[d]);
     if (s->data && streq(s->op, "const"))
         print_source(out, im->m, s);
+    str_add(out, "\n");
+}
+
+void onnx_print_plain(struct imp *im, struct str *out, int i)
+{
+    const struct stmt *s = &im->stmt.data[i];
+    str_printf(out, "t%d = %s", i, s->n_in ? s->op : "const");
+    for (int k = 0; k < s->n_in; k++)
+        str_printf(out, "%st%d", k ? ", " : "(", s->in[k]);
+    str_printf(out, "%s %s", s->n_in ? ")" : "", s->params);
+    for (int d = 0; d < s->shape.rank && !s->n_in; d++)
+        str_printf(out, " d%d=%lld", d, (long long)s->shape.dim[d]);
     str_add(out, "\n");
 }
 
