@@ -17,6 +17,9 @@
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
 {
     char chunk[16384];
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size <= max_bytes)
+        str_reserve(buf, (size_t)st.st_size);
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
         if (n < 0 && errno == EINTR)

@@ -22,7 +22,7 @@ void str_clear(struct str *s)
         s->data[0] = '\0';
 }
 
-static void reserve(struct str *s, size_t more)
+void str_reserve(struct str *s, size_t more)
 {
     size_t need = s->len + more + 1;
     if (need <= s->cap)
@@ -34,7 +34,7 @@ static void reserve(struct str *s, size_t more)
 
 void str_add_n(struct str *s, const char *text, size_t n)
 {
-    reserve(s, n);
+    str_reserve(s, n);
     if (n)
         memcpy(s->data + s->len, text, n);
     s->len += n;
@@ -55,7 +55,7 @@ void str_repeat(struct str *s, char c, int n)
 {
     if (n <= 0)
         return;
-    reserve(s, (size_t)n);
+    str_reserve(s, (size_t)n);
     memset(s->data + s->len, c, (size_t)n);
     s->len += (size_t)n;
     s->data[s->len] = '\0';
@@ -65,13 +65,13 @@ void str_vprintf(struct str *s, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    reserve(s, 64);
+    str_reserve(s, 64);
     size_t room = s->cap - s->len;
     int n = vsnprintf(s->data + s->len, room, fmt, ap);
     if (n < 0)
         fail("vsnprintf refused \"%s\"", fmt);
     if ((size_t)n >= room) {
-        reserve(s, (size_t)n);
+        str_reserve(s, (size_t)n);
         vsnprintf(s->data + s->len, (size_t)n + 1, fmt, again);
     }
     va_end(again);

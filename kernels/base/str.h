@@ -10,6 +10,7 @@
 struct str { char *data; size_t len, cap; };
 
 void str_free(struct str *s);
+void str_reserve(struct str *s, size_t more);            /* makes room for `more` bytes */
 void str_clear(struct str *s);                       /* keeps the memory */
 void str_add(struct str *s, const char *text);
 void str_add_n(struct str *s, const char *text, size_t n);

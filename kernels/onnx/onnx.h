@@ -54,6 +54,7 @@ struct onnx_port { const char *name; int type, rank; int64_t dims[ONNX_MAX_RANK]
 
 struct onnx_model {
     struct arena *arena;
+    void *data;                           /* the bytes of the file; large tensors point into them */
     const char *file;                     /* path of the file; NULL: read from memory */
     const char *name, *producer;          /* name of the graph; "pytorch 1.2", or "" */
     int64_t opset, ir;

@@ -7,6 +7,7 @@
 #include "kernels/base/file.h"
 #include <onnx.pb-c.h>
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/onnx_external.h"
 #include "kernels/onnx/onnx_wire.h"
 
 enum {
@@ -15,7 +16,15 @@ enum {
 };
 #define MAX_ELEMS ((int64_t)1 << 31)
 
-struct onnx_reader { struct arena *a; const char *what; struct err *e; };
+/* owned: whether the unpacked data live as long as the arena, so that tensors may point into them.
+ * folder: of the model, with a / at its end; NULL: it was read from memory. */
+struct onnx_reader {
+    struct arena *a;
+    const char *what, *folder;
+    struct err *e;
+    struct wire_memory wire;
+    bool owned;
+};
 
 static const char *const type_names[] = {
     "undefined", "float", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool",
@@ -120,17 +129,62 @@ static int64_t raw_int(int type, const uint8_t *at)
     }
 }
 
+/* Returns the value of an entry of external_data; NULL when there is none. */
+static const char *entry(const Onnx__TensorProto *p, const char *key)
+{
+    for (size_t i = 0; i < p->n_external_data; i++)
+        if (p->external_data[i]->key && streq(p->external_data[i]->key, key))
+            return p->external_data[i]->value;
+    return NULL;
+}
+
+/* Reads the data of a tensor that are in a file of their own. */
+static bool read_external(struct onnx_reader *r, const Onnx__TensorProto *p,
+                          const struct onnx_tensor *t, struct wire_span *raw)
+{
+    const char *place = entry(p, "location"), *at = entry(p, "offset"), *n = entry(p, "length");
+    size_t want = (size_t)t->elems * bytes_per(t->type);
+    long long offset = 0, length = (long long)want;
+    struct err why;
+    if (!r->folder)
+        return wrong_tensor(r, t, "data_location: external data need the file of the model");
+    if (!place || (at && !str_to_int64(at, 0, INT64_MAX, &offset)) ||
+        (n && !str_to_int64(n, 0, INT64_MAX, &length)))
+        return wrong_tensor(r, t, "external_data: no location, or offset or length is no number");
+    if ((size_t)length != want)
+        return wrong_tensor(r, t, "external_data: length is not what dims say");
+    struct onnx_external from = { r->folder, place, offset, want, -1 };
+    if (!onnx_external_open(&from, &why))
+        return wrong_tensor(r, t, why.text);
+    *raw = (struct wire_span){ arena_alloc(r->a, want + 1), want };
+    return onnx_external_read(&from, raw->data, &why) || wrong_tensor(r, t, why.text);
+}
+
+/* Sets *raw to the bytes of the tensor; NULL when its data are in other fields. */
+static bool read_raw(struct onnx_reader *r, const Onnx__TensorProto *p,
+                     const struct onnx_tensor *t, struct wire_span *raw)
+{
+    *raw = (struct wire_span){ NULL, 0 };
+    if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        return read_external(r, p, t, raw);
+    if (p->has_raw_data)
+        *raw = wire_raw(&r->wire, &p->raw_data);
+    if (raw->len == 0)
+        raw->data = NULL;
+    return !raw->data || raw->len == (size_t)t->elems * bytes_per(t->type) ||
+           wrong_tensor(r, t, "raw_data: not as long as dims say");
+}
+
 /* Reads the integers of raw_data, int64_data or (small types) int32_data. */
-static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
+                      const struct wire_span *raw, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, each = bytes_per(t->type);
     int64_t *out;
-    if (p->has_raw_data && p->raw_data.len > 0) {
-        if (p->raw_data.len != n * each)
-            return wrong_tensor(r, t, "raw_data: not as long as dims say");
+    if (raw->data) {
         out = ARENA_ARRAY(r->a, int64_t, n);
         for (size_t k = 0; k < n; k++)
-            out[k] = raw_int(t->type, p->raw_data.data + k * each);
+            out[k] = raw_int(t->type, raw->data + k * each);
     } else if (p->n_int64_data == n) {
         out = ARENA_ARRAY(r->a, int64_t, n);
         for (size_t k = 0; k < n; k++)
@@ -163,36 +217,38 @@ static f32 from_half(uint16_t h, bool brain)
 
 /* Reads floats of other sizes, as float32. */
 static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
-                              struct onnx_tensor *t)
+                              const struct wire_span *raw, struct onnx_tensor *t)
 {
     size_t n = (size_t)t->elems, each = bytes_per(t->type);
-    bool raw = p->has_raw_data && p->raw_data.len > 0;
     bool brain = t->type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16;
-    if (raw ? p->raw_data.len != n * each : n != (each == 8 ? p->n_double_data : p->n_int32_data))
-        return wrong_tensor(r, t, raw ? "raw_data: not as long as dims say"
-                                      : "data: not as many elements as dims say");
+    if (!raw->data && n != (each == 8 ? p->n_double_data : p->n_int32_data))
+        return wrong_tensor(r, t, "data: not as many elements as dims say");
     f32 *out = ARENA_ARRAY(r->a, f32, n + 1);
     for (size_t k = 0; k < n; k++) {
-        double d = !raw && each == 8 ? p->double_data[k] : 0;
-        uint16_t h = !raw && each == 2 ? (uint16_t)p->int32_data[k] : 0;
-        if (raw)
-            memcpy(each == 8 ? (void *)&d : (void *)&h, p->raw_data.data + k * each, each);
+        double d = !raw->data && each == 8 ? p->double_data[k] : 0;
+        uint16_t h = !raw->data && each == 2 ? (uint16_t)p->int32_data[k] : 0;
+        if (raw->data)
+            memcpy(each == 8 ? (void *)&d : (void *)&h, raw->data + k * each, each);
         out[k] = each == 8 ? (f32)d : from_half(h, brain);
     }
     t->f = out;
     return true;
 }
 
-static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p, struct onnx_tensor *t)
+/* Reads float32.  Large data stay where they are; they move by up to 3 bytes, over the head of
+ * their own field, to be aligned. */
+static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
+                        const struct wire_span *raw, struct onnx_tensor *t)
 {
-    size_t n = (size_t)t->elems;
-    if (p->has_raw_data && p->raw_data.len > 0) {
-        if (p->raw_data.len != n * sizeof *t->f)
-            return wrong_tensor(r, t, "raw_data: not as long as dims say");
-        t->f = arena_copy(r->a, p->raw_data.data, n * sizeof *t->f);
+    size_t n = (size_t)t->elems, bytes = n * sizeof *t->f;
+    bool external = p->has_data_location && p->data_location;
+    if (raw->data && bytes > 127 && (r->owned || external)) {
+        uint8_t *to = raw->data - (uintptr_t)raw->data % sizeof *t->f;
+        t->f = (const f32 *)(void *)memmove(to, raw->data, bytes);
+    } else if (raw->data) {
+        t->f = arena_copy(r->a, raw->data, bytes);
     } else if (p->n_float_data == n) {
-        t->f = n ? arena_copy(r->a, p->float_data, n * sizeof *t->f)
-                 : arena_alloc(r->a, sizeof *t->f);
+        t->f = n ? arena_copy(r->a, p->float_data, bytes) : arena_alloc(r->a, sizeof *t->f);
     } else {
         return wrong_tensor(r, t, "float_data: not as many elements as dims say");
     }
@@ -205,21 +261,22 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (!p->has_data_type || !type_names[0] || p->data_type <= 0 ||
         p->data_type >= COUNT_OF(type_names))
         return wrong_tensor(r, t, "data_type: missing or unknown");
-    if (p->has_data_location && p->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT)
-        return wrong_tensor(r, t, "data_location: external data are not read");
+    struct wire_span raw;
     if (p->segment)
         return wrong_tensor(r, t, "segment: tensors in parts are not read");
     if (!read_dims(r, p, t))
         return false;
+    if (bytes_per(t->type) == 0)
+        return true;                      /* of other types only the name is known */
+    if (!read_raw(r, p, t, &raw))
+        return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
-        return read_floats(r, p, t);
+        return read_floats(r, p, &raw, t);
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ||
         t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ||
         t->type == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16)
-        return read_other_floats(r, p, t);
-    if (bytes_per(t->type) == 0)
-        return true;                      /* of other types only the name is known */
-    return read_ints(r, p, t);
+        return read_other_floats(r, p, &raw, t);
+    return read_ints(r, p, &raw, t);
 }
 
 /* Attributes and nodes. */
@@ -424,55 +481,65 @@ static bool read_model(struct onnx_reader *r, const Onnx__ModelProto *p, struct 
     return true;
 }
 
-bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
-               struct err *e)
+/* Reads a model from data that it owns from now on: they were allocated with malloc. */
+static bool read_owned(const char *what, const char *folder, void *data, size_t n,
+                       struct onnx_model **out, struct err *e)
 {
-    struct wire_memory memory;
-    Onnx__ModelProto *proto =
-        wire_unpack(&onnx__model_proto__descriptor, what, data, n, &memory, e);
-    if (!proto)
-        return false;
     struct arena *a = arena_new();
+    struct onnx_reader r = { .a = a, .what = what, .folder = folder, .e = e, .owned = true };
+    Onnx__ModelProto *proto = wire_unpack(&onnx__model_proto__descriptor, what, data, n, &r.wire, e);
     struct onnx_model *m = ARENA_NEW(a, struct onnx_model);
-    struct onnx_reader r = { a, what, e };
     m->arena = a;
-    bool ok = read_model(&r, proto, m);
-    wire_free(proto, &memory);
+    m->data = data;
+    bool ok = proto && read_model(&r, proto, m);
+    if (proto)
+        wire_free(proto, &r.wire);
     if (ok)
         *out = m;
     else
-        arena_free(a);
+        onnx_free(m);
     return ok;
+}
+
+bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model **out,
+               struct err *e)
+{
+    void *copy = xmalloc(n + 1);
+    if (n)
+        memcpy(copy, data, n);
+    return read_owned(what, NULL, copy, n, out, e);
 }
 
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e)
 {
-    struct str data = { 0 };
+    struct str data = { 0 }, folder = { 0 };
+    file_add_folder(&folder, path);
     bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) &&
-              onnx_read(path, str_text(&data), data.len, out, e);
-    str_free(&data);
+              read_owned(path, folder.len ? str_text(&folder) : "./", data.data, data.len, out, e);
     if (ok)
         (*out)->file = arena_strdup((*out)->arena, path);
+    str_free(&folder);
     return ok;
 }
 
 void onnx_free(struct onnx_model *m)
 {
-    if (m)
-        arena_free(m->arena);
+    if (!m)
+        return;
+    free(m->data);
+    arena_free(m->arena);
 }
 
 static bool tensor_from(struct onnx_reader *r, const struct str *data,
                         const struct onnx_tensor **out)
 {
-    struct wire_memory memory;
-    Onnx__TensorProto *proto = wire_unpack(&onnx__tensor_proto__descriptor, r->what, str_text(data),
-                                           data->len, &memory, r->e);
+    Onnx__TensorProto *proto = wire_unpack(&onnx__tensor_proto__descriptor, r->what, data->data,
+                                           data->len, &r->wire, r->e);
     if (!proto)
         return false;
     struct onnx_tensor *t = ARENA_NEW(r->a, struct onnx_tensor);
     bool ok = read_tensor(r, proto, t);
-    wire_free(proto, &memory);
+    wire_free(proto, &r->wire);
     if (ok)
         *out = t;
     return ok;
@@ -482,7 +549,7 @@ bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tenso
                       struct err *e)
 {
     struct str data = { 0 };
-    struct onnx_reader r = { a, path, e };
+    struct onnx_reader r = { .a = a, .what = path, .e = e };
     bool ok = file_read(path, ONNX_MAX_BYTES, &data, e) && tensor_from(&r, &data, out);
     str_free(&data);
     return ok;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/str.h"
+
 enum {
     MAX_DEPTH = 32,                       /* deepest nesting of messages */
     MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
@@ -61,6 +63,60 @@ static bool walk(struct wire_walk *w, const ProtobufCMessageDescriptor *d, const
     return true;
 }
 
+/* Copies of messages without the raw data of tensors. */
+
+static void put_varint(struct str *out, uint64_t v)
+{
+    for (; v > 0x7f; v >>= 7)
+        str_add_char(out, (char)(v | 0x80));
+    str_add_char(out, (char)v);
+}
+
+/* Appends the message [p, end), which walk has checked, to out.  Each raw_data becomes the number
+ * of its span. */
+static void thin_out(struct wire_memory *m, const ProtobufCMessageDescriptor *d, uint8_t *p,
+                     uint8_t *end, struct str *out)
+{
+    while (p < end) {
+        const uint8_t *at = p;
+        uint8_t *start = p;
+        uint64_t key = 0, len = 0;
+        varint(&at, end, &key);
+        skip((int)(key & 7), &at, end, &len);
+        uint8_t *value = start + (at - start);
+        p = value + len;
+        const ProtobufCFieldDescriptor *f = NULL;
+        if (key >> 3 <= UINT32_MAX)
+            f = protobuf_c_message_descriptor_get_field(d, (unsigned)(key >> 3));
+        bool raw = f && f->type == PROTOBUF_C_TYPE_BYTES && strcmp(f->name, "raw_data") == 0;
+        if ((key & 7) != 2 || !f || (f->type != PROTOBUF_C_TYPE_MESSAGE && !raw)) {
+            str_add_n(out, (const char *)start, (size_t)(p - start));
+            continue;
+        }
+        struct str inner = { 0 };
+        uint64_t number = (uint64_t)m->spans.len;
+        if (raw) {
+            vec_push(&m->spans, (struct wire_span){ value, (size_t)len });
+            str_add_n(&inner, (const char *)&number, sizeof number);
+        } else {
+            thin_out(m, f->descriptor, value, p, &inner);
+        }
+        put_varint(out, key);
+        put_varint(out, inner.len);
+        str_add_n(out, str_text(&inner), inner.len);
+        str_free(&inner);
+    }
+}
+
+struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field)
+{
+    uint64_t number;
+    if (field->len != sizeof number)
+        fail("a field raw_data that is no number");
+    memcpy(&number, field->data, sizeof number);
+    return m->spans.data[number];
+}
+
 /* An allocator with a limit.  Each block stores its size, which is given back to the limit when the
  * block is freed. */
 
@@ -91,10 +147,11 @@ static void give_back(void *ctx, void *p)
     free(block);
 }
 
-void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const void *data, size_t n,
+void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *data, size_t n,
                   struct wire_memory *m, struct err *e)
 {
-    const uint8_t *p = data;
+    uint8_t *p = data;
+    struct str thin = { 0 };
     struct wire_walk w = { 0 };
     void *message = NULL;
     *m = (struct wire_memory){ .limit = 16 * n + SPARE_BYTES };
@@ -105,10 +162,15 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const v
                 MAX_PARTS);
         return NULL;
     }
-    if (sound)
-        message = protobuf_c_message_unpack(d, &m->allocator, n, p);
+    if (sound) {
+        thin_out(m, d, p, p + n, &thin);
+        message = protobuf_c_message_unpack(d, &m->allocator, thin.len,
+                                            (const uint8_t *)str_text(&thin));
+        str_free(&thin);
+    }
     if (message)
         return message;
+    vec_free(&m->spans);
     if (m->refused) {
         err_set(e, ERR_RANGE, "%s needs more than %zu MiB of memory to unpack", what,
                 m->limit >> 20);
@@ -123,4 +185,5 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const v
 void wire_free(void *message, struct wire_memory *m)
 {
     protobuf_c_message_free_unpacked(message, &m->allocator);
+    vec_free(&m->spans);
 }

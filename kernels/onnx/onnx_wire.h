@@ -1,20 +1,30 @@
 /* Unpacks protobuf messages from untrusted files.  The memory for it is limited by the size of
- * the file, since an empty message of two bytes becomes a struct of two hundred. */
+ * the file, since an empty message of two bytes becomes a struct of two hundred.
+ *
+ * The raw data of tensors are not copied: a field raw_data holds the number of a span of the file
+ * (wire_raw), and only the rest of the file is unpacked. */
 #ifndef TS_ONNX_WIRE_H
 #define TS_ONNX_WIRE_H
 #include <protobuf-c/protobuf-c.h>
 
 #include "kernels/base/err.h"
+#include "kernels/base/vec.h"
+
+struct wire_span { uint8_t *data; size_t len; };
 
 struct wire_memory {
     ProtobufCAllocator allocator;
     size_t used, limit;
     bool refused;                         /* whether more memory than the limit was asked for */
+    VEC(struct wire_span) spans;
 };
 
 /* Unpacks a message.  Returns NULL with an error about `what` on failure.  The caller frees the
  * message with wire_free and the same *m. */
-void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, const void *data, size_t n,
+void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *data, size_t n,
                   struct wire_memory *m, struct err *e);
+/* Returns the bytes of a field raw_data.  They lie in the data that were unpacked, behind at least
+ * 3 bytes of the same message if there are more than 127. */
+struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field);
 void wire_free(void *message, struct wire_memory *m);
 #endif

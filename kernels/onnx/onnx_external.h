@@ -1,0 +1,21 @@
+/* Data of tensors in files beside the model.  A model names them, so they may only lie in its
+ * folder: a model from elsewhere must not read any other file of this user. */
+#ifndef TS_ONNX_EXTERNAL_H
+#define TS_ONNX_EXTERNAL_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/base/err.h"
+
+struct onnx_external {
+    const char *folder, *location;        /* folder: with a / at its end; location: inside it */
+    int64_t offset;
+    size_t n;                             /* how many bytes from offset on */
+    int fd;
+};
+
+/* Opens the file, and checks that it lies in the folder and has the bytes.  The caller allocates
+ * room for them only then, and reads them, which closes the file. */
+bool onnx_external_open(struct onnx_external *x, struct err *e);
+bool onnx_external_read(struct onnx_external *x, void *out, struct err *e);
+#endif
