@@ -197,6 +197,14 @@ void args_free(struct args *a)
     vec_free(&a->given);
 }
 
+const char *args_joined(const struct args *a, enum opt o, struct str *out)
+{
+    for (int i = 0; i < a->given.len; i++)
+        if (a->given.data[i].opt == o)
+            str_printf(out, "%s%s", out->len ? "," : "", a->given.data[i].value);
+    return out->len ? str_text(out) : NULL;
+}
+
 const char *args_value(const struct args *a, enum opt o)
 {
     for (int i = a->given.len - 1; i >= 0; i--)

@@ -2,6 +2,7 @@
 #ifndef TS_APP_ARGS_H
 #define TS_APP_ARGS_H
 #include "kernels/base/err.h"
+#include "kernels/base/str.h"
 #include "kernels/base/vec.h"
 #include "kernels/gen/target.h"
 #include "profile/measure/measurement.h"
@@ -54,6 +55,8 @@ void args_free(struct args *a);
 
 bool args_has(const struct args *a, enum opt o);
 const char *args_value(const struct args *a, enum opt o);       /* the last one given, or NULL */
+/* Joins all values given for o with commas, in *out; NULL when there are none. */
+const char *args_joined(const struct args *a, enum opt o, struct str *out);
 /* Read the number given for o; without o *out keeps its value.  ERR_RANGE names the option. */
 bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,

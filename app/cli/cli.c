@@ -170,15 +170,17 @@ bool cli_go_home(struct opened *o, struct err *e)
 /* nodes: gets the nodes of an unsupported model (session_from_onnx); may be NULL. */
 static bool open_all(const struct args *a, struct opened *out, struct str *nodes, struct err *e)
 {
-    struct str name = {0};
+    struct str name = {0}, list = {0};
     const char *steps = args_value(a, OPT_STEPS);
     bool ok = session_name(a, &name, e);
     if (ok && steps && streq(steps, "-") && streq(str_text(&name), "-"))
         ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
+    const char *dims = args_joined(a, OPT_DIM, &list);
     bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
-    ok = ok && (model ? session_from_onnx(str_text(&name), nodes, &out->session, e)
-                      : session_open(str_text(&name), &out->session, e)) && move(a, out, e);
+    ok = ok && (model ? session_from_onnx(str_text(&name), dims, nodes, &out->session, e)
+                      : session_open(str_text(&name), dims, &out->session, e)) && move(a, out, e);
     str_free(&name);
+    str_free(&list);
     return ok;
 }
 

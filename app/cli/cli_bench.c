@@ -32,13 +32,16 @@ static bool open_sessions(struct bench_call *b, struct err *e)
                 MEASURE_MAX_COMPARED, a->word.len == 1 ? "is" : "are", a->word.len);
         return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
     }
-    for (int i = 0; i < a->word.len; i++) {
-        if (!session_open(a->word.data[i], &b->session[i], e))
-            return false;
-        b->n++;
+    struct str list = { 0 };
+    const char *dims = args_joined(a, OPT_DIM, &list);
+    bool ok = true;
+    for (int i = 0; ok && i < a->word.len; i++) {
+        ok = session_open(a->word.data[i], dims, &b->session[i], e);
+        b->n += ok;
         b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
     }
-    return true;
+    str_free(&list);
+    return ok;
 }
 
 /* --- Text ------------------------------------------------------------------------------------ */

@@ -61,11 +61,14 @@ int cli_import(const struct cli *c)
     const char *to = args_value(c->args, OPT_OUTPUT);
     struct session *s;
     struct err e = {0};
-    struct str out = {0};
+    struct str out = {0}, list = {0};
     int code = EXIT_FINE;
     if (c->args->word.len != 1)
         return cli_usage(c, "which model? one .onnx file");
-    if (!session_from_onnx(c->args->word.data[0], &out, &s, &e)) {
+    const char *dims = args_joined(c->args, OPT_DIM, &list);
+    bool ok = session_from_onnx(c->args->word.data[0], dims, &out, &s, &e);
+    str_free(&list);
+    if (!ok) {
         code = cli_onnx_fail(c, &out, &e);
         str_free(&out);
         return code;

@@ -126,7 +126,7 @@ static bool read_task(struct ask *k, const char *text, struct err *e)
         k->f.task = number;
         return true;
     }
-    if (!session_open(text, &s, e))
+    if (!session_open(text, NULL, &s, e))
         return false;
     k->f.spec = arena_strdup(k->a, history_spec(s->history));
     session_free(s);

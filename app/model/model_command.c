@@ -310,7 +310,7 @@ static bool open_file(struct model *m, const char *path)
         return model_say_error(m, "a file name is missing", "e session.yaml");
     if (!is_file(m, path))
         return false;
-    if (!(str_ends(path, ".onnx") ? session_from_onnx(path, NULL, &s, &e)
+    if (!(str_ends(path, ".onnx") ? session_from_onnx(path, NULL, NULL, &s, &e)
                                   : session_load(path, &s, &e)))
         return model_error(m, &e);
     session_remember(s);

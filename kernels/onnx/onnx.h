@@ -49,8 +49,14 @@ struct onnx_node {
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph. A dim without a number is -1. rank -1: the shape is unknown. */
-struct onnx_port { const char *name; int type, rank; int64_t dims[ONNX_MAX_RANK]; };
+/* An input or output of the graph. A dim without a number is -1; dim_name is its name in the model,
+ * or NAME.1 for dim 1 of NAME.  rank -1: the shape is unknown. */
+struct onnx_port {
+    const char *name;
+    int type, rank;
+    int64_t dims[ONNX_MAX_RANK];
+    const char *dim_name[ONNX_MAX_RANK];
+};
 
 struct onnx_model {
     struct arena *arena;
@@ -61,7 +67,7 @@ struct onnx_model {
     int n_nodes, n_init, n_in, n_out;
     const struct onnx_node *node;
     const struct onnx_tensor *init;
-    const struct onnx_port *in, *out;     /* in: without inputs that are initializers */
+    struct onnx_port *in, *out;           /* in: without inputs that are initializers */
 };
 
 const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
@@ -70,6 +76,8 @@ bool onnx_read(const char *what, const void *data, size_t n, struct onnx_model *
                struct err *e);
 bool onnx_load(const char *path, struct onnx_model **out, struct err *e);
 void onnx_free(struct onnx_model *m);
+/* Sets the open dims that "batch=1,sequence=128" names.  Fails when no open dim has a name. */
+bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e);
 /* Reads a file with a single tensor, such as test data. */
 bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tensor **out,
                       struct err *e);

@@ -86,8 +86,8 @@ static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *gi
     for (int d = 0; d < p->rank; d++)
         if (p->dims[d] < 0 && d == 0) {
             v->shape.dim[d] = 1;
-            str_printf(&im->out->notes, "The first dimension of %.200s is open: taken as 1.\n",
-                       p->name);
+            str_printf(&im->out->notes, "The first dimension of %.200s (%.60s) is open: taken as 1."
+                       "\n", p->name, p->dim_name[d]);
         } else if (p->dims[d] < 0) {
             v->shape.rank = -1;
         }
@@ -165,6 +165,16 @@ const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tens
     return copy;
 }
 
+bool onnx_shape_unknown(struct imp *im, const struct value *v)
+{
+    const struct onnx_port *p = v->port >= 0 ? &im->m->in[v->port] : NULL;
+    for (int d = 1; p && d < p->rank; d++)
+        if (p->dims[d] < 0)
+            return onnx_refuse(im, "dimension %d of %s is open; --dim %s=SIZE sets it", d, v->name,
+                               p->dim_name[d]);
+    return onnx_refuse(im, "the shape of %s is not known", v->name);
+}
+
 static bool declare(struct imp *im, const struct value *v, int *out)
 {
     struct shape shape = onnx_at_least_1d(&v->shape);
@@ -191,7 +201,7 @@ bool onnx_value_stmt(struct imp *im, struct value *v, int *s)
         return onnx_refuse(im, "%s has type %s, which cannot be computed", v->name,
                            onnx_type_name(v->type));
     if (v->shape.rank < 0)
-        return onnx_refuse(im, "the shape of %s is not known", v->name);
+        return onnx_shape_unknown(im, v);
     if (v->shape.rank > MAX_RANK)
         return onnx_refuse(im, "%s has %d dimensions, and at most %d are possible", v->name,
                            v->shape.rank,
@@ -351,6 +361,36 @@ static const struct handler *find_handler(const struct onnx_node *n)
     return NULL;
 }
 
+static bool reads(const struct onnx_node *n, const char *name)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (streq(n->in[i], name))
+            return true;
+    return false;
+}
+
+/* Whether a later node computes `name` and depends on the results of node `from`. */
+static bool in_cycle(const struct imp *im, int from, const char *name)
+{
+    const struct onnx_model *m = im->m;
+    bool *depends = ARENA_ARRAY(im->a, bool, m->n_nodes), more = true;
+    depends[from] = true;
+    while (more) {                        /* the nodes may be in any order */
+        more = false;
+        for (int i = from; i < m->n_nodes; i++)
+            for (int k = 0; depends[i] && k < m->node[i].n_out; k++)
+                for (int j = from + 1; j < m->n_nodes; j++)
+                    if (!depends[j] && m->node[i].out[k][0] &&
+                        reads(&m->node[j], m->node[i].out[k]))
+                        more = depends[j] = true;
+    }
+    for (int i = from; i < m->n_nodes; i++)
+        for (int k = 0; depends[i] && k < m->node[i].n_out; k++)
+            if (streq(m->node[i].out[k], name))
+                return true;
+    return false;
+}
+
 /* Checks that the inputs exist. *blocked: an unsupported node on which an input depends, or -1. */
 static bool check_inputs(struct imp *im, int *blocked, struct err *e)
 {
@@ -362,9 +402,10 @@ static bool check_inputs(struct imp *im, int *blocked, struct err *e)
             err_set(e, ERR_NAME,
                     "node %.80s (%.40s): no earlier node, input or initializer gives its input "
                     "%.80s", n->name, n->op, n->in[i]);
-            return err_fix(e,
-                           "order the nodes so that each comes after those that it reads; cycles "
-                           "are not possible");
+            if (in_cycle(im, im->node, n->in[i]))
+                return err_fix(e, "the nodes form a cycle: %.80s depends on the result of %.80s",
+                               n->in[i], n->name);
+            return err_fix(e, "order the nodes so that each comes after those that it reads");
         }
         if (v && v->blocked >= 0)
             *blocked = v->blocked;

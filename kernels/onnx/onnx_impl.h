@@ -73,6 +73,9 @@ double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
 const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,
                                          double *bad);
 
+/* Sets the reason for a value whose shape is not known. */
+bool onnx_shape_unknown(struct imp *im, const struct value *v);
+
 /* The inputs of the node. onnx_in_value returns NULL, and sets a reason, when input i is
  * missing. */
 bool onnx_has_in(const struct imp *im, int i);

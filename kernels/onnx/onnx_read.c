@@ -390,6 +390,11 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
                            r->what,
                            port->name, (long long)dim->dim_value);
         port->dims[d] = fixed ? dim->dim_value : -1;
+        bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                     dim->dim_param && dim->dim_param[0];
+        port->dim_name[d] = fixed   ? NULL
+                            : named ? text_of(r, dim->dim_param)
+                                    : arena_printf(r->a, "%s.%zu", port->name, d);
     }
     port->rank = (int)t->shape->n_dim;
     return true;
@@ -405,7 +410,7 @@ static bool is_initializer(const struct onnx_model *m, const char *name)
 
 static bool read_ports(struct onnx_reader *r, const struct onnx_model *m,
                        Onnx__ValueInfoProto *const *from, size_t n, bool inputs,
-                       const struct onnx_port **out, int *n_out)
+                       struct onnx_port **out, int *n_out)
 {
     struct onnx_port *port = ARENA_ARRAY(r->a, struct onnx_port, n + 1);
     int count = 0;
@@ -528,6 +533,58 @@ void onnx_free(struct onnx_model *m)
         return;
     free(m->data);
     arena_free(m->arena);
+}
+
+/* Sets the open dims called name[n].  Returns how many there are. */
+static int set_dim(struct onnx_port *port, int n_ports, const char *name, size_t n, int64_t size)
+{
+    int found = 0;
+    for (int i = 0; i < n_ports; i++)
+        for (int d = 0; d < port[i].rank; d++) {
+            const char *have = port[i].dim_name[d];
+            if (!have || strlen(have) != n || memcmp(have, name, n) != 0)
+                continue;
+            port[i].dims[d] = size;
+            found++;
+        }
+    return found;
+}
+
+/* Sets the error for a name that no open dim has. */
+static bool no_such_dim(const struct onnx_model *m, const char *name, int n, struct err *e)
+{
+    struct str names = { 0 };
+    for (int i = 0; i < m->n_in; i++)
+        for (int d = 0; d < m->in[i].rank; d++)
+            if (m->in[i].dim_name[d])
+                str_printf(&names, "%s%.60s", names.len ? ", " : "", m->in[i].dim_name[d]);
+    err_set(e, ERR_NAME, "the model has no open dimension \"%.*s\"", n < 60 ? n : 60, name);
+    if (names.len)
+        err_fix(e, "its open dimensions: %.150s", str_text(&names));
+    else
+        err_fix(e, "all dimensions of its inputs have numbers; leave --dim out");
+    str_free(&names);
+    return false;
+}
+
+bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e)
+{
+    for (const char *s = dims; *s;) {
+        size_t word = strcspn(s, ","), n = strcspn(s, "=,");
+        char number[24];
+        long long size;
+        snprintf(number, sizeof number, "%.*s", n < word ? (int)(word - n - 1) : 0, s + n + 1);
+        if (n == 0 || n == word || !str_to_int64(number, 1, 1 << 30, &size)) {
+            err_set(e, ERR_SYNTAX, "\"%.*s\" is not of the form NAME=SIZE",
+                    word < 60 ? (int)word : 60, s);
+            return err_fix(e, "--dim batch=1");
+        }
+        if (set_dim(m->in, m->n_in, s, n, size) == 0)
+            return no_such_dim(m, s, (int)n, e);
+        set_dim(m->out, m->n_out, s, n, size);
+        s += word + (s[word] == ',');
+    }
+    return true;
 }
 
 static bool tensor_from(struct onnx_reader *r, const struct str *data,

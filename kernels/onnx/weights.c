@@ -29,16 +29,20 @@ struct weights {
 static struct weights *kept[KEPT];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void drop(int i)
+void weights_free(struct weights *w)
 {
-    struct weights *w = kept[i];
-    kept[i] = NULL;
     if (!w)
         return;
     onnx_free(w->m);
     vec_free(&w->found);
     free(w->path);
     free(w);
+}
+
+static void drop(int i)
+{
+    weights_free(kept[i]);
+    kept[i] = NULL;
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -88,7 +92,6 @@ static bool lacks_file(const struct tensor *t, const char *why, struct err *e)
 static struct weights *open_file(const struct tensor *t, struct err *e)
 {
     const char *path = t->source->file;
-    struct onnx_model *m;
     struct stat st;
     struct err why;
     bool found = stat(path, &st) == 0;
@@ -99,14 +102,40 @@ static struct weights *open_file(const struct tensor *t, struct err *e)
     struct weights *w = take(path, &st);
     if (w)
         return w;
-    if (!onnx_load(path, &m, &why)) {
+    w = weights_load(path, &why);
+    if (w)
+        keep(w);
+    else
         lacks_file(t, why.text, e);
-        return NULL;
-    }
-    w = xcalloc(1, sizeof *w);
-    *w = (struct weights){ .path = xstrdup(path), .st = st, .m = m };
-    keep(w);
     return w;
+}
+
+struct weights *weights_load(const char *path, struct err *e)
+{
+    struct onnx_model *m;
+    struct stat st = { 0 };
+    if (stat(path, &st) != 0)
+        st.st_ino = 0;                    /* it is standard input, or onnx_load says why not */
+    if (!onnx_load(path, &m, e))
+        return NULL;
+    struct weights *w = xcalloc(1, sizeof *w);
+    *w = (struct weights){ .path = xstrdup(path), .st = st, .m = m };
+    return w;
+}
+
+struct onnx_model *weights_model(struct weights *w)
+{
+    return w->m;
+}
+
+void weights_keep(struct weights *w)
+{
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i] && streq(kept[i]->path, w->path))
+            drop(i);
+    keep(w);
+    pthread_mutex_unlock(&lock);
 }
 
 static struct weights_found find(struct weights *w, const char *name)

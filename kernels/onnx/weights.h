@@ -3,6 +3,14 @@
 #define TS_ONNX_WEIGHTS_H
 #include "kernels/ops/graph.h"
 
+struct weights;
+struct onnx_model;
+/* Reads a model for import.  weights_keep takes it, so that its data are not read again; else the
+ * caller frees it. */
+struct weights *weights_load(const char *path, struct err *e);
+struct onnx_model *weights_model(struct weights *w);
+void weights_keep(struct weights *w);
+void weights_free(struct weights *w);
 /* Fills data[tensor_elems(t)] with the values in t->source, with the data of its file, or with
  * random values from the seed.  Fails when the file is missing or has other data; the error names
  * tensor and file.

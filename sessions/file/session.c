@@ -146,14 +146,14 @@ static bool neither(const char *arg, const char *first, struct err *e)
                     ops_get(0)->example);
 }
 
-bool session_open(const char *arg, struct session **out, struct err *e)
+bool session_open(const char *arg, const char *dims, struct session **out, struct err *e)
 {
     char first[64];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(arg, " \t"), arg);
     if (ops_find(first) || graph_is_composition(arg))
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx"))
-        return session_from_onnx(arg, NULL, out, e);
+        return session_from_onnx(arg, dims, NULL, out, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);

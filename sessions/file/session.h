@@ -76,12 +76,14 @@ int session_measured_here(struct session *s);
 /* Appends the text of s for the file `path`: models are named relative to its folder
  * (model_path.h).  path NULL: relative to the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
-/* Opens an ONNX file as a session.  When it has unsupported nodes, ERR_ENV names them and *nodes
+/* Opens an ONNX file as a session.  dims: sizes of its open dims, "batch=1,sequence=128", or NULL.
+ * When it has unsupported nodes, ERR_ENV names them and *nodes
  * lists all nodes (nodes may be NULL). */
-bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e);
+bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
+                       struct session **out, struct err *e);
 /* Opens a SESSION argument of the command line: a YAML file, an ONNX model whose nodes are all
- * supported, or an operator ("c2d n=1 ..."). */
-bool session_open(const char *arg, struct session **out, struct err *e);
+ * supported (dims: as above), or an operator ("c2d n=1 ..."). */
+bool session_open(const char *arg, const char *dims, struct session **out, struct err *e);
 
 /* Writes dir_state()/autosave/NAME-HASH.yaml; saving or discarding deletes it.  Of the autosaves
  * that killed processes leave, the newest few per file (or title) are kept for 90 days, the newest

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/onnx/onnx.h"
+#include "kernels/onnx/weights.h"
 
 static bool unsupported(const struct onnx_model *m, const struct onnx_graph *g, const char *path,
                         struct err *e)
@@ -38,13 +39,15 @@ static void describe(struct session *s, const char *path, const struct onnx_grap
     }
 }
 
-bool session_from_onnx(const char *path, struct str *nodes, struct session **out, struct err *e)
+bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
+                       struct session **out, struct err *e)
 {
-    struct onnx_model *m;
+    struct weights *w = weights_load(path, e);
     struct onnx_graph g;
-    if (!onnx_load(path, &m, e))
+    if (!w)
         return false;
-    bool ok = onnx_import(m, NULL, 0, &g, e);
+    struct onnx_model *m = weights_model(w);
+    bool ok = (!dims || onnx_set_dims(m, dims, e)) && onnx_import(m, NULL, 0, &g, e);
     if (ok) {
         ok = g.n_unsupported ? unsupported(m, &g, path, e)
                              : session_new(str_text(&g.text), out, e);
@@ -54,6 +57,9 @@ bool session_from_onnx(const char *path, struct str *nodes, struct session **out
             onnx_print(nodes, m, &g);
         onnx_graph_free(&g);
     }
-    onnx_free(m);
+    if (ok)
+        weights_keep(w);
+    else
+        weights_free(w);
     return ok;
 }

@@ -18,14 +18,14 @@ static const char *const categories[] = { "node", "pytorch-converted", "pytorch-
                                           "simple" };
 
 struct count { int found, passed, failed, skipped, steps; };
-struct reason { char text[64]; int n; };
+struct reason { char text[100]; int n; };
 static VEC(struct reason) reasons;
 static bool verbose;
 
 static void count_reason(const char *why)
 {
     struct reason r = { .n = 1 };
-    snprintf(r.text, sizeof r.text, "%.*s", (int)strcspn(why, ":;"), why);
+    snprintf(r.text, sizeof r.text, "%s", why);
     for (int i = 0; i < reasons.len; i++)
         if (streq(reasons.data[i].text, r.text)) {
             reasons.data[i].n++;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     }
     qsort(reasons.data, (size_t)reasons.len, sizeof *reasons.data, more_often);
     printf("\nskipped because of\n");
-    for (int i = 0; i < reasons.len && i < 30; i++)
+    for (int i = 0; i < reasons.len; i++)
         printf("%6d  %s\n", reasons.data[i].n, reasons.data[i].text);
     printf("\n%-20s %6s %9s %7s %7s %8s\n", "category", "found", "supported", "passed", "failed",
            "skipped");

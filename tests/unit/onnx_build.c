@@ -1,5 +1,6 @@
 #include "tests/unit/onnx_build.h"
 
+#include <ctype.h>
 #include <onnx.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static size_t numbers(struct arena *a, const char *text, int64_t **out)
     return n;
 }
 
-static Onnx__ValueInfoProto *port(struct builder *b, char *spec)
+static Onnx__ValueInfoProto *port(struct builder *b, char *spec, int type_number)
 {
     char *dims = strchr(spec, ':');
     Onnx__ValueInfoProto *v = ARENA_NEW(b->a, Onnx__ValueInfoProto);
@@ -38,27 +39,27 @@ static Onnx__ValueInfoProto *port(struct builder *b, char *spec)
     if (!dims)
         return v;
     *dims++ = '\0';
-    int64_t *dim;
-    size_t n = numbers(b->a, dims, &dim);
     Onnx__TypeProto *type = v->type = ARENA_NEW(b->a, Onnx__TypeProto);
     onnx__type_proto__init(type);
     type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type->tensor_type = ARENA_NEW(b->a, Onnx__TypeProto__Tensor);
     onnx__type_proto__tensor__init(type->tensor_type);
     type->tensor_type->has_elem_type = true;
-    type->tensor_type->elem_type = 1;
+    type->tensor_type->elem_type = type_number;
     Onnx__TensorShapeProto *shape = type->tensor_type->shape =
         ARENA_NEW(b->a, Onnx__TensorShapeProto);
     onnx__tensor_shape_proto__init(shape);
-    for (size_t d = 0; d < n; d++) {
+    char *rest;
+    for (char *dim = strtok_r(dims, ",", &rest); dim; dim = strtok_r(NULL, ",", &rest)) {
         Onnx__TensorShapeProto__Dimension *x = ARENA_NEW(b->a, Onnx__TensorShapeProto__Dimension);
         onnx__tensor_shape_proto__dimension__init(x);
-        x->value_case = dim[d] == 0 ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-                                    : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (dim[d] == 0)
-            x->dim_param = arena_strdup(b->a, "N");
+        bool open = streq(dim, "0") || isalpha((unsigned char)*dim);
+        x->value_case = open ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                             : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        if (open)
+            x->dim_param = streq(dim, "0") ? arena_strdup(b->a, "N") : dim;
         else
-            x->dim_value = dim[d];
+            x->dim_value = strtoll(dim, NULL, 10);
         PUSH(b, shape->dim, shape->n_dim, Onnx__TensorShapeProto__Dimension *, x);
     }
     return v;
@@ -147,10 +148,11 @@ static void add_statement(struct builder *b, char *s)
     if (!*s)
         return;
     *rest++ = '\0';
-    if (streq(s, "in"))
-        PUSH(b, b->g.input, b->g.n_input, Onnx__ValueInfoProto *, port(b, rest));
+    if (streq(s, "in") || (str_starts(s, "in") && isdigit((unsigned char)s[2])))
+        PUSH(b, b->g.input, b->g.n_input, Onnx__ValueInfoProto *,
+             port(b, rest, s[2] ? atoi(s + 2) : 1));
     else if (streq(s, "out"))
-        PUSH(b, b->g.output, b->g.n_output, Onnx__ValueInfoProto *, port(b, rest));
+        PUSH(b, b->g.output, b->g.n_output, Onnx__ValueInfoProto *, port(b, rest, 1));
     else if (streq(s, "node"))
         add_node(b, rest);
     else

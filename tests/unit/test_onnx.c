@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
@@ -82,6 +83,27 @@ static const struct { int opset; const char *model, *expect; } models[] = {
       "w = const d0=20 value=0\n" },
     { 13, "in x:3; node Constant > c value_float=0.5; node Mul x c > y; out y",
       "c = const d0=1 value=0.5\n" },
+    /* whole numbers and masks; indices */
+    { 13, "in7 i:2,3; const t:5,4; node Gather t i > y; out y:2,3,4", "y = gather(t, i) axis=0\n" },
+    { 13, "in x:5,4; ints i:1,2,3; node Gather x i > y; out y:3,4",
+      "y = slice(x) axis=0 from=1 to=4 step=1\n" },
+    { 13, "in x:5,4; ints i:1,5; node Gather x i > y; out y", "index 5 is outside of the 5" },
+    { 13, "in9 m:2; in x:2; in z:2; node Where m x z > y; out y", "y = where(m, x, z)\n" },
+    { 13, "in7 x:2; node Cast x > y to=1; out y", "y = identity(x)\n" },
+    { 13, "in x:2; node Cast x > y to=16; out y", "rounding to bfloat16 is not supported" },
+    { 13, "in8 x:2; node Identity x > y; out y", "x has type string, which cannot be computed" },
+    { 13, "in7 x:1; ints b:16777217,; node Add x b > y; out y",
+      "b holds 16777217, which is not exact as float32" },
+    { 13, "in x:1,3; ints s:-1,3; ints m:-1,; ints two:2,; node Equal s m > e; "
+          "node Where e two s > t; node Expand x t > y; out y:2,3", "y = expand(x) shape=2,3\n" },
+    { 13, "in x:64,4096; ints n:4096,4096; node ConstantOfShape n > w; node MatMul x w > y; out y",
+      "w = const d0=4096 d1=4096 value=0\n" },
+    { 13, "in x:1,1,2,2; const r:0,; const s:4; node Resize x r s > y mode~linear; out y",
+      "the scale 0 is not possible" },
+    { 18, "in x:2,5; ints k:1,; node ReduceMax x k > y keepdims=0; out y:2",
+      "y = reduce_max(x) axes=1 keep=0\n" },
+    { 13, "in x:batch,4; node Relu x > y; out y", "x = input d0=1 d1=4\n" },
+    { 13, "in x:2,seq; node Relu x > y; out y", "dimension 1 of x is open; --dim seq=SIZE sets it" },
     /* names of any bytes */
     { 13, "in x\x1b[2J\xff:2; node Relu x\x1b[2J\xff > y; out y", "x_x1b_2J_xff = input d0=2" },
     { 13, "in \n:2; node Relu \n > \t; out \t", "v_x09 = relu(v_x0a)" },
@@ -145,6 +167,166 @@ static void tensors_have_as_many_elements_as_they_say(void **state)
     struct err e;
     assert_false(onnx_read("m.onnx", bad, n, &out, &e));
     assert_non_null(strstr(e.text, "tensor w: dims: more than 2^31 elements"));
+    arena_free(a);
+}
+
+static void open_dims_get_sizes(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    uint8_t *data;
+    size_t n = onnx_build(a, 13, "in x:batch,seq,4; in7 i:batch,seq; node Relu x > y; out y", &data);
+    struct onnx_model *m;
+    struct onnx_graph g;
+    struct err e = { 0 };
+    assert_true(onnx_read("m.onnx", data, n, &m, &e));
+    assert_false(onnx_set_dims(m, "sequence=3", &e));
+    assert_non_null(strstr(e.text, "no open dimension \"sequence\""));
+    assert_string_equal(e.fix, "its open dimensions: batch, seq, batch, seq");
+    assert_false(onnx_set_dims(m, "batch", &e) || onnx_set_dims(m, "batch=0", &e) ||
+                 onnx_set_dims(m, "=3", &e) || onnx_set_dims(m, "batch=x", &e));
+    assert_true(onnx_set_dims(m, "seq=3,batch=2", &e));
+    assert_true(onnx_import(m, NULL, 0, &g, &e));
+    assert_non_null(strstr(str_text(&g.text), "x = input d0=2 d1=3 d2=4\n"));
+    onnx_graph_free(&g);
+    onnx_free(m);
+    arena_free(a);
+}
+
+static void cycles_are_called_so(void **state)
+{
+    (void)state;
+    static const struct { const char *model, *fix; } rows[] = {
+        { "in x:2; node Add x b > a; node Relu c > b; node Relu a > c; out c",
+          "the nodes form a cycle: b depends on the result of a" },
+        { "in x:2; node Add x b > a; node Relu x > b; out a", "order the nodes so that" },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = arena_new();
+        uint8_t *data;
+        size_t n = onnx_build(a, 13, rows[i].model, &data);
+        struct onnx_model *m;
+        struct onnx_graph g;
+        struct err e = { 0 };
+        assert_true(onnx_read("m.onnx", data, n, &m, &e));
+        assert_false(onnx_import(m, NULL, 0, &g, &e));
+        if (!strstr(e.fix, rows[i].fix))
+            fail_msg("%s: %s", rows[i].model, e.fix);
+        onnx_free(m);
+        arena_free(a);
+    }
+}
+
+/* Writes "in x:40; const w:40; ..." with the data of w in a file of their own. */
+static void build_external(struct arena *a, const char *path, char *location, char *offset,
+                           char *length)
+{
+    uint8_t *data;
+    struct err e;
+    size_t n = onnx_build(a, 13, "in x:40; const w:40; node Add x w > y; out y", &data);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, data);
+    Onnx__TensorProto *w = m->graph->initializer[0];
+    Onnx__StringStringEntryProto entry[3], *list[3];
+    char *const key[] = { "location", "offset", "length" };
+    char *const value[] = { location, offset, length };
+    size_t floats = w->n_float_data;
+    w->n_external_data = 0;
+    for (int i = 0; i < 3; i++) {
+        onnx__string_string_entry_proto__init(&entry[i]);
+        entry[i].key = key[i];
+        entry[i].value = value[i];
+        if (value[i])
+            list[w->n_external_data++] = &entry[i];
+    }
+    w->external_data = list;
+    w->has_data_location = true;
+    w->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    w->n_float_data = 0;
+    uint8_t *packed = arena_alloc(a, onnx__model_proto__get_packed_size(m));
+    n = onnx__model_proto__pack(m, packed);
+    assert_true(file_write_atomic(path, (const char *)packed, n, &e));
+    w->n_float_data = floats;
+    w->external_data = NULL;
+    w->n_external_data = 0;
+    onnx__model_proto__free_unpacked(m, NULL);
+}
+
+static void external_data_lie_beside_the_model(void **state)
+{
+    (void)state;
+    static const struct { const char *location, *offset, *length, *expect; } rows[] = {
+        { "w.bin", "4", "160", NULL },
+        { "./w.bin", "4", NULL, NULL },
+        { "../out.bin", NULL, NULL, "lies outside of the model's folder" },
+        { "link.bin", NULL, NULL, "lies outside of the model's folder" },
+        { "/etc/hostname", NULL, NULL, "lies outside of the model's folder" },
+        { "none.bin", NULL, NULL, "cannot open none.bin" },
+        { ".", NULL, NULL, "outside of the model's folder" },
+        { "w.bin", "8", NULL, "ends before offset 8 + 160 bytes" },
+        { "w.bin", "9223372036854775807", NULL, "ends before offset" },
+        { "w.bin", "-1", NULL, "offset or length is no number" },
+        { "w.bin", NULL, "16", "length is not what dims say" },
+        { NULL, NULL, NULL, "no location" },
+    };
+    char dir[] = "/tmp/tilescope-test-XXXXXX";
+    struct arena *a = arena_new();
+    struct err e;
+    assert_non_null(mkdtemp(dir));
+    const char *in = arena_printf(a, "%s/in", dir), *file = arena_printf(a, "%s/w.bin", in);
+    const char *out = arena_printf(a, "%s/out.bin", dir), *link = arena_printf(a, "%s/link.bin", in);
+    const char *path = arena_printf(a, "%s/m.onnx", in);
+    f32 w[41] = { 0 };
+    for (int i = 0; i < 41; i++)
+        w[i] = (f32)i - 1;
+    assert_true(dir_make(in, &e) && file_write_atomic(file, (char *)w, sizeof w, &e) &&
+                file_write_atomic(out, (char *)w, sizeof w, &e) && symlink(out, link) == 0);
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct onnx_model *m = NULL;
+        build_external(a, path, (char *)(uintptr_t)rows[i].location,
+                       (char *)(uintptr_t)rows[i].offset, (char *)(uintptr_t)rows[i].length);
+        bool ok = onnx_load(path, &m, &e);
+        if (ok != !rows[i].expect || (!ok && !strstr(e.text, rows[i].expect)))
+            fail_msg("row %d: %s", i, ok ? "taken" : e.text);
+        if (ok)
+            assert_true(m->init[0].f[0] == 0 && m->init[0].f[39] == 39);
+        onnx_free(m);
+    }
+    const char *const made[] = { file, link, path, in, out, dir };
+    for (int i = 0; i < COUNT_OF(made); i++)
+        assert_int_equal(remove(made[i]), 0);
+    arena_free(a);
+}
+
+/* A tensor with raw data is not copied: its elements are aligned in the bytes of the file. */
+static void raw_data_are_read_where_they_lie(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct err e;
+    for (int shift = 0; shift < 8; shift++) {
+        const char *text = arena_printf(a, "in x:40; const w%.*s:40; node Add x w%.*s > y; out y",
+                                        shift, "xxxxxxx", shift, "xxxxxxx");
+        uint8_t *data;
+        size_t n = onnx_build(a, 13, text, &data);
+        Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, data);
+        Onnx__TensorProto *w = m->graph->initializer[0];
+        size_t count = w->n_float_data;
+        w->has_raw_data = true;
+        w->raw_data = (ProtobufCBinaryData){ count * 4, (uint8_t *)w->float_data };
+        w->n_float_data = 0;
+        uint8_t *packed = arena_alloc(a, onnx__model_proto__get_packed_size(m));
+        n = onnx__model_proto__pack(m, packed);
+        w->raw_data = (ProtobufCBinaryData){ 0, NULL };
+        w->has_raw_data = false;
+        w->n_float_data = count;
+        onnx__model_proto__free_unpacked(m, NULL);
+        struct onnx_model *got;
+        assert_true(onnx_read("m.onnx", packed, n, &got, &e));
+        for (int i = 0; i < 40; i++)
+            assert_true(got->init[0].f[i] == (f32)i / 4);
+        assert_string_equal(got->node[0].op, "Add");
+        onnx_free(got);
+    }
     arena_free(a);
 }
 
@@ -348,6 +530,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_become_statements),
         cmocka_unit_test(tensors_have_as_many_elements_as_they_say),
+        cmocka_unit_test(open_dims_get_sizes), cmocka_unit_test(cycles_are_called_so),
+        cmocka_unit_test(external_data_lie_beside_the_model),
+        cmocka_unit_test(raw_data_are_read_where_they_lie),
         cmocka_unit_test(names_have_any_length),
         cmocka_unit_test(small_files_take_little_memory),
         cmocka_unit_test(nesting_is_limited),

@@ -905,12 +905,12 @@ static void test_open(void **state)
     };
     struct session *s = NULL;
     struct err e;
-    assert_true(session_open(GMM, &s, &e));
+    assert_true(session_open(GMM, NULL, &s, &e));
     assert_string_equal(history_spec(s->history), GMM);
     session_free(s);
     s = NULL;
     for (int i = 0; i < COUNT_OF(table); i++) {
-        assert_false(session_open(table[i].arg, &s, &e));
+        assert_false(session_open(table[i].arg, NULL, &s, &e));
         assert_null(s);
         if (e.code != table[i].want && table[i].want == ERR_IO)
             fail_msg("\"%s\": %s, not %s", table[i].arg, err_name(e.code), err_name(table[i].want));

@@ -264,7 +264,7 @@ static void a_missing_file_stops_measuring_only(void **state)
     struct str c = { 0 };
     struct measurement m;
     struct err e;
-    if (!session_open(spec_in(path, "w", 1, 20), &s, &e))
+    if (!session_open(spec_in(path, "w", 1, 20), NULL, &s, &e))
         fail_msg("%s", e.text);
     const struct program *p = history_current(s->history)->program;
     assert_true(program_apply_line(p, "layout pad w N after=12", &p, &e));
@@ -404,7 +404,7 @@ static void a_session_moves_with_its_model(void **state)
     struct measurement m = { .outcome = OUTCOME_OK, .verified = true };
     m.latency.runs = 3;
     m.latency.min_ms = m.latency.median_ms = m.latency.max_ms = 1;
-    assert_true(session_from_onnx(in_folder("from/m.onnx"), NULL, &s, &e));
+    assert_true(session_from_onnx(in_folder("from/m.onnx"), NULL, NULL, &s, &e));
     history_set_measured(s->history, 0, &m);
     assert_true(session_save(s, in_folder("from/s.yaml"), &e));
     session_free(s);
@@ -443,7 +443,7 @@ static void exported_files_have_the_weights(void **state)
     struct session *s;
     struct str c = { 0 };
     struct err e;
-    assert_true(session_from_onnx(small_model("export.onnx"), NULL, &s, &e));
+    assert_true(session_from_onnx(small_model("export.onnx"), NULL, NULL, &s, &e));
     assert_true(export_c(s, &(struct export_opts){ .file = "-" }, &c, &e));
     assert_non_null(strstr(str_text(&c), "values_w[20] = {\n    0, 0.25, 0.5, 0.75, 1, 1.25,\n"));
     assert_null(strstr(str_text(&c), "stand in"));
