@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/agent/mat.h"
+#include "kernels/base/mat.h"
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF            /* gcc never contracts with -std=c17 */

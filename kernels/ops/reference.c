@@ -15,11 +15,9 @@ void reference_fill(const struct tensor *t, uint64_t seed, f32 *data)
 static bool eval(const struct graph *g, const struct row_how *how, struct err *e)
 {
     for (int i = 0; i < g->n_nodes && !cancelled(how->cancel); i++) {
-        struct arena *a = arena_new();
-        const struct row_plan *p = row_plan_new(a, g, &g->node[i], how);
-        if (how->single || !mac_eval(p))
-            row_eval(p);
-        arena_free(a);
+        struct row_plan p = row_plan_of(g, &g->node[i], how);
+        if (how->single || !mac_eval(&p))
+            row_eval(&p);
     }
     return !cancelled(how->cancel)
         || err_set(e, ERR_CANCEL, "cancelled while computing the reference");
@@ -35,4 +33,10 @@ bool reference_eval_single(const struct graph *g, double *const *data, const str
                            struct err *e)
 {
     return eval(g, &(struct row_how){ .data = data, .single = true, .cancel = c }, e);
+}
+
+bool reference_error(const struct graph *g, double *const *data, double *const *error,
+                     const struct cancel *c, struct err *e)
+{
+    return eval(g, &(struct row_how){ .data = data, .error = error, .cancel = c }, e);
 }

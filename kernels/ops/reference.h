@@ -10,11 +10,12 @@
  * seed and the name of the tensor; n = tensor_elems(t). */
 void reference_fill(const struct tensor *t, uint64_t seed, f32 *data);
 
-/* data[t]: one double array per tensor in logical row-major order; inputs and constants are given,
- * the rest are written (all n_tensors arrays are allocated by the caller).  Affine sums of products
- * run as blocked row updates (well under 1 ns a multiply-add), everything else row by row.  Fails
- * only with ERR_CANCEL. Reads the graph and its pool without changing them; large nodes use all
- * threads (OpenMP), with the same result for any number of them. */
+/* Evaluates the nodes in order.  data[t]: one double array per tensor in logical row-major order.
+ * Inputs and constants are given; all other tensors are written.  The caller allocates all
+ * n_tensors arrays.  Sums of products run as blocked matrix products, everything else row by row.
+ * Fails only with ERR_CANCEL.  Reads the graph and its pool without changing them.  Large nodes use
+ * all threads (OpenMP), with the same result for any number of them.  A thread needs less than
+ * 2 MiB. */
 bool reference_eval(const struct graph *g, double *const *data, const struct cancel *c,
                     struct err *e);
 /* Like reference_eval, but in the type of the tensors: every operation is rounded, and sums run in
@@ -22,10 +23,10 @@ bool reference_eval(const struct graph *g, double *const *data, const struct can
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
 
-/* Bounds the error of each element that nodes compute in the type of the tensors, when inputs and
- * constants are exact and sums run in any order (SPEC L.2). data: results of reference_eval.
- * error[t]: an array like data[t] that is written, or NULL where t has no producer.  An error is
- * INFINITY where no bound exists: a divisor may be 0, or a value exceeds the type.
+/* Is reference_eval, and also bounds the error of each element that nodes compute in the type of
+ * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For inputs
+ * and constants it is given, or NULL when they are exact; for all other tensors it is written.  An
+ * error is INFINITY where no bound exists: a divisor may be 0, or a value exceeds the type.
  *
  * The roundings of one element are bounded in the worst case.  Errors of different tensors, and
  * of the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A

@@ -1,349 +1,408 @@
 /* The reference for sums of products: Y[y] = init + sum over r of S[s(y, r)] * X[x(y, r)], perhaps
  * only over the r where a test holds.
  *
- * Blocked as matrix products are: a task is a segment of the row variable times a run of up to
- * POINTS outer points; the reduction runs over it in chunks of CHUNK points whose offsets are
- * tabled once per task, eight of them per pass over the row so that eight multiply-adds share one
- * load and store of Y.
+ * Spatial variables of one factor alone are the rows or the columns of a matrix product; all others
+ * (batch) number such products.  A variable of both that only selects a group of X, as o / 8 does,
+ * makes rows as well; a block of rows then lies in one group.
  *
- * For that an offset must be a part over y plus a part over r.  Where a term such as (h + kh) / 2
- * or a test such as (h + kh) % 2 == 0 mixes the two, it is periodic: with h = phase + 2*j its value
- * is that at the phase plus an increment times j (transposed convolutions).  So the points are
- * sorted into classes of equal phases, and each class is a sum of products of its own. */
+ * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
+ * Where the offset of a load is a part over y plus a part over r, both parts are computed once, as
+ * tables.  Any other X is evaluated by rows, whatever its indices and tests are. */
 #include "kernels/ops/reference_impl.h"
 
-#define POINTS 64
-#define CHUNK 64
-#define SEGMENT 1024
-#define MAX_PERIOD 64
-#define MAX_CLASSES 4096
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/mat.h"
+#include "kernels/base/number.h"
 
-/* The offset of a load, split into terms over y, over r, and over both. stride: distance between
- * elements of a row of its class. */
-struct operand { const double *data; struct sum outer, reduce, mixed; int64_t stride; };
+#define ROWS 128                          /* of a block */
+#define COLUMNS 512
+#define RESULTS (128 * 128)
+#define CHUNK 128                         /* points of the reduction that are multiplied at once */
+#define LEAST 8  /* with fewer columns, evaluating the factors costs more than it saves */
 
-/* A spatial variable. inc: what `period` steps of it add to the terms over both y and r of S and of
- * X. */
-struct mac_axis { const struct expr *var; int64_t extent, out_stride, period, inc[2]; };
-
-struct mac {
-    const struct row_plan *p;
-    struct operand op[2];  /* S, X; S is constant along the row if either is */
-    const struct expr *cond;              /* NULL: no test */
-    int n_outer;
-    struct mac_axis axis[MAX_RANK];       /* the outer axes; the row is last: axis[n_outer] */
-    int64_t n_classes, n_runs;            /* n_runs: runs per class and segment */
-    int64_t points;                       /* outer points per run */
+/* One factor: S, whose points are the rows, or X. */
+struct factor {
+    const struct val *v;
+    unsigned dims;                        /* bit d: its points are over spatial variable d */
+    struct rows rows;
+    int64_t n;                            /* number of points */
+    int64_t group;  /* S: X is the same for that many points in a row; 0: for all */
+    int64_t step;                         /* distance between the loads of neighbouring points */
+    int block;
+    int64_t *offset;  /* per point r: its part of the offset of the load v; NULL: it has none */
 };
 
-/* e(var + step) - e(var) = inc for every var; step 0: e has no such step. */
-struct period { int64_t step, inc; };
+/* Factor 0 is S, which has offsets; X may be any expression. */
+struct mac {
+    const struct row_plan *p;
+    struct product_bound bound;
+    struct factor of[2];
+    struct val tested;                    /* a factor under the test, else 0 */
+    struct rows batch;
+    int chunk;
+    int64_t blocks[2];                    /* number of blocks of each factor */
+};
 
-/* Returns the common step of two, or 0 when there is none. */
-static int64_t common_step(int64_t a, int64_t b)
+/* The values and errors of a block of each factor for up to CHUNK points of the reduction, S by
+ * rows and X by r, and its results.  first: its first points; n: their numbers; all values up to
+ * the size of a block are 0. */
+struct mac_block {
+    int64_t out, first[2];
+    int n[2];
+    int64_t offset[2][COLUMNS];           /* per point: its part of the offset of the load */
+    bool dense;                           /* whether those of X follow each other */
+    double *value[2], *error[2], *sum, *squares;
+};
+
+/* Returns the largest c such that e is the same for var in [i * c, i * c + c); 0: e does not use
+ * var. */
+static int64_t group_of(const struct expr *e, const struct expr *var)
 {
-    int64_t step = a && b ? a / gcd(a, b) * b : 0;
-    return step <= MAX_PERIOD ? step : 0;
+    if (e == var)
+        return 1;
+    if (!e->a)
+        return 0;
+    if (e->kind == EXPR_DIV && e->a == var)
+        return e->b->value;
+    return gcd(group_of(e->a, var), group_of(e->b, var));
 }
 
-static struct period period_of(const struct expr *e, const struct expr *var)
+static int64_t val_group_of(const struct val *v, const struct expr *var)
 {
-    if (!expr_uses(e, var))
-        return (struct period){ 1, 0 };
-    if (e->kind == EXPR_VAR)
-        return (struct period){ 1, 1 };
-    struct period a = period_of(e->a, var), b = period_of(e->b, var);
-    int64_t step = common_step(a.step, b.step), times;
-    if (step == 0)
-        return (struct period){ 0, 0 };
-    a.inc *= step / a.step;
-    b.inc *= step / b.step;
-    bool by_const = e->b->kind == EXPR_CONST;
-    switch (e->kind) {
-    case EXPR_ADD:
-        return (struct period){ step, a.inc + b.inc };
-    case EXPR_MUL:
-        if (!by_const && e->a->kind != EXPR_CONST)
-            break;
-        return (struct period){ step, by_const ? a.inc * e->b->value : b.inc * e->a->value };
-    case EXPR_DIV: case EXPR_MOD:
-        times = e->b->value / gcd(a.inc, e->b->value);
-        step = common_step(step * times, 1);
-        return (struct period){ step, e->kind == EXPR_MOD ? 0 : times * a.inc / e->b->value };
-    case EXPR_EQ: case EXPR_LT: case EXPR_AND: case EXPR_MIN: case EXPR_MAX:
-        return (struct period){ a.inc == 0 && b.inc == 0 ? step : 0, 0 };
-    case EXPR_CONST: case EXPR_VAR: case EXPR_KIND_COUNT: break;
+    int64_t c = v->cond ? group_of(v->cond, var) : 0;
+    c = v->a ? gcd(c, val_group_of(v->a, var)) : c;
+    c = v->b ? gcd(c, val_group_of(v->b, var)) : c;
+    for (int i = 0; i < v->rank; i++)
+        c = gcd(c, group_of(v->idx[i], var));
+    return c;
+}
+
+/* Returns the spatial dims (bit d: dim d) whose variables v uses. */
+static unsigned dims_of(const struct node *n, const struct val *v)
+{
+    unsigned dims = 0;
+    for (int d = 0; d < n->n_spatial; d++)
+        dims |= (unsigned)(val_group_of(v, n->spatial[d]) != 0) << d;
+    return dims;
+}
+
+static int64_t points_of(const struct row_plan *p, unsigned dims)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->n->n_spatial; d++)
+        n *= dims >> d & 1 ? p->g->tensor[p->n->out].shape[d] : 1;
+    return n;
+}
+
+/* Makes a variable of both factors the rows of factor k, if it selects groups of the other one. */
+static void find_groups(struct mac *m, unsigned shared, int k)
+{
+    const struct node *n = m->p->n;
+    for (int d = 0; d < n->n_spatial && !m->of[k].dims; d++) {
+        int64_t c = shared >> d & 1 ? val_group_of(m->of[1 - k].v, n->spatial[d]) : 0;
+        if (c > 1 && (n->spatial[d]->hi + 1) % c == 0) {
+            m->of[k].dims = 1u << d;
+            m->of[k].group = c;
+        }
     }
-    return (struct period){ 0, 0 };
+}
+
+/* Makes the factors from a product, with the test at factor k. */
+static void split(struct mac *m, const struct val *product, int k)
+{
+    const struct node *n = m->p->n;
+    m->of[0] = (struct factor){ .v = product->a };
+    m->of[1] = (struct factor){ .v = product->b };
+    if (n->body != product) {
+        m->tested = *n->body;
+        m->tested.a = m->of[k].v;
+        m->of[k].v = &m->tested;
+    }
+    unsigned a = dims_of(n, m->of[0].v), b = dims_of(n, m->of[1].v);
+    m->of[0].dims = a & ~b;
+    m->of[1].dims = b & ~a;
+    find_groups(m, a & b, 0);
+    if (!m->of[0].group)
+        find_groups(m, a & b, 1);
+    for (int i = 0; i < 2; i++)
+        m->of[i].n = points_of(m->p, m->of[i].dims);
+}
+
+/* Finds the product, and the factor to be tested that makes larger matrices.  Returns false when
+ * there is none, or its matrices are too small. */
+static bool find_factors(struct mac *m)
+{
+    const struct node *n = m->p->n;
+    const struct val *v = n->body;
+    if (v->kind == VAL_SELECT && val_is_const(v->b, 0))
+        v = v->a;
+    if (n->combine != COMBINE_SUM || v->kind != VAL_MUL || vals_share_tensor(v->a, v->b))
+        return false;
+    split(m, v, 0);
+    int64_t points = m->of[0].n * m->of[1].n;
+    split(m, v, 1);
+    if (n->body != v && m->of[0].n * m->of[1].n < points)
+        split(m, v, 0);
+    return m->of[0].n >= LEAST || m->of[1].n >= LEAST;
 }
 
 static bool uses_any(const struct expr *e, const struct expr *const *vars, int n)
 {
+    bool uses = false;
     for (int i = 0; i < n; i++)
-        if (expr_uses(e, vars[i]))
-            return true;
-    return false;
+        uses |= expr_uses(e, vars[i]);
+    return uses;
 }
 
-/* Makes S the load that is constant along the row, if there is one. */
-static void order_operands(struct mac *m)
+/* Whether e is a part over spatial variables plus a part over reduction variables. */
+static bool splits(const struct node *n, const struct expr *e)
 {
-    struct operand s = m->op[1];
-    if (s.stride != 0)
+    if (!uses_any(e, n->spatial, n->n_spatial) || !uses_any(e, n->reduce, n->n_reduce))
+        return true;
+    bool is = e->kind == EXPR_ADD || (e->kind == EXPR_MUL && (e->a->kind == EXPR_CONST
+                                                              || e->b->kind == EXPR_CONST));
+    return is && splits(n, e->a) && splits(n, e->b);
+}
+
+/* Computes the parts over the reduction variables of the offsets of a factor, if it is a load that
+ * has such parts. */
+static void table_reduction(const struct mac *m, struct factor *f)
+{
+    const struct node *n = m->p->n;
+    bool all = f->v->kind == VAL_LOAD;
+    for (int d = 0; d < f->v->rank; d++)
+        all = all && splits(n, f->v->idx[d]);
+    if (!all)
         return;
-    m->op[1] = m->op[0];
-    m->op[0] = s;
-    for (int i = 0; i <= m->n_outer; i++) {
-        int64_t inc = m->axis[i].inc[0];
-        m->axis[i].inc[0] = m->axis[i].inc[1];
-        m->axis[i].inc[1] = inc;
+    struct row_segment s = { m->p, &f->rows, row_env(m->p), 0, f->rows.len > 1 ? 2 : 1 };
+    int64_t at[2] = { 0, 0 }, first = 0;
+    f->offset = xmalloc_elems((size_t)m->p->terms, sizeof *f->offset);
+    for (int64_t r = 0; r < m->p->terms; r++) {
+        row_offsets(&s, f->v, at);
+        first = r == 0 ? at[0] : first;
+        f->offset[r] = at[0] - first;
+        reference_next_point(n->reduce, n->n_reduce, s.env);
     }
+    f->step = s.n > 1 ? at[1] - at[0] : 0;
+    free(s.env);
 }
 
-static void split_operand(const struct row_plan *p, const struct row_val *load, struct operand *o)
+/* Chooses S and X: S has offsets; columns are many, and neighbours in memory.  Returns false when
+ * there are no such factors. */
+static bool order_factors(struct mac *m)
 {
-    const struct node *n = p->n;
-    *o = (struct operand){ .data = load->data, .outer.rest = load->flat.rest };
-    for (int i = 0; i < load->flat.n; i++) {
-        const struct sum_term *t = &load->flat.term[i];
-        bool outer = uses_any(t->e, n->spatial, n->n_spatial);
-        bool reduce = uses_any(t->e, n->reduce, n->n_reduce);
-        struct sum *to = outer && reduce ? &o->mixed : reduce ? &o->reduce : &o->outer;
-        sum_add(p->a, to, t->e, t->coef);
+    const struct factor a = m->of[0], b = m->of[1];
+    bool better = a.n >= LEAST && b.n >= LEAST ? a.step < b.step : a.n > b.n;
+    if (b.group || (!a.group && (!a.offset || (b.offset && better)))) {
+        m->of[0] = b;
+        m->of[1] = a;
     }
+    return m->of[0].offset && m->of[1].n >= LEAST;
 }
 
-/* Extends the period of the axis to a period of all terms of s. */
-static void join_periods(struct mac_axis *a, const struct sum *s)
+/* Sets s to the longest part of one row from point i of factor k of the block on.  Returns the
+ * offset of that point in the output. */
+static int64_t seek(const struct mac *m, const struct mac_block *b, int k, int64_t i,
+                    struct row_segment *s)
 {
-    for (int i = 0; i < s->n; i++)
-        a->period = common_step(a->period, period_of(s->term[i].e, a->var).step);
+    const struct factor *f = &m->of[k];
+    int64_t n = b->n[k] - i < ROW_SEGMENT ? b->n[k] - i : ROW_SEGMENT;
+    s->rows = &f->rows;
+    s->i0 = (b->first[k] + i) % f->rows.len;
+    s->n = f->rows.len - s->i0 < n ? f->rows.len - s->i0 : n;
+    return rows_point(&f->rows, b->first[k] + i, s->env);
 }
 
-/* Returns what one period of the axis adds to s. */
-static int64_t increment(const struct mac_axis *a, const struct sum *s)
+/* Computes the parts over the points of the block, where all reduction variables are 0.  Leaves the
+ * variables of S at one of its points: with groups, X uses them. */
+static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
 {
-    int64_t inc = 0;
-    for (int i = 0; i < s->n; i++) {
-        struct period t = period_of(s->term[i].e, a->var);
-        inc += s->term[i].coef * t.inc * (a->period / t.step);
-    }
-    return inc;
+    struct row_segment s = { m->p, NULL, env, 0, 0 };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < b->n[k] && m->of[k].offset; i += s.n) {
+            seek(m, b, k, i, &s);
+            row_offsets(&s, m->of[k].v, b->offset[k] + i);
+        }
+    b->dense = m->of[1].offset != NULL;
+    for (int i = 1; i < b->n[1] && b->dense; i++)
+        b->dense = b->offset[1][i] == b->offset[1][i - 1] + 1;
 }
 
-/* Adds an axis.  Returns false when it has no period.  For the row, the terms over y alone must be
- * periodic too. */
-static bool add_axis(struct mac *m, struct mac_axis *a, bool is_row)
+/* Loads S for n points of the reduction, whose offsets are at.  Here and in load_columns, there are
+ * only zeros when from is NULL. */
+static void load_rows(const struct mac *m, const struct mac_block *b, const double *from,
+                      const int64_t *at, int n, double *out)
 {
-    a->period = m->cond ? period_of(m->cond, a->var).step : 1;
-    for (int k = 0; k < 2; k++) {
-        join_periods(a, &m->op[k].mixed);
-        if (is_row)
-            join_periods(a, &m->op[k].outer);
-    }
-    if (a->period == 0)
-        return false;
-    for (int k = 0; k < 2; k++) {
-        a->inc[k] = increment(a, &m->op[k].mixed);
-        if (is_row)
-            m->op[k].stride = a->inc[k] + increment(a, &m->op[k].outer);
-    }
-    m->n_classes *= a->period;
-    return m->n_classes <= MAX_CLASSES;
+    for (int i = 0; i < b->n[0]; i++, out += m->chunk)
+        for (int r = 0; r < n; r++)
+            out[r] = from ? from[b->offset[0][i] + at[r]] : 0;
 }
 
-static bool add_axes(struct mac *m)
+/* Loads X for one point of the reduction. */
+static void load_columns(const struct mac_block *b, const double *from, int64_t at, double *out)
+{
+    const int64_t *offset = b->offset[1];
+    if (!from)
+        memset(out, 0, (size_t)b->n[1] * sizeof *out);
+    else if (b->dense)
+        memcpy(out, from + at + offset[0], (size_t)b->n[1] * sizeof *out);
+    else
+        for (int i = 0; i < b->n[1]; i++)
+            out[i] = from[at + offset[i]];
+}
+
+static void evaluate_columns(const struct mac *m, struct mac_block *b, double *value,
+                             double *error, int64_t *env)
+{
+    struct row_segment s = { m->p, NULL, env, 0, 0 };
+    for (int64_t i = 0; i < b->n[1]; i += s.n) {
+        seek(m, b, 1, i, &s);
+        row_values(&s, m->of[1].v, value + i, error ? error + i : NULL);
+    }
+}
+
+/* Evaluates both factors at n points of the reduction from point number r on, at which env is.
+ * Moves env behind them. */
+static void evaluate(const struct mac *m, struct mac_block *b, int64_t r, int n, int64_t *env)
+{
+    const struct row_how *how = &m->p->how;
+    const struct factor *s = &m->of[0], *x = &m->of[1];
+    double *value = b->value[1], *error = b->error[1];
+    load_rows(m, b, how->data[s->v->source], s->offset + r, n, b->value[0]);
+    if (how->error)
+        load_rows(m, b, how->error[s->v->source], s->offset + r, n, b->error[0]);
+    for (int64_t i = r; i < r + n; i++, value += x->block, error += error ? x->block : 0) {
+        if (x->offset)
+            load_columns(b, how->data[x->v->source], x->offset[i], value);
+        if (x->offset && error)
+            load_columns(b, how->error[x->v->source], x->offset[i], error);
+        if (!x->offset)
+            evaluate_columns(m, b, value, error, env);
+        reference_next_point(m->p->n->reduce, m->p->n->n_reduce, env);
+    }
+}
+
+/* Adds n terms of each sum of squares (product_bound).  Overwrites values and errors. */
+static void add_squares(const struct mac *m, struct mac_block *b, int n)
+{
+    const int rows = m->of[0].block, columns = m->of[1].block;
+    double c = m->bound.per_square, *s = b->value[0], *es = b->error[0];
+    double *x = b->value[1], *ex = b->error[1], any = 0;
+    for (int64_t i = 0; i < (int64_t)m->chunk * rows; i++) {
+        s[i] *= s[i];
+        es[i] *= es[i];
+        any = es[i] > any ? es[i] : any;
+    }
+    for (int64_t i = 0; i < (int64_t)n * columns; i++) {
+        double xx = x[i] * x[i], ee = ex[i] * ex[i];
+        x[i] = c * xx + ee;
+        ex[i] = xx + ee;
+    }
+    mat_mul(b->squares, (struct mat_view){ s, m->chunk, 1 }, x, rows, columns, n, true);
+    if (any > 0)
+        mat_mul(b->squares, (struct mat_view){ es, m->chunk, 1 }, ex, rows, columns, n, true);
+}
+
+static void multiply(const struct mac *m, struct mac_block *b, int64_t *env)
+{
+    const struct node *n = m->p->n;
+    first_point(n->reduce, n->n_reduce, env);
+    table_points(m, b, env);
+    for (int64_t r = 0; r < m->p->terms && !cancelled(m->p->how.cancel); r += m->chunk) {
+        int64_t left = m->p->terms - r;
+        int k = left < m->chunk ? (int)left : m->chunk;
+        evaluate(m, b, r, k, env);
+        mat_mul(b->sum, (struct mat_view){ b->value[0], m->chunk, 1 }, b->value[1],
+                m->of[0].block, m->of[1].block, k, true);
+        if (m->p->how.error)
+            add_squares(m, b, k);
+    }
+}
+
+static void store(const struct mac *m, const struct mac_block *b, int64_t *env)
 {
     const struct row_plan *p = m->p;
-    m->n_outer = p->n_outer;
-    m->n_classes = 1;
-    for (int i = 0; i <= m->n_outer; i++) {
-        bool row = i == m->n_outer;
-        const struct expr *var = row ? p->row : p->outer[i];
-        m->axis[i] = (struct mac_axis){ .var = var, .extent = var->hi + 1,
-                                        .out_stride = row ? p->row_stride : p->outer_stride[i] };
-        if (!add_axis(m, &m->axis[i], row))
-            return false;
-    }
-    return true;
-}
-
-/* Computes y[i] += sum over r < 8 of s[r] * x[r][i * xs]. */
-static void eight_rows(double *restrict y, int64_t ys, int64_t n, const double *s,
-                       const double *const *x, int64_t xs)
-{
-    const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
-    const double *x4 = x[4], *x5 = x[5], *x6 = x[6], *x7 = x[7];
-    const double s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
-    const double s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
-#define SUM(j) ((s0 * x0[j] + s1 * x1[j]) + (s2 * x2[j] + s3 * x3[j]) + \
-                ((s4 * x4[j] + s5 * x5[j]) + (s6 * x6[j] + s7 * x7[j])))
-    if (ys == 1 && xs == 1) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++)
-            y[i] += SUM(i);
-    } else {
-        for (int64_t i = 0; i < n; i++)
-            y[i * ys] += SUM(i * xs);
-    }
-#undef SUM
-}
-
-static void one_row(double *restrict y, int64_t ys, int64_t n, const double *s, int64_t ss,
-                    const double *x, int64_t xs)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i * ys] += s[i * ss] * x[i * xs];
-}
-
-/* The offsets in S and X of up to CHUNK points of the reduction. */
-struct chunk { int n; int64_t off[2][CHUNK]; };
-
-/* Computes one output row for one chunk. */
-static void row_chunk(const struct mac *m, double *y, int64_t ys, int64_t len,
-                      const double *const *at, const struct chunk *c)
-{
-    const double *s = at[0], *x = at[1];
-    int64_t ss = m->op[0].stride, xs = m->op[1].stride;
-    int r = 0;
-    for (; r + 8 <= c->n && ss == 0; r += 8) {
-        double scale[8];
-        const double *row[8];
-        for (int j = 0; j < 8; j++) {
-            scale[j] = s[c->off[0][r + j]];
-            row[j] = x + c->off[1][r + j];
-        }
-        eight_rows(y, ys, len, scale, row, xs);
-    }
-    for (; r < c->n; r++)
-        one_row(y, ys, len, s + c->off[0][r], ss, x + c->off[1][r], xs);
-}
-
-/* A task: the phases of its class, and its n rows in Y and in the operands. */
-struct run {
-    int64_t phase[MAX_RANK];              /* per axis: variable % period */
-    int64_t i0, len, ys;                  /* first element of the rows, length, stride in Y */
-    int n;
-    double *y[POINTS];
-    const double *at[POINTS][2];
-};
-
-/* Returns how many values of the axis have this phase. */
-static int64_t count_of(const struct mac_axis *a, int64_t phase)
-{
-    return phase < a->extent ? (a->extent - phase - 1) / a->period + 1 : 0;
-}
-
-/* Sets row i of the run to row number `point` of the class. */
-static void row_start(const struct mac *m, struct run *run, int64_t point, int i, int64_t *env)
-{
-    const struct mac_axis *row = &m->axis[m->n_outer];
-    int64_t out = run->phase[m->n_outer] * row->out_stride + run->i0 * run->ys, moved[2] = { 0 };
-    for (int d = m->n_outer - 1; d >= 0; d--) {
-        const struct mac_axis *a = &m->axis[d];
-        int64_t n = count_of(a, run->phase[d]), j = point % n;
-        env[a->var->var] = run->phase[d] + a->period * j;
-        out += env[a->var->var] * a->out_stride;
-        for (int k = 0; k < 2; k++)
-            moved[k] += a->inc[k] * j;
-        point /= n;
-    }
-    run->y[i] = m->p->how.data[m->p->n->out] + out;
+    struct row_segment s = { p, NULL, env, 0, 0 };
+    double *data = p->how.data[p->n->out] + b->out;
+    double *error = p->how.error ? p->how.error[p->n->out] + b->out : NULL;
+    int64_t at[2][COLUMNS];
     for (int k = 0; k < 2; k++)
-        run->at[i][k] = m->op[k].data + sum_at(&m->op[k].outer, env) + moved[k] +
-                        run->i0 * m->op[k].stride;
-}
-
-/* Makes the run of task number `task`. Returns false when its class has no such rows. */
-static bool run_open(const struct mac *m, int64_t task, struct run *run, int64_t *env)
-{
-    int64_t class = task / m->n_runs % m->n_classes, n_points = 1;
-    int64_t first = task % m->n_runs * m->points;
-    for (int d = 0; d <= m->n_outer; d++) {
-        run->phase[d] = class % m->axis[d].period;
-        class /= m->axis[d].period;
-        n_points *= d < m->n_outer ? count_of(&m->axis[d], run->phase[d]) : 1;
-    }
-    const struct mac_axis *row = &m->axis[m->n_outer];
-    run->i0 = task / m->n_runs / m->n_classes * SEGMENT;
-    run->len = count_of(row, run->phase[m->n_outer]) - run->i0;
-    run->len = run->len < SEGMENT ? run->len : SEGMENT;
-    run->ys = row->period * row->out_stride;
-    if (run->len <= 0 || first >= n_points)
-        return false;
-    run->n = (int)(n_points - first < m->points ? n_points - first : m->points);
-    env[row->var->var] = run->phase[m->n_outer];
-    for (int i = 0; i < run->n; i++)
-        row_start(m, run, first + i, i, env);
-    return true;
-}
-
-/* Collects the next points of the reduction where the test is true. False: after the last. */
-static bool next_chunk(const struct mac *m, struct chunk *c, int64_t *env)
-{
-    const struct node *n = m->p->n;
-    bool more = true;
-    for (c->n = 0; more && c->n < CHUNK;) {
-        if (!m->cond || expr_eval(m->cond, env)) {
-            for (int k = 0; k < 2; k++)
-                c->off[k][c->n] = sum_at(&m->op[k].reduce, env) + sum_at(&m->op[k].mixed, env);
-            c->n++;
+        for (int64_t i = 0; i < b->n[k]; i += s.n) {
+            int64_t first = seek(m, b, k, i, &s);
+            for (int64_t j = 0; j < s.n; j++)
+                at[k][i + j] = first + j * m->of[k].rows.stride;
         }
-        more = reference_next_point(n->reduce, n->n_reduce, env);
-    }
-    return more;
+    for (int i = 0; i < b->n[0]; i++)
+        for (int j = 0; j < b->n[1]; j++) {
+            int64_t out = at[0][i] + at[1][j], from = (int64_t)i * m->of[1].block + j;
+            data[out] = p->n->init + b->sum[from];
+            if (error)
+                error[out] = error_of_product(p, &m->bound, data[out], b->squares[from]);
+        }
 }
 
-static void run_task(const void *ctx, int64_t task, int64_t *env)
+static void block_task(const void *ctx, int64_t task, int64_t *env)
 {
     const struct mac *m = ctx;
-    const struct node *n = m->p->n;
-    struct run run;
-    struct chunk chunk;
-    if (!run_open(m, task, &run, env))
-        return;
-    for (int i = 0; i < run.n; i++)
-        for (int64_t j = 0; j < run.len; j++)
-            run.y[i][j * run.ys] = n->init;
-    for (int d = 0; d <= m->n_outer; d++)
-        env[m->axis[d].var->var] = run.phase[d];
-    first_point(n->reduce, n->n_reduce, env);
-    for (bool more = true; more && !cancelled(m->p->how.cancel);) {
-        more = next_chunk(m, &chunk, env);
-        for (int i = 0; i < run.n; i++)
-            row_chunk(m, run.y[i], run.ys, run.len, run.at[i], &chunk);
+    const int64_t rows = m->of[0].block, columns = m->of[1].block;
+    const int64_t factors = m->chunk * (rows + columns), results = rows * columns;
+    const bool bounds = m->p->how.error != NULL;
+    double *x = xcalloc((size_t)(factors + results) * (bounds ? 2 : 1), sizeof *x);
+    struct mac_block b;
+    b.value[0] = x;
+    b.error[1] = NULL;
+    b.value[1] = x + m->chunk * rows;
+    b.sum = x + factors;
+    if (bounds) {
+        b.error[0] = b.sum + results;
+        b.error[1] = b.error[0] + m->chunk * rows;
+        b.squares = b.error[0] + factors;
     }
+    int64_t block[2] = { task / m->blocks[1] % m->blocks[0], task % m->blocks[1] };
+    b.out = rows_point(&m->batch, task / (m->blocks[0] * m->blocks[1]), env);
+    for (int k = 0; k < 2; k++) {
+        const struct factor *f = &m->of[k];
+        b.first[k] = block[k] * f->block;
+        b.n[k] = (int)(f->n - b.first[k] < f->block ? f->n - b.first[k] : f->block);
+    }
+    multiply(m, &b, env);
+    store(m, &b, env);
+    free(x);
 }
 
-const struct val *mac_product(const struct node *n)
+/* Sets the sizes of blocks to what mat_mul likes: 4 rows and 16 columns at once. */
+static void set_blocks(struct factor *s, struct factor *x)
 {
-    const struct val *v = n->body;
-    if (v->kind == VAL_SELECT && val_is_const(v->b, 0))
-        v = v->a;
-    bool is = n->combine == COMBINE_SUM && v->kind == VAL_MUL && v->a->kind == VAL_LOAD &&
-              v->b->kind == VAL_LOAD;
-    return is ? v : NULL;
+    int64_t rows = s->group ? s->group : s->n < 4 ? s->n : (s->n + 3) / 4 * 4;
+    s->block = (int)(rows < ROWS ? rows : ROWS);
+    while (s->group && s->group % s->block)
+        s->block--;
+    int64_t columns = (x->n + 15) / 16 * 16, most = RESULTS / s->block / 16 * 16;
+    most = most < COLUMNS ? most : COLUMNS;
+    x->block = (int)(columns < most ? columns : most);
 }
 
 bool mac_eval(const struct row_plan *p)
 {
-    const struct row_val *v = p->body;
-    struct mac m = { .p = p };
-    if (!mac_product(p->n))
+    struct mac m = { .p = p, .bound = product_bound(p) };
+    m.chunk = (int)(p->terms < CHUNK ? p->terms : CHUNK);
+    if (!find_factors(&m))
         return false;
-    if (v->kind == VAL_SELECT) {
-        m.cond = p->n->body->cond;
-        v = v->a;
+    for (int k = 0; k < 2; k++) {
+        m.of[k].rows = rows_of(p, m.of[k].dims);
+        table_reduction(&m, &m.of[k]);
     }
-    split_operand(p, v->a, &m.op[0]);
-    split_operand(p, v->b, &m.op[1]);
-    if (!add_axes(&m))
-        return false;
-    order_operands(&m);
-    int64_t segments = (p->row_len + SEGMENT - 1) / SEGMENT;
-    m.points = p->n_points / 16;          /* enough runs to share among threads */
-    m.points = m.points < 1 ? 1 : m.points > POINTS ? POINTS : m.points;
-    m.n_runs = (p->n_points + m.points - 1) / m.points;
-    each_task(p, segments * m.n_classes * m.n_runs, p->work, run_task, &m);
-    return true;
+    bool ok = order_factors(&m);
+    if (ok) {
+        set_blocks(&m.of[0], &m.of[1]);
+        m.batch = rows_of(p, ~(m.of[0].dims | m.of[1].dims));
+        int64_t products = m.batch.n_points * m.batch.len;
+        for (int k = 0; k < 2; k++)
+            products *= m.blocks[k] = (m.of[k].n + m.of[k].block - 1) / m.of[k].block;
+        each_task(p, products, block_task, &m);
+    }
+    free(m.of[0].offset);
+    free(m.of[1].offset);
+    return ok;
 }

@@ -2,55 +2,12 @@
 #include "kernels/ops/reference_impl.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include "kernels/base/number.h"
 
 #define PARALLEL_WORK 2e6  /* with fewer operations, starting threads costs more than it saves */
 
-/* Sums of products: what most index expressions are. */
-
-void sum_add(struct arena *a, struct sum *s, const struct expr *e, int64_t scale)
-{
-    if (e->kind == EXPR_CONST) {
-        s->rest += scale * e->value;
-    } else if (e->kind == EXPR_ADD) {
-        sum_add(a, s, e->a, scale);
-        sum_add(a, s, e->b, scale);
-    } else if (e->kind == EXPR_MUL && e->a->kind == EXPR_CONST) {
-        sum_add(a, s, e->b, scale * e->a->value);
-    } else if (e->kind == EXPR_MUL && e->b->kind == EXPR_CONST) {
-        sum_add(a, s, e->a, scale * e->b->value);
-    } else {
-        struct sum_term *more = ARENA_ARRAY(a, struct sum_term, s->n + 1);
-        for (int i = 0; i < s->n; i++)
-            more[i] = s->term[i];
-        more[s->n++] = (struct sum_term){ e, scale };
-        s->term = more;
-    }
-}
-
-int64_t sum_at(const struct sum *s, const int64_t *env)
-{
-    int64_t v = s->rest;
-    for (int i = 0; i < s->n; i++) {
-        const struct expr *e = s->term[i].e;
-        v += s->term[i].coef * (e->kind == EXPR_VAR ? env[e->var] : expr_eval(e, env));
-    }
-    return v;
-}
-
-/* Sets *coef to the factor of var. Returns false when var occurs inside a non-linear term. */
-static bool sum_coef(const struct sum *s, const struct expr *var, int64_t *coef)
-{
-    *coef = 0;
-    for (int i = 0; i < s->n; i++) {
-        if (s->term[i].e == var)
-            *coef += s->term[i].coef;
-        else if (expr_uses(s->term[i].e, var))
-            return false;
-    }
-    return true;
-}
-
-/* Points. */
+/* --- Points ----------------------------------------------------------------------------------- */
 
 void first_point(const struct expr *const *vars, int n, int64_t *env)
 {
@@ -70,26 +27,32 @@ bool reference_next_point(const struct expr *const *vars, int n, int64_t *env)
     return false;
 }
 
-/* Sets the outer variables in env to point number i. Returns the offset of its output row. */
-static int64_t row_seek(const struct row_plan *p, int64_t i, int64_t *env)
+int64_t rows_point(const struct rows *rows, int64_t i, int64_t *env)
 {
-    int64_t offset = 0;
-    for (int d = p->n_outer - 1; d >= 0; d--) {
-        int64_t extent = p->outer[d]->hi + 1, x = i % extent;
-        env[p->outer[d]->var] = x;
-        offset += x * p->outer_stride[d];
+    int64_t offset = i % rows->len * rows->stride;
+    if (rows->row)
+        env[rows->row->var] = i % rows->len;
+    i /= rows->len;
+    for (int d = 0; d < rows->n_outer; d++) {
+        int64_t extent = rows->outer[d]->hi + 1, x = i % extent;
+        env[rows->outer[d]->var] = x;
+        offset += x * rows->outer_stride[d];
         i /= extent;
     }
     return offset;
 }
 
-void each_task(const struct row_plan *p, int64_t n, double work,
-               void (*f)(const void *ctx, int64_t i, int64_t *env), const void *ctx)
+int64_t *row_env(const struct row_plan *p)
 {
-    size_t n_env = (size_t)exprs_n_vars(p->g->pool) + 1;
-#pragma omp parallel if (work > PARALLEL_WORK && n > 1)
+    return xcalloc((size_t)exprs_n_vars(p->g->pool) + 1, sizeof(int64_t));
+}
+
+void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, int64_t i,
+               int64_t *env), const void *ctx)
+{
+#pragma omp parallel if (p->work > PARALLEL_WORK && n > 1)
     {
-        int64_t *env = xcalloc(n_env, sizeof *env);
+        int64_t *env = row_env(p);
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < n; i++)
             if (!cancelled(p->how.cancel))
@@ -98,145 +61,143 @@ void each_task(const struct row_plan *p, int64_t n, double work,
     }
 }
 
-/* Plans. */
+/* --- Index expressions ------------------------------------------------------------------------ */
 
-/* Adds cond, a conjunction, to the tests of v. Linear a < b becomes a - b < 0. */
-static void add_tests(struct arena *a, struct row_val *v, const struct expr *cond)
+/* The values of an index expression along a segment: at + step * i (a straight index), or each[i]
+ * when it is bent. */
+struct row_index { int64_t at, step; bool bent; int64_t each[ROW_SEGMENT]; };
+
+static void index_set(struct row_index *x, int64_t at, int64_t step)
 {
-    if (cond->kind == EXPR_AND) {
-        add_tests(a, v, cond->a);
-        add_tests(a, v, cond->b);
+    x->at = at;
+    x->step = step;
+    x->bent = false;
+}
+
+static void index_bend(struct row_index *x, int64_t n)
+{
+    for (int64_t i = 0; i < n && !x->bent; i++)
+        x->each[i] = x->at + x->step * i;
+    x->bent = true;
+}
+
+/* Computes x[i] = x[i] OP y[i]; the switch is outside of the loop. */
+static void index_arith(enum expr_kind kind, int64_t n, int64_t *restrict x,
+                        const int64_t *restrict y)
+{
+#define ROW(k, value) \
+    case k: \
+        for (int64_t i = 0; i < n; i++) \
+            x[i] = value; \
         return;
+    switch (kind) {
+    ROW(EXPR_ADD, x[i] + y[i])
+    ROW(EXPR_MUL, x[i] * y[i])
+    ROW(EXPR_DIV, floor_div(x[i], y[i]))
+    ROW(EXPR_MOD, floor_mod(x[i], y[i]))
+    ROW(EXPR_MIN, x[i] < y[i] ? x[i] : y[i])
+    ROW(EXPR_MAX, x[i] > y[i] ? x[i] : y[i])
+    ROW(EXPR_LT, x[i] < y[i])
+    ROW(EXPR_EQ, x[i] == y[i])
+    ROW(EXPR_AND, x[i] && y[i])
+    case EXPR_CONST: case EXPR_VAR: case EXPR_KIND_COUNT: break;
     }
-    struct row_test t = { .cond = cond, .linear = cond->kind == EXPR_LT };
-    if (t.linear) {
-        sum_add(a, &t.diff, cond->a, 1);
-        sum_add(a, &t.diff, cond->b, -1);
+#undef ROW
+    UNREACHABLE();
+}
+
+/* Computes the quotients (floor) or remainders of a straight index by c. */
+static void index_divide(enum expr_kind kind, int64_t n, struct row_index *x, int64_t c)
+{
+    int64_t q = floor_div(x->at, c), more_q = floor_div(x->step, c);
+    int64_t rest = floor_mod(x->at, c), more_rest = floor_mod(x->step, c);
+    for (int64_t i = 0; i < n; i++) {
+        x->each[i] = kind == EXPR_DIV ? q : rest;
+        bool carry = (rest += more_rest) >= c;
+        q += more_q + carry;
+        rest -= carry ? c : 0;
     }
-    struct row_test *more = ARENA_ARRAY(a, struct row_test, v->n_tests + 1);
-    for (int i = 0; i < v->n_tests; i++)
-        more[i] = v->test[i];
-    more[v->n_tests++] = t;
-    v->test = more;
+    x->bent = true;
 }
 
-static bool loads(const struct row_val *v, const double *data)
+/* Computes x = x OP y along n elements. */
+static void index_op(enum expr_kind kind, int64_t n, struct row_index *x, struct row_index *y)
 {
-    return v && ((v->kind == VAL_LOAD && v->data == data) || loads(v->a, data)
-                 || loads(v->b, data));
-}
-
-/* Whether a and b load the same tensor. */
-static bool share_tensor(const struct row_val *a, const struct row_val *b)
-{
-    if (a->kind == VAL_LOAD)
-        return loads(b, a->data);
-    return (a->a && share_tensor(a->a, b)) || (a->b && share_tensor(a->b, b));
-}
-
-static struct row_val *compile(struct arena *a, const struct row_plan *p, const struct val *v)
-{
-    struct row_val *r = ARENA_NEW(a, struct row_val);
-    r->kind = v->kind;
-    r->value = v->value;
-    r->a = v->a ? compile(a, p, v->a) : NULL;
-    r->b = v->b ? compile(a, p, v->b) : NULL;
-    r->shared = r->b && share_tensor(r->a, r->b);
-    r->var = v->cond;
-    if (v->kind == VAL_SELECT)
-        add_tests(a, r, v->cond);
-    if (v->kind == VAL_LOAD) {
-        const struct tensor *t = &p->g->tensor[v->source];
-        int64_t stride = 1;
-        r->data = p->how.data[v->source];
-        r->error = p->how.error ? p->how.error[v->source] : NULL;
-        for (int d = t->rank - 1; d >= 0; d--) {
-            sum_add(a, &r->flat, v->idx[d], stride);
-            stride *= t->shape[d];
-        }
-    }
-    return r;
-}
-
-/* Computes the strides and tests of v for this row variable. */
-static void set_row(struct row_val *v, const struct expr *row)
-{
-    if (v->a)
-        set_row(v->a, row);
-    if (v->b)
-        set_row(v->b, row);
-    v->bent = !sum_coef(&v->flat, row, &v->stride);
-    for (int i = 0; i < v->n_tests; i++) {
-        struct row_test *t = &v->test[i];
-        t->linear = t->linear && sum_coef(&t->diff, row, &t->step);
-        t->moves = expr_uses(t->cond, row);
+    bool straight = !x->bent && !y->bent;
+    if (straight && kind == EXPR_ADD) {
+        index_set(x, x->at + y->at, x->step + y->step);
+    } else if (straight && kind == EXPR_MUL && (x->step == 0 || y->step == 0)) {
+        index_set(x, x->at * y->at, x->at * y->step + x->step * y->at);
+    } else if (straight && x->step == 0 && y->step == 0) {
+        index_arith(kind, 1, &x->at, &y->at);
+    } else if (straight && (kind == EXPR_DIV || kind == EXPR_MOD)) {
+        index_divide(kind, n, x, y->at);
+    } else {
+        index_bend(x, n);
+        index_bend(y, n);
+        index_arith(kind, n, x->each, y->each);
     }
 }
 
-/* Returns the rough cost of one element of a row at this stride, in nanoseconds. */
-static double stride_cost(int64_t stride)
+/* Evaluates an index expression or condition along the segment. */
+static void index_of(const struct row_segment *s, const struct expr *e, struct row_index *x)
 {
-    static const double cost[8] = { 0.1, 0.3, 0.5, 1, 1, 1, 1, 1 };
-    return stride < 0 || stride > 7 ? 3 : cost[stride];
+    struct row_index y;
+    if (e->kind == EXPR_CONST) {
+        index_set(x, e->value, 0);
+    } else if (e->kind == EXPR_VAR) {
+        bool is_row = e == s->rows->row;
+        index_set(x, is_row ? s->i0 : s->env[e->var], is_row);
+    } else {
+        index_of(s, e->a, x);
+        if (e->kind == EXPR_AND && !x->bent && x->at == 0 && x->step == 0)
+            return;
+        index_of(s, e->b, &y);
+        index_op(e->kind, s->n, x, &y);
+    }
 }
 
-/* Estimates the cost of a row. bent: the cost of a load that is not linear in the row variable. */
-static double val_cost(const struct row_val *v, const struct expr *row, double bent)
+/* Computes the flat offset of a load.  Returns the number of elements of its tensor. */
+static int64_t index_of_load(const struct row_segment *s, const struct val *load,
+                             struct row_index *x)
 {
-    int64_t stride;
-    double cost = (v->a ? val_cost(v->a, row, bent) : 0) + (v->b ? val_cost(v->b, row, bent) : 0);
-    if (v->kind == VAL_LOAD)
-        cost += sum_coef(&v->flat, row, &stride) ? stride_cost(stride) : bent;
-    return cost;
-}
-
-/* Returns a row variable of extent 1 for an output without dims. env has room for one variable more
- * than the pool has. */
-static const struct expr *no_variable(const struct row_plan *p)
-{
-    struct expr *e = ARENA_NEW(p->a, struct expr);
-    *e = (struct expr){ .kind = EXPR_VAR, .name = "", .var = exprs_n_vars(p->g->pool) };
-    return e;
-}
-
-/* Makes spatial variable `row` the row variable, and all others outer variables. */
-static void take_row(struct row_plan *p, int row)
-{
-    const struct tensor *out = &p->g->tensor[p->n->out];
+    const struct tensor *t = &s->p->g->tensor[load->source];
+    struct row_index term;
     int64_t stride = 1;
-    p->n_points = 1;
-    if (p->n->n_spatial == 0) {
-        p->row = no_variable(p);
-        p->row_len = p->row_stride = 1;
-        return;
+    index_set(x, 0, 0);
+    for (int d = t->rank - 1; d >= 0; d--) {
+        index_of(s, load->idx[d], &term);
+        term.at *= stride;
+        term.step *= stride;
+        for (int64_t i = 0; i < s->n && term.bent; i++)
+            term.each[i] *= stride;
+        index_op(EXPR_ADD, s->n, x, &term);
+        stride *= t->shape[d];
     }
-    p->n_outer = p->n->n_spatial - 1;
-    for (int d = p->n->n_spatial - 1, k = p->n_outer - 1; d >= 0; d--) {
-        if (d == row) {
-            p->row = p->n->spatial[d];
-            p->row_len = out->shape[d];
-            p->row_stride = stride;
-        } else {
-            p->outer[k] = p->n->spatial[d];
-            p->outer_stride[k--] = stride;
-            p->n_points *= out->shape[d];
-        }
-        stride *= out->shape[d];
-    }
+    return stride;
 }
 
-/* Returns the spatial variable with the cheapest rows: strides near 1, and rows long enough to
- * repay their start. */
-static int cheapest_row(const struct row_plan *p, const struct row_val *body)
+void row_offsets(const struct row_segment *s, const struct val *load, int64_t *out)
+{
+    struct row_index x;
+    index_of_load(s, load, &x);
+    index_bend(&x, s->n);
+    memcpy(out, x.each, (size_t)s->n * sizeof *out);
+}
+
+/* --- Plans ------------------------------------------------------------------------------------ */
+
+/* Returns the dim with the cheapest rows: a small stride in the output, and rows long enough to
+ * repay their start.  -1: there are no dims. */
+static int cheapest_row(const struct row_plan *p, unsigned dims)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
-    double best_cost = 0, bent = mac_product(p->n) ? 3 : 20;      /* rows of one phase are linear */
-    int best = 0;
+    double best_cost = 0;
+    int best = -1;
     int64_t stride = 1;
     for (int d = p->n->n_spatial - 1; d >= 0; d--) {
-        double cost = stride_cost(stride) + val_cost(body, p->n->spatial[d], bent) +
-                      10.0 / (double)out->shape[d];
-        if (d == p->n->n_spatial - 1 || cost < best_cost) {
+        double cost = (stride < 8 ? (double)stride : 8) / 2 + 60.0 / (double)out->shape[d]; /* ns */
+        if (dims >> d & 1 && (best < 0 || cost < best_cost)) {
             best = d;
             best_cost = cost;
         }
@@ -245,137 +206,115 @@ static int cheapest_row(const struct row_plan *p, const struct row_val *body)
     return best;
 }
 
-const struct row_plan *row_plan_new(struct arena *a, const struct graph *g, const struct node *n,
-                                    const struct row_how *how)
+struct rows rows_of(const struct row_plan *p, unsigned dims)
 {
-    struct row_plan *p = ARENA_NEW(a, struct row_plan);
-    p->a = a;
-    p->g = g;
-    p->n = n;
-    p->how = *how;
-    p->type = g->tensor[n->out].type->sum;
-    struct row_val *body = compile(a, p, n->body);
-    take_row(p, cheapest_row(p, body));
-    set_row(body, p->row);
-    p->body = body;
-    p->work = (double)p->n_points * (double)p->row_len;
+    const struct tensor *out = &p->g->tensor[p->n->out];
+    struct rows r = { .len = 1, .stride = 1, .n_points = 1 };
+    int row = cheapest_row(p, dims);
+    int64_t stride = 1;
+    for (int d = p->n->n_spatial - 1; d >= 0; stride *= out->shape[d--])
+        if (d == row) {
+            r.row = p->n->spatial[d];
+            r.len = out->shape[d];
+            r.stride = stride;
+        } else if (dims >> d & 1) {
+            r.outer[r.n_outer] = p->n->spatial[d];
+            r.outer_stride[r.n_outer++] = stride;
+            r.n_points *= out->shape[d];
+        }
+    return r;
+}
+
+struct row_plan row_plan_of(const struct graph *g, const struct node *n, const struct row_how *how)
+{
+    struct row_plan p = { g, n, *how, g->tensor[n->out].type->sum, 1, 0 };
     for (int i = 0; i < n->n_reduce; i++)
-        p->work *= (double)(n->reduce[i]->hi + 1);
+        p.terms *= n->reduce[i]->hi + 1;
+    p.work = (double)tensor_elems(&g->tensor[n->out]) * (double)p.terms;
     return p;
 }
 
-/* Evaluation. */
+/* --- Values ----------------------------------------------------------------------------------- */
 
-/* Narrows [*lo, *hi) to the row elements i where diff(0) + step * i < 0. */
-static void narrow(const struct row_segment *c, const struct row_test *t, int64_t *lo, int64_t *hi)
+static void fill_row(double *x, int64_t n, double value)
 {
-    c->env[c->p->row->var] = 0;
-    int64_t at0 = sum_at(&t->diff, c->env);
-    if (t->step == 0) {
-        if (at0 >= 0)
-            *hi = *lo;
-    } else if (t->step > 0) {             /* i < -at0 / step */
-        int64_t end = floor_div(-at0 - 1, t->step) + 1;
-        *hi = end < *hi ? end : *hi;
-    } else {                              /* i > at0 / -step */
-        int64_t begin = floor_div(at0, -t->step) + 1;
-        *lo = begin > *lo ? begin : *lo;
-    }
-    if (*hi < *lo)
-        *hi = *lo;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = value;
 }
 
-/* Whether the tests that are not linear are true at element i. */
-static bool crooked_tests_hold(const struct row_segment *c, const struct row_val *v, int64_t i)
+static void gather(const double *from, const struct row_index *at, int64_t n, double *out)
 {
-    c->env[c->p->row->var] = i;
-    for (int t = 0; t < v->n_tests; t++)
-        if (!v->test[t].linear && !expr_eval(v->test[t].cond, c->env))
-            return false;
-    return true;
+    for (int64_t i = 0; i < n && at->bent; i++)
+        out[i] = from[at->each[i]];
+    if (at->bent)
+        return;
+    from += at->at;
+    if (at->step == 0)
+        fill_row(out, n, *from);
+    else if (at->step == 1)
+        memcpy(out, from, (size_t)n * sizeof *out);
+    else
+        for (int64_t i = 0; i < n; i++)
+            out[i] = from[i * at->step];
 }
 
-static bool has_crooked_test(const struct row_val *v)
+/* Loads a row.  An element outside of the tensor, which a select evaluates and does not take,
+ * becomes another one. */
+static void load_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
-    for (int t = 0; t < v->n_tests; t++)
-        if (!v->test[t].linear && v->test[t].moves)
-            return true;
-    return false;
+    const struct row_how *how = &s->p->how;
+    const double *errors = error && how->error ? how->error[v->source] : NULL;
+    struct row_index at;
+    int64_t last = index_of_load(s, v, &at) - 1;
+    int64_t end = at.at + at.step * (s->n - 1);
+    if (at.bent || at.at < 0 || at.at > last || end < 0 || end > last)
+        index_bend(&at, s->n);
+    for (int64_t i = 0; i < s->n && at.bent; i++)
+        at.each[i] = at.each[i] < 0 ? 0 : at.each[i] > last ? last : at.each[i];
+    gather(how->data[v->source], &at, s->n, out);
+    if (errors)
+        gather(errors, &at, s->n, error);
+    else if (error)
+        fill_row(error, s->n, 0);
 }
 
-/* Returns the part of segment s that has n elements from row element i on. */
-static struct row_segment part_of(const struct row_segment *s, int64_t i, int64_t n)
-{
-    struct row_segment part = *s;
-    part.i0 = i;
-    part.n = n;
-    return part;
-}
-
-/* Evaluates v at the row elements [from, to), which are part of the segment. */
-static void fill_part(const struct row_segment *s, const struct row_val *v, int64_t from,
-                      int64_t to, double *out, double *error)
-{
-    struct row_segment part = part_of(s, from, to - from);
-    if (to > from)
-        row_values(&part, v, out + (from - s->i0), error ? error + (from - s->i0) : NULL);
-}
-
-/* Evaluates a select: its value is a in the interval where the linear tests are true, or in pieces
- * of it where other tests change along the row. */
-static void select_row(const struct row_segment *s, const struct row_val *v, double *out,
+/* Evaluates a select: one side where the condition is the same along the row, else both. */
+static void select_row(const struct row_segment *s, const struct val *v, double *out,
                        double *error)
 {
-    int64_t lo = s->i0, hi = s->i0 + s->n, end = s->i0 + s->n;
-    for (int t = 0; t < v->n_tests; t++)
-        if (v->test[t].linear)
-            narrow(s, &v->test[t], &lo, &hi);
-    lo = lo < end ? lo : end;
-    hi = hi < lo ? lo : hi < end ? hi : end;
-    fill_part(s, v->b, s->i0, lo, out, error);
-    bool runs = has_crooked_test(v);
-    for (int64_t i = lo; i < hi;) {
-        bool holds = crooked_tests_hold(s, v, i);
-        int64_t next = runs ? i + 1 : hi;
-        while (next < hi && crooked_tests_hold(s, v, next) == holds)
-            next++;
-        fill_part(s, holds ? v->a : v->b, i, next, out, error);
-        i = next;
-    }
-    fill_part(s, v->b, hi, end, out, error);
+    double other[ROW_SEGMENT], other_error[ROW_SEGMENT];
+    struct row_index cond;
+    int64_t n_true = 0;
+    index_of(s, v->cond, &cond);
+    index_bend(&cond, s->n);
+    for (int64_t i = 0; i < s->n; i++)
+        n_true += cond.each[i] != 0;
+    row_values(s, n_true > 0 ? v->a : v->b, out, error);
+    if (n_true == 0 || n_true == s->n)
+        return;
+    row_values(s, v->b, other, error ? other_error : NULL);
+    for (int64_t i = 0; i < s->n; i++)
+        out[i] = cond.each[i] ? out[i] : other[i];
+    for (int64_t i = 0; i < s->n && error; i++)
+        error[i] = cond.each[i] ? error[i] : other_error[i];
 }
 
 /* Evaluates a pick, in pieces of the row with equal indices.  An index that may be off by half or
  * more makes the error endless. */
-static void pick_row(const struct row_segment *s, const struct row_val *v, double *out,
-                     double *error)
+static void pick_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
-    double index[ROW_SEGMENT], doubt[ROW_SEGMENT] = { 0 };
+    double index[ROW_SEGMENT], doubt[ROW_SEGMENT];
     row_values(s, v->a, index, error ? doubt : NULL);
     for (int64_t i = 0, next; i < s->n; i = next) {
-        int64_t at = val_picked(index[i], v->var->hi);
-        for (next = i + 1; next < s->n && val_picked(index[next], v->var->hi) == at;)
+        int64_t at = val_picked(index[i], v->cond->hi);
+        for (next = i + 1; next < s->n && val_picked(index[next], v->cond->hi) == at;)
             next++;
-        if (v->var->var >= 0)
-            s->env[v->var->var] = at;
-        fill_part(s, v->b, s->i0 + i, s->i0 + next, out, error);
+        if (v->cond->var >= 0)
+            s->env[v->cond->var] = at;
+        struct row_segment part = { s->p, s->rows, s->env, s->i0 + i, next - i };
+        row_values(&part, v->b, out + i, error ? error + i : NULL);
         for (int64_t k = i; error && k < next; k++)
             error[k] = doubt[k] >= 0.5 ? INFINITY : error[k];
-    }
-}
-
-/* Loads the elements of v from `data`: its values or their errors. */
-static void load_row(const struct row_segment *s, const struct row_val *v, const double *data,
-                     double *out)
-{
-    int64_t *row = &s->env[s->p->row->var];
-    *row = s->i0;
-    const double *from = data + sum_at(&v->flat, s->env);
-    for (int64_t i = 0; i < s->n && !v->bent; i++)
-        out[i] = from[i * v->stride];
-    for (int64_t i = 0; i < s->n && v->bent; i++) {
-        *row = s->i0 + i;
-        out[i] = data[sum_at(&v->flat, s->env)];
     }
 }
 
@@ -404,35 +343,30 @@ static void arith_row(enum val_kind kind, int64_t n, double *restrict out, const
     UNREACHABLE();
 }
 
-static void fill_row(double *x, int64_t n, double value)
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = value;
-}
-
 /* Computes out = a OP b, or f(a), and the errors unless error is NULL. */
-static void operate_row(const struct row_segment *s, const struct row_val *v, double *out,
+static void operate_row(const struct row_segment *s, const struct val *v, double *out,
                         double *error)
 {
-    double right[ROW_SEGMENT] = { 0 }, left_error[ROW_SEGMENT], right_error[ROW_SEGMENT] = { 0 };
+    double right[ROW_SEGMENT], left_error[ROW_SEGMENT], right_error[ROW_SEGMENT];
     row_values(s, v->a, out, error ? left_error : NULL);
     if (v->b)
         row_values(s, v->b, right, error ? right_error : NULL);
+    if (error && !v->b) {
+        fill_row(right, s->n, 0);
+        fill_row(right_error, s->n, 0);
+    }
     if (error) {
-        struct row_pair pair = { out, left_error, right, right_error };
-        error_row(s->p->type, v, s->n, &pair, error);
+        struct row_pair pair = { out, left_error, right, right_error,
+                                 v->b && vals_share_tensor(v->a, v->b) };
+        error_row(s->p->type, v->kind, s->n, &pair, error);
     }
     arith_row(v->kind, s->n, out, right);
 }
 
-void row_values(const struct row_segment *s, const struct row_val *v, double *out, double *error)
+void row_values(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     if (v->kind == VAL_LOAD) {
-        load_row(s, v, v->data, out);
-        if (error && v->error)
-            load_row(s, v, v->error, error);
-        else if (error)
-            fill_row(error, s->n, 0);
+        load_row(s, v, out, error);
         return;
     }
     if (v->kind == VAL_SELECT) {
@@ -444,8 +378,8 @@ void row_values(const struct row_segment *s, const struct row_val *v, double *ou
         return;
     }
     if (v->kind == VAL_CONST) {
-        fill_row(out, s->n, v->value);
         double rounded = v->value;
+        fill_row(out, s->n, v->value);
         s->p->type->round(&rounded, 1);
         if (error)
             fill_row(error, s->n, fabs(v->value - rounded));
@@ -456,51 +390,57 @@ void row_values(const struct row_segment *s, const struct row_val *v, double *ou
         s->p->type->round(out, s->n);
 }
 
-/* The argument of a task, which evaluates one segment. */
-struct segments { const struct row_plan *p; void (*f)(const struct row_segment *s); };
+/* --- Nodes ------------------------------------------------------------------------------------ */
 
-static void segment_task(const void *ctx, int64_t task, int64_t *env)
+struct row_task { const struct row_plan *p; struct rows rows; };
+
+static void combine_row(const struct row_plan *p, int64_t n, double *sum, const double *value)
 {
-    const struct segments *all = ctx;
-    const struct row_plan *p = all->p;
-    struct row_segment s = { .p = p, .env = env, .i0 = task / p->n_points * ROW_SEGMENT };
-    s.n = p->row_len - s.i0 < ROW_SEGMENT ? p->row_len - s.i0 : ROW_SEGMENT;
-    s.out = row_seek(p, task % p->n_points, env) + s.i0 * p->row_stride;
-    all->f(&s);
+    if (p->n->combine == COMBINE_NONE)
+        memcpy(sum, value, (size_t)n * sizeof *sum);
+    else
+        arith_row(p->n->combine == COMBINE_SUM ? VAL_ADD : VAL_MAX, n, sum, value);
+    if (p->how.single)
+        p->type->round(sum, n);
 }
 
-void row_each_segment(const struct row_plan *p, void (*f)(const struct row_segment *s))
+/* Evaluates one segment, whose first element has the offset `at` in the output. */
+static void eval_segment(const struct row_segment *s, int64_t at)
 {
-    struct segments all = { p, f };
-    int64_t segments = (p->row_len + ROW_SEGMENT - 1) / ROW_SEGMENT;
-    each_task(p, segments * p->n_points, p->work, segment_task, &all);
-}
-
-bool row_next(const struct row_segment *s)
-{
-    const struct node *n = s->p->n;
-    return !cancelled(s->p->how.cancel) && reference_next_point(n->reduce, n->n_reduce, s->env);
-}
-
-static void eval_segment(const struct row_segment *s)
-{
-    const struct node *n = s->p->n;
-    double *out = s->p->how.data[n->out] + s->out;
-    double acc[ROW_SEGMENT], value[ROW_SEGMENT];
-    fill_row(acc, s->n, n->init);
+    const struct row_plan *p = s->p;
+    const struct node *n = p->n;
+    double value[ROW_SEGMENT], error[ROW_SEGMENT];
+    struct row_sums f;
+    fill_row(f.value, s->n, n->init);
+    fill_row(f.error, s->n, 0);
+    fill_row(f.squares, s->n, 0);
     first_point(n->reduce, n->n_reduce, s->env);
     do {
-        row_values(s, s->p->body, value, NULL);
-        for (int64_t i = 0; i < s->n; i++)
-            acc[i] = combined(n->combine, acc[i], value[i]);
-        if (s->p->how.single)
-            s->p->type->round(acc, s->n);
-    } while (row_next(s));
-    for (int64_t i = 0; i < s->n; i++)
-        out[i * s->p->row_stride] = acc[i];
+        row_values(s, n->body, value, p->how.error ? error : NULL);
+        if (p->how.error)
+            error_combine(&f, n->combine, s->n, value, error);
+        combine_row(p, s->n, f.value, value);
+    } while (!cancelled(p->how.cancel) && reference_next_point(n->reduce, n->n_reduce, s->env));
+    if (p->how.error)
+        error_finish(&f, p, s->n);
+    for (int64_t i = 0; i < s->n; i++) {
+        p->how.data[n->out][at + i * s->rows->stride] = f.value[i];
+        if (p->how.error)
+            p->how.error[n->out][at + i * s->rows->stride] = f.error[i];
+    }
+}
+
+static void eval_task(const void *ctx, int64_t task, int64_t *env)
+{
+    const struct row_task *t = ctx;
+    const struct rows *r = &t->rows;
+    struct row_segment s = { t->p, r, env, task / r->n_points * ROW_SEGMENT, ROW_SEGMENT };
+    s.n = r->len - s.i0 < s.n ? r->len - s.i0 : s.n;
+    eval_segment(&s, rows_point(r, task % r->n_points * r->len + s.i0, env));
 }
 
 void row_eval(const struct row_plan *p)
 {
-    row_each_segment(p, eval_segment);
+    struct row_task t = { p, rows_of(p, ~0u) };
+    each_task(p, (t.rows.len + ROW_SEGMENT - 1) / ROW_SEGMENT * t.rows.n_points, eval_task, &t);
 }

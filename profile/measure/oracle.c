@@ -103,8 +103,7 @@ static double rms_of(const struct elem_type *type, const double *x, int64_t n)
     return counted > 0 ? sqrt(sum / (double)counted) : 0;
 }
 
-/* Returns the bytes that computing takes: values, errors, and temporary arrays of sums of
- * products. */
+/* Returns the bytes that computing takes: values and errors. */
 int64_t oracle_bytes(const struct graph *base)
 {
     int64_t bytes = 0;
@@ -162,13 +161,13 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
 {
     bool moved = how == ORACLE_MOVED || how == ORACLE_MOVED_AGAIN;
     double **of = given_tensors(o, g, moved, o->seed + (uint64_t)how);
-    bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
-                                   : reference_eval(g, of, c, e);
-    if (ok && error) {
+    if (error)
         *error = new_tensors(g, false);
-        ok = reference_error(g, of, *error, c, e);
+    bool ok = how == ORACLE_SINGLE ? reference_eval_single(g, of, c, e)
+            : error                ? reference_error(g, of, *error, c, e)
+                                   : reference_eval(g, of, c, e);
+    if (error)
         keep_outputs(g, *error);
-    }
     keep_outputs(g, of);
     if (ok)
         *out = of;

@@ -41,6 +41,16 @@ static double val_at(const struct graph *g, const struct val *v, double *const *
     UNREACHABLE();
 }
 
+static double combined(enum combine how, double old, double value)
+{
+    switch (how) {
+    case COMBINE_NONE: return value;
+    case COMBINE_SUM: return old + value;
+    case COMBINE_MAX: return old > value ? old : value;
+    }
+    UNREACHABLE();
+}
+
 static void node_eval_slow(const struct graph *g, const struct node *n, double *const *data,
                            int64_t *env)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/agent/mat.h"
+#include "kernels/base/mat.h"
 #include "explorer/agent/nn.h"
 #include "tests/unit/gradient.h"
 

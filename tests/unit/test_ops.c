@@ -182,6 +182,53 @@ static void wide_padding(void **state)
     }
 }
 
+/* Matrix products of several blocks, of parts of blocks, in batches and under a test. */
+static void products_of_blocks(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "gmm m=131 k=3 n=140 bias=1 act=relu", "gmm m=5 k=300 n=17", "gmm m=260 k=7 n=4",
+        "bmm b=3 m=9 k=10 n=130", "c2d n=2 i=3 h=13 o=5 k=3 p=1", "c2d i=2 h=9 w=40 o=130 k=2 s=2",
+        "grp i=8 h=12 o=16 g=2 k=3 p=1", "grp i=6 h=9 o=9 g=3 k=3",
+        "grp n=2 i=2 h=5 o=300 g=2 k=1", "dep c=5 h=11 k=3 p=1", "gmm m=1 k=9 n=1100",
+        "t2d i=5 h=9 o=6 k=4 s=2 p=1", "t2d i=4 h=7 o=8 k=3 s=3",
+        "gmm m=1100 k=9 n=1", "gmm m=20 k=1 n=20", "gmm m=3 k=129 n=7",
+        "x = input n=7 m=40; y = input n=7 k=40; a = transpose(x) perm=1,0; z = matmul(a, y)",
+    };
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < COUNT_OF(specs); i++) {
+        struct bench b = bench_open(specs[i], &r);
+        check_fast_is_slow(&b, specs[i]);
+        bench_close(&b);
+    }
+}
+
+/* Data that no sum is exact for: sums in another order agree to 1e-12 of their largest term. */
+static void sums_agree_in_any_order(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "gmm m=20 k=400 n=30", "c2d i=40 h=9 o=8 k=3 p=1 bias=1 act=gelu",
+        "x = input n=9 m=700; y = layernorm(x) axis=1; z = softmax(y) axis=1",
+    };
+    struct rng r = rng_seed(seed);
+    for (int i = 0; i < COUNT_OF(specs); i++) {
+        struct bench b = bench_open(specs[i], &r);
+        struct err e;
+        for (int t = 0; t < b.g->n_tensors; t++)
+            for (int64_t k = 0; k < tensor_elems(&b.g->tensor[t]); k++)
+                b.slow[t][k] = b.fast[t][k] = (double)rng_float(&r);
+        assert_true(reference_eval(b.g, b.fast, NULL, &e));
+        reference_eval_slow(b.g, b.slow);
+        for (int t = 0; t < b.g->n_tensors; t++)
+            for (int64_t k = 0; k < tensor_elems(&b.g->tensor[t]); k++)
+                if (!(fabs(b.fast[t][k] - b.slow[t][k]) <= 1e-12 * fmax(1, fabs(b.slow[t][k]))))
+                    fail_msg("%s: %s[%lld] is %.17g, slowly %.17g", specs[i],
+                             b.g->tensor[t].name, (long long)k, b.fast[t][k], b.slow[t][k]);
+        bench_close(&b);
+    }
+}
+
 /* Nodes that the families do not make: whatever the expressions are, rows must evaluate them. */
 
 static struct graph *one_input(struct arena *a, int64_t c, int64_t w)
@@ -278,6 +325,25 @@ static void odd_reversed(void **state)
     n.body = val_bin(a, VAL_SUB, val_bin(a, VAL_MIN, x, val_const(a, 3)),
                      val_bin(a, VAL_DIV, x, val_const(a, 8)));
     check_odd(g, &n, a, "reversed");
+}
+
+/* Y[c][w] = X[(c + 7 * w) / 9][(41 - 5 * w) % 4 + (2 - w) / 5 + 3], with w also below 0 inside the
+ * divisions: quotients and remainders along a row, upwards and downwards. */
+static void odd_divisions(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct graph *g = one_input(a, 14, 9);
+    struct exprs *p = g->pool;
+    struct node n = { .op = "divide" };
+    output(g, 9, 16, &n);
+    const struct expr *c = n.spatial[0], *w = n.spatial[1];
+    const struct expr *up = expr_divc(p, expr_add(p, c, expr_mulc(p, w, 7)), 9);
+    const struct expr *rest = expr_modc(p, expr_addc(p, expr_mulc(p, w, -5), 41), 4);
+    const struct expr *down = expr_divc(p, expr_addc(p, expr_mulc(p, w, -1), 2), 5);
+    const struct expr *idx[] = { up, expr_addc(p, expr_add(p, rest, down), 3) };
+    n.body = graph_load_at(g, 0, idx);
+    check_odd(g, &n, a, "divisions");
 }
 
 /* Specs. */
@@ -589,6 +655,8 @@ int main(void)
         cmocka_unit_test(golden_conv),       cmocka_unit_test(fast_equals_slow),
         cmocka_unit_test(odd_pooling),       cmocka_unit_test(odd_groups),
         cmocka_unit_test(odd_parity),        cmocka_unit_test(odd_reversed),
+        cmocka_unit_test(odd_divisions),     cmocka_unit_test(products_of_blocks),
+        cmocka_unit_test(sums_agree_in_any_order),
         cmocka_unit_test(canonical_specs),   cmocka_unit_test(spec_errors),
         cmocka_unit_test(spec_rubbish),      cmocka_unit_test(resnet18_macs),
         cmocka_unit_test(printed_graphs),    cmocka_unit_test(lookups),

@@ -1,4 +1,4 @@
-#include "explorer/agent/mat.h"
+#include "kernels/base/mat.h"
 
 #include <stdint.h>
 

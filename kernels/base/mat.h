@@ -1,10 +1,11 @@
-/* Products of small dense matrices of doubles, the inner loops of the networks (nn.h).
+/* Products of small dense matrices of doubles: the inner loops of the agents' networks, and of the
+ * float64 reference.
  *
  * Each sum is taken in ascending order, one product at a time, never fused.  The result is
  * therefore the same bit for bit on every machine and with every vector length.  The products use
  * the widest vectors of the processor. */
-#ifndef TS_EXPLORER_AGENT_MAT_H
-#define TS_EXPLORER_AGENT_MAT_H
+#ifndef TS_BASE_MAT_H
+#define TS_BASE_MAT_H
 #include <stdbool.h>
 
 /* An m x k operand whose element (i, j) is a[i * row + j * col].  (row, col) is (k, 1) for a dense
