@@ -20,7 +20,8 @@ struct elem_type {
     const char *c, *suffix, *mask, *packed;
     int digits;
     /* The error of one rounding of x is at most roundoff * |x|, or `tiny` if |x| < normal, the
-     * smallest normal number. largest: the largest number. */
+     * smallest normal number. largest: the largest number and a little more, which is rounded to
+     * it. */
     double roundoff, tiny, normal, largest;
     /* Convert arrays of elements to double, or from double with rounding, or only round doubles. */
     void (*read)(const void *from, int64_t n, double *to);

@@ -42,7 +42,8 @@
     }                                                                                           \
     const struct elem_type type_##id = {                                                        \
         #id, title, sizeof(c), &type_##sum, #c, #suffix, #mask, packed, limits##_DECIMAL_DIG,   \
-        limits##_EPSILON / 2, limits##_TRUE_MIN, limits##_MIN, limits##_MAX, id##_read,         \
+        limits##_EPSILON / 2, limits##_TRUE_MIN, limits##_MIN,                                  \
+        limits##_MAX * (1 + (double)limits##_EPSILON / 8), id##_read,                           \
         id##_write, id##_round, id##_call                                                       \
     };
 #endif
