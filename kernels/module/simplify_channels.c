@@ -181,44 +181,60 @@ bool pass_channels(struct rewrite *r, int i)
     return merge_batchnorm(r, i) || merge_operand(r, i) || merge_affine(r, i);
 }
 
-/* Whether the params give padding: p=, ph=, pw1= and so on. */
-static bool has_padding(const char *params)
+static const struct op_param *family_param(const char *family, const char *name)
 {
-    return str_starts(params, "p") || strstr(params, " p");
+    const struct op_family *f = ops_find(family);
+    for (int p = 0; p < f->n_params; p++)
+        if (streq(f->params[p].name, name))
+            return &f->params[p];
+    UNREACHABLE();
 }
 
-enum { MOST_PADDING = 4096 };             /* of a convolution's parameters */
+/* Whether convolution i has no padding of its own, and takes its sizes from its input. */
+static bool is_unpadded(const struct rewrite *r, int i)
+{
+    static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
+    const char *params = rewrite_at(r, i)->params;
+    for (int k = 0; k < COUNT_OF(sizes); k++)
+        if (rewrite_has(r, i, sizes[k]))
+            return false;
+    return !str_starts(params, "p") && !strstr(params, " p");        /* p= ph= pw1= ... */
+}
 
-/* Merges `pad` with zeros on the spatial dims into a convolution that has no padding. */
+/* Whether pad adds zeros, at most `most` before and after the spatial dims and none elsewhere. */
+static bool pads_space(const struct rewrite *r, int pad, int64_t most, int64_t *before,
+                       int64_t *after)
+{
+    int rank = rewrite_at(r, pad)->shape.rank;
+    if (!rewrite_is(r, pad, "pad") || rewrite_float(r, pad, "value", 0) != 0 ||
+        rewrite_list(r, pad, "before", before) != rank ||
+        rewrite_list(r, pad, "after", after) != rank)
+        return false;
+    for (int d = 0; d < rank; d++)
+        if (before[d] > (d < 2 ? 0 : most) || after[d] > (d < 2 ? 0 : most))
+            return false;
+    return true;
+}
+
+/* Merges `pad` into a convolution that has no padding. */
 bool pass_pad(struct rewrite *r, int i)
 {
     static const char *const letters[] = { "d", "h", "w" };
     int64_t before[MAX_RANK], after[MAX_RANK];
     const struct rewrite_stmt s = *rewrite_at(r, i);
-    if (!rewrite_is_any(r, i, "c1d c2d c3d grp dep dil") || has_padding(s.params))
+    if (!rewrite_is_any(r, i, "c1d c2d c3d grp dep dil") || !is_unpadded(r, i) ||
+        !rewrite_is_inner(r, s.arg[0]) ||
+        !pads_space(r, s.arg[0], family_param(s.op, "pw0")->max, before, after))
         return false;
-    int pad = s.arg[0], rank = rewrite_at(r, pad)->shape.rank;
-    if (!rewrite_is(r, pad, "pad") || !rewrite_is_inner(r, pad) ||
-        rewrite_float(r, pad, "value", 0) != 0 ||
-        rewrite_list(r, pad, "before", before) != rank ||
-        rewrite_list(r, pad, "after", after) != rank ||
-        before[0] || after[0] || before[1] || after[1])
-        return false;
-    static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };
-    for (int k = 0; k < COUNT_OF(sizes); k++)
-        if (rewrite_has(r, i, sizes[k]))  /* the sizes of the padded tensor */
-            return false;
-    for (int d = 2; d < rank; d++)
-        if (before[d] > MOST_PADDING || after[d] > MOST_PADDING)
-            return false;
     struct str words = { 0 };
+    int rank = rewrite_at(r, s.arg[0])->shape.rank;
     for (int d = 2; d < rank; d++) {
         const char *letter = letters[3 - rank + d];
-        str_printf(&words, "%sp%s0=%lld p%s1=%lld", d > 2 ? " " : "", letter,
-                   (long long)before[d], letter, (long long)after[d]);
+        str_printf(&words, " p%s0=%lld p%s1=%lld", letter, (long long)before[d], letter,
+                   (long long)after[d]);
     }
-    s.arg[0] = rewrite_at(r, pad)->arg[0];
-    rewrite_set(r, i, s.op, s.arg, s.n_args, "%s %s", s.params, str_text(&words));
+    s.arg[0] = rewrite_at(r, s.arg[0])->arg[0];
+    rewrite_set(r, i, s.op, s.arg, s.n_args, "%s%s", s.params, str_text(&words));
     str_free(&words);
     return true;
 }
@@ -226,20 +242,15 @@ bool pass_pad(struct rewrite *r, int i)
 /* Merges the functions that families have as act=. */
 bool pass_act(struct rewrite *r, int i)
 {
-    const struct op_family *f = ops_find("gmm");
     const struct rewrite_stmt s = *rewrite_at(r, i);
-    const char *const *word = NULL;
-    for (int p = 0; p < f->n_params; p++)
-        if (streq(f->params[p].name, "act"))
-            word = f->params[p].words;
     if (s.n_args != 1 || s.params[0] || s.family || !is_weighted(r, s.arg[0]))
         return false;
-    while (word && *word && !streq(*word, s.op))
-        word++;
     const struct rewrite_stmt to = *rewrite_at(r, s.arg[0]);
-    if (!word || !*word)
-        return false;
-    rewrite_set(r, i, to.op, to.arg, to.n_args, "%s%sact=%s", to.params, to.params[0] ? " " : "",
-                s.op);
-    return true;
+    for (const char *const *word = family_param("gmm", "act")->words; *word; word++)
+        if (streq(*word, s.op)) {
+            rewrite_set(r, i, to.op, to.arg, to.n_args, "%s%sact=%s", to.params,
+                        to.params[0] ? " " : "", s.op);
+            return true;
+        }
+    return false;
 }
