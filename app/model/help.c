@@ -146,11 +146,7 @@ static void topic_experts(struct str *out)
         "  :expert 2, or 02X                       the second best\n"
         "\n"
         "The steps are applied to the current branch if it has no steps yet, and to a new\n"
-        "branch otherwise.\n"
-        "\n"
-        "Of a graph of statements, the expert of the one with the most work schedules it\n"
-        "and the element-wise statements after it. What no expert knows gets a plain\n"
-        "schedule: vector loops over what is contiguous, sums in registers.\n\n");
+        "branch otherwise.\n\n");
     if (!expert_file_all(a, &all, &e))
         str_printf(&list, "  none: %s\n", e.text);
     for (int i = 0; i < all.n; i++) {
@@ -161,6 +157,10 @@ static void topic_experts(struct str *out)
         str_printf(&list, "\n  %s\n", x->title);
     }
     str_wrap(out, str_text(&list), HELP_WIDTH, 2);
+    str_add(out,
+        "\nOf a graph of statements, the expert of the one with the most work schedules it\n"
+        "and the element-wise statements after it. What no expert knows gets a plain\n"
+        "schedule: vector loops over what is contiguous, sums in registers.\n");
     str_free(&list);
     arena_free(a);
 }

@@ -75,21 +75,32 @@ static bool pads_lines(const struct program *p, const struct node *n)
     return false;
 }
 
-/* Whether the readers of a node may compute it themselves: a pad, what is cheap, or what one reader
- * reads. */
+/* Returns how often the readers of a node, together, read each of its elements on average. */
+static double reads_each(const struct graph *g, int node)
+{
+    double reads = 0;
+    for (int i = node + 1; i < g->n_nodes; i++) {
+        const struct node *n = &g->node[i];
+        double points = (double)tensor_elems(&g->tensor[n->out]);
+        for (int r = 0; r < n->n_reduce; r++)
+            points *= (double)(n->reduce[r]->hi + 1);
+        reads += graph_reads(g, i, g->node[node].out) ? points : 0;
+    }
+    return reads / (double)tensor_elems(&g->tensor[g->node[node].out]);
+}
+
+/* Whether the readers of a node may compute it themselves: a pad, what is cheap, or what is read
+ * once. */
 static bool worth_inlining(const struct program *p, int node)
 {
     const struct graph *g = p->graph;
     const struct node *n = &g->node[node];
-    int readers = 0;
     if (n->n_reduce > 0 || g->tensor[n->out].role == TENSOR_OUTPUT)
         return false;
     if (streq(n->op, "pad"))
         return !pads_lines(p, n);
-    for (int i = 0; i < g->n_nodes; i++)
-        readers += graph_reads(g, i, n->out);
-    return !read_by_product(g, node)
-        && (readers == 1 || (val_flops(n->body) <= MAX_CHEAP && !has_function(n->body)));
+    bool cheap = val_flops(n->body) <= MAX_CHEAP && !has_function(n->body);
+    return !read_by_product(g, node) && (cheap || reads_each(g, node) <= 1);
 }
 
 /* --- Where lanes run ------------------------------------------------------------------------- */
@@ -98,14 +109,14 @@ static bool worth_inlining(const struct program *p, int node)
 
 /* One access of a node: how far it moves when an axis advances.  free: a constant, which can lie so
  * that it is contiguous along any axis (pack_constants). */
-struct move { const int64_t *by; int tensor; bool store, free; const struct expr *const *idx; };
+struct axis_moves { const int64_t *by; int tensor; bool store, free; const struct expr *const *idx; };
 
 struct moves {
     struct draft *d;
     const struct func *f;
     const struct stage *s;
     const struct expr **var;              /* per axis: its variable on the path to the access */
-    VEC(struct move) access;
+    VEC(struct axis_moves) access;
 };
 
 static void add_move(struct moves *m, int buffer, const struct expr *const *idx, bool store)
@@ -117,7 +128,7 @@ static void add_move(struct moves *m, int buffer, const struct expr *const *idx,
     for (int i = 0; i < m->s->n_axes; i++)
         if (m->var[i] && !expr_coef(pool, at, m->var[i], &by[i]))
             by[i] = JUMPS;
-    struct move x = { by, b->tensor, store, false, idx };
+    struct axis_moves x = { by, b->tensor, store, false, idx };
     x.free = m->d->p->graph->tensor[b->tensor].role == TENSOR_CONST
           && m->d->p->held_in[b->tensor] < 0;
     vec_push(&m->access, x);
@@ -180,7 +191,7 @@ static double lane_cost(const struct moves *m, int axis, int lanes)
     if (x->reduce && x->extent < lanes)
         return (double)m->access.len + 1;
     for (int i = 0; i < m->access.len; i++) {
-        const struct move *a = &m->access.data[i];
+        const struct axis_moves *a = &m->access.data[i];
         int64_t by = a->by[axis];
         if (a->store && x->reduce)        /* the lanes are combined at the end of a row */
             cost += 8.0 / (x->extent < MAX_ROW ? (double)x->extent : MAX_ROW);
@@ -264,7 +275,7 @@ static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
         for (int k = 0; k < m->access.len && !m->s->axis[i].reduce; k++) {
-            const struct move *a = &m->access.data[k];
+            const struct axis_moves *a = &m->access.data[k];
             if (i != lanes && m->s->axis[i].extent > 1 && !a->store && a->by[i] == 0
                 && (a->by[lanes] == step || (step == 1 && a->free && a->by[lanes] != 0)))
                 return i;
@@ -285,7 +296,7 @@ static int tile_axis(const struct moves *m, int lanes)
 static int square_axis(const struct moves *m, int lanes)
 {
     for (int k = 0; k < m->access.len; k++) {
-        const struct move *a = &m->access.data[k];
+        const struct axis_moves *a = &m->access.data[k];
         for (int i = 0; i < m->s->n_axes && !a->store; i++)
             if (i != lanes && a->by[i] == 1 && a->by[lanes] != 0 && a->by[lanes] != 1)
                 return i;
@@ -323,10 +334,10 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
 
 /* Where the lanes of a node run; the axis of its tile, or -1; whether the tile is a square of a
  * transposition. */
-struct axis_plan { int lanes, tile; bool square; };
+struct lane_plan { int lanes, tile; bool square; };
 
 /* Cuts the axes of lanes and tile, and lists all loops in their new order. */
-static void cut_axes(struct draft *d, int node, const struct axis_plan *plan,
+static void cut_axes(struct draft *d, int node, const struct lane_plan *plan,
                      const struct draft_machine *m, struct loop_order *o)
 {
     const struct stage *s = stage_at(d, node);
@@ -390,7 +401,7 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
     struct moves m;
     if (!find_moves(d, node, &m))
         return;
-    struct axis_plan plan = { best_lanes(&m, machine->lanes), -1, n->n_reduce == 0 };
+    struct lane_plan plan = { best_lanes(&m, machine->lanes), -1, n->n_reduce == 0 };
     if (plan.lanes >= 0)
         plan.tile = (plan.square ? square_axis : tile_axis)(&m, plan.lanes);
     plan.square &= plan.tile >= 0;
@@ -416,7 +427,7 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
 
 /* Lays the free constants of a product so that lanes along the axis are contiguous, in blocks of
  * one vector loop where these divide the dim. */
-static void pack_constant(struct draft *d, const struct moves *m, const struct move *a, int axis,
+static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a, int axis,
                           const struct draft_machine *machine)
 {
     const struct tensor *t = &d->p->graph->tensor[a->tensor];
@@ -450,7 +461,7 @@ static void pack_constants(struct draft *d, int node, const struct draft_machine
         return;
     int lanes = best_lanes(&m, machine->lanes);
     for (int k = 0; k < m.access.len && lanes >= 0; k++) {
-        const struct move *a = &m.access.data[k];
+        const struct axis_moves *a = &m.access.data[k];
         if (a->free && d->p->layout[a->tensor]->n_prims == 0 && !m.s->axis[lanes].reduce
             && a->by[lanes] != 0 && a->by[lanes] != 1)
             pack_constant(d, &m, a, lanes, machine);

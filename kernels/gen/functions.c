@@ -1,11 +1,12 @@
-/* Functions of vectors in C: polynomials without branches, so that every lane costs the same and no
- * lane calls the mathematical library.
+/* Functions of vectors in C: polynomials without branches, so that every lane costs the same and
+ * no lane calls the mathematical library.
  *
  * $ stands for the number of lanes.  Each is within 2 ulp of the function (test_functions.c
  * measures them all), and the oracle grants 4 (reference_error.c).  NaN stays NaN.
  *
  *   exp   exp(x) = 2^k exp(r), |r| <= log(2) / 2; log(2) in two parts (Cody and Waite).  Polynomial
- *         of Cephes' expf (Moshier 1989).  2^k in two factors: tiny results are rounded once.
+ *         of Cephes' expf (Moshier 1989).  2^k in two factors, so that tiny results are rounded
+ *         once.
  *   log   log(x) = k log(2) + log(m), m in [sqrt(1/2), sqrt(2)).  Polynomial of Cephes' logf.
  *   tanh  near 0 an odd polynomial, of Cephes' tanhf; else 1 - 2 / (exp(2|x|) + 1).
  *   erf   near 0 an odd polynomial; else 1 - exp(p(|x|)).  Both by N. Juffa, "Fast implementation
