@@ -109,7 +109,12 @@ static bool worth_inlining(const struct program *p, int node)
 
 /* One access of a node: how far it moves when an axis advances.  free: a constant, which can lie so
  * that it is contiguous along any axis (pack_constants). */
-struct axis_moves { const int64_t *by; int tensor; bool store, free; const struct expr *const *idx; };
+struct axis_moves {
+    const int64_t *by;
+    int tensor;
+    bool store, free;
+    const struct expr *const *idx;
+};
 
 struct moves {
     struct draft *d;
@@ -427,8 +432,8 @@ static void schedule(struct draft *d, int node, const struct draft_machine *mach
 
 /* Lays the free constants of a product so that lanes along the axis are contiguous, in blocks of
  * one vector loop where these divide the dim. */
-static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a, int axis,
-                          const struct draft_machine *machine)
+static void pack_constant(struct draft *d, const struct moves *m, const struct axis_moves *a,
+                          int axis, const struct draft_machine *machine)
 {
     const struct tensor *t = &d->p->graph->tensor[a->tensor];
     int64_t wide = lane_length(machine, &m->s->axis[axis], false);
