@@ -96,6 +96,7 @@ static bool add_input(struct imp *im, int i, const struct onnx_tensor *const *gi
             v->shape.rank = given[k]->rank;
             memcpy(v->shape.dim, given[k]->dims, sizeof given[k]->dims);
             v->data = given[k]->i ? given[k] : NULL;
+            v->given = given[k];
         }
     return true;
 }
@@ -235,15 +236,25 @@ bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n)
     return true;
 }
 
-bool onnx_in_float(struct imp *im, int i, double *out)
+bool onnx_in_floats(struct imp *im, int i, double *out, int max, int *n)
 {
     const struct value *v = onnx_in_value(im, i);
     if (!v)
         return false;
-    if (!v->data || !(v->data->f || v->data->i) || v->data->elems != 1)
-        return onnx_refuse(im, "its input %s is not one constant number", v->name);
-    *out = onnx_number(v->data, 0);
+    const struct onnx_tensor *t = v->data ? v->data : v->given;
+    if (!t || !(t->f || t->i) || t->elems > max)
+        return onnx_refuse(im, "its input %s is not constant, or has more than %d numbers", v->name,
+                           max);
+    for (*n = 0; *n < t->elems; ++*n)
+        out[*n] = onnx_number(t, *n);
     return true;
+}
+
+bool onnx_in_float(struct imp *im, int i, double *out)
+{
+    int n = 0;
+    return onnx_in_floats(im, i, out, 1, &n) &&
+           (n == 1 || onnx_refuse(im, "its input %d is not one number", i));
 }
 
 /* Attributes. */

@@ -38,6 +38,7 @@ struct value {
     int type;
     struct shape shape;
     const struct onnx_tensor *data;       /* the data of a constant; NULL for others */
+    const struct onnx_tensor *given;      /* floats of an input, for parameters of operators only */
     int stmt;                             /* its statement; -1: none yet */
     int port;                             /* index of the input of the model, or -1 */
     int blocked;                          /* the unsupported node on which it depends, or -1 */
@@ -85,8 +86,9 @@ bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
 /* Reads input i, constant integers, into out: at most max of them. *n: how many. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
-/* Reads input i, one constant number. */
+/* Reads input i, one constant number; up to max constant numbers. */
 bool onnx_in_float(struct imp *im, int i, double *out);
+bool onnx_in_floats(struct imp *im, int i, double *out, int max, int *n);
 
 /* Attributes. */
 const struct onnx_attr *onnx_attr(const struct imp *im, const char *name);

@@ -366,10 +366,67 @@ static bool scatter(struct imp *im)
     return onnx_emit_reshape(im, y, &s, &y) && onnx_done(im, y);
 }
 
+/* Emits the loss of log probabilities x (N C ...) for the classes `at` (N ...), weighted per class
+ * unless weight is -1. */
+static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
+{
+    struct shape s = *onnx_shape_of(im, at), wide = s;
+    const char *how = onnx_attr_text(im, "reduction");
+    int loss, w, skip, lost;
+    if (s.rank + 1 != onnx_shape_of(im, x)->rank)
+        return onnx_refuse(im, "its classes %s do not fit %s", onnx_shape_text(im, &s, "x"),
+                           onnx_shape_text(im, onnx_shape_of(im, x), "x"));
+    memmove(wide.dim + 2, wide.dim + 1, sizeof *wide.dim * (size_t)(wide.rank - 1));
+    wide.dim[1] = 1;
+    wide.rank++;
+    if (!onnx_emit_reshape(im, at, &wide, &loss))
+        return false;
+    loss = onnx_emit(im, "gather_elements", (int[]){ x, loss }, 2, &wide, "axis=1");
+    if (!onnx_emit_reshape(im, loss, &s, &loss))
+        return false;
+    w = weight >= 0 ? onnx_emit(im, "gather", (int[]){ weight, at }, 2, &s, "axis=0")
+                    : onnx_emit_expand(im, onnx_emit_number(im, 1), &s);
+    if (onnx_attr(im, "ignore_index")) {
+        double ignore = (double)onnx_attr_int(im, "ignore_index", 0);
+        if (!onnx_emit2(im, "equal", at, onnx_emit_number(im, ignore), &skip) ||
+            !onnx_emit_where(im, skip, onnx_emit_number(im, 0), w, &w))
+            return false;
+    }
+    if (!onnx_emit2(im, "mul", loss, w, &lost))
+        return false;
+    lost = onnx_emit_affine(im, lost, -1, 0);
+    unsigned all = (1u << s.rank) - 1;
+    if (!streq(how, "none"))
+        lost = onnx_emit_reduce(im, "reduce_sum", lost, all, false);
+    if (!streq(how, "none") && !streq(how, "sum") &&
+        !onnx_emit2(im, "div", lost, onnx_emit_reduce(im, "reduce_sum", w, all, false), &lost))
+        return false;
+    struct shape result = streq(how, "none") ? s : (struct shape){ 0 };
+    onnx_set_out(im, 0, lost, &result);
+    *out = lost;
+    return true;
+}
+
+/* Translates NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss: the same of a logsoftmax. */
+static bool loss(struct imp *im)
+{
+    int x, at, weight = -1, y;
+    if (!onnx_in_stmt(im, 0, &x) || !onnx_in_stmt(im, 1, &at) ||
+        (onnx_has_in(im, 2) && !onnx_in_stmt(im, 2, &weight)))
+        return false;
+    struct shape s = *onnx_shape_of(im, x);
+    if (im->n->op[0] == 'S') {
+        x = onnx_emit(im, "logsoftmax", &x, 1, &s, "axis=1");
+        onnx_set_out(im, 1, x, &s);
+    }
+    return emit_loss(im, x, at, weight, &y);
+}
+
 const struct handler onnx_index_ops[] = {
     { "Gather", gather }, { "GatherElements", gather_elements }, { "GatherND", gather_nd },
     { "ArgMax", arg_max }, { "ArgMin", arg_max }, { "Hardmax", hardmax }, { "OneHot", one_hot },
     { "Trilu", triangle }, { "EyeLike", triangle }, { "CumSum", cumsum },
+    { "NegativeLogLikelihoodLoss", loss }, { "SoftmaxCrossEntropyLoss", loss },
     { "ScatterElements", scatter }, { "Scatter", scatter }, { "ScatterND", scatter },
     { NULL, NULL },
 };

@@ -455,6 +455,75 @@ static bool reduce(struct imp *im)
     return true;
 }
 
+/* Translates ReduceProd: a product of slices. */
+static bool reduce_prod(struct imp *im)
+{
+    enum { MAX_FACTORS = 64 };
+    struct value *v = onnx_in_value(im, 0);
+    bool keep = onnx_attr_int(im, "keepdims", 1) != 0;
+    unsigned dims;
+    int x, y;
+    if (!v || !onnx_in_stmt(im, 0, &x) || !reduce_dims(im, v->shape.rank, &dims))
+        return false;
+    struct shape s = { 0 };
+    for (int d = 0; d < v->shape.rank; d++) {
+        int64_t n = v->shape.dim[d];
+        bool gone = dims >> d & 1;
+        if (gone && n > MAX_FACTORS)
+            return onnx_refuse(im, "a product of %lld factors is not supported", (long long)n);
+        y = gone ? onnx_emit_slice(im, x, d, 0, 1, 1) : x;
+        for (int64_t k = 1; gone && k < n; k++)
+            if (!onnx_emit2(im, "mul", y, onnx_emit_slice(im, x, d, k, 1, 1), &y))
+                return false;
+        x = y;
+        if (keep || !gone)
+            s.dim[s.rank++] = gone ? 1 : n;
+    }
+    if (!onnx_emit_reshape(im, x, &s, &x))
+        return false;
+    onnx_set_out(im, 0, im->stmt.data[x].n_in ? x : onnx_emit1(im, "identity", x), &s);
+    return true;
+}
+
+/* Translates GroupNormalization: scale and bias are per group before opset 21, then per channel. */
+static bool groupnorm(struct imp *im)
+{
+    int64_t groups = onnx_attr_int(im, "num_groups", 0);
+    int x, y, mean, inv;
+    if (!onnx_in_stmt(im, 0, &x))
+        return false;
+    struct shape s = *onnx_shape_of(im, x), apart = { 3, { s.dim[0], groups, 1 } };
+    if (s.rank < 3 || groups < 1 || s.dim[1] % groups)
+        return onnx_refuse(im, "%lld groups of %s are not possible", (long long)groups,
+                           onnx_shape_text(im, &s, "x"));
+    apart.dim[2] = onnx_shape_elems(&s) / s.dim[0] / groups;
+    struct shape channel = { .rank = s.rank - 1 }, flat = s;
+    bool per_group = false;
+    for (int i = 1; i < 3; i++) {
+        const struct value *v = onnx_in_value(im, i);
+        if (!v)
+            return false;
+        per_group = v->shape.rank == 1 && v->shape.dim[0] == groups && s.dim[1] != groups;
+    }
+    for (int d = 0; d < channel.rank; d++)
+        channel.dim[d] = d == 0 ? s.dim[1] : 1;
+    if (per_group) {
+        channel = (struct shape){ 2, { groups, 1 } };
+        flat = apart;
+    }
+    if (!onnx_emit_reshape(im, x, &apart, &x) ||
+        !standardize(im, x, 4, onnx_attr_float(im, "epsilon", 1e-5), &mean, &inv, &y) ||
+        !onnx_emit_reshape(im, y, &flat, &y))
+        return false;
+    for (int i = 1; i < 3; i++) {
+        int v;
+        if (!onnx_in_stmt(im, i, &v) || !onnx_emit_reshape(im, v, &channel, &v) ||
+            !onnx_emit2(im, i == 1 ? "mul" : "add", y, v, &y))
+            return false;
+    }
+    return onnx_emit_reshape(im, y, &s, &y) && onnx_done(im, y);
+}
+
 const struct handler onnx_math_ops[] = {
     { "Relu", unary }, { "Sigmoid", unary }, { "Tanh", unary }, { "Exp", unary },
     { "Log", unary }, { "Sqrt", unary }, { "Erf", unary }, { "Neg", unary }, { "Abs", unary },
@@ -466,6 +535,7 @@ const struct handler onnx_math_ops[] = {
     { "Sum", arithmetic }, { "Mean", arithmetic }, { "Max", arithmetic }, { "Min", arithmetic },
     { "Pow", power }, { "MatMul", matmul }, { "Gemm", gemm },
     { "BatchNormalization", batchnorm }, { "LayerNormalization", layernorm },
+    { "GroupNormalization", groupnorm }, { "ReduceProd", reduce_prod },
     { "InstanceNormalization", instancenorm }, { "MeanVarianceNormalization", mvn },
     { "Softmax", softmax }, { "LogSoftmax", softmax },
     { "ReduceSum", reduce }, { "ReduceMean", reduce }, { "ReduceMax", reduce },

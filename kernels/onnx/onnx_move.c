@@ -258,11 +258,13 @@ static bool split(struct imp *im)
         return false;
     if (n == 0) {
         n = im->n->n_out;
-        if (n < 1 || n > MAX_PARTS || s.dim[axis] % n)
+        int64_t part_of = n > 0 ? (s.dim[axis] + n - 1) / n : 0;
+        if (n < 1 || n > MAX_PARTS || (s.dim[axis] % n && im->m->opset < 18) ||
+            s.dim[axis] <= part_of * (n - 1))
             return onnx_refuse(im, "%d equal parts of %lld elements are not possible", n,
                                (long long)s.dim[axis]);
         for (int i = 0; i < n; i++)
-            part[i] = s.dim[axis] / n;
+            part[i] = i < n - 1 ? part_of : s.dim[axis] - part_of * (n - 1);
     }
     if (n != im->n->n_out)
         return onnx_refuse(im, "it has %d parts, but %d outputs", n, im->n->n_out);
@@ -371,14 +373,26 @@ static bool pad(struct imp *im)
     const char *mode = onnx_attr_text(im, "mode"),
                *name = onnx_attr(im, "pads") ? "pads" : "paddings";
     double value = onnx_attr_float(im, "value", 0);
-    int x, n;
+    int64_t axes[ONNX_MAX_RANK], given[2 * ONNX_MAX_RANK] = { 0 };
+    int x, n, n_axes = 0, at;
     if (!onnx_in_stmt(im, 0, &x) ||
+        (onnx_has_in(im, 3) && !onnx_in_ints(im, 3, axes, ONNX_MAX_RANK, &n_axes)) ||
         !(im->m->opset >= 11 ? onnx_in_ints(im, 1, pads, 2 * ONNX_MAX_RANK, &n)
                              : onnx_attr_ints(im, name, pads, 2 * ONNX_MAX_RANK, &n)) ||
         (im->m->opset >= 11 && onnx_has_in(im, 2) && !onnx_in_float(im, 2, &value)))
         return false;
     int rank = onnx_shape_of(im, x)->rank;
-    if (n != 2 * rank || onnx_has_in(im, 3))
+    for (int k = 0; k < n_axes && n == 2 * n_axes; k++) {
+        if (!onnx_axis_in(im, axes[k], rank, &at))
+            return false;
+        given[at] = pads[k];
+        given[at + rank] = pads[k + n_axes];
+    }
+    if (n_axes && n == 2 * n_axes) {
+        memcpy(pads, given, sizeof pads);
+        n = 2 * rank;
+    }
+    if (n != 2 * rank)
         return onnx_refuse(im, "pads has %d numbers for %d dimensions", n, rank);
     for (int d = 0; d < rank; d++) {
         int64_t dim = onnx_shape_of(im, x)->dim[d], cut[2] = { 0, 0 };

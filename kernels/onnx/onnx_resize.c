@@ -24,13 +24,13 @@ static double place_of(const struct resize *r, double i)
     if (streq(r->place, "tf_half_pixel_for_nn"))
         return (i + 0.5) / r->scale;
     if (streq(r->place, "align_corners"))
-        return r->to == 1 ? 0 : i * (double)(r->n - 1) / (double)(r->to - 1);
+        return length == 1 ? 0 : i * (double)(r->n - 1) / (length - 1);
     if (streq(r->place, "pytorch_half_pixel"))
-        return r->to > 1 ? (i + 0.5) / r->scale - 0.5 : 0;
+        return length > 1 ? (i + 0.5) / r->scale - 0.5 : 0;
     if (streq(r->place, "tf_crop_and_resize"))
-        return r->to > 1 ? r->start * (double)(r->n - 1) +
-                               i * (r->end - r->start) * (double)(r->n - 1) / (double)(r->to - 1)
-                         : 0.5 * (r->start + r->end) * (double)(r->n - 1);
+        return length > 1 ? r->start * (double)(r->n - 1) +
+                                i * (r->end - r->start) * (double)(r->n - 1) / (length - 1)
+                          : 0.5 * (r->start + r->end) * (double)(r->n - 1);
     double off = streq(r->place, "half_pixel_symmetric")
                      ? (double)r->n / 2 * (1 - (double)r->to / length) : 0;
     return off + (i + 0.5) / r->scale - 0.5;
@@ -126,14 +126,7 @@ static bool repeat(struct imp *im, int x, int axis, int64_t times, int *out)
 static bool numbers(struct imp *im, int i, double *out, int *n)
 {
     *n = 0;
-    if (!onnx_has_in(im, i))
-        return true;
-    const struct value *v = onnx_in_value(im, i);
-    if (!v->data || !(v->data->f || v->data->i) || v->data->elems > 2 * ONNX_MAX_RANK)
-        return onnx_refuse(im, "its input %s is not constant", v->name);
-    for (*n = 0; *n < v->data->elems; ++*n)
-        out[*n] = onnx_number(v->data, *n);
-    return true;
+    return !onnx_has_in(im, i) || onnx_in_floats(im, i, out, 2 * ONNX_MAX_RANK, n);
 }
 
 /* Computes the size and the scale of axis number k of those that are resized. */
@@ -184,7 +177,6 @@ static bool resize(struct imp *im)
                         .cubic = onnx_attr_float(im, "cubic_coeff_a", -0.75),
                         .antialias = onnx_attr_int(im, "antialias", 0) != 0,
                         .exclude = onnx_attr_int(im, "exclude_outside", 0) != 0 };
-    r.exclude |= r.antialias;
     if (!onnx_in_stmt(im, 0, &x) || !numbers(im, old ? 1 : 2, scale, &n_scale) ||
         (!old && (!numbers(im, 3, size, &n_size) || !numbers(im, 1, roi, &n_roi))) ||
         !onnx_attr_ints(im, "axes", axes, ONNX_MAX_RANK, &n))

@@ -80,6 +80,8 @@ static bool fit(struct imp *im, struct windows *w)
             return onnx_refuse(im, "its kernel spans %lld, but the padded input has only %lld",
                                (long long)span, (long long)(room + span));
         a->out = (w->ceil ? room + a->s - 1 : room) / a->s + 1;
+        if (w->ceil && (a->out - 1) * a->s >= a->in + a->p[0])
+            a->out--;                     /* the last window would begin behind the input */
         int64_t more = (a->out - 1) * a->s + span - (a->in + a->p[0] + a->p[1]);
         a->p[1] += more > 0 ? more : 0;
     }
