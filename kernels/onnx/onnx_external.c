@@ -49,7 +49,8 @@ bool onnx_external_read(struct onnx_external *x, void *out, struct err *e)
 {
     size_t done = 0;
     while (done < x->n) {
-        ssize_t n = pread(x->fd, (char *)out + done, x->n - done, (off_t)(x->offset + (int64_t)done));
+        off_t at = (off_t)(x->offset + (int64_t)done);
+        ssize_t n = pread(x->fd, (char *)out + done, x->n - done, at);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

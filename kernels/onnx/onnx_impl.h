@@ -19,6 +19,8 @@ enum {
     MAX_STATEMENTS = 8000
 };
 
+#define ONNX_MAX_RESULT ((int64_t)1 << 40)       /* most elements of a tensor */
+
 struct shape { int rank; int64_t dim[ONNX_MAX_RANK]; };
 
 struct stmt {
@@ -69,6 +71,7 @@ struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL when n
 /* Whether tensors of this type hold whole numbers (bool: 0 and 1).  Tensors of all numeric types
  * are computed as float32: whole numbers up to 2^24 are exact, and constants beyond are refused. */
 bool onnx_is_int(int type);
+bool onnx_is_number(int type);
 double onnx_number(const struct onnx_tensor *t, int64_t k);      /* element k */
 /* Returns t with its data as floats; NULL when a number is not exact as float32 (*bad). */
 const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tensor *t,

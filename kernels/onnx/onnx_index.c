@@ -273,8 +273,9 @@ static bool triangle(struct imp *im)
     bool upper = onnx_attr_int(im, "upper", 1) != 0;
     if (too_large(im, m.dim[0], m.dim[1]))
         return false;
-    int mask = onnx_emit_data(im, "mask", &m, band(im, m.dim[0], m.dim[1], eye || !upper ? -d : -far,
-                                                   eye || upper ? -d : far));
+    const f32 *ones = band(im, m.dim[0], m.dim[1], eye || !upper ? -d : -far,
+                           eye || upper ? -d : far);
+    int mask = onnx_emit_data(im, "mask", &m, ones);
     if (eye) {
         im->type = (int)onnx_attr_int(im, "dtype", im->type);
         return onnx_done(im, onnx_emit1(im, "identity", mask));

@@ -174,7 +174,8 @@ static bool arithmetic(struct imp *im)
  * number where x is negative and y is not whole. */
 static bool general_power(struct imp *im, int x, int y, int *out)
 {
-    int size, below, odd, sign, none, whole, wrong, one = onnx_emit_number(im, 1), zero = onnx_emit_number(im, 0);
+    int size, below, odd, sign, none, whole, wrong;
+    int one = onnx_emit_number(im, 1), zero = onnx_emit_number(im, 0);
     int half = onnx_emit1(im, "floor", onnx_emit_affine(im, y, 0.5, 0));
     if (!onnx_emit2(im, "mul", onnx_emit1(im, "log", onnx_emit1(im, "abs", x)), y, &size) ||
         !onnx_emit2(im, "less", x, zero, &below) ||

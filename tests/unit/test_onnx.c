@@ -103,7 +103,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
     { 18, "in x:2,5; ints k:1,; node ReduceMax x k > y keepdims=0; out y:2",
       "y = reduce_max(x) axes=1 keep=0\n" },
     { 13, "in x:batch,4; node Relu x > y; out y", "x = input d0=1 d1=4\n" },
-    { 13, "in x:2,seq; node Relu x > y; out y", "dimension 1 of x is open; --dim seq=SIZE sets it" },
+    { 13, "in x:2,seq; node Relu x > y; out y",
+      "dimension 1 of x is open; --dim seq=SIZE sets it" },
     /* names of any bytes */
     { 13, "in x\x1b[2J\xff:2; node Relu x\x1b[2J\xff > y; out y", "x_x1b_2J_xff = input d0=2" },
     { 13, "in \n:2; node Relu \n > \t; out \t", "v_x09 = relu(v_x0a)" },
@@ -175,7 +176,8 @@ static void open_dims_get_sizes(void **state)
     (void)state;
     struct arena *a = arena_new();
     uint8_t *data;
-    size_t n = onnx_build(a, 13, "in x:batch,seq,4; in7 i:batch,seq; node Relu x > y; out y", &data);
+    const char *text = "in x:batch,seq,4; in7 i:batch,seq; node Relu x > y; out y";
+    size_t n = onnx_build(a, 13, text, &data);
     struct onnx_model *m;
     struct onnx_graph g;
     struct err e = { 0 };
@@ -273,7 +275,8 @@ static void external_data_lie_beside_the_model(void **state)
     struct err e;
     assert_non_null(mkdtemp(dir));
     const char *in = arena_printf(a, "%s/in", dir), *file = arena_printf(a, "%s/w.bin", in);
-    const char *out = arena_printf(a, "%s/out.bin", dir), *link = arena_printf(a, "%s/link.bin", in);
+    const char *out = arena_printf(a, "%s/out.bin", dir);
+    const char *link = arena_printf(a, "%s/link.bin", in);
     const char *path = arena_printf(a, "%s/m.onnx", in);
     f32 w[41] = { 0 };
     for (int i = 0; i < 41; i++)
