@@ -97,8 +97,8 @@ static bool range(struct imp *im)
 static bool shape_or_size(struct imp *im)
 {
     const struct value *v = onnx_in_value(im, 0);
-    if (!v || v->shape.rank < 0)
-        return v ? onnx_shape_unknown(im, v) : false;
+    if (!v)
+        return false;
     int rank = v->shape.rank;
     int64_t from = onnx_attr_int(im, "start", 0), to = onnx_attr_int(im, "end", rank);
     int64_t *out = ARENA_ARRAY(im->a, int64_t, rank + 1);

@@ -246,6 +246,17 @@ static void settle_outputs(struct imp *im)
     }
 }
 
+/* Whether the shapes of all inputs are known; tensors without one have an open dim. */
+static bool shapes_known(struct imp *im)
+{
+    for (int i = 0; i < im->n->n_in; i++) {
+        const struct value *v = onnx_has_in(im, i) ? onnx_in_value(im, i) : NULL;
+        if (v && v->shape.rank < 0)
+            return onnx_shape_unknown(im, v);
+    }
+    return true;
+}
+
 static void run_node(struct imp *im, int blocked)
 {
     struct onnx_graph *g = im->out;
@@ -261,7 +272,7 @@ static void run_node(struct imp *im, int blocked)
     }
     bool ok = im->stmt.len > MAX_STATEMENTS
                   ? onnx_refuse(im, "the model needs more than %d statements", MAX_STATEMENTS)
-                  : onnx_fold(im, h);
+                  : shapes_known(im) && onnx_fold(im, h);
     if (!ok && !im->reason)
         ok = h ? h->run(im)
                : onnx_refuse(im, im->n->domain[0] ? "operators of other domains are not supported"

@@ -82,8 +82,8 @@ static bool flatten(struct imp *im)
     const struct value *v = onnx_in_value(im, 0);
     int64_t axis = onnx_attr_int(im, "axis", 1);
     struct shape to = { 2, { 1, 1 } };
-    if (!v || v->shape.rank < 0)
-        return v ? onnx_shape_unknown(im, v) : false;
+    if (!v)
+        return false;
     int rank = v->shape.rank;
     if (axis < -rank || axis > rank)
         return onnx_refuse(im, "axis %lld does not exist: the tensor has %d dimensions",

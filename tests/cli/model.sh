@@ -27,6 +27,19 @@ t 3 '^1 nodes, 1 not supported' "$dir/lacks.onnx"
 t 0 '^1 nodes, 1 not supported' show "$dir/lacks.onnx" --what graph
 t 3 'Softmux y: no statement for this operator' run "$dir/lacks.onnx"
 
+# Open dimensions get their sizes on the command line, for every command that opens a model.
+open=tests/fuzz/corpus/onnx/embedding.onnx           # ids and mask: batch x seq
+t 0 'dimension 1 of ids is open; --dim seq=SIZE sets it' show "$open" --what graph
+t 0 '^  ids = input d0=1 d1=3$' import "$open" --dim seq=3
+t 0 '^  ids = input d0=2 d1=3$' import "$open" --dim batch=2 --dim seq=3
+t 0 'ids holds int64. It is computed as float32, which is exact up to 16,777,216' \
+    import "$open" --dim seq=3
+t 0 'verified: +true' run "$open" --dim batch=2,seq=3 -m none
+t 0 'pick\(' show "$open" --dim seq=3
+t 2 'no open dimension "sequence"' run "$open" --dim sequence=3
+t 2 'is not of the form NAME=SIZE' run "$open" --dim seq
+t 2 'studies takes no --dim' studies --dim seq=3
+
 # The session has the path from its own folder, works from any other one, and moves with the model.
 mkdir -p "$dir/a/models"
 cp "$model" "$dir/a/models/m.onnx"
