@@ -14,7 +14,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/ir/type.h"
 
-enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = 1 << 30 };
+enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = INT32_MAX /* as protobuf */ };
 
 /* A tensor with its data: f for floats of any size, as float32; i for integers and bool; both NULL
  * for other types. */

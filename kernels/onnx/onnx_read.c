@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernels/base/file.h"
 #include <onnx.pb-c.h>
@@ -424,6 +425,22 @@ static bool read_ports(struct onnx_reader *r, const struct onnx_model *m,
     return true;
 }
 
+/* Checks that the external data of all tensors fit into memory, before any are read. */
+static bool external_fits(struct onnx_reader *r, const Onnx__GraphProto *g)
+{
+    double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE), need = 0;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *p = g->initializer[i];
+        double bytes = (double)bytes_per(p->data_type);
+        for (size_t d = 0; d < p->n_dims; d++)
+            bytes *= (double)p->dims[d];
+        need += p->has_data_location && p->data_location ? bytes : 0;
+    }
+    return need <= have || err_set(r->e, ERR_RANGE, "%s: its tensors need %.1f GiB of memory, but "
+                                   "this machine has %.1f GiB", r->what, need / 0x1p30,
+                                   have / 0x1p30);
+}
+
 static bool read_initializers(struct onnx_reader *r, const Onnx__GraphProto *g,
                               struct onnx_model *m)
 {
@@ -431,6 +448,8 @@ static bool read_initializers(struct onnx_reader *r, const Onnx__GraphProto *g,
     if (g->n_sparse_initializer)
         return err_set(r->e, ERR_TYPE, "%s: sparse tensors (sparse_initializer) are not supported",
                        r->what);
+    if (!external_fits(r, g))
+        return false;
     for (size_t i = 0; i < g->n_initializer; i++) {
         if (!read_tensor(r, g->initializer[i], &t[i]))
             return false;

@@ -9,7 +9,7 @@ enum {
     MAX_DEPTH = 32,                       /* deepest nesting of messages */
     MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
 };
-/* Unpacking a file of n bytes may take 16 n bytes of memory plus SPARE_BYTES. */
+/* Unpacking n bytes, besides raw data, may take 16 n bytes of memory plus SPARE_BYTES. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
 /* Counts the parts of a message.  The unpacker recurses and allocates for each part, so depth and
@@ -154,7 +154,7 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *d
     struct str thin = { 0 };
     struct wire_walk w = { 0 };
     void *message = NULL;
-    *m = (struct wire_memory){ .limit = 16 * n + SPARE_BYTES };
+    *m = (struct wire_memory){ .used = 0 };
     m->allocator = (ProtobufCAllocator){ take, give_back, m };
     bool sound = n > 0 && walk(&w, d, p, p + n, 0);
     if (w.parts > MAX_PARTS) {
@@ -164,6 +164,7 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *d
     }
     if (sound) {
         thin_out(m, d, p, p + n, &thin);
+        m->limit = 16 * thin.len + SPARE_BYTES;
         message = protobuf_c_message_unpack(d, &m->allocator, thin.len,
                                             (const uint8_t *)str_text(&thin));
         str_free(&thin);

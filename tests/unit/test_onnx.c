@@ -300,6 +300,36 @@ static void external_data_lie_beside_the_model(void **state)
     arena_free(a);
 }
 
+/* The error comes before the file of the data is opened. */
+static void more_data_than_memory_are_refused(void **state)
+{
+    (void)state;
+    enum { TENSORS = 3000 };
+    struct arena *a = arena_new();
+    struct str text = { 0 };
+    struct onnx_model *got;
+    struct err e;
+    uint8_t *data;
+    str_add(&text, "in x:2; node Relu x > y; out y");
+    for (int i = 0; i < TENSORS; i++)
+        str_printf(&text, "; const w%d:1", i);
+    size_t n = onnx_build(a, 13, str_text(&text), &data);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, n, data);
+    for (int i = 0; i < TENSORS; i++) {
+        Onnx__TensorProto *w = m->graph->initializer[i];
+        w->dims[0] = (int64_t)1 << 30;    /* 4 GiB each */
+        w->has_data_location = true;
+        w->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    }
+    uint8_t *packed = arena_alloc(a, onnx__model_proto__get_packed_size(m));
+    n = onnx__model_proto__pack(m, packed);
+    onnx__model_proto__free_unpacked(m, NULL);
+    assert_false(onnx_read("m.onnx", packed, n, &got, &e));
+    assert_non_null(strstr(e.text, "its tensors need 12000.0 GiB of memory, but this machine has"));
+    str_free(&text);
+    arena_free(a);
+}
+
 /* A tensor with raw data is not copied: its elements are aligned in the bytes of the file. */
 static void raw_data_are_read_where_they_lie(void **state)
 {
@@ -536,6 +566,7 @@ int main(void)
         cmocka_unit_test(open_dims_get_sizes), cmocka_unit_test(cycles_are_called_so),
         cmocka_unit_test(external_data_lie_beside_the_model),
         cmocka_unit_test(raw_data_are_read_where_they_lie),
+        cmocka_unit_test(more_data_than_memory_are_refused),
         cmocka_unit_test(names_have_any_length),
         cmocka_unit_test(small_files_take_little_memory),
         cmocka_unit_test(nesting_is_limited),
