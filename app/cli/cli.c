@@ -258,6 +258,14 @@ bool cli_save(struct session *s, const struct goal *to, struct err *e)
     return cli_says_beside(path, s->path, e);
 }
 
+/* Returns the ONNX file that the screen is to read in the background; NULL: none. */
+static const char *onnx_operand(const struct args *a)
+{
+    bool plain = a->word.len == 1 && !args_has(a, OPT_STEPS) && !args_has(a, OPT_BRANCH);
+    return plain && str_ends(a->word.data[0], ".onnx") && file_exists(a->word.data[0])
+               ? a->word.data[0] : NULL;
+}
+
 /* Runs the screen: `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
 static int open_screen(const struct cli *c)
 {
@@ -268,10 +276,12 @@ static int open_screen(const struct cli *c)
     if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
         || !args_baselines(c->args, &baselines, &e))
         return cli_fail(c, &e);
-    int code = c->args->word.len ? cli_open_or_list(c, &o) : EXIT_FINE;
+    bool terminal = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
+    const char *onnx = terminal ? onnx_operand(c->args) : NULL;
+    int code = c->args->word.len && !onnx ? cli_open_or_list(c, &o) : EXIT_FINE;
     if (code != EXIT_FINE)
         return code;
-    if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)) {
+    if (!terminal) {
         struct str out = {0};
         cli_help_usage(&out);
         str_add(&out, "\nThe screen needs a terminal; `run` and `show` work without one.\n");
@@ -289,6 +299,7 @@ static int open_screen(const struct cli *c)
         .no_auto = args_has(c->args, OPT_NO_AUTO),
         .threads = threads,
         .baselines = baselines,
+        .open = onnx,
     };
     struct session *s = o.session;
     o.session = NULL;

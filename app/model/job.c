@@ -33,6 +33,7 @@ void job_free(struct app_job *j)
     free(j->recipe);
     free(j->chosen);
     network_made_free(j->network);
+    session_free(j->session);
     str_free(&j->text);
     free(j->model);
     free(j->detail);
@@ -163,6 +164,10 @@ static bool make_network(struct app_job *j, struct cancel *c, const struct progr
 
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
+    if (j->kind == JOB_OPEN) {
+        j->ok = session_from_onnx(j->recipe, NULL, NULL, &j->session, &j->e);
+        return;
+    }
     if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN) {
         j->ok = make_network(j, c, pr);
         return;

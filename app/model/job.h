@@ -11,17 +11,17 @@
 #include "profile/measure/measure.h"
 #include "sessions/tuning/tuning.h"
 
-/* MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
+/* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
  * measures it. */
 enum job_kind {
-    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN
+    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN, JOB_OPEN
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
 struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
-    char *recipe;                /* the operator's spec, then one step per line */
+    char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
     char *chosen;                /* NETWORK: as in struct network_order, set after job_new */
     int tag;                     /* set by the caller, returned unchanged */
     int threads;
@@ -36,6 +36,7 @@ struct app_job {
     struct str text;             /* C, ASM */
     struct machine_model *model; /* MACHINE */
     struct network_made *network;        /* NETWORK */
+    struct session *session;     /* OPEN */
     struct tuning *tuning;       /* TUNE; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);

@@ -32,6 +32,8 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     m->stamp = 1;
     model_resize(m, 80, 24);
     model_set_session(m, s);
+    if (o->open)
+        model_open_onnx(m, o->open);
     return m;
 }
 
@@ -55,7 +57,7 @@ void model_free(struct model *m)
         str_free(&m->code[i].text);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
-        &m->out.copy, &m->out.dump,
+        &m->out.copy, &m->out.dump, &m->opening,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);

@@ -112,6 +112,7 @@ struct model_opts {
     bool no_auto;                        /* do not measure after every step */
     int threads;                         /* of a measurement; 0 = 1 */
     unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    const char *open;                    /* an ONNX file to open at once; NULL: none */
 };
 
 struct model {
@@ -156,6 +157,8 @@ struct model {
     enum after_ask then;                 /* the action after the answer, or after the save */
     bool ask_stop;                       /* the question is only whether to stop the tuner */
     struct session *next;                /* AFTER_OPEN opens this; NULL = the start screen */
+    struct str opening;                  /* the ONNX file that is being read; "": none */
+    int openings;                        /* counts them: tags of their jobs */
     struct str overwrite;                /* refused once; a second Enter overwrites this file */
     uint64_t overwrite_seen;             /* if it still has this content */
     bool confirm;                        /* the last line was refused only to ask for it */
@@ -246,6 +249,8 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
 void model_after(struct model *m);               /* does m->then, after the answer */
 void model_give_up(struct model *m);             /* forgets m->then */
 void model_show_view(struct model *m, enum view v);
+void model_open_onnx(struct model *m, const char *path);         /* reads it in the background */
+void model_opened(struct model *m, struct app_job *j);           /* opens what was read */
 void model_open_entry(struct model *m);          /* opens the entry of model_entry */
 void model_discard_entry(struct model *m);
 /* model_complete.c: completes the line on the prompt; ctx is the model (prompt_complete). */
@@ -302,6 +307,7 @@ void model_network_update(struct model *m, bool always);
 bool model_network_measure(struct model *m);
 bool model_network_cancel(struct model *m);      /* false when it is not being measured */
 int model_network_unsaved(const struct model *m);        /* number of changed kernels */
+void model_network_discard(struct model *m);     /* drops their changes and autosaves */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 void model_networked(struct model *m, struct app_job *j);        /* takes over its result */

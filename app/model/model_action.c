@@ -381,6 +381,9 @@ static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
         m->overlay = OVERLAY_NONE;
+    } else if (m->opening.len > 0) {
+        str_clear(&m->opening);
+        model_info(m, "the model is not opened");
     } else if (model_network_cancel(m)) {
         return;
     } else if (m->network && m->session && m->search.len == 0 && !m->zoom) {

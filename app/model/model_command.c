@@ -310,17 +310,42 @@ static bool open_file(struct model *m, const char *path)
         return model_say_error(m, "a file name is missing", "e session.yaml");
     if (!is_file(m, path))
         return false;
-    if (!(str_ends(path, ".onnx") ? session_from_onnx(path, NULL, NULL, &s, &e)
-                                  : session_load(path, &s, &e)))
+    if (str_ends(path, ".onnx") && file_exists(path)) {
+        model_open_onnx(m, path);
+        return true;
+    }
+    if (!session_load(path, &s, &e))
         return model_error(m, &e);
     session_remember(s);
     model_ask_save(m, AFTER_OPEN, s);
     return true;
 }
 
+void model_open_onnx(struct model *m, const char *path)
+{
+    str_clear(&m->opening);
+    str_add(&m->opening, path);
+    m->openings++;
+}
+
+void model_opened(struct model *m, struct app_job *j)
+{
+    if (m->opening.len == 0 || j->tag != m->openings || (!j->ok && j->e.code == ERR_CANCEL))
+        return;
+    str_clear(&m->opening);
+    if (!j->ok) {
+        model_error(m, &j->e);
+        return;
+    }
+    session_remember(j->session);
+    model_ask_save(m, AFTER_OPEN, j->session);
+    j->session = NULL;
+}
+
 static bool quit_now(struct model *m)
 {
     model_discard(m);
+    model_network_discard(m);
     m->out.quit = true;
     return true;
 }

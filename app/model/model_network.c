@@ -83,6 +83,14 @@ int model_network_unsaved(const struct model *m)
     return n;
 }
 
+void model_network_discard(struct model *m)
+{
+    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
+        session_autosave_drop(m->network->kernels.data[i].session);
+        m->network->kernels.data[i].session->dirty = false;
+    }
+}
+
 /* Opens the graph as one program. */
 static void open_whole(struct model *m)
 {

@@ -91,6 +91,10 @@ static void took_roofs(struct model *m, struct app_job *j)
 
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
+    if (m->opening.len > 0 && lane == LANE_TEXT) {
+        *out = (struct desired_job){ JOB_OPEN, m->openings };
+        return true;
+    }
     if (!m->session)
         return model_desired_network(m, lane, out);
     if (lane == LANE_TUNE)
@@ -127,6 +131,8 @@ bool model_wants_measuring(const struct model *m)
 
 struct app_job *model_job(const struct model *m, const struct desired_job *w)
 {
+    if (w->kind == JOB_OPEN)
+        return job_new(JOB_OPEN, str_text(&m->opening), w->tag, 1);
     if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN)
         return model_network_job(m, w);
     int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
@@ -269,7 +275,9 @@ static void coded(struct model *m, struct app_job *j)
 
 void model_done(struct model *m, struct app_job *j)
 {
-    if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN)
+    if (j->kind == JOB_OPEN)
+        model_opened(m, j);
+    else if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN)
         model_networked(m, j);
     else if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
         return;

@@ -180,7 +180,8 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
     put_verdict(d, net, k);
     if (k->m && k->exact)
         put_exact(d, k);
-    str_printf(&text, "%d kernels, %d calls, ", net->n_tasks, net->module->n_calls);
+    str_printf(&text, "%d kernel%s, %d call%s, ", net->n_tasks, net->n_tasks == 1 ? "" : "s",
+               net->module->n_calls, net->module->n_calls == 1 ? "" : "s");
     if (net->n_conversions)
         str_printf(&text, "%d conversion%s (%.1f MiB)", net->n_conversions,
                    net->n_conversions == 1 ? "" : "s", MIB(net->conversion_bytes));

@@ -19,6 +19,7 @@ static void put_status(const struct model *m, struct str *out)
     static const char *const doing[] = {
         [JOB_MEASURE] = "measuring", [JOB_C] = "writing C", [JOB_ASM] = "disassembling",
         [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
+        [JOB_OPEN] = "reading the model",
     };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];

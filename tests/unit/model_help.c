@@ -62,6 +62,21 @@ void assert_hides(struct model *m, const char *text)
         fail_msg("\"%s\" is on the screen:\n%s", text, screen_of(m));
 }
 
+void run_jobs(struct model *m)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    for (int lane = 0; lane < LANE_TUNE; lane++)
+        while (model_desired_job(m, (enum job_lane)lane, &w) && w.kind >= JOB_NETWORK) {
+            struct app_job *j = model_job(m, &w);
+            job_run(j, &c, NULL);
+            model_done(m, j);
+            job_free(j);
+            lane = 0;
+        }
+    screen_refresh(m);
+}
+
 const char *step_of(const struct model *m)
 {
     return history_current(m->session->history)->step;

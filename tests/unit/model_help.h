@@ -11,6 +11,8 @@ void press(struct model *m, const char *keys);
 const char *screen_of(struct model *m);
 void assert_shows(struct model *m, const char *text);
 void assert_hides(struct model *m, const char *text);
+/* Does the jobs that open a model, and that build and measure a network. */
+void run_jobs(struct model *m);
 /* The text of the current step, "" in the bare state. */
 const char *step_of(const struct model *m);
 /* The name of the loop under the cursor of the nest, "" if there is none. */

@@ -978,7 +978,8 @@ static void test_onnx(void **state)
     snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/conv.onnx", started_in);
     if (!model_command(m, line))
         fail_msg("%s", str_text(&m->message.text));
-    screen_refresh(m);
+    assert_shows(m, "gmm m=64");
+    run_jobs(m);
     assert_shows(m, "for n, o, h, w in range(1, 1, 4, 3)");
     assert_hides(m, "(not saved)");
     assert_string_equal(m->session->path, "");

@@ -10,6 +10,7 @@
 
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
+#include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -35,23 +36,6 @@ static struct model *network_on(const char *spec)
     struct model *m = model_new(s, &o, true);
     screen_refresh(m);
     return m;
-}
-
-/* Does what runs in the background. */
-static void run_jobs(struct model *m)
-{
-    struct desired_job w;
-    struct cancel c = {0};
-    for (int lane = 0; lane < LANE_TUNE; lane++)
-        while (model_desired_job(m, (enum job_lane)lane, &w)
-               && (w.kind == JOB_NETWORK || w.kind == JOB_NETWORK_RUN)) {
-            struct app_job *j = model_job(m, &w);
-            job_run(j, &c, NULL);
-            model_done(m, j);
-            job_free(j);
-            lane = 0;
-        }
-    screen_refresh(m);
 }
 
 /* --- Pictures --------------------------------------------------------------------------------- */
@@ -266,6 +250,41 @@ static void errors_are_shown(void **state)
     model_free(m);
 }
 
+/* From the command line: the file is read in the background. */
+static void a_model_opens_as_a_network(void **state)
+{
+    (void)state;
+    char path[600];
+    const char *const argv[] = { "--no-auto", path, NULL };
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/onnx/layernorm.onnx", root);
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    tty_assert_shows(t, "tilescope  layernorm.onnx");
+    tty_assert_shows(t, "network:");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "tilescope  layernorm.onnx: ");
+    tty_assert_shows(t, "as given");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "network:");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
+}
+
+static void bad_models_are_messages(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/ts-bad-XXXXXX.onnx";
+    int fd = mkstemps(path, 5);
+    const char *const argv[] = { path, NULL };
+    assert_true(fd >= 0 && write(fd, "no model", 8) == 8);
+    close(fd);
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    tty_assert_shows(t, "is not an ONNX model");
+    tty_assert_shows(t, "Start on an operator");
+    tty_send(t, "Q");
+    assert_int_equal(tty_end(t), 0);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +295,8 @@ int main(void)
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(errors_are_shown),
+        cmocka_unit_test(a_model_opens_as_a_network),
+        cmocka_unit_test(bad_models_are_messages),
     };
     if (!getcwd(root, sizeof root))
         return 1;
