@@ -61,6 +61,8 @@ void model_network_close(struct model *m)
         return;
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
+        if (!n->kernels.data[i].session->dirty)
+            session_autosave_drop(n->kernels.data[i].session);
         session_free(n->kernels.data[i].session);
         free(n->kernels.data[i].was);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/base/file.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/tty.h"
@@ -175,6 +176,36 @@ static void changed_steps_go_into_the_network(void **state)
     model_free(m);
 }
 
+static int autosaved(void)
+{
+    struct arena *a = arena_new();
+    int n;
+    dir_list(a, arena_printf(a, "%s/tilescope/autosave", getenv("XDG_STATE_HOME")), ".yaml", &n);
+    arena_free(a);
+    return n;
+}
+
+/* Numbers of kernels are not kept without changes: quitting did not ask about them. */
+static void only_changes_are_kept(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true };
+    run_jobs(m);
+    int before = autosaved();
+    press(m, "Enter");
+    model_measured_here(m);
+    history_set_measured(m->session->history, 0, &r);
+    model_keep_safe(m);
+    press(m, "Esc Down Enter");
+    assert_true(model_run(m, "set propagate off"));
+    press(m, "Esc");
+    assert_int_equal(model_network_unsaved(m), 1);
+    assert_int_equal(autosaved(), before + 2);
+    model_free(m);
+    assert_int_equal(autosaved(), before + 1);
+}
+
 /* Undoing the steps of the user makes the network what it was. */
 static void undone_steps_leave_no_trace(void **state)
 {
@@ -289,6 +320,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_kernels),
+        cmocka_unit_test(only_changes_are_kept),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
         cmocka_unit_test(undone_steps_leave_no_trace),
