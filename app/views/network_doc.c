@@ -9,6 +9,7 @@
 #include "sessions/report/network_report.h"
 
 #define CALLS_NAMED 4                     /* of one kernel */
+#define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define MIB(bytes) ((double)(bytes) / (1 << 20))
 
 /* A row of the table.  seconds: of all calls; < 0: not measured. */
@@ -108,20 +109,22 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
 {
     const struct network_measurement *m = k->m;
     struct str text = {0};
-    text_ms(&text, m->latency.median_ms);
+    text_ms(&text, m->latency.min_ms);
     size_t lead = text.len;
+    str_add(&text, " best, ");
+    text_ms(&text, m->latency.median_ms);
+    str_add(&text, " median");
     if (k->exact) {
-        str_add(&text, " median, ");
-        text_ms(&text, m->latency.min_ms);
-        str_printf(&text, " min of %d runs, spread %.1f %%, first run ", m->latency.runs,
+        str_printf(&text, " of %d runs, spread %.1f %%, first run ", m->latency.runs,
                    100 * m->latency.spread);
         text_ms(&text, m->first_call_ms);
     }
     str_add(&text, ", sum of kernels ");
     text_ms(&text, 1e3 * sum_s);
-    str_printf(&text, "; %.1f GFLOP/s", m->gflops);
+    if (k->width >= ROOM_FOR_SPEED)
+        str_printf(&text, "; %.1f GFLOP/s", m->gflops);
     if (m->peak_fraction > 0)
-        str_printf(&text, ", %.0f %% of peak", 100 * m->peak_fraction);
+        str_printf(&text, "; %.0f %% of peak", 100 * m->peak_fraction);
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
