@@ -11,8 +11,8 @@
 #include "profile/measure/measure.h"
 #include "sessions/tuning/tuning.h"
 
-/* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
- * measures it. */
+/* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
+ * network, NETWORK_RUN also measures it. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN, JOB_OPEN
 };
