@@ -12,7 +12,7 @@ static inline v4 pick4(i4 take, v4 a, v4 b)
 {
     return (v4)(((i4)a & take) | ((i4)b & ~take));
 }
-/* exp(x) = 2^k times the result. */
+/* exp(x) = 2^k (1 + the result). */
 static inline v4 exp_parts4(v4 x, i4 *k)
 {
     v4 n = x * 1.44269504f + 12582912.0f;    /* rounds: the last bits are the integer */
@@ -24,47 +24,43 @@ static inline v4 exp_parts4(v4 x, i4 *k)
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    return p * (r * r) + r + 1.0f;
+    return p * (r * r) + r;
 }
 static inline v4 exp_v4(v4 x)
 {
     i4 k;
     x = pick4(x > 89.0f, 89.0f - (v4){0}, x);
     x = pick4(x < -105.0f, -105.0f - (v4){0}, x);
-    v4 p = exp_parts4(x, &k);
+    v4 p = exp_parts4(x, &k) + 1.0f;
     return p * (v4)(((k >> 1) + 127) << 23) * (v4)((k - (k >> 1) + 127) << 23);
 }
 static inline v4 tanh_v4(v4 x)
 {
-    v4 t = (v4)((i4)x & 0x7fffffff), s = x * x;
-    v4 p = -5.70498872745e-3f * s + 2.06390887954e-2f;
-    p = p * s - 5.37397155531e-2f;
-    p = p * s + 1.33314422036e-1f;
-    p = p * s - 3.33332819422e-1f;
-    p = p * s * x + x;
-    v4 far = 1.0f - 2.0f / (exp_v4(t + t) + 1.0f);
-    far = (v4)((i4)far | ((i4)x & ~0x7fffffff));
-    return pick4(t < 0.625f, p, far);
+    i4 k;
+    v4 t = (v4)((i4)x & 0x7fffffff);
+    t = pick4(t > 20.0f, 20.0f - (v4){0}, t);
+    v4 p = exp_parts4(-2.0f * t, &k), s = (v4)((k + 127) << 23);
+    p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
+    p = p / (2.0f - p);
+    return (v4)((i4)p | ((i4)x & ~0x7fffffff));
 }
 static inline v4 erf_v4(v4 x)
 {
     i4 k;
-    v4 t = (v4)((i4)x & 0x7fffffff), s = x * x;
-    v4 p = -5.96761703e-4f * s + 4.99119423e-3f;
-    p = p * s - 2.67681349e-2f;
-    p = p * s + 1.12819925e-1f;
-    p = p * s - 3.76125336e-1f;
-    p = p * s + 1.28379166e-1f;
-    p = p * x + x;
-    v4 z = pick4(t > 4.0f, 4.0f - (v4){0}, t), y = z * z;
-    v4 far = -1.72853470e-5f * z + 3.83197126e-4f, u = -3.88396438e-3f * z + 2.42546219e-2f;
-    far = far * y + u;
-    far = far * z - 1.06777877e-1f;
-    far = far * z - 6.34846687e-1f;
-    far = far * z - 1.28717512e-1f;
-    far = 1.0f - exp_parts4(far * z - z, &k) * (v4)((k + 127) << 23);
-    far = (v4)((i4)far | ((i4)x & ~0x7fffffff));
-    return pick4(t < 0.927734375f, p, far);
+    v4 t = (v4)((i4)x & 0x7fffffff);
+    t = pick4(t > 4.0f, 4.0f - (v4){0}, t);
+    v4 p = -9.255815712e-6f * t + 1.176370788e-4f;
+    p = p * t - 6.328211748e-4f;
+    p = p * t + 1.666997210e-3f;
+    p = p * t - 1.603637647e-4f;
+    p = p * t - 1.915308274e-2f;
+    p = p * t + 1.027778387e-1f;
+    p = p * t + 6.366193891e-1f;
+    p = p * t + 1.283791671e-1f;
+    p = exp_parts4(-t * p - t, &k);
+    v4 s = (v4)((k + 127) << 23);
+    p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
+    return (v4)((i4)p | ((i4)x & ~0x7fffffff));
 }
 static inline v4 max4(v4 a, v4 b)
 {
@@ -78,7 +74,7 @@ static inline v16 pick16(i16 take, v16 a, v16 b)
 {
     return (v16)(((i16)a & take) | ((i16)b & ~take));
 }
-/* exp(x) = 2^k times the result. */
+/* exp(x) = 2^k (1 + the result). */
 static inline v16 exp_parts16(v16 x, i16 *k)
 {
     v16 n = x * 1.44269504f + 12582912.0f;    /* rounds: the last bits are the integer */
@@ -90,47 +86,43 @@ static inline v16 exp_parts16(v16 x, i16 *k)
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    return p * (r * r) + r + 1.0f;
+    return p * (r * r) + r;
 }
 static inline v16 exp_v16(v16 x)
 {
     i16 k;
     x = pick16(x > 89.0f, 89.0f - (v16){0}, x);
     x = pick16(x < -105.0f, -105.0f - (v16){0}, x);
-    v16 p = exp_parts16(x, &k);
+    v16 p = exp_parts16(x, &k) + 1.0f;
     return p * (v16)(((k >> 1) + 127) << 23) * (v16)((k - (k >> 1) + 127) << 23);
 }
 static inline v16 tanh_v16(v16 x)
 {
-    v16 t = (v16)((i16)x & 0x7fffffff), s = x * x;
-    v16 p = -5.70498872745e-3f * s + 2.06390887954e-2f;
-    p = p * s - 5.37397155531e-2f;
-    p = p * s + 1.33314422036e-1f;
-    p = p * s - 3.33332819422e-1f;
-    p = p * s * x + x;
-    v16 far = 1.0f - 2.0f / (exp_v16(t + t) + 1.0f);
-    far = (v16)((i16)far | ((i16)x & ~0x7fffffff));
-    return pick16(t < 0.625f, p, far);
+    i16 k;
+    v16 t = (v16)((i16)x & 0x7fffffff);
+    t = pick16(t > 20.0f, 20.0f - (v16){0}, t);
+    v16 p = exp_parts16(-2.0f * t, &k), s = (v16)((k + 127) << 23);
+    p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
+    p = p / (2.0f - p);
+    return (v16)((i16)p | ((i16)x & ~0x7fffffff));
 }
 static inline v16 erf_v16(v16 x)
 {
     i16 k;
-    v16 t = (v16)((i16)x & 0x7fffffff), s = x * x;
-    v16 p = -5.96761703e-4f * s + 4.99119423e-3f;
-    p = p * s - 2.67681349e-2f;
-    p = p * s + 1.12819925e-1f;
-    p = p * s - 3.76125336e-1f;
-    p = p * s + 1.28379166e-1f;
-    p = p * x + x;
-    v16 z = pick16(t > 4.0f, 4.0f - (v16){0}, t), y = z * z;
-    v16 far = -1.72853470e-5f * z + 3.83197126e-4f, u = -3.88396438e-3f * z + 2.42546219e-2f;
-    far = far * y + u;
-    far = far * z - 1.06777877e-1f;
-    far = far * z - 6.34846687e-1f;
-    far = far * z - 1.28717512e-1f;
-    far = 1.0f - exp_parts16(far * z - z, &k) * (v16)((k + 127) << 23);
-    far = (v16)((i16)far | ((i16)x & ~0x7fffffff));
-    return pick16(t < 0.927734375f, p, far);
+    v16 t = (v16)((i16)x & 0x7fffffff);
+    t = pick16(t > 4.0f, 4.0f - (v16){0}, t);
+    v16 p = -9.255815712e-6f * t + 1.176370788e-4f;
+    p = p * t - 6.328211748e-4f;
+    p = p * t + 1.666997210e-3f;
+    p = p * t - 1.603637647e-4f;
+    p = p * t - 1.915308274e-2f;
+    p = p * t + 1.027778387e-1f;
+    p = p * t + 6.366193891e-1f;
+    p = p * t + 1.283791671e-1f;
+    p = exp_parts16(-t * p - t, &k);
+    v16 s = (v16)((k + 127) << 23);
+    p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
+    return (v16)((i16)p | ((i16)x & ~0x7fffffff));
 }
 static inline v16 max16(v16 a, v16 b)
 {
