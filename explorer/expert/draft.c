@@ -454,7 +454,7 @@ static void pack_constant(struct draft *d, const struct moves *m, const struct a
         str_printf(&text, " %lld", (long long)wide);
     else if (n == 1)
         str_printf(&text, " %s", t->dim[dim]);
-    if (n == 1)
+    if (n == 1 && (blocks || a->by[axis] != 1))
         try_line(d, "layout set %s \"%s\"", t->name, str_text(&text));
     str_free(&text);
 }
@@ -468,7 +468,7 @@ static void pack_constants(struct draft *d, int node, const struct draft_machine
     for (int k = 0; k < m.access.len && lanes >= 0; k++) {
         const struct axis_moves *a = &m.access.data[k];
         if (a->free && d->p->layout[a->tensor]->n_prims == 0 && !m.s->axis[lanes].reduce
-            && a->by[lanes] != 0 && a->by[lanes] != 1)
+            && a->by[lanes] != 0)
             pack_constant(d, &m, a, lanes, machine);
     }
     vec_free(&m.access);
