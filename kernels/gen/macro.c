@@ -12,7 +12,7 @@ bool gen_macro(struct str *out, const char *line, const char **next)
     if (!end)
         return false;
     if (sscanf(line, "static inline v%d load%d(const", &v, &lanes) == 2)
-        str_printf(out, "#define load%d(p) (*(const u%d *)(p))\n", lanes, lanes);
+        str_printf(out, "#define load%d(p) ((v%d)*(const u%d *)(p))\n", lanes, v, lanes);
     else if (sscanf(line, "static inline void store%d(%*s *p, v%d", &lanes, &v) == 2)
         str_printf(out, "#define store%d(p, x) (*(u%d *)(p) = (x))\n", lanes, lanes);
     else if (sscanf(line, "static inline v%d %3[minax]%d(v", &v, name, &lanes) == 3

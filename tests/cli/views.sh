@@ -102,6 +102,13 @@ turned='x = input n=2 c=3 h=16 w=16; y = relu(x)'
 same 'gathered lanes compile' '' \
     "$(cc -O2 -Wall -Wextra -Werror "$dir/gather.c" -o "$dir/gather" -lm 2>&1)"
 same 'and are right' 1 "$("$dir/gather" | grep -c 'ok$')"
+# A load where the other branch is a value: the macro for loads has the value's type.
+pool='maxpool n=1 c=64 h=12 w=12 k=3 p=1'
+"$TILESCOPE" expert "$pool" > "$dir/pool.steps"
+"$TILESCOPE" export "$pool" --steps "$dir/pool.steps" > "$dir/pool.c"
+same 'selected loads compile' '' \
+    "$(cc -O2 -Wall -Wextra -Werror "$dir/pool.c" -o "$dir/pool" -lm 2>&1)"
+same 'and are right' 1 "$("$dir/pool" | grep -c 'ok$')"
 # Names that are macros of C's headers.
 named=$(printf 'NAN = input eof=16 c=64\nEOF = relu(NAN)')
 "$TILESCOPE" export "$named" > "$dir/named.c"
