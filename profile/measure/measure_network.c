@@ -8,7 +8,6 @@
 #include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
 #include "profile/measure/job.h"
-#include "profile/measure/network_values.h"
 
 #define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
 #define LIMIT_S 120.0                     /* of one run of the network */
@@ -22,10 +21,8 @@ struct net_run {
     struct measure_job job;               /* options with defaults, compiler, objects */
     const struct cancel *cancel;
     const struct progress *progress;
-    struct network_values values;
-    f32 **input;                          /* per tensor: an input's data */
+    struct network_values values;         /* constants, inputs and, when right, outputs */
     struct runner *runner;
-    void **output;                        /* per buffer: the right bits of an output */
     struct arena *arena;
     struct network_measurement *m;
 };
@@ -80,10 +77,10 @@ static bool prepare(struct net_run *r, struct err *e)
             continue;
         int64_t n = tensor_elems(x);
         const f32 *data = given(r->opts->n_inputs, r->opts->input, x->name);
-        r->input[t] = xmalloc_elems((size_t)n, sizeof **r->input);
+        f32 *to = r->values.value[t] = xmalloc_elems((size_t)n, sizeof *to);
         if (data)
-            memcpy(r->input[t], data, (size_t)n * sizeof *data);
-        else if (!weights_tensor_data(x, r->job.opts.seed, r->input[t], e))
+            memcpy(to, data, (size_t)n * sizeof *data);
+        else if (!weights_tensor_data(x, r->job.opts.seed, to, e))
             return false;
     }
     r->m->prepare_s = clock_s() - since;
@@ -96,7 +93,7 @@ static void fill(const struct net_run *r, int b, void *to)
     const struct network_buffer *x = &r->net->buffer[b];
     const struct buffer *is = r->module->buffer[b].is;
     if (x->role == NETWORK_INPUT)
-        memcpy(to, r->input[x->tensor], (size_t)buffer_bytes(is));
+        memcpy(to, r->values.value[x->tensor], (size_t)buffer_bytes(is));
     else if (x->role == NETWORK_CONST)
         layout_pack(x->layout, r->values.value[x->tensor], to);
     else
@@ -243,14 +240,15 @@ static bool check(struct net_run *r, struct err *e)
     if (!open_runner(r, true, e) || !runner_run(r->runner, 0, &seconds, e) || !check_calls(r, e))
         return false;
     for (int b = 0; b < r->module->n_buffers; b++) {
+        int tensor = r->net->buffer[b].tensor;
         if (r->net->buffer[b].role != NETWORK_OUTPUT)
             continue;
-        const struct tensor *t = &r->net->graph->tensor[r->net->buffer[b].tensor];
+        const struct tensor *t = &r->net->graph->tensor[tensor];
         int64_t bytes = buffer_bytes(r->module->buffer[b].is);
-        r->output[b] = xmalloc((size_t)bytes);
-        memcpy(r->output[b], runner_data(r->runner, b), (size_t)bytes);
+        f32 *got = r->values.value[tensor] = xmalloc((size_t)bytes);
+        memcpy(got, runner_data(r->runner, b), (size_t)bytes);
         const f32 *want = given(r->opts->n_expected, r->opts->expected, t->name);
-        if (want && !check_expected(r, t, want, r->output[b], e))
+        if (want && !check_expected(r, t, want, got, e))
             return false;
     }
     runner_close(r->runner);
@@ -266,8 +264,10 @@ static bool same_outputs(const struct net_run *r, struct err *e)
     for (int b = 0, at = 0; b < r->module->n_buffers; b++) {
         if (r->module->plan->at[b] >= 0)
             continue;
-        if (r->output[b] && memcmp(r->output[b], runner_data(r->runner, at),
-                                   (size_t)buffer_bytes(r->module->buffer[b].is)) != 0)
+        const struct network_buffer *x = &r->net->buffer[b];
+        if (x->role == NETWORK_OUTPUT
+            && memcmp(r->values.value[x->tensor], runner_data(r->runner, at),
+                      (size_t)buffer_bytes(r->module->buffer[b].is)) != 0)
             return err_set(e, ERR_WRONG, "output %s is another one when intermediates share "
                            "memory: a kernel reads what it has not written",
                            r->module->buffer[b].is->name);
@@ -330,16 +330,13 @@ static bool time_network(struct net_run *r, struct err *e)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-static void finish(struct net_run *r)
+static void finish(struct net_run *r, bool ok)
 {
     runner_close(r->runner);
-    network_values_free(&r->values);
-    for (int t = 0; t < r->net->graph->n_tensors; t++)
-        free(r->input[t]);
-    for (int b = 0; b < r->module->n_buffers; b++)
-        free(r->output[b]);
-    free(r->input);
-    free(r->output);
+    if (ok && r->opts->values)
+        *r->opts->values = r->values;
+    else
+        network_values_free(&r->values);
 }
 
 bool measure_network(struct arena *a, const struct network *net, const struct network_opts *o,
@@ -360,12 +357,10 @@ bool measure_network(struct arena *a, const struct network *net, const struct ne
     snprintf(m->compiler, sizeof m->compiler, "%s", r.job.cc.version);
     for (int i = 0; i < net->module->n_calls; i++)
         m->flops += net->task[net->call[i].task].program->base->flops;
-    r.input = xcalloc((size_t)net->graph->n_tensors, sizeof *r.input);
-    r.output = xcalloc((size_t)net->module->n_buffers, sizeof *r.output);
     bool ok = build(&r, e) && prepare(&r, e) && check(&r, e)
            && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
     m->build_s = r.job.kernel.seconds;
-    finish(&r);
+    finish(&r, ok);
     m->verified = ok && !o->unchecked;
     m->outcome = ok ? OUTCOME_OK : measure_outcome(e->code);
     if (!ok)

@@ -10,6 +10,7 @@
 #define TS_PROFILE_MEASURE_NETWORK_H
 #include "kernels/module/network.h"
 #include "profile/measure/measurement.h"
+#include "profile/measure/network_values.h"
 
 /* The author's data of an input or output: elements of the tensor of this name, row-major. */
 struct network_given { const char *name; const f32 *data; };
@@ -19,6 +20,9 @@ struct network_opts {
     bool unchecked;                       /* leave out the comparison of each kernel */
     int n_inputs; const struct network_given *input;      /* others are random, by the seed */
     int n_expected; const struct network_given *expected;
+    /* NULL, or where to keep the data of constants, inputs and outputs when all is right; the
+     * caller frees them (network_values_free) */
+    struct network_values *values;
 };
 
 /* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
