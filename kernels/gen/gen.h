@@ -28,8 +28,8 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
 long gen_calls(void);
 
 /* Joins n texts from gen_c into one translation unit.  Every function of source[i] gets the
- * suffix _i, so that its entry is ts_entry_i. */
-void gen_join(const char *const *source, int n, struct str *out);
+ * number first + i as suffix, so that its entry is ts_entry_i when first is 0. */
+void gen_join(const char *const *source, int n, int first, struct str *out);
 
 /* For text from gen_c that may be compiled with any flags.  If a helper that takes vectors begins
  * at line, and a macro can replace it, writes the macro, sets *next to the line after the helper

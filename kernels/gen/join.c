@@ -90,8 +90,8 @@ static void print_numbered(const char *source, int number, struct str *out)
     vec_free(&own);
 }
 
-void gen_join(const char *const *source, int n, struct str *out)
+void gen_join(const char *const *source, int n, int first, struct str *out)
 {
     for (int i = 0; i < n; i++)
-        print_numbered(source[i], i, out);
+        print_numbered(source[i], first + i, out);
 }

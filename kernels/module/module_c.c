@@ -95,7 +95,7 @@ bool module_c(const struct module *m, const struct gen_opts *o, struct str *out,
         source[k] = str_text(&text[k]);
     }
     if (ok) {
-        gen_join(source, m->n_kernels, out);
+        gen_join(source, m->n_kernels, 0, out);
         if (m->plan)
             print_planned(m, out);
         else

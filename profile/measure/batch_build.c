@@ -146,7 +146,7 @@ static bool call_compiler(const struct batch_run *r, const struct build_unit *u,
     for (int i = 0; i < u->n; i++)
         source[i] = str_text(&r->candidate[u->member[i]].text);
     if (u->n > 1)
-        gen_join(source, u->n, &joined);
+        gen_join(source, u->n, 0, &joined);
     struct build_job job = { .cc = &head->cc, .target = head->target, .openmp = u->openmp,
                              .source = u->n > 1 ? str_text(&joined) : source[0],
                              .n_kernels = u->n,

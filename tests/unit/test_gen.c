@@ -93,7 +93,7 @@ static void joined_texts_are_one_unit(void **state)
     struct str unit = { 0 };
     for (int i = 0; i < n; i++)
         source[i] = unit_c(arena, &u[i]);
-    gen_join(source, n, &unit);
+    gen_join(source, n, 0, &unit);
     str_printf(&unit, "void joined(float *const *b)\n"
                       "{\n    ts_entry_0(b);\n    ts_entry_%d(b);\n}\n", n - 1);
     for (int i = 0; i < COUNT_OF(compiler); i++) {

@@ -157,7 +157,7 @@ static void their_c_is_joined(void **state)
         assert_true(module_c(module_of(f[i]), &o, &text[i], &e));
         source[i] = str_text(&text[i]);
     }
-    gen_join(source, COUNT_OF(f), &all);
+    gen_join(source, COUNT_OF(f), 0, &all);
     for (int i = 0; i < COUNT_OF(f); i++) {
         const char *one = str_text(&all);
         char symbol[32];
