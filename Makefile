@@ -73,7 +73,9 @@ ONNX_PROTO := /usr/include/onnx/onnx.proto
 ONNX_C  := $(B)/onnx/onnx.pb-c.c
 EVENTS  := $(sort $(wildcard profile/counters/events/*.txt))
 EVENTS_C := $(B)/profile/counters/events/builtin.c
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o) $(EVENTS_C:.c=.o)
+TEMPLATES := $(sort $(wildcard sessions/export/library/*.in))
+TEMPLATES_C := $(B)/sessions/export/library/templates.c
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(ONNX_C:.c=.o) $(EVENTS_C:.c=.o) $(TEMPLATES_C:.c=.o)
 APP_OBJ := $(APP_SRC:%.c=$(B)/%.o)
 TESTS   := $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/test_*.c))
 TEST_LIB := $(patsubst %.c,$(B)/%.o,\
@@ -143,15 +145,23 @@ $(B)/conformance: $(B)/tests/conformance/conformance.o $(TEST_LIB) $(B)/libapp.a
                   $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
-# The event sets that ship, as a table of texts.
-# The folder changes when a file goes.
-$(EVENTS_C): $(EVENTS) profile/counters/events profile/counters/events/embed.awk
-	$(call say,sets)
+# The event sets that ship, and the texts of exported libraries, as tables of texts.
+# A folder changes when a file goes.
+EMBED   := kernels/base/embed.awk
+$(EVENTS_C): $(EVENTS) profile/counters/events $(EMBED)
+	$(call say,embed)
 	@mkdir -p $(@D)
-	$(Q)awk -f profile/counters/events/embed.awk $(EVENTS) > $@
+	$(Q)awk -v header=profile/counters/eventset.h -v type=builtin_set -f $(EMBED) $(EVENTS) > $@
+$(TEMPLATES_C): $(TEMPLATES) sessions/export/library $(EMBED)
+	$(call say,embed)
+	@mkdir -p $(@D)
+	$(Q)awk -v header=sessions/export/template.h -v type=export_template -f $(EMBED) \
+	    $(TEMPLATES) > $@
 $(EVENTS_C:.c=.o): $(EVENTS_C) profile/counters/eventset.h $(B)/flags
+$(TEMPLATES_C:.c=.o): $(TEMPLATES_C) sessions/export/template.h $(B)/flags
+$(EVENTS_C:.c=.o) $(TEMPLATES_C:.c=.o):
 	$(call say,cc)
-	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(CFLAGS) -Wno-overlength-strings -c $< -o $@
 # Changes when the compiler or a flag does, so that objects of two kinds never meet.
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
@@ -301,7 +311,8 @@ install: all
 	    $(DESTDIR)$(PREFIX)/share/tilescope/studies \
 	    $(DESTDIR)$(PREFIX)/share/tilescope/experts
 	install $(B)/tilescope $(B)/tilescope-runner $(PLUGINS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 sessions/examples/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/examples
+	install -m 644 $(addprefix sessions/examples/,*.yaml *.onnx *.npz) \
+	    $(DESTDIR)$(PREFIX)/share/tilescope/examples
 	install -m 644 sessions/studies/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/studies
 	install -m 644 sessions/experts/*.yaml $(DESTDIR)$(PREFIX)/share/tilescope/experts
 	install -m 644 sessions/pretrain.yaml $(DESTDIR)$(PREFIX)/share/tilescope

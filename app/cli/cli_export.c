@@ -1,5 +1,6 @@
-/* `tilescope export` writes kernels as C files; `tilescope import` reads ONNX models. */
-#include "app/cli/cli.h"
+/* `tilescope export` writes kernels as C files and networks as C libraries; `tilescope import`
+ * reads ONNX models. */
+#include "app/cli/cli_network.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -40,7 +41,12 @@ int cli_export(const struct cli *c)
     int code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
-    if (!write_export(c, &o, &e))
+    if (cli_is_network(c, &o))
+        code = cli_network_export(c, &o);
+    else if (args_has(c->args, OPT_THREADS) || args_has(c->args, OPT_SEED)
+             || args_has(c->args, OPT_INPUTS) || args_has(c->args, OPT_EXPECT))
+        code = cli_usage(c, "--threads, --seed, --inputs and --expect are for networks");
+    else if (!write_export(c, &o, &e))
         code = cli_fail(c, &e);
     cli_close(&o);
     return code;

@@ -6,8 +6,10 @@
 #include "app/views/network_doc.h"
 #include "explorer/expert/instant.h"
 #include "kernels/base/arena.h"
+#include "kernels/base/file.h"
 #include "kernels/module/simplify.h"
 #include "profile/measure/measure_network.h"
+#include "sessions/export/network_export.h"
 #include "sessions/file/arrays.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/report/network_report.h"
@@ -111,22 +113,30 @@ static void print_result(const struct cli *c, const struct network *net,
     cli_put(&out);
 }
 
+/* Builds the network and measures it on the arrays of --inputs and --expect. */
+static bool measure(struct arena *a, const struct cli *c, const struct opened *o,
+                    const struct measure_opts *mo, struct network_values *values,
+                    const struct network **net, struct network_measurement *m, struct err *e)
+{
+    struct network_opts opts = { .measure = mo, .values = values };
+    struct progress pr = cli_progress(c);
+    int threads = mo->threads > 0 ? mo->threads : 1;
+    bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, e)
+           && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, e)
+           && cli_network_open(a, o, mo->target, threads, net, e)
+           && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
+    cli_progress_clear(c);
+    return ok;
+}
+
 int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *mo)
 {
     struct arena *a = arena_new();
     struct err e = {0};
     const struct network *net;
     struct network_measurement m;
-    struct network_opts opts = { .measure = mo };
-    struct progress pr = cli_progress(c);
-    int threads = mo->threads > 0 ? mo->threads : 1;
-    bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, &e)
-           && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, &e)
-           && cli_network_open(a, o, mo->target, threads, &net, &e)
-           && measure_network(a, net, &opts, &pr, c->cancel, &m, &e);
-    cli_progress_clear(c);
     int code = EXIT_FINE;
-    if (ok) {
+    if (measure(a, c, o, mo, NULL, &net, &m, &e)) {
         struct str json = {0};
         network_report_json(&json, o->session, net, &m);
         print_result(c, net, &m, &json);
@@ -137,5 +147,48 @@ int cli_network_run(const struct cli *c, const struct opened *o, const struct me
         code = cli_fail(c, &e);
     }
     arena_free(a);
+    return code;
+}
+
+/* Checks the network, whose data values receives, and writes it. */
+static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
+                      struct network_values *values, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct measure_opts mo = {0};
+    const struct network *net;
+    struct network_measurement m;
+    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e)
+           && measure(a, c, o, &mo, values, &net, &m, e);
+    if (ok && m.outcome != OUTCOME_OK)
+        ok = err_set(e, ERR_WRONG, "%s", m.reason);
+    if (ok) {
+        const struct network_export_opts x = {
+            .name = network_export_name(a, c->args->word.data[0]), .session = o->session,
+            .target = target_or_host(mo.target), .threads = mo.threads,
+        };
+        ok = network_export(net, values, &x, folder, e);
+        str_printf(out, "%s: %d kernels, each verified; check and time the library with\n"
+                   "make -C %s check\n", folder, net->n_tasks, folder);
+    }
+    arena_free(a);
+    return ok;
+}
+
+int cli_network_export(const struct cli *c, const struct opened *o)
+{
+    const char *folder = args_value(c->args, OPT_OUTPUT);
+    struct network_values values = {0};
+    struct str out = {0};
+    struct err e = {0};
+    int code = EXIT_FINE;
+    if (!folder || streq(folder, "-"))
+        return cli_usage(c, "a network becomes a folder with a C library: -o FOLDER");
+    if (export_to(c, o, folder, &values, &out, &e))
+        cli_put(&out);
+    else
+        code = cli_fail(c, &e);
+    network_values_free(&values);
+    str_free(&out);
     return code;
 }

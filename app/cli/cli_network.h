@@ -8,6 +8,8 @@
 bool cli_is_network(const struct cli *c, const struct opened *o);
 /* Checks and times it, and prints the result.  Returns the exit code. */
 int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *m);
+/* Writes it as a C library into the folder of -o.  Returns the exit code. */
+int cli_network_export(const struct cli *c, const struct opened *o);
 /* Builds the network with instant schedules for this target (NULL: the best here). */
 bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,
                       int threads, const struct network **out, struct err *e);

@@ -9,6 +9,7 @@
 #include "kernels/onnx/weights.h"
 #include "profile/build/build.h"
 #include "profile/measure/oracle.h"
+#include "sessions/export/export_code.h"
 #include "sessions/export/export_data.h"
 
 #define TOLERANCE 1e-4                    /* error / max(|want|, rms); run's check is stricter */
@@ -26,15 +27,6 @@ struct export {
     struct err why;                       /* with stand_ins: why */
     f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
-
-static const char language_text[] =
-    "#if !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L\n"
-    "#error \"this is C99: compile with -std=c99 or later\"\n"
-    "#endif\n"
-    "\n"
-    "/* Vectors wider than the machine's are lowered by the compiler; they never cross a call. */\n"
-    "#pragma GCC diagnostic ignored \"-Wpsabi\"\n"
-    "\n";
 
 /* Placed after the kernel, so that no macro of a header can clash with the user's names in it. */
 static const char includes_text[] =
@@ -177,33 +169,6 @@ static void add_head(struct str *out, const struct export *x, const char *comman
 static void add_title(struct str *out, const char *text)
 {
     str_printf(out, "/* ---- %s ---- */\n\n", text);
-}
-
-/* Repeats gcc's -f flags as a pragma, since without the first a plain `gcc -O2` spills sums. */
-static void add_optimize(struct str *out, const struct export *x)
-{
-    int n = 0;
-    str_add(out, "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize (");
-    for (const char *const *f = target_flags(x->target, false); *f; f++)
-        if (str_starts(*f, "-f"))
-            str_printf(out, "%s\"%s\"", n++ ? ", " : "", *f + 2);
-    str_add(out, ")\n#endif\n\n");
-}
-
-/* Adds the kernel without ts_entry, which only tilescope calls.  Puts OpenMP pragmas under #ifdef,
- * because without OpenMP they cause warnings. */
-static void add_kernel(struct str *out, const char *code)
-{
-    for (const char *line = code; *line && !str_starts(line, "void ts_entry(");) {
-        if (gen_macro(out, line, &line))
-            continue;
-        size_t n = strnlen(line, strcspn(line, "\n") + 1);
-        bool pragma = str_starts(line + strspn(line, " "), "#pragma omp");
-        str_add(out, pragma ? "#ifdef _OPENMP\n" : "");
-        str_add_n(out, line, n);
-        str_add(out, pragma ? "#endif\n" : "");
-        line += n;
-    }
 }
 
 /* main() */
@@ -498,10 +463,10 @@ static void add_file(struct str *out, const struct export *x, const char *comman
                      const char *kernel)
 {
     add_head(out, x, command);
-    str_add(out, language_text);
+    export_language(out);
     add_title(out, "the kernel");
-    add_optimize(out, x);
-    add_kernel(out, kernel);
+    export_optimize(out, x->target);
+    export_kernel(out, kernel);
     add_title(out, "the reference: the operator as it is defined, in double precision");
     gen_reference(x->program->graph, "reference", out);
     str_add_char(out, '\n');

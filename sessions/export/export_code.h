@@ -1,0 +1,15 @@
+/* The code of kernels in exported files, which may be compiled with any flags. */
+#ifndef TS_SESSIONS_EXPORT_CODE_H
+#define TS_SESSIONS_EXPORT_CODE_H
+#include "kernels/gen/target.h"
+
+/* Adds the head of a file: what the compiler must know, and a pragma against a warning that means
+ * nothing here. */
+void export_language(struct str *out);
+/* Adds gcc's -f flags as a pragma, since without the first a plain `gcc -O2` spills sums. */
+void export_optimize(struct str *out, const struct target *target);
+/* Adds text of gen_c without ts_entry, which only tilescope calls.  Helpers become macros where
+ * that is possible (gen_macro).  OpenMP pragmas are put under #ifdef, because without OpenMP they
+ * cause warnings. */
+void export_kernel(struct str *out, const char *code);
+#endif

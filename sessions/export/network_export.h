@@ -1,0 +1,34 @@
+/* Exports a network as a C library (SPEC L.4).  It is a folder with
+ *
+ *     NAME.h, NAME.c              the interface, the calls of the kernels, the memory plan
+ *     NAME_kernels.h, .c          the kernels, in several files when they are long
+ *     NAME.weights                constants in the kernels' layouts; create() refuses other files
+ *     NAME.check                  inputs, and the outputs of a checked run on them
+ *     main.c                      checks and times the library on NAME.check
+ *     Makefile, CMakeLists.txt
+ *
+ * The library needs libc, libm and, with parallel loops, libgomp.  It has no globals. */
+#ifndef TS_SESSIONS_NETWORK_EXPORT_H
+#define TS_SESSIONS_NETWORK_EXPORT_H
+#include "kernels/module/network.h"
+#include "profile/measure/network_values.h"
+#include "sessions/file/session.h"
+
+/* name: of network_export_name; session: knows the names of inputs and outputs in the model (NULL:
+ * those of the tensors); target: not NULL; file_bytes: longest text of kernels in one file, beyond
+ * one kernel (0: 1 MiB, which compiles in seconds). */
+struct network_export_opts {
+    const char *name;
+    const struct session *session;
+    const struct target *target;
+    int threads;
+    size_t file_bytes;
+};
+
+/* Returns a name in C for the model in this file, in arena a: "nets/ssd-12.onnx" is ssd_12. */
+const char *network_export_name(struct arena *a, const char *path);
+/* Writes the library into the folder, which exists.  values: of measure_network; constants, inputs
+ * and outputs. */
+bool network_export(const struct network *net, const struct network_values *values,
+                    const struct network_export_opts *o, const char *folder, struct err *e);
+#endif
