@@ -4,33 +4,25 @@
 #include <stdlib.h>
 
 #include "app/views/network_doc.h"
-#include "explorer/expert/instant.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
-#include "kernels/module/simplify.h"
 #include "profile/measure/measure_network.h"
 #include "sessions/export/network_export.h"
 #include "sessions/file/arrays.h"
-#include "sessions/file/expert_file.h"
+#include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
 bool cli_is_network(const struct cli *c, const struct opened *o)
 {
-    const struct program *p = history_current(o->session->history)->program;
-    return c->args->word.len == 1 && str_ends(c->args->word.data[0], ".onnx") && p->n_steps == 0
-        && p->base->n_statements > 1;
+    bool model = c->args->word.len == 1 && str_ends(c->args->word.data[0], ".onnx");
+    return (model || o->session->kernels.len > 0) && session_is_network(o->session);
 }
 
 bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,
                       int threads, const struct network **out, struct err *e)
 {
-    struct experts all;
     const struct graph *g = history_current(o->session->history)->program->base;
-    if (!expert_file_all(a, &all, e))
-        return false;
-    struct instant x = { &all, target, threads };
-    return simplify_graph(a, g, simplify_default(), &g, NULL, e)
-        && network_build(a, g, instant_choose, &x, out, e);
+    return network_of_graph(a, g, str_text(&o->session->kernels), target, threads, out, e);
 }
 
 /* Drops the arrays that are named like inputs: a file may have both. */

@@ -10,6 +10,12 @@ bool cli_is_network(const struct cli *c, const struct opened *o);
 int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *m);
 /* Writes it as a C library into the folder of -o.  Returns the exit code. */
 int cli_network_export(const struct cli *c, const struct opened *o);
+/* Tunes its kernels, saves the session at `to` after each (path NULL: not), and prints what was
+ * gained.  Returns the exit code. */
+struct tuning_opts;
+struct search_sink;
+int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_opts *each,
+                     const struct search_sink *view, struct goal *to);
 /* Builds the network with instant schedules for this target (NULL: the best here). */
 bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,
                       int threads, const struct network **out, struct err *e);

@@ -1,5 +1,5 @@
 /* `tilescope tune`: searches the fastest schedule for a session. */
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -395,6 +395,13 @@ static int tune(struct tune_call *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
+    if (cli_is_network(u->cli, &o)) {
+        code = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+                   ? cli_network_tune(u->cli, &o, &u->opts, &view, &u->to)
+                   : cli_fail(u->cli, &e);
+        cli_close(&o);
+        return code;
+    }
     bool ok = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
            && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
 #define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
@@ -20,24 +21,9 @@ bool model_shows_network(const struct model *m)
 
 /* --- Opening and closing ---------------------------------------------------------------------- */
 
-/* Whether s is a graph of several kernels without steps. */
-static bool is_network(const struct session *s)
-{
-    const struct program *p = history_current(s->history)->program;
-    struct arena *a = arena_new();
-    int kernels = 0;
-    if (history_n_states(s->history) == 1 && p->base->n_statements > 1) {
-        struct partition all = partition(a, p->base);
-        for (int i = 0; i < all.n; i++)
-            kernels += !all.part[i].view && !all.part[i].constant;
-    }
-    arena_free(a);
-    return kernels > 1;
-}
-
 bool model_network_open(struct model *m, struct session *s)
 {
-    if (!is_network(s))
+    if (!session_is_network(s))
         return false;
     m->network = xcalloc(1, sizeof *m->network);
     m->network->session = s;
@@ -231,13 +217,20 @@ void model_network_update(struct model *m, bool always)
 {
     struct app_network *n = m->network;
     struct str chosen = {0}, now = {0};
+    struct arena *a = arena_new();
+    str_add(&chosen, str_text(&n->session->kernels));
     for (int i = 0; i < n->kernels.len; i++) {
         const struct app_kernel *k = &n->kernels.data[i];
         str_clear(&now);
         put_current(&now, k->session);
-        if (!k->conversion && !streq(k->was, str_text(&now)))
-            str_add(&chosen, str_text(&now));
+        const char *at = str_text(&now), *spec;
+        const char *const *line;
+        int n_lines;
+        if (!k->conversion && !streq(k->was, at)
+            && kernels_next(&at, a, &spec, &n_lines, &line))
+            kernels_put(&chosen, spec, n_lines, line);
     }
+    arena_free(a);
     if (always || !streq(str_text(&chosen), str_text(&n->chosen))) {
         str_clear(&n->chosen);
         str_add(&n->chosen, str_text(&chosen));

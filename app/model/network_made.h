@@ -12,9 +12,7 @@ struct network_made {
     const struct network_measurement *measured;  /* NULL: it was only built */
 };
 
-/* What to make.  chosen: kernels whose steps the user has changed, separated by empty lines: the
- * text of the kernel, then a step a line.  The last one of equal texts holds.  All other kernels
- * get instant schedules. */
+/* What to make.  chosen: schedules of kernels (session_network.h). */
 struct network_order { const char *spec, *chosen; int threads; bool measure; };
 
 /* Returns NULL with *e after an error or a cancel. */

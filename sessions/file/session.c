@@ -24,6 +24,7 @@ void session_free(struct session *s)
         return;
     history_free(s->history);
     str_free(&s->note);
+    str_free(&s->kernels);
     for (int i = 0; i < s->ports.len; i++) {
         free(s->ports.data[i].tensor);
         free(s->ports.data[i].value);

@@ -10,6 +10,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
+#include "sessions/file/session_network.h"
 #include "sessions/file/model_path.h"
 
 struct loader {
@@ -284,10 +285,57 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     return err_at(l->e, l->e->at.col, len);
 }
 
+/* Reads the schedule of one kernel: its text, statements joined as session files write them, and
+ * steps that must be legal for it. */
+static bool load_kernel(struct loader *l, const struct ynode *map, struct session *s)
+{
+    static const char *const keys[] = { "operator", "steps", NULL };
+    const struct ynode *op, *steps;
+    const char *text;
+    const struct program *p;
+    if (!yaml_is(&l->doc, map, YNODE_MAP, "a kernel", l->e)
+        || !yaml_keys(&l->doc, map, "a kernel", keys, l->e)
+        || !yaml_need(&l->doc, map, "operator", &op, l->e)
+        || !yaml_need(&l->doc, map, "steps", &steps, l->e)
+        || !yaml_text(&l->doc, op, "operator", SESSION_MAX_BYTES, true, &text, l->e)
+        || !yaml_is(&l->doc, steps, YNODE_SEQ, "steps", l->e))
+        return false;
+    char *spec = arena_strdup(l->a, text);
+    struct str joined = {0};
+    for (char *line = strtok(spec, "\n"); line; line = strtok(NULL, "\n"))
+        str_printf(&joined, "%s%s", joined.len ? "; " : "", line);
+    const char *one = arena_strdup(l->a, str_text(&joined));
+    str_free(&joined);
+    const char **line = ARENA_ARRAY(l->a, const char *, steps->n);
+    if (!program_new(l->a, one, &p, l->e))
+        return fails_at(l, op);
+    for (int i = 0; i < steps->n; i++) {
+        if (!yaml_text(&l->doc, steps->item[i], "steps", 4096, false, &line[i], l->e))
+            return false;
+        if (!program_apply_line(p, line[i], &p, l->e))
+            return yaml_at_text(&l->doc, steps->item[i], l->e);
+    }
+    kernels_put(&s->kernels, one, steps->n, line);
+    return true;
+}
+
+static bool load_kernels(struct loader *l, const struct ynode *list, struct session *s)
+{
+    if (!list)
+        return true;
+    if (!yaml_is(&l->doc, list, YNODE_SEQ, "kernels", l->e))
+        return false;
+    for (int i = 0; i < list->n; i++)
+        if (!load_kernel(l, list->item[i], s))
+            return false;
+    return true;
+}
+
 static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
-                                        "branches", "steps", "at", "measured", "machine", NULL };
+                                        "branches", "steps", "at", "kernels", "measured",
+                                        "machine", NULL };
     const struct ynode *op, *note = yaml_get(root, "note");
     const char *text = "";
     struct session *s;
@@ -298,7 +346,8 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     l->h = s->history;
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
-        || !load_history(l, root) || !load_measured(l, yaml_get(root, "measured"))) {
+        || !load_history(l, root) || !load_kernels(l, yaml_get(root, "kernels"), s)
+        || !load_measured(l, yaml_get(root, "measured"))) {
         session_free(s);
         return false;
     }

@@ -8,6 +8,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/model_path.h"
+#include "sessions/file/session_network.h"
 
 /* A copy of the states of one branch; the next history_path overwrites the original. */
 struct trail { int n, at; int *id; };
@@ -142,6 +143,30 @@ static void write_operator(struct ywriter *w, const char *spec, const char *path
     str_free(&mapped);
 }
 
+static void write_kernels(struct ywriter *w, const char *kernels)
+{
+    struct arena *a = arena_new();
+    const char *spec;
+    const char *const *line;
+    int n;
+    if (*kernels) {
+        yaml_put_text(w, "kernels");
+        yaml_put_seq(w, false);
+        while (kernels_next(&kernels, a, &spec, &n, &line)) {
+            yaml_put_map(w, false);
+            write_operator(w, spec, NULL);
+            yaml_put_text(w, "steps");
+            yaml_put_seq(w, n == 0);
+            for (int i = 0; i < n; i++)
+                yaml_put_text(w, line[i]);
+            yaml_put_seq_end(w);
+            yaml_put_map_end(w);
+        }
+        yaml_put_seq_end(w);
+    }
+    arena_free(a);
+}
+
 void session_yaml_in(const struct session *s, const char *path, struct str *out)
 {
     const struct history *h = s->history;
@@ -160,6 +185,7 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
         write_steps(w, h, &paths[0], 0);
     else
         write_branches(w, h, paths);
+    write_kernels(w, str_text(&s->kernels));
     write_measured(w, h, paths);
     write_line(w, "machine", s->machine);
     yaml_put_map_end(w);

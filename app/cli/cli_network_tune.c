@@ -1,0 +1,86 @@
+/* `tilescope tune` of a network. */
+#include "app/cli/cli_network.h"
+
+#include <stdio.h>
+
+#include "kernels/base/arena.h"
+#include "sessions/file/json.h"
+#include "sessions/tuning/network_tuning.h"
+
+struct saving { struct goal *to; bool saved; };
+
+static bool save(void *ctx, struct session *s, struct err *e)
+{
+    struct saving *k = ctx;
+    if (!k->to->path)
+        return true;
+    bool ok = k->saved ? session_save(s, s->path, e) : cli_save(s, k->to, e);
+    k->saved |= ok;
+    return ok;
+}
+
+static void print_text(const struct network_tuning *t, const struct goal *to, struct str *out)
+{
+    str_printf(out, "%5s %9s %9s %9s %7s %7s  %s\n", "calls", "before ms", "after ms", "bound ms",
+               "gain", "trials", "kernel");
+    for (int i = 0; i < t->n; i++) {
+        const struct tuned_kernel *k = &t->kernel[i];
+        str_printf(out, "%5d %9.4f %9.4f %9.4f %6.2fx ", k->count, k->before_ms, k->after_ms,
+                   k->bound_ms, k->before_ms / k->after_ms);
+        if (k->why)
+            str_printf(out, "%7s  %.60s (%s)\n", "-", k->spec, k->why);
+        else
+            str_printf(out, "%7d  %.60s%s\n", k->trials, k->spec,
+                       k->kept ? "" : " (as it was: nothing is faster in the network)");
+    }
+    str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
+               t->before_ms / t->after_ms);
+    str_printf(out, "verified: %s\n", t->verified ? "true" : "false");
+    if (t->cancelled)
+        str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
+    else if (!to->path)
+        str_add(out, "not saved: -o FILE.yaml keeps the schedules; the records have the searches\n");
+}
+
+static void print_json(const struct network_tuning *t, struct str *out)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < t->n; i++) {
+        const struct tuned_kernel *k = &t->kernel[i];
+        json_array_append_new(
+            list, json_make("operator", JSON(k->spec), "calls", JSON(k->count), "before_ms",
+                            JSON(k->before_ms), "after_ms", JSON(k->after_ms), "bound_ms",
+                            JSON_OR_NULL(k->bound_ms), "trials", JSON(k->trials), "kept",
+                            json_boolean(k->kept), "not_searched", json_text_or_null(k->why)));
+    }
+    json_print(out,
+               json_make("before_ms", JSON(t->before_ms), "after_ms", JSON(t->after_ms),
+                         "verified", json_boolean(t->verified), "cancelled",
+                         json_boolean(t->cancelled), "kernels", list),
+               8);
+}
+
+int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_opts *each,
+                     const struct search_sink *view, struct goal *to)
+{
+    struct arena *a = arena_new();
+    struct saving saving = { to, false };
+    struct progress pr = cli_progress(c);
+    struct network_tuning_opts opts = { .each = *each, .budget = each->budget,
+                                        .time_s = each->time_s, .save = save, .ctx = &saving,
+                                        .progress = &pr, .view = view };
+    struct network_tuning t;
+    struct err e = {0};
+    struct str out = {0};
+    bool ok = network_tuning_run(a, o->session, &opts, c->cancel, &t, &e);
+    cli_progress_clear(c);
+    if (ok && args_has(c->args, OPT_JSON))
+        print_json(&t, &out);
+    else if (ok)
+        print_text(&t, to, &out);
+    cli_put(&out);
+    arena_free(a);
+    if (!ok)
+        return cli_fail(c, &e);
+    return t.cancelled ? EXIT_CANCELLED : EXIT_FINE;
+}
