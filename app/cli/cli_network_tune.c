@@ -39,7 +39,7 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
     if (t->cancelled)
         str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
     else if (!to->path)
-        str_add(out, "not saved: -o FILE.yaml keeps the schedules; the records have the searches\n");
+        str_add(out, "not saved: -o FILE.yaml keeps the schedules\n");
 }
 
 static void print_json(const struct network_tuning *t, struct str *out)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 

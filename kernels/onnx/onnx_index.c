@@ -416,6 +416,8 @@ static bool loss(struct imp *im)
         (onnx_has_in(im, 2) && !onnx_in_stmt(im, 2, &weight)))
         return false;
     struct shape s = *onnx_shape_of(im, x);
+    if (s.rank < 2 || (weight >= 0 && onnx_shape_of(im, weight)->rank != 1))
+        return onnx_refuse(im, "its weights are not a vector, or it has no classes");
     if (im->n->op[0] == 'S') {
         x = onnx_emit(im, "logsoftmax", &x, 1, &s, "axis=1");
         onnx_set_out(im, 1, x, &s);

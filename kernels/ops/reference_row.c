@@ -299,8 +299,8 @@ static void select_row(const struct row_segment *s, const struct val *v, double 
         error[i] = cond.each[i] ? error[i] : other_error[i];
 }
 
-/* Evaluates a pick, in pieces of the row with equal indices.  An index that may be off by half or
- * more makes the error endless. */
+/* Evaluates a pick, in pieces of the row with equal indices.  The error is endless where that of
+ * the index allows another index. */
 static void pick_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     double index[ROW_SEGMENT], doubt[ROW_SEGMENT];
@@ -314,7 +314,9 @@ static void pick_row(const struct row_segment *s, const struct val *v, double *o
         struct row_segment part = { s->p, s->rows, s->env, s->i0 + i, next - i };
         row_values(&part, v->b, out + i, error ? error + i : NULL);
         for (int64_t k = i; error && k < next; k++)
-            error[k] = doubt[k] >= 0.5 ? INFINITY : error[k];
+            if (val_picked(index[k] - doubt[k], v->cond->hi) != at
+                || val_picked(index[k] + doubt[k], v->cond->hi) != at)
+                error[k] = INFINITY;
     }
 }
 

@@ -10,7 +10,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
-#include "sessions/file/session_network.h"
+#include "sessions/file/kernels_text.h"
 #include "sessions/file/model_path.h"
 
 struct loader {

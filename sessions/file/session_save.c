@@ -8,7 +8,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/model_path.h"
-#include "sessions/file/session_network.h"
+#include "sessions/file/kernels_text.h"
 
 /* A copy of the states of one branch; the next history_path overwrites the original. */
 struct trail { int n, at; int *id; };

@@ -8,6 +8,7 @@
 #include "explorer/space/loop_space.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
+#include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 
 #define LEAST_SHARE 0.005                 /* of the network's time: below it nothing is searched */

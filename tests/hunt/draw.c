@@ -32,13 +32,18 @@ static int64_t param_value(struct rng *r, const struct op_param *p)
 /* One statement that reads one or two of the n tensors t0 .. */
 static void statement(struct rng *r, struct str *s, int n)
 {
-    static const char *const unary[] = { "relu", "sigmoid", "exp", "abs", "neg", "tanh" };
-    static const char *const binary[] = { "add", "mul", "max", "sub" };
+    static const char *const unary[] = { "relu", "sigmoid", "exp", "abs", "neg", "tanh", "floor",
+                                         "sin", "atan" };
+    static const char *const binary[] = { "add", "mul", "max", "sub", "less", "equal" };
     static const char *const perms[] = { "0,1,3,2", "1,0", "0,2,3,1", "0,2,1,3", "1,0,2,3" };
     int x = (int)rng_range(r, n > 2 && rng_range(r, 0, 1) ? n - 2 : 0, n - 1);
     int y = (int)rng_range(r, 0, n - 1), k = (int)rng_range(r, 1, 3), p = (int)rng_range(r, 0, 1);
+    if (rng_range(r, 0, 15) == 0) {       /* computed indices would depend on the last bit */
+        str_printf(s, "t%d_i = const i=%d; t%d = gather(t%d, t%d_i) axis=%d", n, k, n, x, n, p);
+        return;
+    }
     str_printf(s, "t%d = ", n);
-    switch (rng_range(r, 0, 15)) {
+    switch (rng_range(r, 0, 16)) {
     case 0: case 1: case 2:
         str_printf(s, "c2d(t%d) o=%d k=%d p=%d s=%d bias=%d relu=%d", x, (int)rng_range(r, 1, 6), k,
                    p, (int)rng_range(r, 0, 4) ? 1 : 2, (int)rng_range(r, 0, 1),
@@ -50,14 +55,15 @@ static void statement(struct rng *r, struct str *s, int n)
         return;
     case 5: str_printf(s, "dep(t%d) k=%d p=%d", x, k, p); return;
     case 6: str_printf(s, "%s(t%d) k=%d p=%d", p ? "maxpool" : "avgpool", x, k, k / 2); return;
-    case 7: case 8: str_printf(s, "%s(t%d)", unary[rng_range(r, 0, 5)], x); return;
-    case 9: case 10: str_printf(s, "%s(t%d, t%d)", binary[rng_range(r, 0, 3)], x, y); return;
+    case 7: case 8: str_printf(s, "%s(t%d)", unary[rng_range(r, 0, 8)], x); return;
+    case 9: case 10: str_printf(s, "%s(t%d, t%d)", binary[rng_range(r, 0, 5)], x, y); return;
     case 11: str_printf(s, "transpose(t%d) perm=%s", x, perms[rng_range(r, 0, 4)]); return;
     case 12: str_printf(s, "concat(t%d, t%d) axis=%d", x, y, p); return;
     case 13:
         str_printf(s, "slice(t%d) axis=%d from=%d to=%d", x, (int)rng_range(r, 0, 3), p, p + k);
         return;
     case 14: str_printf(s, "softmax(t%d) axis=%d", x, p); return;
+    case 15: str_printf(s, "where(t%d, t%d, t%d)", x, y, (int)rng_range(r, 0, n - 1)); return;
     default: str_printf(s, "matmul(t%d, t%d)", x, y);
     }
 }

@@ -216,7 +216,7 @@ static void the_example_is_what_onnxruntime_computes(void **state)
     struct arrays all;
     struct network_measurement m;
     struct err e;
-    if (!session_from_onnx("sessions/examples/resnet8.onnx", NULL, &s, &e)
+    if (!session_from_onnx("sessions/examples/resnet8.onnx", NULL, NULL, &s, &e)
         || !arrays_read(perm, "sessions/examples/resnet8.npz", "", &all, &e))
         fail_msg("%s", e.text);
     assert_int_equal(all.n, 2);

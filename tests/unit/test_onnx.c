@@ -102,6 +102,8 @@ static const struct { int opset; const char *model, *expect; } models[] = {
       "the scale 0 is not possible" },
     { 18, "in x:2,5; ints k:1,; node ReduceMax x k > y keepdims=0; out y:2",
       "y = reduce_max(x) axes=1 keep=0\n" },
+    { 13, "in x:2,3; in7 t:2; in w:1,3; node SoftmaxCrossEntropyLoss x t w > y; out y",
+      "its weights are not a vector" },
     { 13, "in x:batch,4; node Relu x > y; out y", "x = input d0=1 d1=4\n" },
     { 13, "in x:2,seq; node Relu x > y; out y",
       "dimension 1 of x is open; --dim seq=SIZE sets it" },

@@ -1,0 +1,17 @@
+/* The schedules that somebody chose for kernels of a network, as a text: for each kernel its own
+ * text, its steps a line each, and an empty line.  Equal kernels share one.  A session file has
+ * them under `kernels:`. */
+#ifndef TS_SESSIONS_KERNELS_TEXT_H
+#define TS_SESSIONS_KERNELS_TEXT_H
+#include "kernels/base/arena.h"
+#include "kernels/base/str.h"
+
+/* Reads the steps chosen for a kernel; false when there are none.  *line lives in a. */
+bool kernels_find(const char *kernels, struct arena *a, const char *spec, int *n,
+                  const char *const **line);
+/* Sets the steps of a kernel; n < 0: none are chosen. */
+void kernels_put(struct str *kernels, const char *spec, int n, const char *const *line);
+/* Moves *at to the next kernel, and stores its text and steps in a.  False at the end. */
+bool kernels_next(const char **at, struct arena *a, const char **spec, int *n,
+                  const char *const **line);
+#endif
