@@ -224,7 +224,7 @@ static bool fold_slice(struct imp *im)
     const struct onnx_tensor *t = data_in(im, 0);
     int64_t from, to, step = 1;
     int n;
-    if (!t->i || t->rank != 1 || t->one)
+    if (!t || !t->i || t->rank != 1 || t->one)
         return false;
     if (im->m->opset < 10
             ? !onnx_attr_ints(im, "starts", &from, 1, &n) || n != 1 ||

@@ -165,7 +165,8 @@ void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t)
 static const struct handler *find_handler(const struct onnx_node *n)
 {
     const struct handler *const tables[] = { onnx_window_ops, onnx_math_ops, onnx_move_ops,
-                                             onnx_logic_ops, onnx_index_ops, onnx_resize_ops };
+                                             onnx_logic_ops, onnx_index_ops, onnx_resize_ops,
+                                             onnx_einsum_ops };
     if (n->domain[0] && !streq(n->domain, "ai.onnx"))
         return NULL;
     for (int t = 0; t < COUNT_OF(tables); t++)

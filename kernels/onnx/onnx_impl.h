@@ -150,5 +150,5 @@ void onnx_print_plain(struct imp *im, struct str *out, int i);
 void onnx_print_text(struct imp *im, bool plain);
 
 extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[],
-    onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[];                  /* NULL ends */
+    onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[], onnx_einsum_ops[];  /* NULL ends */
 #endif
