@@ -1,8 +1,7 @@
 /* The plain schedule of nodes that no expert knows. */
 #include "explorer/expert/draft.h"
 
-#include <stdio.h>
-#include "kernels/nest/lower.h"
+#include <stdarg.h>
 
 #define VECTORS 4                         /* vectors of an inner loop */
 #define MAX_ROW 256                       /* most lanes of a vectorized loop */
@@ -309,7 +308,7 @@ static int square_axis(const struct moves *m, int lanes)
     return -1;
 }
 
-/* The loops of a reduction, by name, outermost first. */
+/* The loops of a node, by name, outermost first. */
 struct loop_order { VEC(const char *) outer, reduce, inner; };
 
 static void list_axis(struct draft *d, struct loop_order *o, const char *name, bool reduce,
@@ -337,7 +336,7 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
     str_free(&all);
 }
 
-/* Where the lanes of a node run; the axis of its tile, or -1; whether the tile is a square of a
+/* The axis of a node's lanes; that of its tile, or -1; whether the tile is a square of a
  * transposition. */
 struct lane_plan { int lanes, tile; bool square; };
 
@@ -365,14 +364,15 @@ static void cut_axes(struct draft *d, int node, const struct lane_plan *plan,
     list_axis(d, o, x->name, x->reduce, cut(d, node, x->name, wide));
 }
 
+/* Makes outer loops parallel until there are enough iterations to share. */
 static void parallel(struct draft *d, int node, const struct loop_order *o,
                      const struct draft_machine *m)
 {
+    const struct graph *g = d->p->graph;
     const struct stage *s = stage_at(d, node);
+    double work = g->node[node].flops + (double)tensor_elems(&g->tensor[g->node[node].out]);
     int64_t shared = 1;
-    if (m->threads < 2 || d->p->graph->node[node].flops
-                              + (double)tensor_elems(&d->p->graph->tensor
-                                                     [d->p->graph->node[node].out]) < MIN_PARALLEL)
+    if (m->threads < 2 || work < MIN_PARALLEL)
         return;
     for (int i = 0; i < o->outer.len && shared < 8 * (int64_t)m->threads; i++) {
         if (!try_line(d, "loop parallel %s %s", s->name, o->outer.data[i]))
@@ -399,6 +399,7 @@ static void order_free(struct loop_order *o)
     vec_free(&o->inner);
 }
 
+/* Gives a node loops of its own. */
 static void schedule(struct draft *d, int node, const struct draft_machine *machine)
 {
     const struct node *n = &d->p->graph->node[node];

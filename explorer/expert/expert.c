@@ -408,21 +408,11 @@ static bool build(struct arena *a, const struct tiling *c, const struct subject 
     return ok;
 }
 
-/* The schedule of what no expert knows. */
+/* Of what no expert knows, all nodes get a plain schedule. */
 static const struct expert plain = {
     .id = "plain", .path = "", .title = "Vector loops over what is contiguous",
     .note = "Every node has loops of its own, or is computed where it is read.",
 };
-
-static void build_plain(struct arena *a, const struct program *bare,
-                        const struct draft_machine *machine, struct expert_schedule *out)
-{
-    struct draft d = { a, bare, {0} };
-    draft_rest(&d, machine);
-    *out = (struct expert_schedule){ .expert = &plain, .n = d.line.len,
-                                     .step = ARENA_DUP(a, d.line.data, d.line.len) };
-    vec_free(&d.line);
-}
 
 /* Adds to *e that no tiling makes a legal program, and why the last one does not. */
 static bool refused(const char *spec, struct err *e, const struct err *why)
@@ -458,7 +448,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     if (ok && *n == 0 && list.len > 0 && bare->base->n_statements == 0)
         ok = refused(spec, e, &why);
     else if (ok && *n == 0 && max > 0)
-        build_plain(a, bare, &machine, &out[(*n)++]);
+        *n += build(a, &(struct tiling){ .x = &plain }, &s, bare, &machine, out, &why);
     vec_free(&list);
     return ok;
 }
