@@ -6,7 +6,7 @@
 #define VECTORS 4                         /* vectors of an inner loop */
 #define MAX_ROW 256                       /* most lanes of a vectorized loop */
 #define MAX_CHEAP 2                       /* operations that are repeated rather than stored */
-#define MIN_PARALLEL 32768.0              /* operations that are worth waking threads */
+#define MIN_PARALLEL 100000.0             /* operations that are worth waking threads */
 
 bool draft_line(struct draft *d, const char *line, struct err *e)
 {
