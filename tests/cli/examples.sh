@@ -12,7 +12,7 @@ done
 
 # The network: run, shown and exported, on the numbers of another program.
 net=sessions/examples/resnet8
-t 0 '^expected   outputs are off by at most' run $net.onnx --inputs $net.npz --expect $net.npz \
+t 0 '^expected: +outputs are off by at most' run $net.onnx --inputs $net.npz --expect $net.npz \
     --time 0.05
 t 0 '^void ts_entry\(' show $net.onnx --what c
 t 2 'a network becomes a folder' export $net.onnx
