@@ -338,6 +338,8 @@ void model_opened(struct model *m, struct app_job *j)
         return;
     }
     session_remember(j->session);
+    if (m->overlay == OVERLAY_ASK)
+        model_give_up(m);
     model_ask_save(m, AFTER_OPEN, j->session);
     j->session = NULL;
 }

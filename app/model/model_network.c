@@ -84,9 +84,13 @@ void model_network_discard(struct model *m)
 static void open_whole(struct model *m)
 {
     struct session *whole = m->network->session;
+    int kernels = model_network_unsaved(m);
     m->network->session = NULL;
     model_network_close(m);
     model_show_session(m, whole);
+    if (kernels > 0)
+        model_info(m, "the start screen will offer the changes of %d kernel%s", kernels,
+                   kernels == 1 ? "" : "s");
 }
 
 bool model_network(struct model *m, const char *arg)
@@ -119,18 +123,18 @@ int model_kernel(const struct model *m)
 }
 
 /* Prints a kernel as struct network_order has it. */
-static void put_kernel(struct str *out, const char *spec, int n, const char *const *line)
+static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
 {
-    str_printf(out, "%s\n", spec);
-    for (int i = 0; i < n; i++)
-        str_printf(out, "%s\n", line[i]);
+    str_printf(out, "%.*s\n", n_spec, spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(out, "%s\n", p->steps[i]);
     str_add_char(out, '\n');
 }
 
-static void put_current(struct str *out, const struct session *s)
+static void put_current(struct str *out, const struct app_kernel *k)
 {
-    const struct program *p = history_current(s->history)->program;
-    put_kernel(out, history_spec(s->history), p->n_steps, p->steps);
+    const struct program *p = history_current(k->session->history)->program;
+    put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
 }
 
 /* Opens a session with the steps of a task; NULL with a message. */
@@ -164,11 +168,11 @@ void model_kernel_open(struct model *m)
     if (task < 0)
         return;
     const struct network_task *t = &n->made->net->task[task];
-    put_kernel(&text, t->spec, t->n_lines, t->line);
+    put_kernel(&text, t->spec, (int)strlen(t->spec), t->program);
     for (int i = 0; i < n->kernels.len && !s; i++) {
         struct app_kernel *k = &n->kernels.data[i];
         str_clear(&now);
-        put_current(&now, k->session);
+        put_current(&now, k);
         if (streq(k->was, str_text(&text)) || streq(str_text(&now), str_text(&text)))
             s = k->session;
     }
@@ -223,7 +227,7 @@ void model_network_update(struct model *m, bool always)
     for (int i = 0; i < n->kernels.len; i++) {
         const struct app_kernel *k = &n->kernels.data[i];
         str_clear(&now);
-        put_current(&now, k->session);
+        put_current(&now, k);
         const char *at = str_text(&now), *spec;
         const char *const *line;
         int n_lines;

@@ -29,19 +29,10 @@ static const char parts_text[] =
     "    *k = (i$)n - 0x4b400000;\n"
     "    n -= 12582912.0f;\n"
     "    v$ r = x - n * 0.693359375f + n * 2.12194440e-4f;\n"
-<<<<<<< HEAD
     "    v$ s = r * r, p = 1.9875691500e-4f * r + 1.3981999507e-3f;\n"
     "    p = p * s + (8.3334519073e-3f * r + 4.1665795894e-2f);\n"
     "    p = p * s + (1.6666665459e-1f * r + 5.0000001201e-1f);\n"
     "    return p * s + r;\n"
-=======
-    "    v$ p = 1.9875691500e-4f * r + 1.3981999507e-3f;\n"
-    "    p = p * r + 8.3334519073e-3f;\n"
-    "    p = p * r + 4.1665795894e-2f;\n"
-    "    p = p * r + 1.6666665459e-1f;\n"
-    "    p = p * r + 5.0000001201e-1f;\n"
-    "    return p * (r * r) + r;\n"
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
     "}\n";
 
 static const char exp_text[] =
@@ -98,21 +89,10 @@ static const char erf_text[] =
     "    i$ k;\n"
     "    v$ t = (v$)((i$)x & 0x7fffffff);\n"
     "    t = pick$(t > 4.0f, 4.0f - (v$){0}, t);\n"
-<<<<<<< HEAD
     "    v$ y = t * t, p = -9.255815712e-6f * y + (1.176370788e-4f * t - 6.328211748e-4f);\n"
     "    p = p * y + (1.666997210e-3f * t - 1.603637647e-4f);\n"
     "    p = p * y + (-1.915308274e-2f * t + 1.027778387e-1f);\n"
     "    p = p * y + (6.366193891e-1f * t + 1.283791671e-1f);\n"
-=======
-    "    v$ p = -9.255815712e-6f * t + 1.176370788e-4f;\n"
-    "    p = p * t - 6.328211748e-4f;\n"
-    "    p = p * t + 1.666997210e-3f;\n"
-    "    p = p * t - 1.603637647e-4f;\n"
-    "    p = p * t - 1.915308274e-2f;\n"
-    "    p = p * t + 1.027778387e-1f;\n"
-    "    p = p * t + 6.366193891e-1f;\n"
-    "    p = p * t + 1.283791671e-1f;\n"
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
     "    p = exp_parts$(-t * p - t, &k);\n"
     "    v$ s = (v$)((k + 127) << 23);\n"
     "    p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */\n"

@@ -300,6 +300,35 @@ static void a_model_opens_as_a_network(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* Until it is read, everything else goes on; Esc ends it. */
+static void reading_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=8 k=8 n=8");
+    struct desired_job w;
+    char line[600];
+    snprintf(line, sizeof line, "e %s/tests/fuzz/corpus/onnx/layernorm.onnx", root);
+    assert_true(model_run(m, line));
+    press(m, "p");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_OPEN);
+    struct app_job *late = model_job(m, &w);
+    press(m, "Esc");
+    assert_shows(m, "the model is not opened");
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+    late->ok = true;
+    model_done(m, late);
+    job_free(late);
+    assert_string_equal(step_of(m), "loop parallel C M");
+    assert_true(model_run(m, line));
+    run_jobs(m);
+    assert_shows(m, "Save the changes first?");
+    press(m, "n");
+    run_jobs(m);
+    assert_shows(m, "network:");
+    model_free(m);
+}
+
 static void bad_models_are_messages(void **state)
 {
     (void)state;
@@ -328,6 +357,7 @@ int main(void)
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
+        cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
     };
     if (!getcwd(root, sizeof root))

@@ -19,19 +19,10 @@ static inline v4 exp_parts4(v4 x, i4 *k)
     *k = (i4)n - 0x4b400000;
     n -= 12582912.0f;
     v4 r = x - n * 0.693359375f + n * 2.12194440e-4f;
-<<<<<<< HEAD
     v4 s = r * r, p = 1.9875691500e-4f * r + 1.3981999507e-3f;
     p = p * s + (8.3334519073e-3f * r + 4.1665795894e-2f);
     p = p * s + (1.6666665459e-1f * r + 5.0000001201e-1f);
     return p * s + r;
-=======
-    v4 p = 1.9875691500e-4f * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    return p * (r * r) + r;
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
 }
 static inline v4 exp_v4(v4 x)
 {
@@ -56,21 +47,10 @@ static inline v4 erf_v4(v4 x)
     i4 k;
     v4 t = (v4)((i4)x & 0x7fffffff);
     t = pick4(t > 4.0f, 4.0f - (v4){0}, t);
-<<<<<<< HEAD
     v4 y = t * t, p = -9.255815712e-6f * y + (1.176370788e-4f * t - 6.328211748e-4f);
     p = p * y + (1.666997210e-3f * t - 1.603637647e-4f);
     p = p * y + (-1.915308274e-2f * t + 1.027778387e-1f);
     p = p * y + (6.366193891e-1f * t + 1.283791671e-1f);
-=======
-    v4 p = -9.255815712e-6f * t + 1.176370788e-4f;
-    p = p * t - 6.328211748e-4f;
-    p = p * t + 1.666997210e-3f;
-    p = p * t - 1.603637647e-4f;
-    p = p * t - 1.915308274e-2f;
-    p = p * t + 1.027778387e-1f;
-    p = p * t + 6.366193891e-1f;
-    p = p * t + 1.283791671e-1f;
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
     p = exp_parts4(-t * p - t, &k);
     v4 s = (v4)((k + 127) << 23);
     p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
@@ -95,19 +75,10 @@ static inline v16 exp_parts16(v16 x, i16 *k)
     *k = (i16)n - 0x4b400000;
     n -= 12582912.0f;
     v16 r = x - n * 0.693359375f + n * 2.12194440e-4f;
-<<<<<<< HEAD
     v16 s = r * r, p = 1.9875691500e-4f * r + 1.3981999507e-3f;
     p = p * s + (8.3334519073e-3f * r + 4.1665795894e-2f);
     p = p * s + (1.6666665459e-1f * r + 5.0000001201e-1f);
     return p * s + r;
-=======
-    v16 p = 1.9875691500e-4f * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    return p * (r * r) + r;
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
 }
 static inline v16 exp_v16(v16 x)
 {
@@ -132,21 +103,10 @@ static inline v16 erf_v16(v16 x)
     i16 k;
     v16 t = (v16)((i16)x & 0x7fffffff);
     t = pick16(t > 4.0f, 4.0f - (v16){0}, t);
-<<<<<<< HEAD
     v16 y = t * t, p = -9.255815712e-6f * y + (1.176370788e-4f * t - 6.328211748e-4f);
     p = p * y + (1.666997210e-3f * t - 1.603637647e-4f);
     p = p * y + (-1.915308274e-2f * t + 1.027778387e-1f);
     p = p * y + (6.366193891e-1f * t + 1.283791671e-1f);
-=======
-    v16 p = -9.255815712e-6f * t + 1.176370788e-4f;
-    p = p * t - 6.328211748e-4f;
-    p = p * t + 1.666997210e-3f;
-    p = p * t - 1.603637647e-4f;
-    p = p * t - 1.915308274e-2f;
-    p = p * t + 1.027778387e-1f;
-    p = p * t + 6.366193891e-1f;
-    p = p * t + 1.283791671e-1f;
->>>>>>> 87c5e6e (Code: erf and tanh of vectors in one branch, through exp(x) - 1)
     p = exp_parts16(-t * p - t, &k);
     v16 s = (v16)((k + 127) << 23);
     p = 1.0f - s - p * s;                         /* 1 - 2^k (1 + p) */
