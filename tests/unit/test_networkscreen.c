@@ -293,7 +293,7 @@ static void a_model_opens_as_a_network(void **state)
     tty_assert_shows(t, "network:");
     tty_press(t, "Enter");
     tty_assert_shows(t, "tilescope  layernorm.onnx: ");
-    tty_assert_shows(t, "as given");
+    tty_assert_shows(t, "1 nest");
     tty_press(t, "Esc");
     tty_assert_shows(t, "network:");
     tty_send(t, "q");
