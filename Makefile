@@ -5,6 +5,7 @@
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
+#   make bench-networks   networks against onnxruntime and OpenVINO (PEERS, MODELS, NETWORKS)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make mutants      random changes of the sources: do the suites see them?  MUTANTS="N SEED FOLDER..."
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
@@ -225,6 +226,12 @@ bench-batch: all
 $(B)/bench-batch: $(B)/tests/bench/batch.o $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+# Whole networks against onnxruntime and OpenVINO, which PEERS, a Python of yours, must have:
+# make bench-networks PEERS=venv/bin/python MODELS="resnet18.onnx ..." NETWORKS="--threads 1,2"
+PEERS  ?= python3
+MODELS ?= sessions/examples/resnet8.onnx
+bench-networks: all
+	@$(PEERS) tests/bench/networks.py $(B)/tilescope $(MODELS) $(NETWORKS)
 bench-engine: $(B)/bench-engine
 	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).

@@ -1,0 +1,151 @@
+"""Whole networks against onnxruntime and OpenVINO, in turns, pinned alike.
+
+    networks.py TILESCOPE MODEL.onnx... [--threads 1,2] [--rounds 3] [--tuned FOLDER]
+
+Needs a Python with numpy, onnxruntime and openvino (PyPI); a peer that is missing is left out.
+Inputs and expected outputs come from MODEL.npz beside the model, if there is one.  --tuned: also
+run FOLDER/NAME.yaml, which `tilescope tune MODEL.onnx -o` wrote.  Prints a table: least and median
+milliseconds of all rounds, and the ratio of the better peer's least time to ours."""
+import argparse, json, math, os, statistics, subprocess, sys
+
+RUNS = 20
+
+
+def feed_of(path, wanted):
+    """Arrays for the inputs: those of the .npz beside the model, else random ones."""
+    import numpy as np
+    npz = path[:-5] + ".npz"
+    known = np.load(npz) if os.path.exists(npz) else {}
+    rng = np.random.default_rng(0)
+    return {name: known[name] if name in known
+            else np.ones(shape, np.int64) if integer else rng.standard_normal(shape).astype(np.float32)
+            for name, shape, integer in wanted}
+
+
+def repeat(call):
+    import time
+    for _ in range(5):
+        call()
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        call()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def onnxruntime_times(path, threads):
+    import onnxruntime as ort
+    o = ort.SessionOptions()
+    o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+    o.intra_op_num_threads, o.inter_op_num_threads = threads, 1
+    s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    feed = feed_of(path, [(i.name, [d if isinstance(d, int) else 1 for d in i.shape],
+                           "int" in i.type) for i in s.get_inputs()])
+    return repeat(lambda: s.run(None, feed))
+
+
+def openvino_times(path, threads):
+    import numpy as np, openvino as ov
+    core = ov.Core()
+    m = core.compile_model(core.read_model(path), "CPU", {
+        "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False})
+    feed = feed_of(path, [(i.get_any_name(), [d.get_length() if d.is_static else 1
+                                              for d in i.get_partial_shape()],
+                           i.get_element_type() == ov.Type.i64) for i in m.inputs])
+    request = m.create_infer_request()
+    for name, value in feed.items():
+        request.set_tensor(name, ov.Tensor(np.ascontiguousarray(value)))
+    return repeat(request.infer)
+
+
+PEERS = {"onnxruntime": onnxruntime_times, "openvino": openvino_times}
+
+
+def in_child(threads, command):
+    """Runs a command pinned to as many CPUs as threads; returns its JSON, or None."""
+    cpus = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
+    r = subprocess.run(["taskset", "-c", cpus] + command, capture_output=True, text=True)
+    try:
+        return json.loads(r.stdout)
+    except ValueError:
+        print("failed:", " ".join(command), (r.stderr or r.stdout).strip()[-300:], file=sys.stderr)
+        return None
+
+
+def ours(tilescope, session, model, threads):
+    npz = model[:-5] + ".npz"
+    given = ["--inputs", npz, "--expect", npz] if os.path.exists(npz) else []
+    return in_child(threads, [tilescope, "run", session, "--json", "--threads", str(threads)] + given)
+
+
+def measure(args, model, threads):
+    """Returns {contender: [times]} and what `run` said of the network."""
+    times, said = {}, None
+    tuned = args.tuned and os.path.join(args.tuned, os.path.basename(model)[:-5] + ".yaml")
+    for _ in range(args.rounds):
+        for name, session in [("instant", model), ("tuned", tuned)]:
+            r = session and os.path.exists(session) and ours(args.tilescope, session, model, threads)
+            if r and r["verified"]:
+                said = r
+                times.setdefault(name, []).append((r["latency_ms"]["min"], r["latency_ms"]["median"]))
+            elif r:
+                print("not verified:", session, r["reason"], file=sys.stderr)
+        for peer in PEERS:
+            t = in_child(threads, [sys.executable, __file__, "--peer", peer, model, str(threads)])
+            if t:
+                times.setdefault(peer, []).append((min(t), statistics.median(t)))
+    return times, said
+
+
+def row(model, threads, times, said, ratios):
+    least = {k: min(t[0] for t in v) for k, v in times.items()}
+    median = {k: statistics.median(t[1] for t in v) for k, v in times.items()}
+    best = min((least[p] for p in PEERS if p in least), default=math.nan)
+    text = f"{os.path.basename(model)[:-5]:<18} {threads:>2}"
+    for name in ("instant", "tuned", *PEERS):
+        text += f" {least[name]:9.3f} {median[name]:9.3f}" if name in least else f" {'-':>9} {'-':>9}"
+    for name in ("instant", "tuned"):
+        ratio = best / least[name] if name in least else math.nan
+        ratios.setdefault((name, threads), []).append(ratio)
+        text += f" {ratio:6.2f}" if name in least else f" {'-':>6}"
+    if said:
+        memory = said["memory"]
+        text += (f" {100 * said['peak_fraction']:5.0f}% {said['conversions']:5d}"
+                 f" {memory['intermediate_bytes'] / 2**20:7.1f}"
+                 f" {memory['intermediate_bytes'] / max(1, memory['least_bytes']):6.2f}")
+    return text
+
+
+def main():
+    if sys.argv[1:2] == ["--peer"]:
+        json.dump(PEERS[sys.argv[2]](sys.argv[3], int(sys.argv[4])), sys.stdout)
+        return
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("tilescope")
+    p.add_argument("model", nargs="+")
+    p.add_argument("--threads", default="1")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--tuned")
+    args = p.parse_args()
+    print(f"{'':<18} {'':>2} {'instant':>19} {'tuned':>19} {'onnxruntime':>19} {'OpenVINO':>19}"
+          f" {'x best peer':>13} {'':>6} {'conver':>5} {'memory':>7} {'of the':>6}")
+    print(f"{'network':<18} {'j':>2}" + f" {'least':>9} {'median':>9}" * 4
+          + f" {'inst.':>6} {'tuned':>6} {'peak':>6} {'sions':>5} {'MiB':>7} {'least':>6}")
+    ratios = {}
+    for threads in (int(t) for t in args.threads.split(",")):
+        for model in args.model:
+            times, said = measure(args, model, threads)
+            if times:
+                print(row(model, threads, times, said, ratios), flush=True)
+    for (name, threads), all_of in ratios.items():
+        known = [r for r in all_of if r == r]
+        if known:
+            mean = math.exp(sum(map(math.log, known)) / len(known))
+            print(f"{name}, {threads} thread{'s' * (threads > 1)}: geometric mean {mean:.3f},"
+                  f" least {min(known):.3f} of {len(known)}")
+
+
+if __name__ == "__main__":
+    main()
