@@ -68,6 +68,7 @@ struct onnx_model {
     const struct onnx_node *node;
     const struct onnx_tensor *init;
     struct onnx_port *in, *out;           /* in: without inputs that are initializers */
+    const char *dims;                     /* what onnx_set_dims set; NULL: nothing */
 };
 
 const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
@@ -103,8 +104,9 @@ bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *gi
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
 /* Returns the initializer of this name, or the value of this name that nodes compute from
- * constants, as floats; NULL when there is neither.  It lives as long as the model. */
-const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name);
+ * constants, as floats; NULL when there is neither.  It lives as long as the model.  A name may end
+ * in ?DIMS: then the value is computed with these open dims (onnx_set_dims). */
+const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);
 /* Prints a line per node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);
 #endif

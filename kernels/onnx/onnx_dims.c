@@ -53,5 +53,6 @@ bool onnx_set_dims(struct onnx_model *m, const char *dims, struct err *e)
         set_dim(m->out, m->n_out, s, n, size);
         s += word + (s[word] == ',');
     }
+    m->dims = arena_strdup(m->arena, dims);
     return true;
 }

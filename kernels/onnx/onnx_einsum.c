@@ -111,8 +111,8 @@ static bool product(struct imp *im, const int *in, const struct labels *l,
     if (!onnx_emit_reshape(im, x, &(struct shape){ 3, { batch, m, k } }, &x) ||
         !onnx_emit_reshape(im, y, &(struct shape){ 3, { batch, k, n } }, &y))
         return false;
-    x = onnx_emit(im, "matmul", (int[]){ x, y }, 2, &(struct shape){ 3, { batch, m, n } }, "%s",
-                  "");
+    struct shape all = { 3, { batch, m, n } };
+    x = onnx_emit(im, "matmul", (int[]){ x, y }, 2, &all, "%s", "");
     for (int d = 0; d < made.n; d++)
         s.dim[s.rank++] = has(&l[0], made.at[d]) ? sx.dim[place_of(&l[0], made.at[d])]
                                                  : sy.dim[place_of(&l[1], made.at[d])];

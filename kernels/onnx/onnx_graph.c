@@ -455,8 +455,9 @@ static const struct onnx_tensor *copy_floats(struct arena *a, const struct onnx_
 }
 
 /* Finds a constant, as floats. Values that nodes compute from constants are computed anew. */
-const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *name)
+const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name)
 {
+    const char *dims = strrchr(name, '?');
     struct onnx_graph g;
     struct err e;
     double bad;
@@ -464,6 +465,10 @@ const struct onnx_tensor *onnx_constant(const struct onnx_model *m, const char *
         if (streq(m->init[i].name, name))
             return m->init[i].f || m->init[i].i ? onnx_as_floats(m->arena, &m->init[i], &bad)
                                                 : NULL;
+    if (dims && !onnx_set_dims(m, dims + 1, &e))
+        return NULL;
+    if (dims)
+        name = arena_strndup(m->arena, name, (size_t)(dims - name));
     struct imp im = begin(m, &g);
     const struct value *v = run_all(&im, NULL, 0, &e) ? onnx_find_value(&im, name) : NULL;
     const struct onnx_tensor *t = NULL;

@@ -23,9 +23,11 @@ static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
     return count;
 }
 
-/* Checks that constant indices of input i are in [-n, n). */
+/* Checks that constant indices of input i are in [-n, n), and others exact as float32. */
 static bool indices_fit(struct imp *im, int i, int64_t n)
 {
+    if (n > 1 << 24)
+        return onnx_refuse(im, "an index of %lld elements is not exact as float32", (long long)n);
     const struct onnx_tensor *t = onnx_in_value(im, i)->data;
     for (int64_t k = 0; t && (t->i || t->f) && k < (t->one ? 1 : t->elems); k++) {
         double at = onnx_number(t, k);

@@ -46,15 +46,26 @@ static const char *pretty(struct imp *im, int i)
     return arena_strdup(im->a, name);
 }
 
+static bool is_initializer(const struct onnx_model *m, const char *name)
+{
+    for (int i = 0; i < m->n_init; i++)
+        if (streq(m->init[i].name, name))
+            return true;
+    return false;
+}
+
 /* Prints the source of a constant.  Weights too long for the text are left without data if the
  * model was read from memory. */
-static void print_source(struct str *out, const struct onnx_model *m, const struct stmt *s)
+static void print_source(struct imp *im, struct str *out, const struct stmt *s)
 {
+    const struct onnx_model *m = im->m;
     struct tensor_source from = { .n = 1, .value = s->data->f };
     if (!s->data->one && !source_short(s->data->f, s->data->elems, &from)) {
         if (!m->file)
             return;
-        from = (struct tensor_source){ .file = m->file, .tensor = s->value,
+        const char *name = m->dims && !is_initializer(m, s->value)
+                               ? arena_printf(im->a, "%s?%s", s->value, m->dims) : s->value;
+        from = (struct tensor_source){ .file = m->file, .tensor = name,
                                        .hash = tensor_hash(s->data->f, s->data->elems) };
     }
     source_print(out, &from);
@@ -73,7 +84,7 @@ static void print_stmt(struct imp *im, const struct stmt *s)
     for (int d = 0; d < s->shape.rank && !s->n_in; d++)
         str_printf(out, " d%d=%lld", d, (long long)s->shape.dim[d]);
     if (s->data && streq(s->op, "const"))
-        print_source(out, im->m, s);
+        print_source(im, out, s);
     str_add(out, "\n");
 }
 
