@@ -253,6 +253,7 @@ int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, 
                                .type = TYPE_FLOAT, .rank = shape->rank,
                                .elems = onnx_shape_elems(shape), .f = data };
     memcpy(t->dims, shape->dim, sizeof t->dims);
+    im->folded += t->elems;
     while (onnx_find_value(im, t->name))
         t->name = arena_printf(im->a, "%s_", t->name);
     onnx_add_constant(im, t);

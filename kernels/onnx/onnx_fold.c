@@ -159,11 +159,13 @@ static bool fold_value(struct imp *im, struct value *v)
     int64_t n = onnx_shape_elems(&shape);
     bool whole = onnx_is_int(v->type);
     const struct stmt *s = &im->stmt.data[v->stmt];
-    double *got = ARENA_ARRAY(im->a, double, n);
+    double *got = xmalloc_elems((size_t)n, sizeof *got);
     for (int64_t k = 0; k < n && s->data; k++)
         got[k] = onnx_number(s->data, k);
-    if (!s->data && !evaluate(im, v, got))
+    if (!s->data && !evaluate(im, v, got)) {
+        free(got);
         return false;
+    }
     int64_t *i = whole ? ARENA_ARRAY(im->a, int64_t, n) : NULL;
     f32 *f = whole ? NULL : ARENA_ARRAY(im->a, f32, n);
     for (int64_t k = 0; k < n; k++)
@@ -171,6 +173,7 @@ static bool fold_value(struct imp *im, struct value *v)
             i[k] = got[k] >= 0x1p63 ? INT64_MAX : got[k] > -0x1p63 ? llrint(got[k]) : INT64_MIN;
         else
             f[k] = (f32)got[k];
+    free(got);
     v->data = constant_like(im, v->name, &shape, v->type, i, f);
     return true;
 }

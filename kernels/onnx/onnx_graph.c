@@ -22,19 +22,20 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...)
 struct value *onnx_find_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
-    for (int i = *head; i >= 0; i = im->value.data[i].next)
-        if (streq(im->value.data[i].name, name))
-            return &im->value.data[i];
+    for (int i = *head; i >= 0; i = im->value.data[i]->next)
+        if (streq(im->value.data[i]->name, name))
+            return im->value.data[i];
     return NULL;
 }
 
 static struct value *add_value(struct imp *im, const char *name)
 {
     int *head = &im->bucket[hash_text(name) % (uint64_t)im->n_buckets];
-    vec_push(&im->value, (struct value){ .name = name, .stmt = -1, .port = -1, .blocked = -1,
-                                         .next = *head });
+    struct value *v = ARENA_NEW(im->a, struct value);
+    *v = (struct value){ .name = name, .stmt = -1, .port = -1, .blocked = -1, .next = *head };
+    vec_push(&im->value, v);
     *head = im->value.len - 1;
-    return &im->value.data[im->value.len - 1];
+    return v;
 }
 
 static void index_values(struct imp *im)
@@ -188,21 +189,20 @@ static bool reads(const struct onnx_node *n, const char *name)
 static bool in_cycle(const struct imp *im, int from, const char *name)
 {
     const struct onnx_model *m = im->m;
-    bool *depends = ARENA_ARRAY(im->a, bool, m->n_nodes), more = true;
-    depends[from] = true;
-    while (more) {                        /* the nodes may be in any order */
-        more = false;
-        for (int i = from; i < m->n_nodes; i++)
-            for (int k = 0; depends[i] && k < m->node[i].n_out; k++)
-                for (int j = from + 1; j < m->n_nodes; j++)
-                    if (!depends[j] && m->node[i].out[k][0] &&
-                        reads(&m->node[j], m->node[i].out[k]))
-                        more = depends[j] = true;
-    }
-    for (int i = from; i < m->n_nodes; i++)
-        for (int k = 0; depends[i] && k < m->node[i].n_out; k++)
-            if (streq(m->node[i].out[k], name))
+    bool *found = ARENA_ARRAY(im->a, bool, m->n_nodes);
+    int *queue = ARENA_ARRAY(im->a, int, m->n_nodes), n = 1;
+    queue[0] = from;
+    for (int q = 0; q < n; q++)
+        for (int k = 0; k < m->node[queue[q]].n_out; k++) {
+            const char *out = m->node[queue[q]].out[k];
+            if (streq(out, name))
                 return true;
+            for (int j = from + 1; j < m->n_nodes && out[0]; j++)
+                if (!found[j] && reads(&m->node[j], out)) {
+                    found[j] = true;
+                    queue[n++] = j;
+                }
+        }
     return false;
 }
 

@@ -52,7 +52,7 @@ struct imp {
     struct arena *a;
     struct onnx_graph *out;
     VEC(struct stmt) stmt;
-    VEC(struct value) value;
+    VEC(struct value *) value;            /* each stays where it is */
     int *bucket, n_buckets;               /* hash table of the values by name */
     int64_t folded;                       /* how many elements were folded so far */
     bool folding;                         /* whether statements are made to be evaluated here */
