@@ -40,7 +40,7 @@ static bool cast(struct imp *im)
     return cast_to(im, x, v->type, like ? like->type : onnx_attr_int(im, "to", 0), &v->shape);
 }
 
-/* Translates comparisons; their second name is for swapped operands, and ! for the opposite. */
+/* Translates comparisons.  x > y is y < x. */
 static bool compare(struct imp *im)
 {
     static const struct { const char *op, *stmt; bool swap; } ops[] = {

@@ -399,6 +399,18 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     return true;
 }
 
+/* Gives inputs that are indices or conditions random data of their kind. */
+static void note_whole(const struct compose *c, const struct statement *st)
+{
+    const struct val *body = c->g->node[c->g->n_nodes - 1].body;
+    bool indices = str_starts(st->op, "gather");
+    if (!indices && !streq(st->op, "where"))
+        return;
+    struct tensor *t = &c->g->tensor[st->arg[indices]];
+    if (t->producer < 0)
+        t->whole = !indices ? 2 : body->kind == VAL_PICK ? body->cond->hi + 1 : 1;
+}
+
 static bool splice_in(struct compose *c, const struct statement *st, const struct graph *sub)
 {
     struct splice s = { .c = c, .sub = sub, .st = st };
@@ -408,10 +420,7 @@ static bool splice_in(struct compose *c, const struct statement *st, const struc
         return false;
     for (int n = 0; n < sub->n_nodes; n++)
         splice_node(&s, &sub->node[n]);
-    if (str_starts(st->op, "gather") && c->g->tensor[st->arg[1]].producer < 0) {
-        const struct node *n = &c->g->node[c->g->n_nodes - 1];
-        c->g->tensor[st->arg[1]].whole = n->body->kind == VAL_PICK ? n->body->cond->hi + 1 : 1;
-    }
+    note_whole(c, st);
     struct graph_statement made = {
         .op = arena_strdup(c->a, st->op), .params = arena_strdup(c->a, st->params),
         .n_args = st->n_args, .arg = ARENA_DUP(c->a, st->arg, st->n_args),

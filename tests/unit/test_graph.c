@@ -412,6 +412,32 @@ static void statement_operators_compute_what_numpy_does(void **state)
     }
 }
 
+/* Random data of indices are rows of the table, and those of conditions are 0 and 1. */
+static void indices_and_conditions_have_fitting_data(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    const struct graph *g;
+    struct err e;
+    f32 i[400], c[400], x[400];
+    int seen = 0, low = 0;
+    assert_true(graph_from_spec(a, "t = const v=9 k=4; i = input n=100; e = gather(t, i); "
+                                   "c = input n=100 k=4; x = input n=100 k=4; y = where(c, e, x)",
+                                &g, &e));
+    reference_fill(&g->tensor[graph_tensor(g, "i")], 1, i);
+    reference_fill(&g->tensor[graph_tensor(g, "c")], 1, c);
+    reference_fill(&g->tensor[graph_tensor(g, "x")], 1, x);
+    for (int k = 0; k < 100; k++) {
+        assert_true(i[k] >= 0 && i[k] <= 8 && i[k] == floorf(i[k]));
+        assert_true(c[k] == 0 || c[k] == 1);
+        seen |= 1 << (int)i[k];
+        low += x[k] < 0;
+    }
+    assert_int_equal(seen, 511);
+    assert_in_range(low, 20, 80);
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -424,6 +450,7 @@ int main(void)
         cmocka_unit_test(canonical_text_is_the_same_graph),
         cmocka_unit_test(random_layouts_of_graphs),
         cmocka_unit_test(statement_operators_compute_what_numpy_does),
+        cmocka_unit_test(indices_and_conditions_have_fitting_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
