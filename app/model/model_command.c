@@ -522,7 +522,7 @@ void model_open_entry(struct model *m)
     if (e->kind == START_OPERATOR) {
         snprintf(line, sizeof line, "new %s", e->op->example);
         prompt_open(&m->prompt, ':', line);
-    } else if (e->kind == START_EXAMPLE) {
+    } else if (e->kind == START_EXAMPLE && !str_ends(e->path, ".onnx")) {
         snprintf(line, sizeof line, "%s", e->path);
         open_example(m, line);
     } else {

@@ -64,8 +64,12 @@ static void read_examples(struct start_list *s)
     DIR *d = shipped_dir("examples", dir, sizeof dir) ? opendir(dir) : NULL;
     for (struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
         snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
-        if (str_ends(f->d_name, ".yaml"))
+        if (str_ends(f->d_name, ".yaml")) {
             read_title(add_entry(s, START_EXAMPLE, path));
+        } else if (str_ends(f->d_name, ".onnx")) {
+            struct start_entry *e = add_entry(s, START_EXAMPLE, path);
+            snprintf(e->title, sizeof e->title, "a network, as an ONNX model");
+        }
     }
     if (d)
         closedir(d);

@@ -301,6 +301,20 @@ static void a_model_opens_as_a_network(void **state)
 }
 
 /* Until it is read, everything else goes on; Esc ends it. */
+static void the_start_page_has_a_network(void **state)
+{
+    (void)state;
+    struct model *m = model_on(NULL);
+    for (int i = 0; i < 100 && !(model_entry(m) && str_ends(model_entry(m)->path, ".onnx")); i++)
+        press(m, "Down");
+    assert_shows(m, "resnet8.onnx");
+    assert_shows(m, "a network, as an ONNX model");
+    press(m, "Enter");
+    run_jobs(m);
+    assert_shows(m, "c2d+add+relu 16x32x32");
+    model_free(m);
+}
+
 static void reading_can_be_cancelled(void **state)
 {
     (void)state;
@@ -357,6 +371,7 @@ int main(void)
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
+        cmocka_unit_test(the_start_page_has_a_network),
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
     };
