@@ -310,6 +310,20 @@ static void add_ports(struct library *l, enum network_role role)
                 l->port[l->n_ports++] = b;
 }
 
+/* Returns the name in C of an input or output.  A name of capitals only (X, EOF) may be a macro
+ * where the header is used, so it gets small letters. */
+static const char *port_name(struct library *l, struct names *names, const struct tensor *t)
+{
+    const struct session *s = l->opts->session;
+    char *name = arena_strdup(l->a, s ? session_port_name(s, t->name) : t->name);
+    bool capitals = true;
+    for (const char *c = name; *c; c++)
+        capitals &= !islower((unsigned char)*c);
+    for (char *c = name; *c && capitals; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return names_claim(names, name);
+}
+
 /* Returns the name in C of the macro for the size of an input or output. */
 static const char *size_macro(struct library *l, struct names *macros, const char *name)
 {
@@ -328,13 +342,13 @@ static void add_interface(struct library *l)
     l->n_inputs = l->n_ports;
     add_ports(l, NETWORK_OUTPUT);
     names_claim(names, "net");
+    names_claim(names, "errno");
     str_printf(&sign, "void %s_run(struct %s *net", l->opts->name, l->opts->name);
     for (int i = 0; i < l->n_ports; i++) {
         int b = l->port[i];
         bool input = i < l->n_inputs;
         const struct tensor *t = &l->net->graph->tensor[l->net->buffer[b].tensor];
-        const char *own = l->opts->session ? session_port_name(l->opts->session, t->name) : t->name;
-        const char *name = l->name[b] = names_claim(names, own);
+        const char *name = l->name[b] = port_name(l, names, t);
         const char *macro = size_macro(l, macros, name);
         const char *line = i > 0 ? "\n" : "", *comma = i > 0 ? ", " : "";
         str_printf(slot(l, "TENSORS"), "%s *     %s ", line, name);
@@ -398,12 +412,34 @@ static void add_network(struct library *l)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
+/* The files whose names do not begin with the network's. */
+static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
+
+/* Refuses a folder that has a file of such a name which tilescope did not write. */
+static bool folder_is_free(const struct library *l, struct err *e)
+{
+    for (int i = 0; i < COUNT_OF(whole); i++) {
+        const char *path = arena_printf(l->a, "%s/%s", l->folder, whole[i]);
+        struct str text = {0};
+        struct err ignored;
+        bool ours = !file_exists(path)
+                 || (file_read_regular(path, 1 << 20, &text, &ignored)
+                     && strstr(str_text(&text), "Written by tilescope."));
+        str_free(&text);
+        if (!ours) {
+            err_set(e, ERR_RANGE, "%.300s is not part of an exported library and is not replaced",
+                    path);
+            return err_fix(e, "-o FOLDER names a new folder");
+        }
+    }
+    return true;
+}
+
 static bool write_texts(struct library *l, struct err *e)
 {
     static const struct { const char *name, *ending; } text[] = {
         { "network.h", ".h" }, { "network.c", ".c" }, { "kernels.h", "_kernels.h" },
     };
-    static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
     bool ok = true;
     for (int i = 0; ok && i < COUNT_OF(text); i++)
         ok = write_template(l, text[i].name,
@@ -424,7 +460,8 @@ bool network_export(const struct network *net, const struct network_values *valu
     l.port = ARENA_ARRAY(l.a, int, n);
     pack_weights(&l);
     add_network(&l);
-    bool ok = write_all_kernels(&l, e) && write_texts(&l, e) && write_check(&l, e)
+    bool ok = folder_is_free(&l, e) && write_all_kernels(&l, e) && write_texts(&l, e)
+           && write_check(&l, e)
            && write_file(&l, arena_printf(l.a, "%s.weights", o->name), &l.weights, e);
     for (int i = 0; i < l.n_slots; i++)
         str_free(&l.slot[i].text);

@@ -19,6 +19,9 @@ t 2 'a network becomes a folder' export $net.onnx
 t 2 'are for networks' export "$gmm" --threads 2
 t 0 "make -C $dir/net check" export $net.onnx --inputs $net.npz -o "$dir/net"
 same 'the library is right' 1 "$(make -C "$dir/net" check 2>&1 | grep -c '^resnet8: right')"
+echo all: > "$dir/net/Makefile"
+t 2 'not part of an exported library' export $net.onnx -o "$dir/net"
+same 'my Makefile' all: "$(cat "$dir/net/Makefile")"
 t 1 'expected' export $net.onnx --expect $net.npz -o "$dir/wrong"
 same 'nothing is exported that is wrong' '' "$(ls "$dir/wrong")"
 finish

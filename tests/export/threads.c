@@ -12,7 +12,7 @@
 struct user {
     const char *weights;
     float x[SMALL_X_ELEMS], residual[SMALL_INT_2_ELEMS];
-    float out[SMALL_S_ELEMS], probability[SMALL_P_ELEMS];
+    float out[SMALL_EOF_ELEMS], probability[SMALL_P_ELEMS];
     int failed;
 };
 

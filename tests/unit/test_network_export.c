@@ -21,13 +21,14 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-/* Two inputs, one of whose names is a word of C, a residual sum, a dense layer, two outputs. */
+/* Two inputs, one of whose names is a word of C; a residual sum, a dense layer; two outputs, one
+ * with the name of a macro. */
 #define SMALL \
     "x = input n=1 i=3 h=10 w=10; int = input n=1 c=16 h=10 w=10; " \
     "k0 = const o=16 i=3 kh=3 kw=3; b0 = const o=16; k1 = const o=16 i=16 kh=3 kw=3; " \
     "b1 = const o=16; c0 = c2d(x, k0, b0) o=16 k=3 p=1 bias=1; r0 = relu(c0); " \
     "c1 = c2d(r0, k1, b1) o=16 k=3 p=1 bias=1; a1 = add(c1, r0); a2 = add(a1, int); " \
-    "r1 = relu(a2); s = sigmoid(r1); m = reduce_mean(r1) axes=2,3 keep=0; " \
+    "r1 = relu(a2); EOF = sigmoid(r1); m = reduce_mean(r1) axes=2,3 keep=0; " \
     "w = const k=16 n=10; y = matmul(m, w); p = softmax(y) axis=1"
 
 static char folder[] = "/tmp/ts-network-XXXXXX";
