@@ -95,6 +95,7 @@ static void find_potential(struct net_tuner *t)
 static bool open_kernel(const struct network_task *task, struct session **out, struct err *e)
 {
     const struct graph *g = task->program->base;
+    enum command_effect effect;
     if (!session_new(task->spec, out, e))
         return false;
     for (int i = 0; i < task->n_lines; i++) {
@@ -104,7 +105,7 @@ static bool open_kernel(const struct network_task *task, struct session **out, s
                                                                         : -1;
         if (!given && (t < 0 || g->tensor[t].role == TENSOR_CONST))
             continue;
-        if (!session_run(*out, task->line[i], NULL, e)) {
+        if (!session_run(*out, task->line[i], &effect, e)) {
             session_free(*out);
             return false;
         }
