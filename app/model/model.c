@@ -68,7 +68,7 @@ void model_set_session(struct model *m, struct session *s)
 {
     struct session *old = m->network ? NULL : m->session;
     model_network_close(m);
-    if (!s || !s->of_model || !model_network_open(m, s))
+    if (!s || !(s->of_model || s->kernels.len > 0) || !model_network_open(m, s))
         model_show_session(m, s);
     session_free(old);
 }
@@ -262,10 +262,15 @@ void model_clear_message(struct model *m)
 
 /* unsaved changes */
 
+struct session *model_document(const struct model *m)
+{
+    return model_shows_network(m) ? m->network->session : m->session;
+}
+
 void model_keep_safe(struct model *m)
 {
     struct err e;
-    if (!session_autosave(m->session, &e) && !m->autosave_failed) {
+    if (!session_autosave(model_document(m), &e) && !m->autosave_failed) {
         m->autosave_failed = true;
         model_say_error(m, "unsaved changes cannot be kept safe", e.text);
     }
@@ -280,19 +285,28 @@ void model_edited(struct model *m)
 
 bool model_unsaved(const struct model *m)
 {
-    const struct session *s = m->session;
+    const struct session *s = model_document(m);
+    if (m->network && m->network->session->dirty)
+        return true;
     return s && (s->dirty || (s->numbers && s->path[0] && m->numbers_asked));
 }
 
 bool model_has_news(const struct model *m)
 {
-    return m->session && (m->session->dirty || m->session->numbers);
+    const struct session *s = model_document(m);
+    return s && (s->dirty || s->numbers);
+}
+
+static void discard(struct session *s)
+{
+    if (!s)
+        return;
+    session_autosave_drop(s);
+    s->dirty = s->numbers = false;
 }
 
 void model_discard(struct model *m)
 {
-    if (!m->session)
-        return;
-    session_autosave_drop(m->session);
-    m->session->dirty = m->session->numbers = false;
+    discard(m->session);
+    discard(m->network ? m->network->session : NULL);
 }

@@ -71,24 +71,23 @@ struct tuner {
     struct str end, note;                /* how it ended; more remarks */
 };
 
-/* A kernel of the network that was opened.  was: what the session began with, as text for struct
- * network_order; other steps are those of all kernels with this text. */
-struct app_kernel { struct session *session; char *was; bool conversion; };
+/* A kernel of the network that was opened.  was: its text and the steps that the session began
+ * with (session_network.h); chosen: these were not the instant ones. */
+struct app_kernel { struct session *session; char *was; bool conversion, chosen; };
 
 /* The network that is open (model_network.c).  It is on the screen while no session is. */
 struct app_network {
-    struct session *session;             /* of the whole graph: its name and text */
+    struct session *session;             /* of the whole graph, with the steps of kernels */
     struct network_made *made;           /* NULL: not yet */
     struct network_made *timed;          /* the last one that was measured; NULL, or `made` too */
     VEC(struct app_kernel) kernels;
     struct scroll at;                    /* of the list, while a kernel is shown */
-    struct str chosen;                   /* the changed kernels that `made` has, or will have */
     int tag;                             /* of its jobs; another one after every change */
     bool build_wanted, measure_wanted;
     struct str why;                      /* why it could not be built; "": it could */
 };
 
-enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN, AFTER_NETWORK };
+enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
 #define FRAME_SIDE_BY_SIDE 84            /* the same for two; narrower screens stack panes */
@@ -194,6 +193,8 @@ void model_resize(struct model *m, int w, int h);
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
 /* Shows s instead of the session that is open; frees neither. */
 void model_show_session(struct model *m, struct session *s);
+/* What `w` writes: the session that is open, or the network's.  NULL on the start screen. */
+struct session *model_document(const struct model *m);
 void model_changed(struct model *m);             /* call when the program has changed */
 void model_edited(struct model *m);              /* call when the user has changed it */
 void model_keep_safe(struct model *m);           /* autosaves; reports only the first failure */
@@ -301,13 +302,10 @@ bool model_network(struct model *m, const char *arg);    /* the command `network
 int model_kernel(const struct model *m);         /* the task under the cursor; -1 */
 void model_kernel_open(struct model *m);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
-void model_network_show(struct model *m);
-/* Builds it again if a kernel has other steps than it was built with, or always. */
-void model_network_update(struct model *m, bool always);
+void model_network_show(struct model *m);        /* instead of its kernel */
+void model_network_update(struct model *m);      /* builds it again */
 bool model_network_measure(struct model *m);
 bool model_network_cancel(struct model *m);      /* false when it is not being measured */
-int model_network_unsaved(const struct model *m);        /* number of changed kernels */
-void model_network_discard(struct model *m);     /* drops their changes and autosaves */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 void model_networked(struct model *m, struct app_job *j);        /* takes over its result */

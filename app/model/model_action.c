@@ -140,9 +140,10 @@ static bool put_row(struct model *m, struct str *out, char what)
 /* Fills in a file name: the session's, or else "c2d.yaml" or "graph.yaml". */
 static void put_file(const struct model *m, struct str *out)
 {
-    const char *spec = history_spec(m->session->history);
-    if (m->session->path[0])
-        str_add(out, m->session->path);
+    const struct session *s = model_document(m);
+    const char *spec = history_spec(s->history);
+    if (s->path[0])
+        str_add(out, s->path);
     else if (graph_is_composition(spec))
         str_add(out, "graph.yaml");
     else

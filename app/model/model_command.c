@@ -16,10 +16,8 @@ void model_after(struct model *m)
 {
     enum after_ask then = m->then;
     m->then = AFTER_NOTHING;
-    if (then == AFTER_QUIT || then == AFTER_OPEN)
+    if (then != AFTER_NOTHING)
         model_discard(m);
-    if (then == AFTER_NETWORK)
-        model_network_show(m);
     if (then == AFTER_QUIT)
         m->out.quit = true;
     if (then == AFTER_OPEN) {
@@ -71,7 +69,7 @@ static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 
 static bool write_session(struct model *m, const char *path)
 {
-    struct session *s = m->session;
+    struct session *s = model_document(m);
     struct str why = {0};
     struct err e;
     if (!path[0] && !s->path[0]) {
@@ -260,7 +258,7 @@ static bool set_threads(struct model *m, const char *arg)
     model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
                n == 1 ? "" : "s");
     if (m->network)
-        model_network_update(m, true);
+        model_network_update(m);
     return true;
 }
 
@@ -282,10 +280,11 @@ static bool set_baselines(struct model *m, const char *arg)
 static bool set_title(struct model *m, const char *arg)
 {
     size_t bad;
-    if (strlen(arg) >= sizeof m->session->title || !utf8_valid(arg, strlen(arg), &bad))
+    struct session *s = model_document(m);
+    if (strlen(arg) >= sizeof s->title || !utf8_valid(arg, strlen(arg), &bad))
         return model_say_error(m, "that title is too long", "255 characters at most");
-    strcpy(m->session->title, arg);
-    m->session->dirty = true;
+    strcpy(s->title, arg);
+    s->dirty = true;
     model_keep_safe(m);
     return true;
 }
@@ -347,7 +346,6 @@ void model_opened(struct model *m, struct app_job *j)
 static bool quit_now(struct model *m)
 {
     model_discard(m);
-    model_network_discard(m);
     m->out.quit = true;
     return true;
 }
@@ -438,10 +436,12 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
-    if (model_shows_network(m) && (id < 0 || appcmd_info((enum app_command)id)->session))
+    bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
+    bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
+    if (model_shows_network(m) && kernel)
         return model_say_error(m, "this needs a kernel: the network itself takes no steps",
                                "Enter opens the selected kernel; m measures the network");
-    if (!m->session && (id < 0 || appcmd_info((enum app_command)id)->session))
+    if (!m->session && !m->network && (id < 0 || appcmd_info((enum app_command)id)->session))
         return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)

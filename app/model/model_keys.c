@@ -119,11 +119,12 @@ static void key_prompt(struct model *m, int key)
 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next)
 {
+    if (m->network && m->session && !m->tuner.out)
+        model_network_show(m);
     bool unsaved = model_unsaved(m);
     m->then = then;
     m->next = next;
-    int kernels = m->session ? 0 : model_network_unsaved(m);
-    m->ask_stop = (m->session && m->tuner.out && !unsaved) || kernels > 0;
+    m->ask_stop = m->session && m->tuner.out && (!unsaved || m->network);
     if (unsaved || m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
@@ -134,13 +135,7 @@ void model_question(const struct model *m, struct str *out)
 {
     struct str place = {0};
     const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
-    int kernels = model_network_unsaved(m);
-    if (!m->session) {
-        str_printf(out, "Changes of %d kernel%s are in no file. Still %s? The start screen will "
-                   "offer them.", kernels, kernels == 1 ? "" : "s", leave);
-        return;
-    }
-    const char *save = m->session->dirty ? "Save the changes first?"
+    const char *save = model_document(m)->dirty ? "Save the changes first?"
                                          : "Save what was measured first?";
     model_tune_place(m, &place);
     if (place.len > 0)
@@ -156,14 +151,28 @@ void model_question(const struct model *m, struct str *out)
     str_free(&place);
 }
 
+/* Stops the tuner of a kernel, and goes on as if it had not been asked about. */
+static void leave_kernel(struct model *m)
+{
+    enum after_ask then = m->then;
+    struct session *next = m->next;
+    m->then = AFTER_NOTHING;
+    m->next = NULL;
+    model_network_show(m);
+    if (then != AFTER_NOTHING)
+        model_ask_save(m, then, next);
+}
+
 /* Handles the answer about the tuner.  Results of the search may then need saving, too. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;
-    if (yes && model_unsaved(m) && m->then != AFTER_NETWORK)
+    if (yes && model_unsaved(m) && !m->network)
         return;
     m->overlay = OVERLAY_NONE;
-    if (yes)
+    if (yes && m->network)
+        leave_kernel(m);
+    else if (yes)
         model_after(m);
     else
         model_give_up(m);
@@ -184,7 +193,7 @@ static void key_ask(struct model *m, int key)
     } else if (key == 'n') {
         model_discard(m);
         model_after(m);
-    } else if (m->session->path[0]) {
+    } else if (model_document(m)->path[0]) {
         if (!model_run(m, "w") && !m->prompt.open)
             model_give_up(m);
     } else {

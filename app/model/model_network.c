@@ -1,8 +1,8 @@
 /* A network: its kernels in a list, each of which opens as a session of its own.
  *
  * Sessions of kernels stay until the network is closed, so a kernel that is opened again has its
- * history.  Steps that differ from the instant schedule go into the network when the user leaves
- * the kernel; then the network is built again, and is to be measured again. */
+ * history.  Changed steps go into the network's session when the user leaves the kernel; then the
+ * network is built again, and is to be measured again. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ bool model_network_open(struct model *m, struct session *s)
         return false;
     m->network = xcalloc(1, sizeof *m->network);
     m->network->session = s;
-    model_network_update(m, true);
+    model_network_update(m);
     model_show_session(m, NULL);
     return true;
 }
@@ -48,49 +48,25 @@ void model_network_close(struct model *m)
         return;
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
-        if (!n->kernels.data[i].session->dirty)
-            session_autosave_drop(n->kernels.data[i].session);
+        session_autosave_drop(n->kernels.data[i].session);
         session_free(n->kernels.data[i].session);
         free(n->kernels.data[i].was);
     }
     vec_free(&n->kernels);
     session_free(n->session);
-    str_free(&n->chosen);
     str_free(&n->why);
     free(n);
     m->network = NULL;
     m->session = NULL;
 }
 
-int model_network_unsaved(const struct model *m)
-{
-    int n = 0;
-    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
-        const struct session *s = m->network->kernels.data[i].session;
-        n += s != m->session && s->dirty;
-    }
-    return n;
-}
-
-void model_network_discard(struct model *m)
-{
-    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
-        session_autosave_drop(m->network->kernels.data[i].session);
-        m->network->kernels.data[i].session->dirty = false;
-    }
-}
-
 /* Opens the graph as one program. */
 static void open_whole(struct model *m)
 {
     struct session *whole = m->network->session;
-    int kernels = model_network_unsaved(m);
     m->network->session = NULL;
     model_network_close(m);
     model_show_session(m, whole);
-    if (kernels > 0)
-        model_info(m, "the start screen will offer the changes of %d kernel%s", kernels,
-                   kernels == 1 ? "" : "s");
 }
 
 bool model_network(struct model *m, const char *arg)
@@ -159,6 +135,17 @@ static struct session *session_of(struct model *m, const struct network_task *t)
     return s;
 }
 
+/* Whether somebody chose the steps of a kernel. */
+static bool chose(const struct app_network *n, const char *spec)
+{
+    struct arena *a = arena_new();
+    int ignored;
+    const char *const *lines;
+    bool is = kernels_find(str_text(&n->session->kernels), a, spec, &ignored, &lines);
+    arena_free(a);
+    return is;
+}
+
 void model_kernel_open(struct model *m)
 {
     struct app_network *n = m->network;
@@ -177,7 +164,7 @@ void model_kernel_open(struct model *m)
             s = k->session;
     }
     if (!s && (s = session_of(m, t)) != NULL) {
-        struct app_kernel k = { s, xstrdup(str_text(&text)), t->conversion };
+        struct app_kernel k = { s, xstrdup(str_text(&text)), t->conversion, chose(n, t->spec) };
         vec_push(&n->kernels, k);
     }
     str_free(&text);
@@ -192,59 +179,70 @@ void model_kernel_leave(struct model *m)
 {
     if (!m->session)
         return;
-    m->then = AFTER_NETWORK;
     m->ask_stop = m->tuner.out;
     if (m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
-        model_after(m);
+        model_network_show(m);
+}
+
+static bool same_lines(int n, const char *const *x, int n_y, const char *const *y)
+{
+    bool same = n == n_y;
+    for (int i = 0; same && i < n; i++)
+        same = streq(x[i], y[i]);
+    return same;
+}
+
+/* Puts the steps of a kernel into the network's session; instant ones need not be there. */
+static void take_steps(struct model *m, const struct app_kernel *k)
+{
+    struct session *whole = m->network->session;
+    const struct program *p = history_current(k->session->history)->program;
+    struct arena *a = arena_new();
+    struct str now = {0};
+    const char *const *old;
+    int n_old, n = p->n_steps;
+    const char *spec = arena_strndup(a, k->was, strcspn(k->was, "\n"));
+    put_current(&now, k);
+    if (!k->chosen && streq(k->was, str_text(&now)))
+        n = -1;
+    bool had = kernels_find(str_text(&whole->kernels), a, spec, &n_old, &old);
+    if (had ? !same_lines(n, p->steps, n_old, old) : n >= 0) {
+        kernels_put(&whole->kernels, spec, n, p->steps);
+        whole->dirty = true;
+        model_network_update(m);
+    }
+    str_free(&now);
+    arena_free(a);
 }
 
 void model_network_show(struct model *m)
 {
-    bool conversion = false;
-    for (int i = 0; i < m->network->kernels.len; i++) {
-        const struct app_kernel *k = &m->network->kernels.data[i];
-        conversion = conversion || (k->session == m->session && k->conversion);
-    }
-    bool changed = conversion && m->session->dirty;
+    struct app_kernel *k = m->network->kernels.data;
+    while (k->session != m->session)
+        k++;
+    bool refused = k->conversion && k->session->dirty;
+    session_autosave_drop(k->session);
+    k->session->dirty = k->session->numbers = false;
     model_show_session(m, NULL);
     m->pane[DOC_NETWORK].scroll = m->network->at;
-    model_network_update(m, false);
-    if (changed)
+    if (!k->conversion)
+        take_steps(m, k);
+    if (m->network->session->dirty)
+        model_keep_safe(m);
+    if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");
 }
 
 /* --- Building and measuring ------------------------------------------------------------------- */
 
-void model_network_update(struct model *m, bool always)
+void model_network_update(struct model *m)
 {
-    struct app_network *n = m->network;
-    struct str chosen = {0}, now = {0};
-    struct arena *a = arena_new();
-    str_add(&chosen, str_text(&n->session->kernels));
-    for (int i = 0; i < n->kernels.len; i++) {
-        const struct app_kernel *k = &n->kernels.data[i];
-        str_clear(&now);
-        put_current(&now, k);
-        const char *at = str_text(&now), *spec;
-        const char *const *line;
-        int n_lines;
-        if (!k->conversion && !streq(k->was, at)
-            && kernels_next(&at, a, &spec, &n_lines, &line))
-            kernels_put(&chosen, spec, n_lines, line);
-    }
-    arena_free(a);
-    if (always || !streq(str_text(&chosen), str_text(&n->chosen))) {
-        str_clear(&n->chosen);
-        str_add(&n->chosen, str_text(&chosen));
-        n->tag = ++m->network_jobs;
-        n->build_wanted = true;
-        m->data_stamp++;
-    }
-    str_free(&chosen);
-    str_free(&now);
+    m->network->tag = ++m->network_jobs;
+    m->network->build_wanted = true;
+    m->data_stamp++;
 }
 
 bool model_network_measure(struct model *m)
@@ -278,7 +276,7 @@ struct app_job *model_network_job(const struct model *m, const struct desired_jo
 {
     const struct app_network *n = m->network;
     struct app_job *j = job_new(w->kind, history_spec(n->session->history), w->tag, m->threads);
-    j->chosen = xstrdup(str_text(&n->chosen));
+    j->chosen = xstrdup(str_text(&n->session->kernels));
     return j;
 }
 

@@ -300,8 +300,7 @@ int tui_run(struct session *s, const struct term_opts *to, const struct model_op
     loop(&t);
     term_close(t.term);
     save_prompt(&t.model->prompt);
-    if (model_unsaved(t.model) || model_network_unsaved(t.model) > 0
-        || (!t.model->out.quit && model_has_news(t.model)))
+    if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
     else
         model_discard(t.model);

@@ -167,13 +167,26 @@ static void changed_steps_go_into_the_network(void **state)
     press(m, "m");
     run_jobs(m);
     assert_shows(m, "verified: true, every kernel");
+    assert_shows(m, "(not saved)");
     press(m, "q");
-    assert_shows(m, "Changes of 1 kernel are in no file. Still quit?");
-    press(m, "n");
-    assert_false(m->out.quit);
-    press(m, "q y");
+    assert_shows(m, "Save the changes first?");
+    press(m, "c w");
+    assert_shows(m, "save as: graph.yaml");
+    press(m, "Enter");
+    assert_shows(m, "saved to graph.yaml");
+    press(m, "q");
     assert_true(m->out.quit);
     model_free(m);
+    struct session *s = NULL;
+    struct err e;
+    struct model_opts o = { .no_auto = true };
+    assert_true(session_load("graph.yaml", &s, &e));
+    m = model_new(s, &o, true);
+    run_jobs(m);
+    assert_shows(m, "network:");
+    assert_true(strstr(str_text(&m->network->session->kernels), "layout set C \"N M\""));
+    model_free(m);
+    unlink("graph.yaml");
 }
 
 static int autosaved(void)
@@ -185,25 +198,30 @@ static int autosaved(void)
     return n;
 }
 
-/* Numbers of kernels are not kept without changes: quitting did not ask about them. */
-static void only_changes_are_kept(void **state)
+/* Changed steps are in one autosave: of their kernel while it is open, then of the network. */
+static void changes_are_safe_at_once(void **state)
 {
     (void)state;
     struct model *m = network_on(TWICE);
-    struct measurement r = { .outcome = OUTCOME_OK, .verified = true };
     run_jobs(m);
     int before = autosaved();
     press(m, "Enter");
-    model_measured_here(m);
-    history_set_measured(m->session->history, 0, &r);
-    model_keep_safe(m);
-    press(m, "Esc Down Enter");
     assert_true(model_run(m, "set propagate off"));
-    press(m, "Esc");
-    assert_int_equal(model_network_unsaved(m), 1);
-    assert_int_equal(autosaved(), before + 2);
-    model_free(m);
     assert_int_equal(autosaved(), before + 1);
+    assert_false(m->network->session->dirty);
+    press(m, "Esc");
+    assert_int_equal(autosaved(), before + 1);
+    assert_true(m->network->session->dirty);
+    press(m, "Enter");
+    assert_true(model_unsaved(m));
+    press(m, "q Enter");
+    assert_true(model_run(m, "q"));
+    assert_null(m->session);
+    assert_shows(m, "Save the changes first?");
+    press(m, "n");
+    assert_true(m->out.quit);
+    assert_int_equal(autosaved(), before);
+    model_free(m);
 }
 
 /* Undoing the steps of the user makes the network what it was. */
@@ -216,10 +234,10 @@ static void undone_steps_leave_no_trace(void **state)
     assert_true(model_run(m, "set propagate off"));
     press(m, "Esc");
     run_jobs(m);
-    assert_true(m->network->chosen.len > 0);
+    assert_true(m->network->session->kernels.len > 0);
     press(m, "Enter u Esc");
     assert_true(m->network->build_wanted);
-    assert_int_equal(m->network->chosen.len, 0);
+    assert_int_equal(m->network->session->kernels.len, 0);
     assert_int_equal(m->network->kernels.len, 1);
     model_free(m);
 }
@@ -287,13 +305,13 @@ static void a_model_opens_as_a_network(void **state)
     (void)state;
     char path[600];
     const char *const argv[] = { "--no-auto", path, NULL };
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/onnx/layernorm.onnx", root);
+    snprintf(path, sizeof path, "%s/sessions/examples/resnet8.onnx", root);
     struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
-    tty_assert_shows(t, "tilescope  layernorm.onnx");
+    tty_assert_shows(t, "tilescope  resnet8.onnx");
     tty_assert_shows(t, "network:");
     tty_press(t, "Enter");
-    tty_assert_shows(t, "tilescope  layernorm.onnx: ");
-    tty_assert_shows(t, "1 nest");
+    tty_assert_shows(t, "tilescope  resnet8.onnx: c2d");
+    tty_assert_shows(t, "Steps");
     tty_press(t, "Esc");
     tty_assert_shows(t, "network:");
     tty_send(t, "q");
@@ -363,7 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_kernels),
-        cmocka_unit_test(only_changes_are_kept),
+        cmocka_unit_test(changes_are_safe_at_once),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
         cmocka_unit_test(undone_steps_leave_no_trace),
