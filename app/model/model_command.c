@@ -436,6 +436,8 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
+    if (model_shows_network(m) && id == APP_TUNE)
+        model_kernel_open(m);
     bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
     bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
     if (model_shows_network(m) && kernel)

@@ -1,4 +1,5 @@
-/* The list of the start screen: unsaved work, recent sessions, operators and shipped examples. */
+/* The list of the start screen: unsaved work, recent sessions, operators, and shipped examples,
+ * which are sessions and ONNX models. */
 #ifndef TS_APP_START_H
 #define TS_APP_START_H
 #include "kernels/base/vec.h"

@@ -66,7 +66,10 @@ static void describe_file(struct doc *d, const char *path, int width)
     struct err e;
     doc_wrap(d, STYLE_DIM, path, width - 2, 2);
     doc_line(d, STYLE_PLAIN, "");
-    if (file_read_regular(path, 1u << 20, &text, &e))
+    if (str_ends(path, ".onnx"))
+        doc_wrap(d, STYLE_PLAIN, "A model in ONNX form. Enter lists its kernels with their layouts "
+                 "and times; Enter on a kernel opens it.", width - 2, 0);
+    else if (file_read_regular(path, 1u << 20, &text, &e))
         doc_source(d, str_text(&text), NULL, width - 2);
     else
         doc_wrap(d, STYLE_BAD, e.text, width - 2, 0);

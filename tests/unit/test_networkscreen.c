@@ -224,6 +224,34 @@ static void changes_are_safe_at_once(void **state)
     model_free(m);
 }
 
+/* The tuner works on one kernel; leaving it asks. */
+static void the_tuner_opens_a_kernel(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    press(m, "t");
+    assert_null(m->session);
+    run_jobs(m);
+    press(m, "0 9 t");
+    assert_non_null(m->session);
+    assert_true(m->tuner.out);
+    press(m, "Tab Esc");
+    assert_shows(m, "Stop it and leave?");
+    press(m, "n");
+    assert_true(m->tuner.out);
+    press(m, "q y");
+    assert_null(m->session);
+    assert_shows(m, "network:");
+    assert_false(m->tuner.out);
+    assert_false(m->out.quit);
+    press(m, "t");
+    assert_true(m->tuner.out);
+    assert_true(model_run(m, "q"));
+    press(m, "y");
+    assert_true(m->out.quit);
+    model_free(m);
+}
+
 /* Undoing the steps of the user makes the network what it was. */
 static void undone_steps_leave_no_trace(void **state)
 {
@@ -318,7 +346,6 @@ static void a_model_opens_as_a_network(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
-/* Until it is read, everything else goes on; Esc ends it. */
 static void the_start_page_has_a_network(void **state)
 {
     (void)state;
@@ -333,6 +360,7 @@ static void the_start_page_has_a_network(void **state)
     model_free(m);
 }
 
+/* Until it is read, everything else goes on; Esc ends it. */
 static void reading_can_be_cancelled(void **state)
 {
     (void)state;
@@ -384,6 +412,7 @@ int main(void)
         cmocka_unit_test(changes_are_safe_at_once),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
+        cmocka_unit_test(the_tuner_opens_a_kernel),
         cmocka_unit_test(undone_steps_leave_no_trace),
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
