@@ -9,6 +9,7 @@
 #include "sessions/report/network_report.h"
 
 #define CALLS_NAMED 4                     /* of one kernel */
+#define FINE_S 0.01                       /* seconds below which milliseconds get a fourth digit */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define MIB(bytes) ((double)(bytes) / (1 << 20))
 
@@ -272,7 +273,8 @@ static void put_row(struct doc *d, const struct network *net, const struct kerne
     double amount = table->timed ? r->seconds : r->flops, gflops = 1e-9 * r->flops / r->seconds;
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", t->count);
-    put_number(d, c->ms, known, "%.3f", amount / table->in);
+    put_number(d, c->ms, known, table->timed && table->whole < FINE_S ? "%.4f" : "%.3f",
+               amount / table->in);
     put_number(d, c->share, known && table->whole > 0, "%.1f%%", 100 * amount / table->whole);
     put_number(d, c->gflops, known, "%.1f", gflops);
     put_number(d, c->peak, known, "%.0f%%", 100 * gflops / table->peak);
