@@ -37,7 +37,7 @@ build_of() { "$TILESCOPE" records 2> /dev/null | wc -l; }
 "$TILESCOPE" tune "$dir/net.yaml" --time 20 --experts 2 -o "$tuned" > "$dir/first.txt" 2>&1 &
 pid=$!
 for _ in $(seq 300); do
-    [ -s "$dir/records.db" ] && "$TILESCOPE" records --json 2> /dev/null | grep -q '"trials": [1-9]' \
+    [ -s "$dir/records.db" ] && "$TILESCOPE" records --json 2> /dev/null | grep -q '"records": [1-9]' \
         && break
     sleep 0.1
 done
