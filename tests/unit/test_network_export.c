@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explorer/expert/instant.h"
 #include "kernels/base/file.h"
 #include "profile/measure/measure_network.h"
 #include "sessions/export/network_export.h"
 #include "sessions/file/arrays.h"
-#include "sessions/file/expert_file.h"
-#include "sessions/file/session.h"
+#include "sessions/file/session_network.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/perm.h"
 #include "tests/unit/temp_dir.h"
@@ -35,13 +33,9 @@ static char folder[] = "/tmp/ts-network-XXXXXX";
 
 static const struct network *network_of(const struct graph *g, int threads)
 {
-    struct experts all;
     const struct network *net;
     struct err e;
-    if (!expert_file_all(perm, &all, &e))
-        fail_msg("%s", e.text);
-    struct instant x = { &all, target_host(), threads };
-    if (!network_build(perm, g, instant_choose, &x, &net, &e))
+    if (!network_of_graph(perm, g, "", target_host(), threads, &net, &e))
         fail_msg("%s", e.text);
     return net;
 }
