@@ -19,6 +19,13 @@ t 2 'a network becomes a folder' export $net.onnx
 t 2 'are for networks' export "$gmm" --threads 2
 t 0 "make -C $dir/net check" export $net.onnx --inputs $net.npz -o "$dir/net"
 same 'the library is right' 1 "$(make -C "$dir/net" check 2>&1 | grep -c '^resnet8: right')"
+# A session of the network is exported with the schedules that it has chosen.
+"$TILESCOPE" import $net.onnx -o "$dir/chosen.yaml"
+printf 'kernels:\n- operator: gmm m=1 k=64 n=10 bias=1\n  steps:\n  - loop split C K 4 16\n' \
+    >> "$dir/chosen.yaml"
+t 0 "make -C $dir/chosen check" export "$dir/chosen.yaml" -o "$dir/chosen"
+same 'with the chosen steps' 1 "$(grep -c 'loop split C K 4 16' "$dir/chosen/chosen_kernels.c")"
+same 'and right' 1 "$(make -C "$dir/chosen" check 2>&1 | grep -c '^chosen: right')"
 echo all: > "$dir/net/Makefile"
 t 2 'not part of an exported library' export $net.onnx -o "$dir/net"
 same 'my Makefile' all: "$(cat "$dir/net/Makefile")"
