@@ -336,13 +336,14 @@ static const char *size_macro(struct library *l, struct names *macros, const cha
 /* Names the inputs and outputs in C, and fills in what depends on them. */
 static void add_interface(struct library *l)
 {
+    static const char *const taken[] = { "net", "head", "errno" };     /* in library/network.c.in */
     struct names *names = names_new(l->a), *macros = names_new(l->a);
     struct str sign = {0};
     add_ports(l, NETWORK_INPUT);
     l->n_inputs = l->n_ports;
     add_ports(l, NETWORK_OUTPUT);
-    names_claim(names, "net");
-    names_claim(names, "errno");
+    for (int i = 0; i < COUNT_OF(taken); i++)
+        names_claim(names, taken[i]);
     str_printf(&sign, "void %s_run(struct %s *net", l->opts->name, l->opts->name);
     for (int i = 0; i < l->n_ports; i++) {
         int b = l->port[i];
