@@ -34,11 +34,12 @@ t 0 'verified: true' run "$dir/net.yaml" -m none
 # A search that is killed leaves what it measured in the records, and the same line goes on.
 tuned=$dir/tuned.yaml
 build_of() { "$TILESCOPE" records 2> /dev/null | wc -l; }
-"$TILESCOPE" tune "$dir/net.yaml" --time 20 --experts 2 -o "$tuned" > "$dir/first.txt" 2>&1 &
+"$TILESCOPE" tune "$dir/net.yaml" --time 20 --experts 2 -o "$tuned" > "$dir/first.txt" \
+    2>&1 &
 pid=$!
 for _ in $(seq 300); do
-    [ -s "$dir/records.db" ] && "$TILESCOPE" records --json 2> /dev/null | grep -q '"records": [1-9]' \
-        && break
+    [ -s "$dir/records.db" ] \
+        && "$TILESCOPE" records --json 2> /dev/null | grep -q '"records": [1-9]' && break
     sleep 0.1
 done
 kill -9 $pid 2> /dev/null
