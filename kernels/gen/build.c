@@ -27,6 +27,8 @@ struct unit_build {
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     VEC(struct code *) picks;             /* indices that the statement needs, in order */
+    VEC(struct code *) had;               /* those that statements before it in block had_in have */
+    const struct block *had_in;
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
@@ -163,6 +165,21 @@ static bool reads_var(const struct val *v, const struct expr *var)
            (v->b && reads_var(v->b, var));
 }
 
+/* Returns the variable of an index that is had already, or NULL.  The index must come from a buffer
+ * that nothing here writes. */
+static const struct expr *had_index(const struct unit_build *b, const struct code_term *index,
+                                    int64_t hi)
+{
+    bool stays = index->kind == TERM_LOAD && !b->u->func->buffer[index->at.buffer].written;
+    for (int i = 0; stays && b->sides.len == 0 && i < b->had.len; i++) {
+        const struct code *c = b->had.data[i];
+        if (c->var->hi == hi && c->value->kind == TERM_LOAD &&
+            place_same(&c->value->at, &index->at))
+            return c->var;
+    }
+    return NULL;
+}
+
 /* Builds a pick: a statement that sets a new index variable before the statement being built, and
  * the value that uses it.  Inside of a select, the index is read only where its side is chosen.
  * Returns NULL when the index depends on the lane. */
@@ -182,12 +199,15 @@ static struct code_term *build_pick(struct unit_build *b, const struct val *v)
         t->b = s->other ? index : none;
         index = t;
     }
-    struct code *c = code_new(u, CODE_PICK);
-    c->var = val_pick_var(u->func->pool, arena_printf(u->arena, "at.%d", b->n_picks++),
-                          v->cond->hi + 1);
-    c->value = index;
-    vec_push(&b->picks, c);
-    env_rename(b->env, v->cond, c->var);
+    const struct expr *var = had_index(b, index, v->cond->hi);
+    if (!var) {
+        struct code *c = code_new(u, CODE_PICK);
+        c->var = var = val_pick_var(u->func->pool, arena_printf(u->arena, "at.%d", b->n_picks++),
+                                    v->cond->hi + 1);
+        c->value = index;
+        vec_push(&b->picks, c);
+    }
+    env_rename(b->env, v->cond, var);
     struct code_term *t = build_term(b, v->b);
     env_unbind(b->env);
     return t;
@@ -349,6 +369,9 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     if (cond && cond->kind == EXPR_CONST)
         cond = NULL;
     vec_clear(&b->picks);
+    if (b->had_in != out || cond)
+        vec_clear(&b->had);
+    b->had_in = cond ? NULL : out;
     c->value = build_term(b, t->value);
     if (!c->value)
         return false;
@@ -362,8 +385,10 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     term_each_load(c->value, check_self, &self);
     if (lanes > 1 && (self.clash || (fold && c->value->lanes == 1)))
         return false;
-    for (int i = 0; i < b->picks.len; i++)
+    for (int i = 0; i < b->picks.len; i++) {
         add_guarded(b, out, cond, b->picks.data[i]);
+        vec_push(&b->had, b->picks.data[i]);
+    }
     if (fold) {
         build_fold(b, out, cond, c);
         return true;
@@ -623,6 +648,7 @@ bool code_build(struct unit *u, struct err *e)
     env_free(b.env);
     vec_free(&b.open);
     vec_free(&b.picks);
+    vec_free(&b.had);
     vec_free(&b.sides);
     return !b.failed;
 }

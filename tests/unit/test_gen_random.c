@@ -125,7 +125,7 @@ static bool has_code(const struct func *f, int lanes)
     return ok;
 }
 
-static void check_random(const char *const *from, int n_from, bool traces)
+static void check_random(const char *const *from, int n_from)
 {
     static const int lanes[] = { 16, 8, 4, 1 };
     if (!kernel_compiler("gcc") || !kernel_compiler("g++"))
@@ -148,8 +148,7 @@ static void check_random(const char *const *from, int n_from, bool traces)
         str_free(&text);
     }
     unit_check_values(a, "gcc", units.data, units.len, seed);
-    if (traces)
-        unit_check_traces(a, units.data, units.len, seed);
+    unit_check_traces(a, units.data, units.len, seed);
     vec_free(&units);
     arena_free(a);
 }
@@ -157,14 +156,13 @@ static void check_random(const char *const *from, int n_from, bool traces)
 static void random_programs(void **state)
 {
     (void)state;
-    check_random(specs, COUNT_OF(specs), true);
+    check_random(specs, COUNT_OF(specs));
 }
 
-/* Their trace has pseudo-random indices, because the instrumented kernel has no data. */
 static void random_picks(void **state)
 {
     (void)state;
-    check_random(picks, COUNT_OF(picks), false);
+    check_random(picks, COUNT_OF(picks));
 }
 
 /* --- Replays: what they lower, and that it makes no difference ------------------------------ */
