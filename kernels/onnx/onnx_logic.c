@@ -175,7 +175,7 @@ static bool inverse_hyperbolic(struct imp *im, int x, double add, int *out)
 static bool trigonometry(struct imp *im)
 {
     const char *op = im->n->op;
-    int x, y, z;
+    int x, y = 0, z;
     bool ok = true;
     if (!onnx_in_stmt(im, 0, &x))
         return false;

@@ -12,7 +12,7 @@ const char *unit_c(struct arena *a, const struct unit *u);
 /* Each unit, compiled by cc (skips without it), computes what the interpreter computes. */
 void unit_check_values(struct arena *a, const char *cc, const struct unit *u, int n,
                        uint64_t seed);
-/* The records of each unit's trace are the accesses of its C text.  Units with indices from data are
- * left out: their traces have pseudo-random ones. */
+/* The records of each unit's trace are the accesses of its C text.  Units with indices from data
+ * are left out: their traces have pseudo-random ones. */
 void unit_check_traces(struct arena *a, const struct unit *u, int n, uint64_t seed);
 #endif
