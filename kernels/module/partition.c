@@ -218,12 +218,13 @@ static void write_call(struct writer *w, const char *name, const struct graph_st
  * are rows of one matrix (gmm) or batches (bmm). Returns false where there is none. */
 static bool product_family(const struct graph *g, const struct graph_statement *s, struct str *out)
 {
+    if (!streq(s->op, "matmul"))
+        return false;
     const struct tensor *x = &g->tensor[s->arg[0]], *y = &g->tensor[s->arg[1]];
     const struct tensor *z = &g->tensor[s->out];
     int64_t k = x->shape[x->rank - 1], rows = 1;
     bool bias = s->n_args == 3;
-    if (!streq(s->op, "matmul") || x->rank < 2 || y->rank < 2 || z->rank < 2
-        || (bias && g->tensor[s->arg[2]].rank != 1))
+    if (x->rank < 2 || y->rank < 2 || z->rank < 2 || (bias && g->tensor[s->arg[2]].rank != 1))
         return false;
     for (int d = 0; d < x->rank - 1; d++)
         rows *= x->shape[d];
