@@ -143,6 +143,12 @@ static bool gather_nd(struct imp *im)
     return true;
 }
 
+static bool too_large(struct imp *im, int64_t n, int64_t m)
+{
+    return n > MAX_MATRIX / m &&
+           !onnx_refuse(im, "a matrix of %lld x %lld is too large", (long long)n, (long long)m);
+}
+
 /* Emits first, first + step, ... along one axis of tensors of this rank. */
 static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double first, double step)
 {
@@ -161,6 +167,8 @@ static bool emit_argmax(struct imp *im, int x, int axis, bool last, bool keep, i
 {
     struct shape s = *onnx_shape_of(im, x);
     int64_t n = s.dim[axis];
+    if (too_large(im, n, 1))
+        return false;
     int most = onnx_emit_reduce(im, "reduce_max", x, 1u << axis, true), is;
     int order = numbers_along(im, s.rank, axis, n, last ? 1 : (double)n, last ? 1 : -1);
     if (!onnx_emit2(im, "equal", x, most, &is) || !onnx_emit2(im, "mul", is, order, &is))
@@ -250,12 +258,6 @@ static const f32 *band(struct imp *im, int64_t n, int64_t m, int64_t lo, int64_t
         for (int64_t k = 0; k < m; k++)
             f[i * m + k] = i - k >= lo && i - k <= hi;
     return f;
-}
-
-static bool too_large(struct imp *im, int64_t n, int64_t m)
-{
-    return n > MAX_MATRIX / m &&
-           !onnx_refuse(im, "a matrix of %lld x %lld is too large", (long long)n, (long long)m);
 }
 
 /* Translates Trilu by a mask, and EyeLike by a constant. */

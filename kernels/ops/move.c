@@ -108,7 +108,8 @@ int gather_node(struct graph *g, int x, int at, int dim, bool each)
     node_spatial(g, &n, graph_add_tensor(g, &(struct tensor_def){ "Out", out.rank, out.dim,
                                                                   out.shape, TENSOR_INTER }));
     for (int d = 0; d < t.rank; d++)
-        idx[d] = n.spatial[each || d < dim ? d : d - 1 + i.rank];
+        if (d != dim)
+            idx[d] = n.spatial[each || d < dim ? d : d - 1 + i.rank];
     idx[dim] = t.shape[dim] > 1 ? var : expr_const(g->pool, 0);
     n.body = graph_load_at(g, x, idx);
     if (t.shape[dim] > 1)

@@ -369,6 +369,7 @@ static const struct value values[] = {
     { "gather(w, x)", 0, 2 },              /* -2 counts from the end of 3 rows */
     { "gather(x, x) axis=1", 0, -1 },
     { "gather(x, x) axis=1", 5, 0 },       /* 3 is beyond the end: 2 */
+    { "gather(x, one) axis=1", 1, 2 },     /* one: without dims, 1 */
     { "gather_elements(x, x) axis=0", 5, 3 },
     { "gather_elements(x, x) axis=1", 3, 2 },
     { "layernorm(x)", 0, -1.2247356859 },
@@ -389,7 +390,8 @@ static void statement_operators_compute_what_numpy_does(void **state)
         struct err e;
         const char *spec = arena_printf(a,
                                         "x = input m=2 k=3; v = input k=3; w = input k=3 n=2; "
-                                        "b = input n=2; u = input k=3; y = %s; output y",
+                                        "b = input n=2; u = input k=3; one = input ; y = %s; "
+                                        "output y",
                                         values[i].statement);
         /* w is read as 3 x 2 by matmul; for add(v, w) it has to be 2 x 3 */
         if (strstr(values[i].statement, "(v, w)"))

@@ -106,6 +106,7 @@ static const struct { int opset; const char *model, *expect; } models[] = {
       "matmul(" },
     { 13, "in x:2,3; node Einsum x > y equation~ii->i; out y", "\"i->i\" is not supported" },
     { 13, "in x:2,3; in z:4,3; node Einsum x z > y equation~ab,bc; out y", "b has two sizes" },
+    { 13, "in x:2,4000000; node ArgMax x > y axis=1; out y", "4000000 x 1 is too large" },
     { 13, "ints a:0,; ints b:1,; node Slice _ a b > y; out y", "input 0 is missing" },
     { 13, "in x:2,3; in7 t:2; in w:1,3; node SoftmaxCrossEntropyLoss x t w > y; out y",
       "its weights are not a vector" },
