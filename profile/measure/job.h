@@ -91,6 +91,8 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
+/* Fails with ERR_RANGE unless so many bytes of memory are free. */
+bool measure_memory(double need, struct err *e);
 /* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed
  * a second time. */
 void measure_blame(struct err *e);

@@ -12,12 +12,21 @@
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
 #define MEMORY_SHARE 0.8                  /* share of the available memory that may be used */
 
+bool measure_memory(double need, struct err *e)
+{
+    double have = (double)machine_memory_available();
+    if (have <= 0 || need <= MEMORY_SHARE * have)
+        return true;
+    return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free",
+                   need / (1 << 30), have / (1 << 30));
+}
+
 /* Checks that the memory suffices for the buffers twice (here and in the child), logical copies,
  * and the reference in double, which schedules of one operator share.  A batch already has some.
  */
 static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
 {
-    double need = 0, have = (double)machine_memory_available();
+    double need = 0;
     for (int k = 0; k < n; k++) {
         bool same = j[k]->oracle
                  || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
@@ -28,10 +37,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
     need += (double)measure_vendor_bytes(j[0]);
     if (j[0]->runner)
         need -= fmin(need, 2.0 * (double)runner_bytes(j[0]->runner));
-    if (have <= 0 || need <= MEMORY_SHARE * have)
-        return true;
-    return err_set(e, ERR_RANGE, "measuring needs %.1f GiB of memory, but only %.1f GiB are free",
-                   need / (1 << 30), have / (1 << 30));
+    return measure_memory(need, e);
 }
 
 static int count_buffers(struct measure_job *const *j, int n)

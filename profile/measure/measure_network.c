@@ -328,6 +328,20 @@ static bool time_network(struct net_run *r, struct err *e)
     return time_calls(r, r->module->n_buffers - own + 1, e);
 }
 
+/* Checks that the memory suffices: every buffer here and in the runner, the constants once more as
+ * they are in the model, and the reference of the largest kernel. */
+static bool fits_memory(const struct net_run *r, struct err *e)
+{
+    double need = 0, largest = 0;
+    for (int b = 0; b < r->module->n_buffers; b++) {
+        double bytes = (double)buffer_bytes(r->module->buffer[b].is);
+        need += (r->net->buffer[b].role == NETWORK_CONST ? 3 : 2) * bytes;
+    }
+    for (int k = 0; k < r->net->n_tasks; k++)
+        largest = fmax(largest, (double)oracle_bytes(r->net->task[k].program->base));
+    return measure_memory(need + largest, e);
+}
+
 /* --- All of it -------------------------------------------------------------------------------- */
 
 static void finish(struct net_run *r, bool ok)
@@ -357,7 +371,7 @@ bool measure_network(struct arena *a, const struct network *net, const struct ne
     snprintf(m->compiler, sizeof m->compiler, "%s", r.job.cc.version);
     for (int i = 0; i < net->module->n_calls; i++)
         m->flops += net->task[net->call[i].task].program->base->flops;
-    bool ok = build(&r, e) && prepare(&r, e) && check(&r, e)
+    bool ok = fits_memory(&r, e) && build(&r, e) && prepare(&r, e) && check(&r, e)
            && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
     m->build_s = r.job.kernel.seconds;
     finish(&r, ok);
