@@ -133,7 +133,9 @@ int cli_network_run(const struct cli *c, const struct opened *o, const struct me
         network_report_json(&json, o->session, net, &m);
         print_result(c, net, &m, &json);
         code = cli_asserts(c, &json, m.verified);
-        code = m.verified ? code : EXIT_CHECK;
+        code = m.verified                      ? code
+             : m.outcome == OUTCOME_LIMIT ? EXIT_LACKS
+                                          : EXIT_CHECK;
         str_free(&json);
     } else {
         code = cli_fail(c, &e);
