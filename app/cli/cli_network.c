@@ -51,7 +51,7 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
     const char *path = args_value(c->args, opt);
     const struct graph *g = history_current(o->session->history)->program->base;
     struct arrays all;
-    int have = 0, i = 0;
+    int have = 0, named = 0, i = 0;
     *n = 0;
     if (!path)
         return true;
@@ -59,15 +59,20 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         return false;
     if (role == TENSOR_OUTPUT)
         without_inputs(a, o, g, &all);
-    for (int t = 0; t < g->n_tensors; t++)
-        have += g->tensor[t].role == role;
+    for (int t = 0; t < g->n_tensors; t++) {
+        bool mine = g->tensor[t].role == role;
+        const char *name = session_port_name(o->session, g->tensor[t].name);
+        have += mine;
+        named += mine && arrays_find(&all, name);
+    }
+    bool by_place = named == 0 && all.n == have;         /* other names, but as many */
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
         if (x->role != role)
             continue;
         const char *name = session_port_name(o->session, x->name);
-        const struct named_array *found = arrays_find(&all, name, i++, have);
+        const struct named_array *found = by_place ? &all.array[i++] : arrays_find(&all, name);
         if (found && found->elems != tensor_elems(x))
             return err_set(e, ERR_RANGE, "%.200s: %s has %lld elements, but %s of the network has "
                            "%lld", path, found->name, (long long)found->elems, name,

@@ -82,7 +82,15 @@ static bool same_lines(const struct network_task *t, int n, const char *const *l
     return same;
 }
 
-/* Finds or makes the task of a kernel whose step lines are chosen now. */
+/* Whether the chosen lines begin with the given ones. */
+static bool keeps_given(const struct network_task *t, int n, const char *const *given)
+{
+    return t->n_lines >= n && same_lines(&(struct network_task){ .n_lines = n, .line = t->line },
+                                         n, given);
+}
+
+/* Finds or makes the task of a kernel whose step lines are chosen now.  A conversion has the layouts
+ * that were given, whatever is chosen for a kernel of the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
@@ -91,6 +99,10 @@ static bool find_task(struct linker *k, const char *spec, bool conversion, int *
     const char *const *given = ARENA_DUP(k->a, k->lines.data, k->lines.len);
     if (!k->choose(k->ctx, k->a, spec, k->lines.len, given, &t.n_lines, &t.line, e))
         return false;
+    if (conversion && !keeps_given(&t, k->lines.len, given)) {
+        t.n_lines = k->lines.len;
+        t.line = given;
+    }
     for (int i = 0; i < k->tasks.len; i++)
         if (streq(k->tasks.data[i].spec, spec)
             && same_lines(&k->tasks.data[i], t.n_lines, t.line)) {
@@ -243,9 +255,11 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
     }
     struct net_place from = *first_place(k, tensor);
     if (from.layout && !same_shape(from.layout->tensor, want->tensor)) {
-        if (!is_plain(from.pool, from.layout) && convert(k, from, NULL, NULL, e) < 0)
-            return -1;
-        from = k->places.data[k->places.len - 1];
+        if (!is_plain(from.pool, from.layout)) {
+            if (convert(k, from, NULL, NULL, e) < 0)
+                return -1;
+            from = k->places.data[k->places.len - 1];
+        }
         from.layout = NULL;
         if (is_plain(pool, want))
             return from.buffer;
@@ -351,6 +365,10 @@ static bool add_outputs(struct linker *k, struct err *e)
         if (b < 0)
             return false;
         k->buffers.data[b] = (struct network_buffer){ NETWORK_OUTPUT, t, NULL };
+        k->shapes.data[b].name = g->tensor[t].name;
+        k->shapes.data[b].tensor = t;
+        k->shapes.data[b].rank = g->tensor[t].rank;
+        memcpy(k->shapes.data[b].shape, g->tensor[t].shape, sizeof g->tensor[t].shape);
     }
     return true;
 }

@@ -73,7 +73,7 @@ static bool is_constant(const struct cutter *c, const struct graph_statement *s)
 /* Returns the group that statement s joins, or -1. */
 static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
 {
-    int best = -1;
+    int best = -1, last = -1;
     for (int i = 0; i < s->n_args && is_elementwise(s->op); i++) {
         const struct tensor *t = &c->g->tensor[s->arg[i]];
         int m = c->maker[s->arg[i]];
@@ -82,8 +82,10 @@ static int group_to_join(const struct cutter *c, const struct graph_statement *s
             continue;
         const struct cut_group *to = &c->groups.data[c->group_of[m]];
         bool fits = to->out == s->arg[i] && to->n <= MOST_JOINED && to->constant == constant;
-        if (fits && (best < 0 || to->member[to->n - 1] > c->groups.data[best].member[0]))
+        if (fits && to->member[to->n - 1] > last) {
             best = c->group_of[m];
+            last = to->member[to->n - 1];
+        }
     }
     return best;
 }
@@ -374,6 +376,8 @@ static bool fits_family(const struct writer *w, const struct cut_group *g)
         return true;
     for (int i = 1; i < g->n; i++) {
         const struct graph_statement *s = &net->statement[g->member[i]];
+        if (streq(s->op, "batchnorm"))    /* it is by dim 1, which is another one in the family */
+            return false;
         for (int k = 0; k < s->n_args; k++) {
             const struct tensor *t = &net->tensor[s->arg[k]];
             if (!same_shape(t, whole) && operand_shape(&as, t, whole).rank > 1)

@@ -219,7 +219,8 @@ static bool check_expected(struct net_run *r, const struct tensor *t, const f32 
     for (int64_t i = 0; i < tensor_elems(t); i++) {
         double off = fabs((double)got[i] - (double)want[i]);
         double of = off / (AUTHOR_ATOL + AUTHOR_RTOL * fabs((double)want[i]));
-        of = got[i] == want[i] ? 0 : isnan(of) ? INFINITY : of;
+        bool same = got[i] == want[i] || (isnan(got[i]) && isnan(want[i]));
+        of = same ? 0 : isnan(of) ? INFINITY : of;
         r->m->author_abs_err = fmax(r->m->author_abs_err, off);
         if (of > r->m->author_of_bound) {
             r->m->author_of_bound = of;

@@ -79,7 +79,7 @@ static bool read_npy(struct arena *a, const char *what, const char *data, size_t
                        "it", what);
     const char *type = NULL;
     for (int i = 0; i < COUNT_OF(known); i++)
-        if (strncmp(descr + 1, known[i], 3) == 0)
+        if (*descr && strncmp(descr + 1, known[i], 3) == 0)
             type = known[i];
     if (!type)
         return err_set(e, ERR_TYPE, "%.200s has the type %.10s; float32, float64, int32, int64, "
@@ -201,10 +201,10 @@ bool arrays_read(struct arena *a, const char *path, const char *stem, struct arr
     return ok;
 }
 
-const struct named_array *arrays_find(const struct arrays *all, const char *name, int i, int n)
+const struct named_array *arrays_find(const struct arrays *all, const char *name)
 {
     for (int k = 0; k < all->n; k++)
         if (streq(all->array[k].name, name))
             return &all->array[k];
-    return all->n == n ? &all->array[i] : NULL;
+    return NULL;
 }

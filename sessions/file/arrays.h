@@ -23,6 +23,5 @@ struct arrays { int n; const struct named_array *array; };
  * Fails when the file cannot be read, or has a type or an order that is not supported. */
 bool arrays_read(struct arena *a, const char *path, const char *stem, struct arrays *out,
                  struct err *e);
-/* Returns the array of this name; with other names, number i of n when there are n. NULL: none. */
-const struct named_array *arrays_find(const struct arrays *all, const char *name, int i, int n);
+const struct named_array *arrays_find(const struct arrays *all, const char *name);   /* or NULL */
 #endif

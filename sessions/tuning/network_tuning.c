@@ -63,6 +63,9 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
         return "a conversion";
     if (!main->complex)
         return "it has no loop space";
+    for (const struct network_task *x = t->net->task; x < task; x++)
+        if (streq(x->spec, task->spec) && !x->conversion)
+            return "its inputs arrive otherwise, and one of the same text is searched";
     if (k->before_ms < LEAST_SHARE * t->before.latency.min_ms)
         return "too small a share of the time";
     if (k->before_ms - k->bound_ms < LEAST_GAIN * k->before_ms)
@@ -176,6 +179,15 @@ static bool search_all(struct net_tuner *t, struct err *e)
 
 /* --- Which schedules stay --------------------------------------------------------------------- */
 
+/* Returns the time of all kernels of this text: one schedule is for all of them. */
+static double time_of(const struct network *net, const double *ms, const char *spec)
+{
+    double sum = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        sum += streq(net->task[i].spec, spec) && !net->task[i].conversion ? ms[i] : 0;
+    return sum;
+}
+
 /* Measures both networks in turns, and drops the schedules that are no faster in the network. */
 static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct err *e)
 {
@@ -199,10 +211,10 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
         const char *const *line;
         int n;
         k->before_ms = k->after_ms = before[i];
-        for (int j = 0; !k->why && j < now->n_tasks; j++)
-            if (streq(now->task[j].spec, k->spec) && !now->task[j].conversion
-                && now->task[j].count == k->count)
-                k->after_ms = after[j];
+        if (!k->why) {
+            k->before_ms = time_of(t->net, before, k->spec);
+            k->after_ms = time_of(now, after, k->spec);
+        }
         k->kept = k->after_ms < KEPT_BELOW * k->before_ms;
         if (k->kept || k->why)
             continue;
@@ -264,6 +276,14 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .cancelled = cancelled(cancel) };
     if (out->cancelled)
         return true;
-    return keep_faster(&t, kernels_before, e) && compare(&t, kernels_before, out, e)
-        && (!o->save || o->save(o->ctx, s, e));
+    if (keep_faster(&t, kernels_before, e) && compare(&t, kernels_before, out, e))
+        return !o->save || o->save(o->ctx, s, e);
+    struct err why = *e, ignored;         /* what was not compared does not stay */
+    str_clear(&s->kernels);
+    str_add(&s->kernels, kernels_before);
+    if (o->save)
+        o->save(o->ctx, s, &ignored);
+    *e = why;
+    out->cancelled = why.code == ERR_CANCEL;
+    return out->cancelled;
 }

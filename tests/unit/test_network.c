@@ -15,6 +15,7 @@
 #include "kernels/ops/reference.h"
 #include "profile/measure/measure_network.h"
 #include "sessions/file/expert_file.h"
+#include "sessions/file/session_network.h"
 #include "tests/unit/perm.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -139,6 +140,10 @@ static const struct example example[] = {
     /* several outputs, one of which another kernel reads, and an input that is one */
     { "x = input n=2 c=8 h=6 w=6; a = relu(x); b = exp(a); i = identity(x); output a, b, i", -1, -1,
       -1 },
+    /* a normalisation by dim 1, which rows of one matrix do not have */
+    { "x = input b=2 c=3 k=4; w = const k=4 l=3; y = matmul(x, w); g = const c=3; h = const c=3; "
+      "m = const c=3; v = const c=3 value=0.5,1,2; n = batchnorm(y, g, h, m, v) eps=1e-5", -1, -1,
+      -1 },
     /* branches that are joined */
     { "x = input n=1 i=16 h=8 w=8; a = c2d(x) o=16 k=1; b = c2d(x) o=16 k=3 p=1; "
       "c = concat(a, b) axis=1; s = slice(c) axis=1 from=8 to=24; d = c2d(s) o=16 k=1; "
@@ -215,6 +220,32 @@ static void networks_are_right(void **state)
     }
 }
 
+/* Schedules that were chosen for kernels: a kernel that wants another layout of what several kernels
+ * read in another shape, and one that has the text of a conversion. */
+static void chosen_schedules_are_right(void **state)
+{
+    (void)state;
+    static const struct { const char *text, *kernels; int conversions; } chosen[] = {
+        { "x = input a=2 b=3 k=8; w = const k=8 n=8; v = const k=8 n=8; p = matmul(x, w); "
+          "q = matmul(x, v); output p, q",
+          "gmm m=6 k=8 n=8\nset input_layout given\nlayout set A \"K M\"\n\n", 1 },
+        { "x = input n=1 i=16 h=10 w=10; a = c2d(x) o=32 k=3 p=1; b = relu(a); c = exp(a); "
+          "output b, c", "X = input d0=1 d1=16 d2=10 d3=10; Identity = identity(X)\n\n", 3 },
+    };
+    for (int i = 0; i < COUNT_OF(chosen); i++) {
+        const struct graph *g = graph_of(chosen[i].text);
+        const struct network *net;
+        struct network_measurement m;
+        struct err e = {0};
+        if (!network_of_graph(perm, g, chosen[i].kernels, NULL, 1, &net, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(net->n_conversions, chosen[i].conversions);
+        measure(net, g, 0, &m);
+        if (m.outcome != OUTCOME_OK || !m.verified)
+            fail_msg("%s: %s", chosen[i].text, m.reason);
+    }
+}
+
 /* A kernel whose calls are given the operands of another one is right by itself: only the whole
  * shows it. */
 static void a_wrong_connection_is_found(void **state)
@@ -266,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_are_cut_into_kernels),
         cmocka_unit_test(networks_are_right),
+        cmocka_unit_test(chosen_schedules_are_right),
         cmocka_unit_test(a_wrong_connection_is_found),
         cmocka_unit_test(living_buffers_do_not_share),
     };
