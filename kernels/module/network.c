@@ -89,8 +89,8 @@ static bool keeps_given(const struct network_task *t, int n, const char *const *
                                          n, given);
 }
 
-/* Finds or makes the task of a kernel whose step lines are chosen now.  A conversion has the layouts
- * that were given, whatever is chosen for a kernel of the same text. */
+/* Finds or makes the task of a kernel whose step lines are chosen now.  A conversion has the
+ * layouts that were given, whatever is chosen for a kernel of the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {

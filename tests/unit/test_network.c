@@ -220,8 +220,8 @@ static void networks_are_right(void **state)
     }
 }
 
-/* Schedules that were chosen for kernels: a kernel that wants another layout of what several kernels
- * read in another shape, and one that has the text of a conversion. */
+/* Schedules that were chosen for kernels: a kernel that wants another layout of what several
+ * kernels read in another shape, and one that has the text of a conversion. */
 static void chosen_schedules_are_right(void **state)
 {
     (void)state;
