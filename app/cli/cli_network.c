@@ -15,7 +15,7 @@
 bool cli_is_network(const struct cli *c, const struct opened *o)
 {
     bool model = c->args->word.len == 1 && str_ends(c->args->word.data[0], ".onnx");
-    return (model || o->session->kernels.len > 0) && session_is_network(o->session);
+    return (model || o->session->network) && session_is_network(o->session);
 }
 
 bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,

@@ -44,6 +44,7 @@ struct session {
     bool dirty;                         /* steps or texts changed since load or save */
     bool numbers;                       /* measured since load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
+    bool network;                       /* the file has `kernels:`, even if it lists none */
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
     VEC(struct session_port) ports;     /* inputs and outputs of a model opened as it is */
 };

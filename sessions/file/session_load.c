@@ -325,6 +325,7 @@ static bool load_kernels(struct loader *l, const struct ynode *list, struct sess
         return true;
     if (!yaml_is(&l->doc, list, YNODE_SEQ, "kernels", l->e))
         return false;
+    s->network = s->of_model = true;
     for (int i = 0; i < list->n; i++)
         if (!load_kernel(l, list->item[i], s))
             return false;

@@ -143,15 +143,16 @@ static void write_operator(struct ywriter *w, const char *spec, const char *path
     str_free(&mapped);
 }
 
-static void write_kernels(struct ywriter *w, const char *kernels)
+static void write_kernels(struct ywriter *w, const struct session *s)
 {
+    const char *kernels = str_text(&s->kernels);
     struct arena *a = arena_new();
     const char *spec;
     const char *const *line;
     int n;
-    if (*kernels) {
+    if (*kernels || s->network) {
         yaml_put_text(w, "kernels");
-        yaml_put_seq(w, false);
+        yaml_put_seq(w, !*kernels);
         while (kernels_next(&kernels, a, &spec, &n, &line)) {
             yaml_put_map(w, false);
             write_operator(w, spec, NULL);
@@ -185,7 +186,7 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
         write_steps(w, h, &paths[0], 0);
     else
         write_branches(w, h, paths);
-    write_kernels(w, str_text(&s->kernels));
+    write_kernels(w, s);
     write_measured(w, h, paths);
     write_line(w, "machine", s->machine);
     yaml_put_map_end(w);

@@ -263,6 +263,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                            .graph = history_current(s->history)->program->base };
     const struct measure_opts *mo = &o->each.measure;
     const char *kernels_before = arena_strdup(a, str_text(&s->kernels));
+    s->network = true;
     if (!network_of_graph(a, t.graph, kernels_before, mo->target, mo->threads, &t.net, e)
         || !measure(&t, t.net, true, &t.before, e))
         return false;
