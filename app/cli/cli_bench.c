@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
@@ -38,6 +39,12 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = session_open(a->word.data[i], dims, &b->session[i], e);
         b->n += ok;
+        if (ok && (b->session[i]->network || b->session[i]->of_model)
+            && session_is_network(b->session[i])) {
+            ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels",
+                         a->word.data[i]);
+            err_fix(e, "tilescope run times a network");
+        }
         b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
     }
     str_free(&list);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/views/network_doc.h"
 #include "kernels/base/arena.h"
@@ -9,6 +10,7 @@
 #include "profile/measure/measure_network.h"
 #include "sessions/export/network_export.h"
 #include "sessions/file/arrays.h"
+#include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
@@ -25,6 +27,20 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
     return network_of_graph(a, g, str_text(&o->session->kernels), target, threads, out, e);
 }
 
+/* Finds the array of a tensor: by its name in the model, or in a session, which does not have that,
+ * by its own name without the number that an import may have added (input_2). */
+static const struct named_array *array_of(const struct opened *o, const struct arrays *all,
+                                          const char *tensor)
+{
+    const struct named_array *found = arrays_find(all, session_port_name(o->session, tensor));
+    const char *digits = strrchr(tensor, '_');
+    char plain[256];
+    if (found || !digits || !digits[1] || digits[1 + strspn(digits + 1, "0123456789")])
+        return found;
+    snprintf(plain, sizeof plain, "%.*s", (int)(digits - tensor), tensor);
+    return arrays_find(all, plain);
+}
+
 /* Drops the arrays that are named like inputs: a file may have both. */
 static void without_inputs(struct arena *a, const struct opened *o, const struct graph *g,
                            struct arrays *all)
@@ -32,10 +48,10 @@ static void without_inputs(struct arena *a, const struct opened *o, const struct
     struct named_array *list = ARENA_ARRAY(a, struct named_array, all->n);
     int n = 0;
     for (int i = 0; i < all->n; i++) {
+        const struct arrays one = { 1, &all->array[i] };
         bool input = false;
         for (int t = 0; t < g->n_tensors; t++)
-            input |= g->tensor[t].role == TENSOR_INPUT
-                  && streq(session_port_name(o->session, g->tensor[t].name), all->array[i].name);
+            input |= g->tensor[t].role == TENSOR_INPUT && array_of(o, &one, g->tensor[t].name);
         if (!input)
             list[n++] = all->array[i];
     }
@@ -61,9 +77,8 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         without_inputs(a, o, g, &all);
     for (int t = 0; t < g->n_tensors; t++) {
         bool mine = g->tensor[t].role == role;
-        const char *name = session_port_name(o->session, g->tensor[t].name);
         have += mine;
-        named += mine && arrays_find(&all, name);
+        named += mine && array_of(o, &all, g->tensor[t].name);
     }
     bool by_place = named == 0 && all.n == have;         /* other names, but as many */
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
@@ -72,7 +87,8 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         if (x->role != role)
             continue;
         const char *name = session_port_name(o->session, x->name);
-        const struct named_array *found = by_place ? &all.array[i++] : arrays_find(&all, name);
+        const struct named_array *found = by_place ? &all.array[i++]
+                                                    : array_of(o, &all, x->name);
         if (found && found->elems != tensor_elems(x))
             return err_set(e, ERR_RANGE, "%.200s: %s has %lld elements, but %s of the network has "
                            "%lld", path, found->name, (long long)found->elems, name,
@@ -86,6 +102,24 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
     *out = list;
     return *n > 0 || err_set(e, ERR_NAME, "%.200s has no array named like an output of the network",
                              path);
+}
+
+/* Says on stderr what is easily overlooked: random inputs, and schedules of no kernel. */
+static void say_notes(const struct cli *c, const struct opened *o, const struct network *net,
+                      struct arena *a)
+{
+    const char *at = str_text(&o->session->kernels), *spec;
+    const char *const *line;
+    int n;
+    if (args_has(c->args, OPT_EXPECT) && !args_has(c->args, OPT_INPUTS))
+        fputs("note: without --inputs the inputs are random\n", stderr);
+    while (kernels_next(&at, a, &spec, &n, &line)) {
+        bool used = false;
+        for (int i = 0; i < net->n_tasks; i++)
+            used |= streq(net->task[i].spec, spec);
+        if (!used)
+            fprintf(stderr, "note: kernels: the network has no kernel %.100s\n", spec);
+    }
 }
 
 static void add_text(struct str *out, const struct cli *c, const struct network *net,
@@ -134,6 +168,7 @@ int cli_network_run(const struct cli *c, const struct opened *o, const struct me
     struct network_measurement m;
     int code = EXIT_FINE;
     if (measure(a, c, o, mo, NULL, &net, &m, &e)) {
+        say_notes(c, o, net, a);
         struct str json = {0};
         network_report_json(&json, o->session, net, &m);
         print_result(c, net, &m, &json);

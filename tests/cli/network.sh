@@ -10,6 +10,12 @@ t 0 'verified: true, every kernel' run "$model" -m none --inputs "$data" --expec
 t 0 'expected: ' run "$model" -m none --inputs "$data" --expect "$data"
 t 0 '"of_bound": 0' run "$model" -m none --inputs "$data" --expect "$data" --json
 t 1 'is expected' run "$model" -m none --expect "$data"      # other inputs, other outputs
+t 1 'without --inputs the inputs are random' run "$model" -m none --expect "$data"
+t 3 'tilescope run times a network' bench "$model" 'gmm m=8 k=8 n=8'
+t 0 '' import "$model" -o "$dir/model.yaml"
+printf "kernels:\n- operator: gmm m=7 k=7 n=7\n  steps: []\n" >> "$dir/model.yaml"
+t 0 'expected: ' run "$dir/model.yaml" -m none --inputs "$data" --expect "$data"
+t 0 'the network has no kernel gmm m=7' run "$dir/model.yaml" -m none
 t 2 'expected FILE.npz' run "$model" -m none --inputs "$model"
 t 2 'nothing.npz' run "$model" -m none --inputs "$dir/nothing.npz"
 printf 'PK\3\4 this is no archive' > "$dir/broken.npz"
