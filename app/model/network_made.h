@@ -12,7 +12,7 @@ struct network_made {
     const struct network_measurement *measured;  /* NULL: it was only built */
 };
 
-/* What to make.  chosen: schedules of kernels (sessions/file/kernels_text.h). */
+/* The network to make. chosen: schedules of its kernels (sessions/file/kernels_text.h). */
 struct network_order { const char *spec, *chosen; int threads; bool measure; };
 
 /* Returns NULL with *e after an error or a cancel. */

@@ -131,7 +131,7 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
 }
 
-/* What only a report needs: the author's outputs, and how long it took to get ready. */
+/* Adds lines for reports alone: the author's outputs, and how long it took to get ready. */
 static void put_exact(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;

@@ -187,7 +187,7 @@ static double reductions(const struct moves *m)
     return n;
 }
 
-/* What an element costs with lanes along an axis, in scalar accesses. */
+/* Returns the cost of an element with lanes along an axis, in scalar accesses. */
 static double lane_cost(const struct moves *m, int axis, int lanes)
 {
     const struct axis *x = &m->s->axis[axis];

@@ -18,7 +18,7 @@ struct draft_machine { int lanes, registers, threads; };
 
 /* Schedules every node that has no schedule yet.
  *
- * What is cheap to compute, or has one reader, is computed where it is read (inline).  Other nodes
+ * A node that is cheap, or has one reader, is computed where it is read (inline).  Other nodes
  * have loops of their own: lanes run along the loop with the most contiguous accesses (for a row
  * that is summed, along the row), reductions accumulate a tile in registers, and the outer loops
  * are parallel.  Constants lie as the lanes want them; the layouts of other tensors stay. */

@@ -312,7 +312,7 @@ static void renamed_dims(struct str *out, const char *text, const struct tensor 
     }
 }
 
-/* What one schedule is made of: the draft, and the operator that the expert knows. */
+/* The parts of one schedule: the draft, and the operator that the expert knows. */
 struct making { struct draft d; const struct subject *s; const bool *follows; };
 
 /* Whether a node of the epilogue reads tensor t, which lies like the main result. */
@@ -408,7 +408,7 @@ static bool build(struct arena *a, const struct tiling *c, const struct subject 
     return ok;
 }
 
-/* Of what no expert knows, all nodes get a plain schedule. */
+/* The expert of operators that no other one knows: all nodes get a plain schedule. */
 static const struct expert plain = {
     .id = "plain", .path = "", .title = "Vector loops over what is contiguous",
     .note = "Every node has loops of its own, or is computed where it is read.",

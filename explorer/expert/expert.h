@@ -25,7 +25,7 @@
  * of the operand's dims), `images` (1: all of its dims but the first two are reduced).
  * `for: epilogue` makes one line for each element-wise node after the main one.
  *
- * Of a graph of statements, the expert of the one with the most work schedules that statement and
+ * In a graph of statements, the expert of the one with the most work schedules that statement and
  * the element-wise ones after it, whose other operands get the layout of the main result.  Nodes
  * that no expert knows get a plain schedule (draft.h). */
 #ifndef TS_EXPLORER_EXPERT_H

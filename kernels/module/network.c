@@ -10,6 +10,9 @@ struct net_place { int tensor, buffer; const struct layout *layout; struct exprs
 /* The buffer of a constant operand of one task. */
 struct packed { int tensor, task, param, buffer; };
 
+/* A kernel whose steps were chosen. given: the lines that the choice was made for. */
+struct asked { const char *spec; bool conversion; int n; const char *const *given; int task; };
+
 struct linker {
     struct arena *a;
     struct network *net;
@@ -23,6 +26,7 @@ struct linker {
     VEC(struct network_buffer) buffers;
     VEC(struct net_place) places;
     VEC(struct packed) constants;
+    VEC(struct asked) asked;
     VEC(const char *) lines;              /* scratch */
 };
 
@@ -34,18 +38,12 @@ static bool is_plain(struct exprs *pool, const struct layout *l)
         || layout_memory_equal(pool, l, layout_identity(pool, l->tensor));
 }
 
-static bool same_shape(const struct tensor *x, const struct tensor *y)
-{
-    return x->rank == y->rank
-        && memcmp(x->shape, y->shape, sizeof x->shape[0] * (size_t)x->rank) == 0;
-}
-
 /* Whether what lies in `at` can be read by a program with the layout `want`. */
 static bool same_layout(const struct net_place *at, struct exprs *pool, const struct layout *want)
 {
     const struct layout *copy;
     struct err ignored;
-    if (!at->layout || !same_shape(at->layout->tensor, want->tensor))
+    if (!at->layout || !tensor_same_shape(at->layout->tensor, want->tensor))
         return is_plain(at->pool, at->layout) && is_plain(pool, want);
     return layout_apply_all(pool, want->tensor, at->layout->prims, at->layout->n_prims, &copy,
                             &ignored)
@@ -74,46 +72,65 @@ static bool add_layout_lines(struct linker *k, const char *name, const struct te
 
 /* --- Tasks ------------------------------------------------------------------------------------ */
 
-static bool same_lines(const struct network_task *t, int n, const char *const *line)
+static bool same_lines(int n, const char *const *x, int m, const char *const *y)
 {
-    bool same = t->n_lines == n;
+    bool same = n == m;
     for (int i = 0; same && i < n; i++)
-        same = streq(t->line[i], line[i]);
+        same = streq(x[i], y[i]);
     return same;
 }
 
-/* Whether the chosen lines begin with the given ones. */
-static bool keeps_given(const struct network_task *t, int n, const char *const *given)
+/* Finds the task of a kernel whose steps were chosen before for the same given lines; -1: none. */
+static int find_asked(const struct linker *k, const char *spec, bool conversion)
 {
-    return t->n_lines >= n && same_lines(&(struct network_task){ .n_lines = n, .line = t->line },
-                                         n, given);
+    for (int i = 0; i < k->asked.len; i++) {
+        const struct asked *x = &k->asked.data[i];
+        if (x->conversion == conversion && streq(x->spec, spec)
+            && same_lines(x->n, x->given, k->lines.len, k->lines.data))
+            return x->task;
+    }
+    return -1;
 }
 
-/* Finds or makes the task of a kernel whose step lines are chosen now.  A conversion has the
+/* Makes a task, or finds one of the same text and lines. */
+static bool make_task(struct linker *k, struct network_task *t, int *task, struct err *e)
+{
+    int bad;
+    for (int i = 0; i < k->tasks.len; i++) {
+        const struct network_task *x = &k->tasks.data[i];
+        if (streq(x->spec, t->spec) && same_lines(x->n_lines, x->line, t->n_lines, t->line)) {
+            *task = i;
+            return true;
+        }
+    }
+    if (!program_replay(k->a, t->spec, t->line, t->n_lines, &t->program, &bad, e)
+        || !program_lower(t->program, &t->func, e))
+        return false;
+    *task = k->tasks.len;
+    vec_push(&k->tasks, *t);
+    return true;
+}
+
+/* Finds or makes the task of a kernel, whose given lines are k->lines.  A conversion has the
  * layouts that were given, whatever is chosen for a kernel of the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
     struct network_task t = { .spec = spec, .conversion = conversion };
-    int bad;
-    const char *const *given = ARENA_DUP(k->a, k->lines.data, k->lines.len);
-    if (!k->choose(k->ctx, k->a, spec, k->lines.len, given, &t.n_lines, &t.line, e))
+    int n = k->lines.len;
+    if ((*task = find_asked(k, spec, conversion)) >= 0)
+        return true;
+    const char *const *given = ARENA_DUP(k->a, k->lines.data, n);
+    if (!k->choose(k->ctx, k->a, spec, n, given, &t.n_lines, &t.line, e))
         return false;
-    if (conversion && !keeps_given(&t, k->lines.len, given)) {
-        t.n_lines = k->lines.len;
+    if (conversion && (t.n_lines < n || !same_lines(n, t.line, n, given))) {
+        t.n_lines = n;
         t.line = given;
     }
-    for (int i = 0; i < k->tasks.len; i++)
-        if (streq(k->tasks.data[i].spec, spec)
-            && same_lines(&k->tasks.data[i], t.n_lines, t.line)) {
-            *task = i;
-            return true;
-        }
-    if (!program_replay(k->a, spec, t.line, t.n_lines, &t.program, &bad, e)
-        || !program_lower(t.program, &t.func, e))
+    if (!make_task(k, &t, task, e))
         return false;
-    *task = k->tasks.len;
-    vec_push(&k->tasks, t);
+    struct asked x = { spec, conversion, n, given, *task };
+    vec_push(&k->asked, x);
     return true;
 }
 
@@ -254,7 +271,7 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
             return at->buffer;
     }
     struct net_place from = *first_place(k, tensor);
-    if (from.layout && !same_shape(from.layout->tensor, want->tensor)) {
+    if (from.layout && !tensor_same_shape(from.layout->tensor, want->tensor)) {
         if (!is_plain(from.pool, from.layout)) {
             if (convert(k, from, NULL, NULL, e) < 0)
                 return -1;
@@ -284,15 +301,19 @@ static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
 static bool given_lines(struct linker *k, const struct net_part *p, struct err *e)
 {
     struct arena *pass = arena_new();
-    const struct graph *kernel;
-    bool ok = graph_from_spec(pass, p->spec, &kernel, e);
+    const struct graph *kernel = NULL;    /* composed for operands that are not row-major */
+    bool ok = true;
     vec_clear(&k->lines);
     for (int i = 0; ok && i < p->n_operands; i++) {
         if (k->constant[p->operand[i].tensor])
             continue;
         const struct net_place *at = first_place(k, p->operand[i].tensor);
+        if (is_plain(at->pool, at->layout))
+            continue;
+        if (!kernel && !(ok = graph_from_spec(pass, p->spec, &kernel, e)))
+            break;
         const struct tensor *own = &kernel->tensor[graph_tensor(kernel, p->operand[i].name)];
-        if (is_plain(at->pool, at->layout) || !same_shape(at->layout->tensor, own))
+        if (!tensor_same_shape(at->layout->tensor, own))
             continue;
         if (k->lines.len == 0)
             vec_push(&k->lines, "set input_layout given");
@@ -314,7 +335,6 @@ static bool add_part(struct linker *k, int i, struct err *e)
         && add_call(k, task, i, p->operand, p->n_operands, p->result, p->out, e))
         return true;
     struct err why = *e;
-    *e = why;
     err_set(e, why.code, "kernel %d of the network, %.200s: %.300s", i,
             k->net->graph->tensor[p->out].name, why.text);
     return false;
@@ -409,14 +429,6 @@ static void make_module(struct linker *k)
     k->net->buffer = buffer;
 }
 
-bool network_is_constant(const struct network *n, int tensor)
-{
-    for (int i = 0; i < n->parts.n; i++)
-        if (n->parts.part[i].out == tensor)
-            return n->parts.part[i].constant;
-    return n->graph->tensor[tensor].role == TENSOR_CONST;
-}
-
 bool network_build(struct arena *a, const struct graph *g, network_choose_fn *choose, void *ctx,
                    const struct network **out, struct err *e)
 {
@@ -444,6 +456,7 @@ bool network_build(struct arena *a, const struct graph *g, network_choose_fn *ch
     vec_free(&k.buffers);
     vec_free(&k.places);
     vec_free(&k.constants);
+    vec_free(&k.asked);
     vec_free(&k.lines);
     return ok;
 }

@@ -49,8 +49,6 @@ typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int
 bool network_build(struct arena *a, const struct graph *g, network_choose_fn *choose, void *ctx,
                    const struct network **out, struct err *e);
 
-/* Whether a tensor of the graph is a constant, or computed from constants only. */
-bool network_is_constant(const struct network *n, int tensor);
 /* Prints kernels, calls, conversions and the memory plan. */
 void network_print(const struct network *n, struct str *out);
 #endif

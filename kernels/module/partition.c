@@ -26,20 +26,16 @@ struct cutter {
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-static bool among(const char *words, const char *word)
+static bool is_one_of(const char *ops, const char *op)
 {
-    size_t n = strlen(word);
-    for (const char *s = words; (s = strstr(s, word)); s += n)
-        if ((s == words || s[-1] == ' ') && (s[n] == ' ' || !s[n]))
-            return true;
-    return false;
+    return words_have(ops, op, strlen(op));
 }
 
 static bool is_elementwise(const char *op)
 {
-    return among("relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt erf "
-                 "neg abs reciprocal clip leaky elu hardsigmoid affine add sub mul div max min "
-                 "batchnorm", op);
+    return is_one_of("relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt "
+                     "erf neg abs reciprocal clip leaky elu hardsigmoid affine add sub mul div max "
+                     "min batchnorm", op);
 }
 
 static bool is_view(const char *op)
@@ -50,13 +46,7 @@ static bool is_view(const char *op)
 /* Statements that only move elements. What follows them is a kernel of its own. */
 static bool is_movement(const char *op)
 {
-    return among("reshape identity transpose slice concat pad expand", op);
-}
-
-static bool same_shape(const struct tensor *x, const struct tensor *y)
-{
-    return x->rank == y->rank
-        && memcmp(x->shape, y->shape, sizeof x->shape[0] * (size_t)x->rank) == 0;
+    return is_one_of("reshape identity transpose slice concat pad expand", op);
 }
 
 static bool is_constant(const struct cutter *c, const struct graph_statement *s)
@@ -78,7 +68,7 @@ static int group_to_join(const struct cutter *c, const struct graph_statement *s
         const struct tensor *t = &c->g->tensor[s->arg[i]];
         int m = c->maker[s->arg[i]];
         if (m < 0 || c->readers[s->arg[i]] > 1 || t->role == TENSOR_OUTPUT
-            || !same_shape(t, &c->g->tensor[s->out]) || is_movement(c->g->statement[m].op))
+            || !tensor_same_shape(t, &c->g->tensor[s->out]) || is_movement(c->g->statement[m].op))
             continue;
         const struct cut_group *to = &c->groups.data[c->group_of[m]];
         bool fits = to->out == s->arg[i] && to->n <= MOST_JOINED && to->constant == constant;
@@ -316,7 +306,7 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
                                    const struct tensor *whole)
 {
     struct tensor as = *t;
-    if (same_shape(t, whole)) {
+    if (tensor_same_shape(t, whole)) {
         as = *w->shape;
     } else if (w->shape->rank < whole->rank) {
         int drop = whole->rank - w->shape->rank;
@@ -333,7 +323,7 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
-    return s->n_args == 2 && among("add mul max min", s->op) && !member_name(w, g, s->arg[0])
+    return s->n_args == 2 && is_one_of("add mul max min", s->op) && !member_name(w, g, s->arg[0])
         && member_name(w, g, s->arg[1]);
 }
 
@@ -352,7 +342,7 @@ static void write_statement(struct writer *w, const struct cut_group *g,
             continue;
         struct tensor as = main ? *t : operand_shape(w, t, whole);
         args[i] = fresh_name(w, t->role == TENSOR_CONST ? "W" : role[!main]);
-        declare(w, args[i], operand, &as, !main && same_shape(t, whole) && w->family);
+        declare(w, args[i], operand, &as, !main && tensor_same_shape(t, whole) && w->family);
     }
     char name[64];
     snprintf(name, sizeof name, "%c%s", s->op[0] >= 'a' ? s->op[0] - 'a' + 'A' : s->op[0],
@@ -380,7 +370,7 @@ static bool fits_family(const struct writer *w, const struct cut_group *g)
             return false;
         for (int k = 0; k < s->n_args; k++) {
             const struct tensor *t = &net->tensor[s->arg[k]];
-            if (!same_shape(t, whole) && operand_shape(&as, t, whole).rank > 1)
+            if (!tensor_same_shape(t, whole) && operand_shape(&as, t, whole).rank > 1)
                 return false;
         }
     }
@@ -436,17 +426,4 @@ struct partition partition(struct arena *a, const struct graph *g)
     struct partition p = { c.groups.len, part };
     vec_free(&c.groups);
     return p;
-}
-
-void partition_print(const struct graph *g, const struct partition *p, struct str *out)
-{
-    for (int i = 0; i < p->n; i++) {
-        const struct net_part *x = &p->part[i];
-        str_printf(out, "%4d  %s = %s\n", i, g->tensor[x->out].name, x->spec);
-        str_add(out, "      ");
-        for (int k = 0; k < x->n_operands; k++)
-            str_printf(out, "%s%s=%s", k ? " " : "", x->operand[k].name,
-                       g->tensor[x->operand[k].tensor].name);
-        str_printf(out, "%s%s\n", x->view ? " (view)" : "", x->constant ? " (constant)" : "");
-    }
 }

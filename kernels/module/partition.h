@@ -29,6 +29,4 @@ struct partition { int n; const struct net_part *part; };       /* in the order 
 
 /* Cuts g, a graph of statements.  The parts are in arena a. */
 struct partition partition(struct arena *a, const struct graph *g);
-/* Prints a line per kernel: its number, its text, and the tensors of the network. */
-void partition_print(const struct graph *g, const struct partition *p, struct str *out);
 #endif

@@ -142,7 +142,7 @@ void rewrite_free(struct rewrite *r)
     vec_free(&r->stmt);
 }
 
-/* What is needed. */
+/* Which statements an output needs. */
 
 static void mark(struct rewrite *r, int i)
 {
@@ -221,9 +221,7 @@ bool rewrite_is_inner(const struct rewrite *r, int i)
 
 bool rewrite_same_shape(const struct rewrite *r, int i, int j)
 {
-    const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, j)->shape;
-    return x->rank == y->rank &&
-           memcmp(x->shape, y->shape, sizeof *x->shape * (size_t)x->rank) == 0;
+    return tensor_same_shape(&rewrite_at(r, i)->shape, &rewrite_at(r, j)->shape);
 }
 
 bool rewrite_number(const struct rewrite *r, int i, double *v)

@@ -331,6 +331,18 @@ static bool layernorm(struct imp *im)
     return onnx_done(im, y);
 }
 
+/* Multiplies *y by the second input and adds the third, which get the shape `channel`. */
+static bool scale_and_shift(struct imp *im, const struct shape *channel, int *y)
+{
+    for (int i = 1; i < 3; i++) {
+        int v;
+        if (!onnx_in_stmt(im, i, &v) || !onnx_emit_reshape(im, v, channel, &v) ||
+            !onnx_emit2(im, i == 1 ? "mul" : "add", *y, v, y))
+            return false;
+    }
+    return true;
+}
+
 static bool instancenorm(struct imp *im)
 {
     int x, y, mean, inv;
@@ -344,13 +356,7 @@ static bool instancenorm(struct imp *im)
     if (!standardize(im, x, ((1u << s.rank) - 1) & ~3u, onnx_attr_float(im, "epsilon", 1e-5), &mean,
                      &inv, &y))
         return false;
-    for (int i = 1; i < 3; i++) {
-        int v;
-        if (!onnx_in_stmt(im, i, &v) || !onnx_emit_reshape(im, v, &channel, &v) ||
-            !onnx_emit2(im, i == 1 ? "mul" : "add", y, v, &y))
-            return false;
-    }
-    return onnx_done(im, y);
+    return scale_and_shift(im, &channel, &y) && onnx_done(im, y);
 }
 
 /* Translates (x - mean) / (sqrt(var) + 1e-9) over axes. */
@@ -516,13 +522,8 @@ static bool groupnorm(struct imp *im)
         !standardize(im, x, 4, onnx_attr_float(im, "epsilon", 1e-5), &mean, &inv, &y) ||
         !onnx_emit_reshape(im, y, &flat, &y))
         return false;
-    for (int i = 1; i < 3; i++) {
-        int v;
-        if (!onnx_in_stmt(im, i, &v) || !onnx_emit_reshape(im, v, &channel, &v) ||
-            !onnx_emit2(im, i == 1 ? "mul" : "add", y, v, &y))
-            return false;
-    }
-    return onnx_emit_reshape(im, y, &s, &y) && onnx_done(im, y);
+    return scale_and_shift(im, &channel, &y) && onnx_emit_reshape(im, y, &s, &y) &&
+           onnx_done(im, y);
 }
 
 const struct handler onnx_math_ops[] = {

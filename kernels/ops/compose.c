@@ -262,20 +262,12 @@ static const struct val *splice_load(void *ctx, const struct val *load)
     return val_load(s->c->a, s->tensor[load->source], load->rank, load->idx);
 }
 
-static bool same_shape(const struct tensor *a, const struct tensor *b)
-{
-    for (int d = 0; d < a->rank; d++)
-        if (a->rank != b->rank || a->shape[d] != b->shape[d])
-            return false;
-    return a->rank == b->rank;
-}
-
 static bool bind(struct splice *s, int sub, int arg)
 {
     struct compose *c = s->c;
     const struct tensor *want = &s->sub->tensor[sub], *have = &c->g->tensor[s->st->arg[arg]];
     s->tensor[sub] = s->st->arg[arg];
-    if (same_shape(want, have))
+    if (tensor_same_shape(want, have))
         return true;
     struct str w = { 0 }, h = { 0 };
     tensor_print_shape(&w, want, ':');
@@ -339,7 +331,7 @@ static void rename_dims(struct splice *s, const struct node *n)
     if (!n->elementwise)
         return;
     const struct tensor *in = &g->tensor[s->tensor[n->data_in]];
-    if (!same_shape(out, in))
+    if (!tensor_same_shape(out, in))
         return;
     for (int d = 0; d < out->rank; d++) {
         out->dim[d] = in->dim[d];

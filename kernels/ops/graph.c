@@ -10,6 +10,12 @@ static struct arena *arena_of(const struct graph *g)
     return exprs_arena(g->pool);
 }
 
+bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank
+        && memcmp(a->shape, b->shape, sizeof a->shape[0] * (size_t)a->rank) == 0;
+}
+
 int64_t tensor_elems(const struct tensor *t)
 {
     int64_t n = 1;

@@ -148,6 +148,7 @@ int graph_tensor(const struct graph *g, const char *name);       /* index or -1;
 int graph_node_of(const struct graph *g, const char *tensor_name);
 bool graph_reads(const struct graph *g, int node, int tensor);
 int node_reduction(const struct node *n, const char *dim);  /* index of the reduction, or -1 */
+bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
 int64_t tensor_elems(const struct tensor *t);                    /* INT64_MAX on overflow */
 int64_t tensor_bytes(const struct tensor *t);
 /* Prints "N:1 I:64"; `between` is the character between dim and size. */

@@ -237,12 +237,12 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
         return false;
     out->before_ms = out->after_ms = INFINITY;
     for (int i = 0; i < FINAL_TURNS; i++) {
-        struct network_measurement old;
-        if (!measure(t, t->net, false, &old, e) || !measure(t, now, i == 0, &out->after, e))
+        struct network_measurement old, new;
+        if (!measure(t, t->net, false, &old, e) || !measure(t, now, i == 0, &new, e))
             return false;
         out->before_ms = fmin(out->before_ms, old.latency.min_ms);
-        out->after_ms = fmin(out->after_ms, out->after.latency.min_ms);
-        out->verified |= out->after.verified;
+        out->after_ms = fmin(out->after_ms, new.latency.min_ms);
+        out->verified |= new.verified;
     }
     if (out->after_ms > out->before_ms) {
         str_clear(&t->session->kernels);
@@ -272,7 +272,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         return false;
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel,
                                     .before_ms = t.before.latency.min_ms,
-                                    .after_ms = t.before.latency.min_ms, .after = t.before,
+                                    .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,
                                     .cancelled = cancelled(cancel) };
     if (out->cancelled)

@@ -31,7 +31,6 @@ struct network_tuning {
     int n; const struct tuned_kernel *kernel;
     double before_ms, after_ms;           /* of the network */
     bool verified, cancelled;
-    struct network_measurement after;     /* the last one */
 };
 
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
