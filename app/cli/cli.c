@@ -14,6 +14,7 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/graph.h"
 #include "explorer/history/command.h"
+#include "explorer/history/rebase.h"
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
@@ -79,13 +80,15 @@ static bool no_such_step(const char *line, struct err *e)
 }
 
 /* Runs one line of a script; name and n, the script and the line number, are for errors. */
-static bool script_line(struct opened *o, const char *name, int n, const char *line, struct err *e)
+static bool script_line(struct opened *o, const char *name, int n, const char *line, bool *rebases,
+                        struct err *e)
 {
     struct history *h = o->session->history;
     enum command_effect effect = EFFECT_NONE;
     if (session_run(o->session, line, &effect, e)) {
         if (effect == EFFECT_MEASURE)
             vec_push(&o->marked, history_current(h)->id);
+        *rebases |= effect == EFFECT_REBASED;
         if (effect != EFFECT_APP)
             return true;
         no_such_step(line, e);
@@ -105,6 +108,22 @@ static bool is_session(const char *text)
     return false;
 }
 
+/* Refuses a script after which steps would be held: it meant them all. */
+static bool check_none_held(const struct history *h, const char *script, struct err *e)
+{
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    for (int i = 1; i <= at; i++) {
+        const struct state *s = history_state(h, path[i]);
+        if (!s->held)
+            continue;
+        err_set(e, ERR_STEP, "%.200s leaves step %d `%.150s` without effect: %.300s", script, i,
+                s->step, s->held);
+        return err_fix(e, "change that step as well: `edit %d STEP` or `drop %d`", i, i);
+    }
+    return true;
+}
+
 static bool run_script(struct opened *o, const char *path, struct err *e)
 {
     struct str text = {0};
@@ -117,17 +136,18 @@ static bool run_script(struct opened *o, const char *path, struct err *e)
         err_fix(e, "run it as `tilescope run %s`", path);
     }
     char *line = text.data;
+    bool rebases = false;
     for (int n = 1; ok && line && line < text.data + text.len; n++) {
         size_t len = strcspn(line, "\n");
         char *next = line + len + 1;
         line[len] = '\0';
         if (len > 0 && line[len - 1] == '\r')
             line[len - 1] = '\0';
-        ok = script_line(o, name, n, line, e);
+        ok = script_line(o, name, n, line, &rebases, e);
         line = next;
     }
     str_free(&text);
-    return ok;
+    return ok && (!rebases || check_none_held(o->session->history, name, e));
 }
 
 static int position(const struct history *h)

@@ -185,6 +185,8 @@ static void add_step_row(struct str *out, int position, const struct ledger_row 
         if (row->has_change)
             str_printf(out, "  %+.1f %%", 100 * row->change);
     }
+    if (row->held)
+        str_printf(out, "  (held: %s)", row->held);
     while (out->len > 0 && out->data[out->len - 1] == ' ')
         out->data[--out->len] = '\0';
     str_add(out, row->ahead ? "  (undone)\n" : "\n");

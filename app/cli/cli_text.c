@@ -35,6 +35,21 @@ static void put_notes(struct doc *d, const struct program *p, int width)
     str_free(&notes);
 }
 
+/* Names the steps up to the current one that have no effect. */
+static void put_held(struct doc *d, const struct history *h, int width)
+{
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    for (int i = 1; i <= at; i++) {
+        const struct state *s = history_state(h, path[i]);
+        struct str text = {0};
+        if (!s->held)
+            continue;
+        str_printf(&text, "step %d has no effect: `%s`: %s", i, s->step, s->held);
+        measurement_doc_row(d, "held:", STYLE_BAD, 0, &text, width);
+    }
+}
+
 static int threads_of(const struct measurement *m)
 {
     return m->threads > 1 ? m->threads : 1;
@@ -70,6 +85,7 @@ void cli_text_measurement(struct str *out, const struct cli *c, const struct ses
     doc_open(&d);
     put_heading(&d, s, look.width);
     put_notes(&d, p, look.width);
+    put_held(&d, s->history, look.width);
     if (m->verified && meters & METER_CLOCK)
         put_before(&d, s, m, look.width);
     measurement_doc(&d, m, &look);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "app/model/appcmd.h"
+#include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
 
@@ -408,8 +409,16 @@ static void after_effect(struct model *m, enum command_effect effect)
         m->measure_wanted = m->numbers_asked = true;
         m->data_stamp++;
     }
-    if (effect == EFFECT_STATE)
+    if (effect == EFFECT_STATE || effect == EFFECT_REBASED)
         model_edited(m);
+    if (effect == EFFECT_REBASED) {
+        const struct rebased *did = history_rebased(m->session->history);
+        struct str what = {0};
+        history_rebased_print(m->session->history, &what);
+        model_info(m, "%s", str_text(&what));
+        str_free(&what);
+        m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->first_held : did->at;
+    }
 }
 
 /* Notes the loop that the current step changed; the nest will show it. */
@@ -463,7 +472,7 @@ bool model_command(struct model *m, const char *line)
         return false;
     }
     after_effect(m, effect);
-    if (history_n_states(m->session->history) > states)
+    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
     if (effect == EFFECT_STATE)
         say_note(m);

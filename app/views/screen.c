@@ -1,6 +1,7 @@
 /* Events, the frame around the panes, and documents that are out of date. */
 #include "app/views/screen.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
 #include "app/ui/text.h"
@@ -66,6 +67,17 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[m->last_view] = (struct rect){body.x, body.y + top, body.w, body.h - top};
 }
 
+/* The width at which no step of the ledger is cut. */
+static int ledger_width(const struct model *m)
+{
+    int n, longest = 0;
+    struct ledger_row *rows = model_ledger(m, &n);
+    for (int i = 0; i < n; i++)
+        longest = clamp(text_width(rows[i].step), longest, 200);
+    free(rows);
+    return longest + 32;
+}
+
 static void place_panes(const struct model *m, struct frame *f, struct rect body)
 {
     bool network = model_shows_network(m);
@@ -78,7 +90,8 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
         return;
     }
     bool three = body.w >= FRAME_WIDE && m->session;
-    int left = m->session ? clamp(body.w * 23 / 50, 40, three ? 60 : 64)
+    int half_way = clamp(body.w * 23 / 50, 40, three ? 60 : 64);
+    int left = m->session ? clamp(ledger_width(m), half_way, body.w / (three ? 3 : 2) + 1)
              : network    ? body.w * 3 / 5 : body.w / 2;
     int rest = body.w - left - 1, x = body.x + left + 1;
     f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, left, body.h};

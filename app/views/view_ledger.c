@@ -71,6 +71,9 @@ static void put_latency(const struct model *m, struct doc *d, const struct ledge
     } else if (r->m) {
         style = STYLE_BAD;
         str_add(&s, short_outcome(r->m->outcome));
+    } else if (r->held) {
+        style = STYLE_BAD;
+        str_add(&s, "held");
     } else if (r->state == model_measuring(m)) {
         style = STYLE_DIM;
         str_add(&s, "running");
@@ -129,7 +132,9 @@ static void put_misses(struct doc *d, const struct ledger_row *r, int width)
 
 static void put_mark(struct doc *d, const struct ledger_row *r)
 {
-    if (!r->m)
+    if (r->held)
+        doc_put(d, STYLE_BAD, " ! ");
+    else if (!r->m)
         doc_put(d, STYLE_DIM, "   ");
     else if (r->m->verified)
         doc_put(d, r->ahead ? STYLE_DIM : STYLE_GOOD, " ✓ ");
@@ -140,7 +145,8 @@ static void put_mark(struct doc *d, const struct ledger_row *r)
 static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i,
                     struct columns c)
 {
-    enum style style = r->ahead ? STYLE_DIM : r->here ? STYLE_STRONG : STYLE_PLAIN;
+    enum style style = r->held ? STYLE_BAD : r->ahead ? STYLE_DIM
+                     : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
     if (text_width(text) > c.step && str_starts(text, "loop "))
         text += strlen("loop ");
@@ -232,7 +238,9 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         spec_print_brief(out, history_spec(m->session->history));
     else
         str_add(out, r->step);
-    if (r->ahead)
+    if (r->held)
+        str_printf(out, ": kept for repair, without effect: %s; e edits it, d drops it", r->held);
+    else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])
         str_printf(out, ": %s", r->m->reason);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "explorer/history/command_impl.h"
+#include "explorer/history/rebase.h"
 
 static const struct command_info infos[] = {
 #define COMMAND(id, name, syntax, help) [COMMAND_##id] = { name, syntax, help },
@@ -43,6 +44,18 @@ static bool is_step(const char *word)
     return false;
 }
 
+/* Says which words a command lacks. */
+static bool lacks_words(enum command_id id, const char *line, const struct step_word *after,
+                        struct err *e)
+{
+    const struct command_info *c = &infos[id];
+    const char *what = c->syntax[0] != 'N' || c->syntax[1] == 'A' ? "the name of a branch"
+                     : c->syntax[1] == '\0' ? "a step number" : c->syntax;
+    err_set(e, ERR_SYNTAX, "%s needs %s", c->name, what);
+    err_fix(e, "%s %s: %s", c->name, c->syntax, c->help);
+    return error_at(e, line, after->col + after->len, 1);
+}
+
 /* Takes the argument of a command; NULL when it is optional and missing. */
 static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
                           const struct step_word **out, struct err *e)
@@ -54,12 +67,8 @@ static bool take_argument(enum command_id id, const char *line, const struct ste
         err_fix(e, takes ? "%s %s" : "%s", c->name, c->syntax);
         return error_at(e, line, word[1 + takes].col, word[1 + takes].len);
     }
-    if (takes && !optional && n < 2) {
-        err_set(e, ERR_SYNTAX, "%s needs %s", c->name, c->syntax[0] == 'N' && c->syntax[1] == '\0'
-                ? "a step number" : "the name of a branch");
-        err_fix(e, "%s %s: %s", c->name, c->syntax, c->help);
-        return error_at(e, line, word[0].col + word[0].len, 1);
-    }
+    if (takes && !optional && n < 2)
+        return lacks_words(id, line, &word[0], e);
     *out = n > 1 ? &word[1] : NULL;
     return true;
 }
@@ -87,9 +96,69 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     case COMMAND_SWITCH: return history_branch_switch(h, arg->text, e);
     case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);
     case COMMAND_MEASURE: return true;
+    case COMMAND_EDIT: case COMMAND_DROP: case COMMAND_MOVE: case COMMAND_INSERT:
     case COMMAND_COUNT: break;
     }
     UNREACHABLE();
+}
+
+/* Reads where `move N M|up|down` goes. */
+static bool take_place(const char *line, const struct step_word *w, int from, int *to,
+                       struct err *e)
+{
+    bool up = streq(w->text, "up");
+    if (!up && !streq(w->text, "down"))
+        return take_number(line, w, 0, to, e);
+    *to = up ? from - 1 : from + 1;
+    if (*to > 0)
+        return true;
+    err_set(e, ERR_RANGE, "step %d is the first one", from);
+    return error_at(e, line, w->col, w->len);
+}
+
+/* Runs a command that changes the past: `edit N STEP`, `drop N`, `move N M`, `insert N STEP`. */
+static bool run_rebase(struct history *h, enum command_id id, const char *line,
+                       const struct step_word *word, int n, struct err *e)
+{
+    static const enum rebase_kind kinds[] = {
+        [COMMAND_EDIT] = REBASE_EDIT, [COMMAND_DROP] = REBASE_DROP, [COMMAND_MOVE] = REBASE_MOVE,
+        [COMMAND_INSERT] = REBASE_INSERT,
+    };
+    struct rebase c = { .kind = kinds[id] };
+    bool step = id == COMMAND_EDIT || id == COMMAND_INSERT;
+    int most = id == COMMAND_DROP ? 2 : 3;
+    if (n < most)
+        return lacks_words(id, line, &word[n - 1], e);
+    if (!step && n > most) {
+        err_set(e, ERR_SYNTAX, "there is one word too many: \"%s\"", word[most].text);
+        err_fix(e, "%s %s", infos[id].name, infos[id].syntax);
+        return error_at(e, line, word[most].col, word[most].len);
+    }
+    if (!take_number(line, &word[1], 0, &c.at, e)
+        || (id == COMMAND_MOVE && !take_place(line, &word[2], c.at, &c.to, e)))
+        return false;
+    int skipped = step ? word[2].col - word[2].quoted - 1 : 0;
+    c.line = line + skipped;
+    if (history_rebase(h, &c, e))
+        return true;
+    if (step && e->at.col > 0)
+        return error_at(e, line, e->at.col + skipped, e->at.len);
+    const struct step_word *at = e->code == ERR_STEP ? &word[0] : &word[1];
+    return error_at(e, line, at->col, at->len);
+}
+
+/* Applies a step.  A layout step that does not fit the loop steps goes before them. */
+static bool run_step(struct history *h, const char *line, enum command_effect *effect,
+                     struct err *e)
+{
+    *effect = EFFECT_STATE;
+    if (history_apply(h, line, e))
+        return true;
+    bool loops = e->code != ERR_STEP || str_starts(line + strspn(line, " \t"), "loop");
+    if (loops || !history_insert_earlier(h, line, e))
+        return false;
+    *effect = EFFECT_REBASED;
+    return true;
 }
 
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,
@@ -100,6 +169,10 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     if (id < 0) {
         *effect = EFFECT_APP;
         return true;
+    }
+    if (id >= COMMAND_EDIT && id <= COMMAND_INSERT) {
+        *effect = EFFECT_REBASED;
+        return run_rebase(h, (enum command_id)id, line, word, n, e);
     }
     bool numeric = id == COMMAND_UNDO || id == COMMAND_REDO || id == COMMAND_GOTO;
     if (!take_argument((enum command_id)id, line, word, n, &arg, e)
@@ -119,16 +192,24 @@ bool command_run(struct history *h, const char *line, enum command_effect *effec
     enum command_effect done = EFFECT_NONE;
     int n;
     bool ok = step_words(a, line, &word, &n, e);
-    if (ok && n > 0 && is_step(word[0].text)) {
-        ok = history_apply(h, line, e);
-        done = EFFECT_STATE;
-    } else if (ok && n > 0) {
+    if (ok && n > 0 && is_step(word[0].text))
+        ok = run_step(h, line, &done, e);
+    else if (ok && n > 0)
         ok = run_words(h, line, word, n, &done, e);
-    }
     arena_free(a);
     if (ok)
         *effect = done;
     return ok;
+}
+
+bool command_rebases(const char *line)
+{
+    line += strspn(line, " \t");
+    size_t n = strcspn(line, " \t");
+    for (int id = COMMAND_EDIT; id <= COMMAND_INSERT; id++)
+        if (strlen(infos[id].name) == n && strncmp(line, infos[id].name, n) == 0)
+            return true;
+    return false;
 }
 
 const char *command_meant(const char *word)

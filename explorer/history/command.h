@@ -8,14 +8,18 @@
 enum command_effect {
     EFFECT_NONE,
     EFFECT_STATE,                         /* the current state, or the set of branches, changed */
+    EFFECT_REBASED,                       /* the same, by a change of the past (rebase.h) */
     EFFECT_MEASURE,                       /* the caller should measure the current state */
     EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
 };
 
-/* Runs one line: a step, undo [N], redo [N], goto N, branch NAME, switch NAME, delete NAME or
- * measure.  Blank lines and # comments do nothing (EFFECT_NONE).  A command of app/ is not run:
- * EFFECT_APP. */
+/* Runs one line: a step, or a command of command.def.  A layout step that later loop steps are in
+ * the way of is inserted before them.  Blank lines and # comments do nothing (EFFECT_NONE).  A
+ * command of app/ is not run: EFFECT_APP. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
+
+/* Whether the line is a command that changes the past of a branch. */
+bool command_rebases(const char *line);
 
 /* Returns the word that a misspelt first word probably means: the group of a step ("layout",
  * "loop") or a command; NULL: nothing is similar. */

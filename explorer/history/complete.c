@@ -299,11 +299,39 @@ static void complete_first(struct completer *c, const char *const *extra)
         offer(c, extra[i], "");
 }
 
+/* Offers the words of a step that begins with word 2, for the program before step N. */
+static void complete_changed_step(struct completer *c)
+{
+    long long number;
+    int n, at;
+    const int *path = history_path(c->h, history_branch_index(c->h), &n, &at);
+    if (!str_to_int64(c->word[1].text, 1, n, &number))
+        return;
+    c->p = history_state(c->h, path[number - 1])->program;
+    c->word += 2;
+    c->n_words -= 2;
+    if (c->n_words == 0) {
+        offer(c, "layout", "change how a tensor is stored");
+        offer(c, "loop", "change the loops of a stage");
+        offer(c, "set", step_info(STEP_SET)->help);
+    } else if (streq(c->word[0].text, "set") && c->n_words <= 2) {
+        offer_settings(c, c->n_words == 2 ? c->word[1].text : NULL);
+    } else {
+        complete_step(c);
+    }
+}
+
 static void complete_command(struct completer *c, enum command_id id)
 {
+    if (c->n_words > 1 && (id == COMMAND_EDIT || id == COMMAND_INSERT))
+        complete_changed_step(c);
+    if (c->n_words == 2 && id == COMMAND_MOVE) {
+        offer(c, "up", "one place earlier");
+        offer(c, "down", "one place later");
+    }
     if (c->n_words > 1)
         return;
-    if (id == COMMAND_GOTO)
+    if (id == COMMAND_GOTO || (id >= COMMAND_EDIT && id <= COMMAND_INSERT))
         offer_positions(c);
     else if (id == COMMAND_SWITCH || id == COMMAND_DELETE)
         offer_other_branches(c);

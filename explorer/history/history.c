@@ -3,7 +3,7 @@
  * States are only added, and an id is never used twice.  A background measurement of state 7 may
  * finish after the user has moved on, and must not be stored in another state.  States that no
  * branch reaches any more remain in the array. */
-#include "explorer/history/history.h"
+#include "explorer/history/history_impl.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -11,18 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/base/vec.h"
 
 #define BRANCH_NAME_MAX 40
 #define FIRST_BRANCH "main"
-
-struct history {
-    struct arena *arena;                  /* programs, steps, names */
-    VEC(struct state *) states;
-    VEC(struct branch) branches;
-    int current;                          /* index of the current branch */
-    VEC(int) path;                        /* the last result of history_path */
-};
 
 bool history_new(const char *spec, struct history **out, struct err *e)
 {
@@ -49,6 +40,7 @@ void history_free(struct history *h)
     vec_free(&h->states);
     vec_free(&h->branches);
     vec_free(&h->path);
+    vec_free(&h->changes);
     arena_free(h->arena);
     free(h);
 }
@@ -168,7 +160,7 @@ static const char *auto_name(struct history *h, const char *name)
 
 /* moving */
 
-static struct branch *here(struct history *h)
+struct branch *history_here(struct history *h)
 {
     return &h->branches.data[h->current];
 }
@@ -180,24 +172,32 @@ static bool is_ancestor(const struct history *h, int old, int young)
     return young == old;
 }
 
-/* Whether an undone state has a measurement, and no other branch contains all undone states. */
-static bool undone_is_precious(const struct history *h)
+bool history_precious(const struct history *h, int old, int below)
 {
-    const struct branch *b = &h->branches.data[h->current];
     for (int i = 0; i < h->branches.len; i++)
-        if (i != h->current && is_ancestor(h, b->tip, h->branches.data[i].tip))
+        if (i != h->current && is_ancestor(h, old, h->branches.data[i].tip))
             return false;
-    for (int id = b->tip; id != b->at; id = h->states.data[id]->parent)
+    for (int id = old; id != below; id = h->states.data[id]->parent)
         if (h->states.data[id]->measured)
             return true;
     return false;
 }
 
-static void keep_undone(struct history *h)
+const char *history_keep(struct history *h, int tip)
 {
-    int tip = here(h)->tip;
-    const char *name = auto_name(h, here(h)->name);
+    const char *name = auto_name(h, history_here(h)->name);
     vec_push(&h->branches, (struct branch){ .name = name, .tip = tip, .at = tip });
+    return name;
+}
+
+int history_add(struct history *h, int parent, const char *step, const struct program *p,
+                const char *held)
+{
+    struct state *s = ARENA_NEW(h->arena, struct state);
+    *s = (struct state){ .id = h->states.len, .parent = parent, .step = step, .program = p,
+                         .held = held };
+    vec_push(&h->states, s);
+    return s->id;
 }
 
 bool history_apply(struct history *h, const char *line, struct err *e)
@@ -211,13 +211,11 @@ bool history_apply(struct history *h, const char *line, struct err *e)
             err_where(e, NULL, 0, e->at.col, line);
         return false;
     }
-    if (here(h)->at != here(h)->tip && undone_is_precious(h))
-        keep_undone(h);
-    struct state *s = ARENA_NEW(h->arena, struct state);
-    *s = (struct state){ .id = h->states.len, .parent = here(h)->at, .step = step->text,
-                         .program = next };
-    vec_push(&h->states, s);
-    here(h)->at = here(h)->tip = s->id;
+    struct branch *b = history_here(h);
+    if (b->at != b->tip && history_precious(h, b->tip, b->at))
+        history_keep(h, b->tip);
+    int id = history_add(h, history_here(h)->at, step->text, next, NULL);
+    history_here(h)->at = history_here(h)->tip = id;
     return true;
 }
 
@@ -238,7 +236,50 @@ static bool go(struct history *h, int position)
 {
     int n, at;
     const int *path = history_path(h, h->current, &n, &at);
-    here(h)->at = path[position];
+    history_here(h)->at = path[position];
+    return true;
+}
+
+/* changes of the past (rebase.c) */
+
+static bool stands(const struct branch *b, const struct branch *as)
+{
+    return b->tip == as->tip && b->at == as->at;
+}
+
+static void stand(struct history *h, const struct branch *as)
+{
+    history_here(h)->tip = as->tip;
+    history_here(h)->at = as->at;
+}
+
+/* Takes the last change of the past back if the branch stands as that change left it. */
+static bool take_back(struct history *h)
+{
+    struct past_change *x = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
+    if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->after))
+        return false;
+    stand(h, &x->before);
+    for (int i = 0; x->kept && i < h->branches.len; i++)
+        if (streq(h->branches.data[i].name, x->kept)
+            && h->branches.data[i].tip == x->before.tip) {
+            struct err ignored;
+            history_branch_delete(h, x->kept, &ignored);
+        }
+    h->n_done--;
+    return true;
+}
+
+/* Repeats the change that was taken back last. */
+static bool repeat(struct history *h)
+{
+    struct past_change *x = h->n_done < h->changes.len ? &h->changes.data[h->n_done] : NULL;
+    if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->before))
+        return false;
+    if (x->kept)
+        x->kept = history_keep(h, x->before.tip);
+    stand(h, &x->after);
+    h->n_done++;
     return true;
 }
 
@@ -248,6 +289,8 @@ bool history_undo(struct history *h, int n, struct err *e)
     history_path(h, h->current, &len, &at);
     if (!check_count(n, "undo", e))
         return false;
+    if (n == 1 && take_back(h))
+        return true;
     if (at == 0) {
         err_set(e, ERR_RANGE, "there is nothing to undo: no step is applied");
         return err_fix(e, len > 1 ? "redo goes forward again" : "apply a step first, see help");
@@ -266,9 +309,11 @@ bool history_redo(struct history *h, int n, struct err *e)
     int ahead = len - 1 - at;
     if (!check_count(n, "redo", e))
         return false;
+    if (n == 1 && repeat(h))
+        return true;
     if (ahead == 0) {
         err_set(e, ERR_RANGE, "there is nothing to redo: this is the last step of branch %s",
-                here(h)->name);
+                history_here(h)->name);
         return err_fix(e,
                        "undone steps that were measured are on a branch NAME~1 after a new step");
     }
@@ -284,7 +329,7 @@ bool history_goto(struct history *h, int position, struct err *e)
     int len, at;
     history_path(h, h->current, &len, &at);
     if (position < 0 || position >= len) {
-        err_set(e, ERR_RANGE, "branch %s has no step %d", here(h)->name, position);
+        err_set(e, ERR_RANGE, "branch %s has no step %d", history_here(h)->name, position);
         return err_fix(e, "use 0 (the operator without steps) to %d", len - 1);
     }
     return go(h, position);
@@ -298,7 +343,7 @@ bool history_branch_new(struct history *h, const char *name, struct err *e)
         err_set(e, ERR_NAME, "branch \"%s\" already exists", name);
         return err_fix(e, "switch %s, or choose another name", name);
     }
-    int at = here(h)->at;
+    int at = history_here(h)->at;
     name = arena_strdup(h->arena, name);
     vec_push(&h->branches, (struct branch){ .name = name, .tip = at, .at = at });
     h->current = h->branches.len - 1;
@@ -393,8 +438,8 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
     const int *path = history_path(h, h->current, &n, &at);
     for (int i = 0; i < n && i < max; i++) {
         const struct state *s = h->states.data[path[i]];
-        out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .m = s->measured,
-                                      .here = i == at, .ahead = i > at };
+        out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
+                                      .m = s->measured, .here = i == at, .ahead = i > at };
         add_change(&out[i], comparable(out, i));
     }
     return n;

@@ -8,6 +8,10 @@
 struct state {
     int id, parent;                     /* parent -1 for state 0 */
     const char *step;                   /* canonical text; "" for state 0 */
+    /* Why the step does not apply here; the program is then the parent's (rebase.h). NULL: it is
+     * applied. */
+    const char *held;
+    const char *origin;                 /* the step before it was renamed (rebase.h); or NULL */
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };
@@ -33,6 +37,7 @@ const int *history_path(const struct history *h, int b, int *n, int *at);
  * an automatic branch "NAME~1" keeps the undone states if any of them was measured, else they are
  * dropped.  A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
+/* One step right after a change of the past takes that back; redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
@@ -46,9 +51,16 @@ bool history_branch_delete(struct history *h, const char *name, struct err *e);
 void history_set_measured(struct history *h, int state, const struct measurement *m);
 void history_forget_measured(struct history *h, int state);
 
+/* What the last change of the past (rebase.h) did to the steps after it.  first_held: number of the
+ * first held step; 0: none.  kept: the branch that keeps the measured steps from before; NULL:
+ * none. */
+struct rebased { int at, replayed, renamed, held, first_held; const char *kept; };
+const struct rebased *history_rebased(const struct history *h);
+
 /* The ledger: one row per state on the current branch. */
 struct ledger_row {
     int state; const char *step;
+    const char *held;                   /* as of the state */
     bool here;                          /* this is the current state */
     bool ahead;                         /* this state is undone: it is after the current state */
     const struct measurement *m;        /* NULL: not measured */

@@ -100,14 +100,18 @@ static bool keeps_undone(const struct history *h)
     return false;
 }
 
-static bool is_step(const char *line)
+/* The most steps that a line can add: a change of the past repeats all later ones. */
+static int steps_of(const struct history *h, const char *line)
 {
     struct arena *a = arena_new();
     const struct step *step;
     struct err ignored;
     bool is = step_parse(a, line, &step, &ignored);
+    int n, at;
+    history_path(h, history_branch_index(h), &n, &at);
+    int most = is ? str_starts(step->text, "loop ") ? 1 : n : command_rebases(line) ? n : 0;
     arena_free(a);
-    return is;
+    return most;
 }
 
 static bool makes_branch(const char *line)
@@ -120,8 +124,9 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
 {
     const struct history *h = s->history;
     struct err full;
-    if (!session_room(s, 1, true, &full)
-        && ((is_step(line) && !session_room(s, 1, keeps_undone(h), e))
+    int steps = steps_of(h, line);
+    if (!session_room(s, steps > 0 ? steps : 1, true, &full)
+        && ((steps > 0 && !session_room(s, steps, steps > 1 || keeps_undone(h), e))
             || (makes_branch(line) && !session_room(s, 0, true, e))))
         return false;
     return command_run(s->history, line, effect, e);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
@@ -30,23 +31,33 @@ static bool fails_at(struct loader *l, const struct ynode *node)
 
 /* branches */
 
+/* Reads a step, or {held: STEP}, which need not apply. */
+static bool load_step(struct loader *l, const struct ynode *item)
+{
+    static const char *const keys[] = { "held", NULL };
+    bool held = item->kind == YNODE_MAP;
+    const struct ynode *text = item;
+    const char *line;
+    if ((held && (!yaml_keys(&l->doc, item, "a step that is kept for repair", keys, l->e)
+                  || !yaml_need(&l->doc, item, "held", &text, l->e)))
+        || !yaml_text(&l->doc, text, "steps", 4096, false, &line, l->e))
+        return false;
+    if (l->n_steps++ == SESSION_MAX_STEPS)
+        return yaml_refuse(&l->doc, item, l->e, ERR_RANGE, "the file has more than %d steps",
+                           SESSION_MAX_STEPS);
+    return (held ? history_apply_held(l->h, line, l->e) : history_apply(l->h, line, l->e))
+        || yaml_at_text(&l->doc, text, l->e);
+}
+
 static bool load_steps(struct loader *l, const struct ynode *list)
 {
     if (!list)
         return true;
     if (!yaml_is(&l->doc, list, YNODE_SEQ, "steps", l->e))
         return false;
-    for (int i = 0; i < list->n; i++) {
-        const struct ynode *item = list->item[i];
-        const char *line;
-        if (!yaml_text(&l->doc, item, "steps", 4096, false, &line, l->e))
+    for (int i = 0; i < list->n; i++)
+        if (!load_step(l, list->item[i]))
             return false;
-        if (l->n_steps++ == SESSION_MAX_STEPS)
-            return yaml_refuse(&l->doc, item, l->e, ERR_RANGE, "the file has more than %d steps",
-                               SESSION_MAX_STEPS);
-        if (!history_apply(l->h, line, l->e))
-            return yaml_at_text(&l->doc, item, l->e);
-    }
     return true;
 }
 

@@ -45,12 +45,23 @@ static int origin_of(const struct trail *paths, int b, int *shared)
     return origin;
 }
 
+static void write_step(struct ywriter *w, const struct state *s)
+{
+    if (s->held) {
+        yaml_put_map(w, true);
+        yaml_put_text(w, "held");
+    }
+    yaml_put_text(w, s->step);
+    if (s->held)
+        yaml_put_map_end(w);
+}
+
 static void write_steps(struct ywriter *w, const struct history *h, const struct trail *p, int from)
 {
     yaml_put_text(w, "steps");
     yaml_put_seq(w, p->n - 1 == from);
     for (int i = from + 1; i < p->n; i++)
-        yaml_put_text(w, history_state(h, p->id[i])->step);
+        write_step(w, history_state(h, p->id[i]));
     yaml_put_seq_end(w);
     if (p->at < p->n - 1) {
         yaml_put_text(w, "at");

@@ -17,13 +17,11 @@
 /* Returns the steps up to the current state of the session. */
 static struct tune_lines session_lines(struct arena *a, const struct session *s)
 {
-    struct history *h = s->history;
-    int n, at;
-    const int *path = history_path(h, history_branch_index(h), &n, &at);
-    const char **line = ARENA_ARRAY(a, const char *, at + 1);
-    for (int i = 0; i < at; i++)
-        line[i] = arena_strdup(a, history_state(h, path[i + 1])->step);
-    return (struct tune_lines){ "session", at, line };
+    const struct program *p = history_current(s->history)->program;
+    const char **line = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    for (int i = 0; i < p->n_steps; i++)
+        line[i] = arena_strdup(a, p->steps[i]);
+    return (struct tune_lines){ "session", p->n_steps, line };
 }
 
 static bool add_pin(struct inquiry *q, const char *text, struct err *e)

@@ -346,7 +346,8 @@ static void test_completion(void **state)
 {
     (void)state;
     static const struct { const char *line, *want; } table[] = {
-        { "", "layout loop set undo redo goto branch switch delete measure save quit @0" },
+        { "", "layout loop set undo redo goto edit drop move insert branch switch delete measure "
+          "save quit @0" },
         { "l", "layout loop @0" },
         { "  lo", "loop @2" },
         { "s", "set switch save @0" },
@@ -394,6 +395,10 @@ static void test_completion(void **state)
         { "delete t", "tiled @7" },
         { "switch tiled ", "@13" },
         { "goto ", "0 1 @5" },
+        { "drop ", "0 1 @5" },
+        { "edit 1 loop unroll Conv K", "KH KW @24" },
+        { "insert 1 l", "layout loop @9" },
+        { "move 1 ", "up down @7" },
         { "undo ", "@5" },
         { "measure ", "@8" },
         { "save ", "@5" },

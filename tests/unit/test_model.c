@@ -244,7 +244,7 @@ static void test_ledger_goes_to_a_step(void **state)
     press(m, "G Enter");
     assert_string_equal(step_of(m), "loop unroll C M");
     press(m, "k e");
-    assert_shows(m, ":loop parallel C M");
+    assert_shows(m, ":edit 1 loop parallel C M");
     press(m, "Esc u u j");
     static const char *const want[] = { "loop parallel C M", "loop unroll C M" };
     for (int i = 0; i < 2; i++) {                         /* undone steps can be copied, too */
@@ -259,6 +259,38 @@ static void test_ledger_goes_to_a_step(void **state)
     m = model_on(NULL);
     press(m, ": copy Enter");
     assert_non_null(strstr(str_text(&m->out.copy), "Start on an operator"));
+    model_free(m);
+}
+
+/* Steps of the past are edited, dropped, moved and inserted; what no longer applies stays. */
+static void test_ledger_changes_the_past(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space N Space 3 Space 16 Enter");
+    press(m, ": loop Space unroll Space C Space N.1 Enter");
+    press(m, ": loop Space parallel Space C Space M Enter Tab");
+    press(m, "K");
+    assert_shows(m, "2 loop parallel C M");
+    press(m, "K J J");
+    assert_shows(m, "3 loop parallel C M");
+    press(m, "g j j K");
+    assert_shows(m, "`loop unroll C N.1`, which would then be step 1");
+    press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space K Space 4 Space 8 Enter");
+    assert_shows(m, "2 later steps replayed, 1 renamed");
+    assert_shows(m, "2 loop unroll C N ");
+    press(m, "g j i layout Space set Space B Space \"N Space K\" Enter g j j d");
+    assert_shows(m, "2 later steps replayed");
+    press(m, "u");
+    assert_shows(m, "2 loop split C K 4 8");
+    press(m, "g j j i loop Space split Space C Space M Space 8 Space 8 Enter");
+    assert_shows(m, "kept for repair");
+    assert_shows(m, "5 loop parallel C M ");
+    assert_shows(m, "held                !");
+    press(m, "j");
+    assert_shows(m, "without effect: it could be");
+    press(m, "g d");
+    assert_shows(m, "step 0 is the operator as given");
     model_free(m);
 }
 
@@ -1502,6 +1534,7 @@ int main(void)
         cmocka_unit_test(test_not_on_a_loop),
         cmocka_unit_test(test_undo_redo_and_counts),
         cmocka_unit_test(test_ledger_goes_to_a_step),
+        cmocka_unit_test(test_ledger_changes_the_past),
         cmocka_unit_test(test_ledger_compares_with_libraries),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_views),

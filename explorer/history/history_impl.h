@@ -1,0 +1,35 @@
+/* The tree of states, shared by history.c and rebase.c. */
+#ifndef TS_EXPLORER_HISTORY_IMPL_H
+#define TS_EXPLORER_HISTORY_IMPL_H
+#include "explorer/history/history.h"
+#include "kernels/base/vec.h"
+
+/* A change of a branch's past, to take it back: where the branch stood and where it stands now. */
+struct past_change {
+    const char *branch;
+    struct branch before, after;          /* tip and at */
+    const char *kept;                     /* the branch that keeps the steps before; NULL: none */
+    bool move;
+};
+
+struct history {
+    struct arena *arena;                  /* programs, steps, names */
+    VEC(struct state *) states;
+    VEC(struct branch) branches;
+    int current;                          /* index of the current branch */
+    VEC(int) path;                        /* the last result of history_path */
+    VEC(struct past_change) changes;      /* all but the first n_done are taken back */
+    int n_done;
+    struct rebased rebased;               /* the last history_rebase */
+};
+
+struct branch *history_here(struct history *h);
+/* Adds a state and returns its id.  held: as in struct state. */
+int history_add(struct history *h, int parent, const char *step, const struct program *p,
+                const char *held);
+/* Whether a state from old (inclusive) back to below (exclusive) has a measurement, and no other
+ * branch contains `old`. */
+bool history_precious(const struct history *h, int old, int below);
+/* Makes a branch "NAME~1" that ends at state tip.  Returns its name. */
+const char *history_keep(struct history *h, int tip);
+#endif

@@ -1,0 +1,289 @@
+#include "explorer/history/rebase.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "explorer/history/history_impl.h"
+#include "explorer/history/rename.h"
+
+/* The steps of the branch after the change.  was: the state that had the step; -1: the new one. */
+struct rebase_item { const char *text; int was; };
+
+struct replay {
+    struct history *h;
+    const struct rebase *change;
+    VEC(struct rebase_item) items;
+    int first;                            /* items before it are as they were */
+    int at, last;                         /* state that is being followed; the last one added */
+    int new_at;
+    struct rebased did;
+    struct err *e;
+};
+
+const struct rebased *history_rebased(const struct history *h)
+{
+    return &h->rebased;
+}
+
+/* --- The list of steps ------------------------------------------------------------------------ */
+
+static bool check_number(const struct history *h, int number, int most, struct err *e)
+{
+    if (number >= 1 && number <= most)
+        return true;
+    const char *branch = h->branches.data[h->current].name;
+    if (number == 0)
+        err_set(e, ERR_RANGE, "step 0 is the operator as given: it cannot be changed");
+    else
+        err_set(e, ERR_RANGE, "branch %s has no step %d", branch, number);
+    return most > 0 ? err_fix(e, "use 1 to %d", most) : err_fix(e, "apply a step first");
+}
+
+/* Lists the steps as the change wants them. */
+static bool list_items(struct replay *r, struct err *e)
+{
+    const struct rebase *c = r->change;
+    int n, at;
+    const int *path = history_path(r->h, r->h->current, &n, &at);
+    bool inserts = c->kind == REBASE_INSERT;
+    if (!check_number(r->h, c->at, n - 1 + inserts, e)
+        || (c->kind == REBASE_MOVE && !check_number(r->h, c->to, n - 1, e)))
+        return false;
+    for (int i = 1; i < n; i++) {
+        struct rebase_item x = { r->h->states.data[path[i]]->step, path[i] };
+        if (i == c->at && inserts)
+            vec_push(&r->items, (struct rebase_item){ c->line, -1 });
+        if (i == c->at && c->kind == REBASE_EDIT)
+            x = (struct rebase_item){ c->line, -1 };
+        if (i != c->at || c->kind == REBASE_EDIT || inserts)
+            vec_push(&r->items, x);
+    }
+    if (c->at == n)
+        vec_push(&r->items, (struct rebase_item){ c->line, -1 });
+    if (c->kind == REBASE_MOVE) {
+        struct rebase_item moved = { r->h->states.data[path[c->at]]->step, path[c->at] };
+        vec_push(&r->items, moved);
+        memmove(r->items.data + c->to, r->items.data + c->to - 1,
+                (size_t)(r->items.len - c->to) * sizeof *r->items.data);
+        r->items.data[c->to - 1] = moved;
+    }
+    r->first = c->kind == REBASE_MOVE && c->to < c->at ? c->to : c->at;
+    r->at = path[at];
+    r->last = path[r->first - 1];
+    return true;
+}
+
+/* --- Replaying -------------------------------------------------------------------------------- */
+
+static void add_state(struct replay *r, const char *text, const struct program *p,
+                      const char *held, int was)
+{
+    const struct state *old = r->h->states.data[was];
+    const char *origin = old->origin ? old->origin : old->step;
+    r->last = history_add(r->h, r->last, text, p, held);
+    r->h->states.data[r->last]->origin = streq(origin, text) ? NULL : origin;
+    if (was == r->at)
+        r->new_at = r->last;
+}
+
+/* Says why a step is held: the error, or the choice that the user has. */
+static const char *why_held(struct arena *a, const struct err *e, int n, const char *const *line)
+{
+    struct str s = {0};
+    if (n > 1)
+        str_add(&s, "it could be ");
+    for (int i = 0; n > 1 && i < n && i < 4; i++)
+        str_printf(&s, "%s`%s`", i ? " or " : "", line[i]);
+    if (n <= 1)
+        str_add(&s, e->text);
+    const char *why = arena_strdup(a, str_text(&s));
+    str_free(&s);
+    return why;
+}
+
+/* Applies a later step, renamed where only one new name fits; else holds it. */
+static bool replay_step(struct replay *r, const struct rebase_item *x, int number)
+{
+    struct arena *a = r->h->arena;
+    const struct program *p = r->h->states.data[r->last]->program, *next;
+    const struct step *s;
+    struct err why;
+    const char *line[RENAMES_MAX];
+    bool was_held = r->h->states.data[x->was]->held != NULL;
+    if (!step_parse(a, x->text, &s, r->e))
+        return false;
+    r->did.replayed++;
+    if (program_apply(p, s, &next, &why)) {
+        add_state(r, s->text, next, NULL, x->was);
+        return true;
+    }
+    if (r->change->kind == REBASE_MOVE && !was_held) {
+        err_set(r->e, ERR_STEP, "`%.200s`, which would then be step %d, would not apply: %.400s",
+                x->text, number, why.text);
+        return err_fix(r->e, "e edits a step, d drops one: what no longer applies is kept then");
+    }
+    const char *origin = r->h->states.data[x->was]->origin;
+    int n = r->change->kind == REBASE_MOVE ? 0 : rename_step(a, p, s, line, &why);
+    if (origin && program_apply_line(p, origin, &next, &why)) {
+        add_state(r, origin, next, NULL, x->was);
+        return true;
+    }
+    if (n == 1 && program_apply_line(p, line[0], &next, &why)) {
+        r->did.renamed++;
+        add_state(r, line[0], next, NULL, x->was);
+        return true;
+    }
+    r->did.held++;
+    r->did.first_held = r->did.first_held ? r->did.first_held : number;
+    add_state(r, s->text, p, why_held(a, &why, n, line), x->was);
+    return true;
+}
+
+/* Applies the new step, which must be legal. */
+static bool apply_new(struct replay *r, const struct rebase_item *x)
+{
+    const struct step *s;
+    const struct program *next;
+    const struct state *before = r->h->states.data[r->last];
+    if (!step_parse(r->h->arena, x->text, &s, r->e))
+        return false;
+    if (!program_apply(before->program, s, &next, r->e)) {
+        if (!r->e->source[0])
+            err_where(r->e, NULL, 0, r->e->at.col, x->text);
+        return false;
+    }
+    r->last = history_add(r->h, r->last, s->text, next, NULL);
+    return true;
+}
+
+static bool replay_all(struct replay *r)
+{
+    for (int i = r->first - 1; i < r->items.len; i++) {
+        const struct rebase_item *x = &r->items.data[i];
+        if (x->was < 0 ? !apply_new(r, x) : !replay_step(r, x, i + 1))
+            return false;
+    }
+    return true;
+}
+
+/* --- The branch ------------------------------------------------------------------------------- */
+
+/* Whether the change continues a series of moves, of which only the first keeps the old steps. */
+static bool moves_on(const struct history *h, enum rebase_kind kind, const struct branch *before)
+{
+    const struct past_change *last = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
+    return kind == REBASE_MOVE && last && last->move && streq(last->branch, before->name)
+        && last->after.tip == before->tip;
+}
+
+/* Where the branch stands now: at the state that took the place of the old one. */
+static int new_place(const struct replay *r, const struct branch *before)
+{
+    if (before->at == before->tip)
+        return r->last;
+    if (r->new_at >= 0)
+        return r->new_at;
+    int n, at;
+    history_path(r->h, r->h->current, &n, &at);           /* still the old path */
+    int id = r->last;
+    for (int i = r->items.len; i > at - (r->change->kind == REBASE_DROP); i--)
+        id = r->h->states.data[id]->parent;
+    return at < r->first ? before->at : id;
+}
+
+static void settle(struct replay *r)
+{
+    struct history *h = r->h;
+    struct branch before = *history_here(h);
+    int below = r->h->states.data[r->last]->id;
+    for (int i = r->items.len; i >= r->first; i--)
+        below = h->states.data[below]->parent;
+    int at = new_place(r, &before);
+    bool on = moves_on(h, r->change->kind, &before);
+    const char *kept = !on && history_precious(h, before.tip, below)
+                     ? history_keep(h, before.tip) : NULL;
+    history_here(h)->tip = r->last;
+    history_here(h)->at = at;
+    r->did.kept = kept;
+    r->did.at = r->change->kind == REBASE_MOVE ? r->change->to : r->change->at;
+    h->rebased = r->did;
+    h->changes.len = h->n_done;
+    vec_push(&h->changes, (struct past_change){ before.name, before, *history_here(h), kept,
+                                             r->change->kind == REBASE_MOVE });
+    h->n_done++;
+}
+
+/* Whether a step is edited to what it is, or moved to its own place. */
+static bool changes_nothing(const struct replay *r)
+{
+    const struct rebase *c = r->change;
+    int n, at;
+    const int *path = history_path(r->h, r->h->current, &n, &at);
+    const struct state *s = c->at < n ? r->h->states.data[path[c->at]] : NULL;
+    return c->kind == REBASE_MOVE ? c->to == c->at
+         : c->kind == REBASE_EDIT && !s->held && streq(s->step, c->line);
+}
+
+bool history_rebase(struct history *h, const struct rebase *change, struct err *e)
+{
+    struct replay r = { .h = h, .change = change, .e = e, .new_at = -1 };
+    int n_states = h->states.len;
+    bool ok = list_items(&r, e);
+    if (ok && changes_nothing(&r)) {
+        h->rebased = (struct rebased){ .at = change->at };
+    } else if (ok) {
+        ok = replay_all(&r);
+        if (ok)
+            settle(&r);
+        else
+            h->states.len = n_states;
+    }
+    vec_free(&r.items);
+    return ok;
+}
+
+bool history_insert_earlier(struct history *h, const char *line, struct err *e)
+{
+    int n, at;
+    struct err ignored;
+    const struct step *s;
+    const struct program *next;
+    const int *path = history_path(h, h->current, &n, &at);
+    if (!step_parse(h->arena, line, &s, &ignored))
+        return false;
+    for (int i = at; i >= 1; i--)
+        if (program_apply(h->states.data[path[i - 1]]->program, s, &next, &ignored))
+            return history_rebase(h, &(struct rebase){ REBASE_INSERT, i, 0, line }, e);
+    return false;
+}
+
+bool history_apply_held(struct history *h, const char *line, struct err *e)
+{
+    const struct step *s;
+    struct err why;
+    if (!step_parse(h->arena, line, &s, e))
+        return false;
+    if (history_apply(h, line, &why))
+        return true;
+    struct branch *b = history_here(h);
+    b->at = b->tip = history_add(h, b->at, s->text, history_current(h)->program,
+                                 arena_strdup(h->arena, why.text));
+    return true;
+}
+
+void history_rebased_print(const struct history *h, struct str *out)
+{
+    const struct rebased *did = &h->rebased;
+    if (did->replayed == 0)
+        str_printf(out, "step %d is changed", did->at);
+    else
+        str_printf(out, "%d later step%s replayed", did->replayed, did->replayed == 1 ? "" : "s");
+    if (did->renamed)
+        str_printf(out, ", %d renamed", did->renamed);
+    if (did->held)
+        str_printf(out, "; %d no longer appl%s and %s kept for repair (step %d)", did->held,
+                   did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are", did->first_held);
+    if (did->kept)
+        str_printf(out, "; the measured steps from before are branch %s", did->kept);
+    str_add(out, "; u takes it back");
+}

@@ -1,0 +1,27 @@
+/* Changes the past of a branch: edits, drops, moves or inserts a step, and replays the steps after
+ * it.
+ *
+ * A replayed step names loops and dimensions, which the change may have split or joined: O is now
+ * O.0 and O.1, or the other way round.  Where only one new name fits, the step is renamed.
+ * A step that no longer applies is held: it stays in the list with the reason, has no effect, and
+ * is tried again at the next change. */
+#ifndef TS_EXPLORER_REBASE_H
+#define TS_EXPLORER_REBASE_H
+#include "explorer/history/history.h"
+
+enum rebase_kind { REBASE_EDIT, REBASE_DROP, REBASE_MOVE, REBASE_INSERT };
+/* at: number of the step on the current branch, from 1; INSERT: the new step gets that number.
+ * to: MOVE: its new number.  line: EDIT, INSERT: the step. */
+struct rebase { enum rebase_kind kind; int at, to; const char *line; };
+
+/* Makes the change, or none: an edited, inserted or moved step must apply at its place, and a move
+ * must not change or hold any other.  history_undo right after it takes it back. */
+bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
+/* Inserts a step as late as it applies, but before the current state; e: why it does not apply
+ * here.  False, with e as it was, when it applies nowhere. */
+bool history_insert_earlier(struct history *h, const char *line, struct err *e);
+/* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
+void history_rebased_print(const struct history *h, struct str *out);
+/* Appends the step at the end of the current branch; holds it if it does not apply. */
+bool history_apply_held(struct history *h, const char *line, struct err *e);
+#endif

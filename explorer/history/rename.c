@@ -1,0 +1,144 @@
+#include "explorer/history/rename.h"
+
+#include <string.h>
+#include <strings.h>
+#include "kernels/base/vec.h"
+
+/* The names that there are now: the loops of a stage, or the dimensions of a layout. */
+struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
+
+static struct loop_names names_of(const struct program *p, const struct step *s)
+{
+    struct loop_names x = {0};
+    bool at_other = s->kind == STEP_LOOP_COMPUTE_AT && s->n_args > 0;
+    const char *owner = at_other ? s->arg[0].text : s->target;
+    bool loops = streq(step_info(s->kind)->room, "loop");
+    int t = loops ? program_stage(p, owner) : graph_tensor(p->graph, owner);
+    if (t < 0)
+        return x;
+    const struct stage *stage = loops ? p->stage[t] : NULL;
+    int n = loops ? stage->n_axes : p->layout[t]->rank;
+    for (; x.n < n && x.n < COUNT_OF(x.of); x.n++)
+        x.of[x.n] = loops ? stage->axis[x.n].name : p->layout[t]->dim[x.n];
+    return x;
+}
+
+static bool has(const struct loop_names *x, const char *name, size_t len)
+{
+    for (int i = 0; i < x->n; i++)
+        if (strlen(x->of[i]) == len && strncasecmp(x->of[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+/* Returns the names that stand for `name` now: its parts, or else the whole that it was part of. */
+static struct loop_names now_called(struct arena *a, const struct loop_names *x, const char *name)
+{
+    struct loop_names found = {0};
+    size_t len = strlen(name);
+    for (int i = 0; i < x->n; i++)
+        if (strncasecmp(x->of[i], name, len) == 0 && x->of[i][len] == '.')
+            found.of[found.n++] = x->of[i];
+    while (found.n == 0 && len > 0) {
+        while (len > 0 && name[len] != '.')
+            len--;
+        if (len > 0 && has(x, name, len))
+            found.of[found.n++] = arena_strndup(a, name, len);
+        else
+            len -= len > 0;
+    }
+    return found;
+}
+
+struct renaming {
+    struct arena *a;
+    const struct program *p;
+    const struct step *step;
+    struct loop_names names;
+    const struct step_word *word;         /* of the whole line */
+    int n_words;
+    const char **line;                    /* what was found */
+    int n;
+    struct err *why;
+};
+
+/* Adds the line if it applies. */
+static void propose(struct renaming *r, const char *text)
+{
+    const struct step *s;
+    const struct program *next;
+    struct err why;
+    for (int i = 0; i < r->n; i++)
+        if (streq(r->line[i], text))
+            return;
+    if (r->n == RENAMES_MAX || streq(text, r->step->text) || !step_parse(r->a, text, &s, &why))
+        return;
+    if (program_apply(r->p, s, &next, &why))
+        r->line[r->n++] = s->text;
+    else
+        err_set(r->why, why.code, "as `%.200s`: %.400s", s->text, why.text);
+}
+
+/* Drops all but the last of equal words: O.0 and O.1 of a list have both become O. */
+static const char *without_repeats(struct arena *a, const char *line, int from)
+{
+    const struct step_word *w;
+    int n;
+    struct err ignored;
+    struct str out = {0};
+    if (!step_words(a, line, &w, &n, &ignored))
+        return line;
+    for (int i = 0; i < n; i++) {
+        bool again = false;
+        for (int k = i + 1; k < n; k++)
+            again |= i >= from && strcaseeq(w[i].text, w[k].text);
+        if (!again)
+            str_printf(&out, "%s%s", out.len ? " " : "", w[i].text);
+    }
+    const char *text = arena_strdup(a, str_text(&out));
+    str_free(&out);
+    return text;
+}
+
+/* Writes word i and those after it to the line begun, once for each name that may be meant. */
+static void write_from(struct renaming *r, int i, const char *begun)
+{
+    bool list = r->step->kind == STEP_LOOP_REORDER || r->step->kind == STEP_LOOP_FUSE
+             || r->step->kind == STEP_LAYOUT_REORDER || r->step->kind == STEP_LAYOUT_FUSE;
+    if (i == r->n_words) {
+        propose(r, list ? without_repeats(r->a, begun, 3) : begun);
+        return;
+    }
+    const char *text = r->word[i].text, *head = "";
+    if (str_starts(text, "at=")) {
+        head = "at=";
+        text += 3;
+    }
+    struct loop_names now = {0};
+    if (i >= 3 && !r->word[i].quoted && !has(&r->names, text, strlen(text)))
+        now = now_called(r->a, &r->names, text);
+    const char *quote = r->word[i].quoted ? "\"" : "";
+    if (now.n == 0)
+        write_from(r, i + 1, arena_printf(r->a, "%s%s%s%s%s%s", begun, i ? " " : "", quote, head,
+                                          text, quote));
+    struct str all = {0};
+    for (int k = 0; k < now.n; k++) {
+        str_printf(&all, " %s", now.of[k]);
+        if (!list)
+            write_from(r, i + 1, arena_printf(r->a, "%s %s%s", begun, head, now.of[k]));
+    }
+    if (list && now.n > 0)
+        write_from(r, i + 1, arena_printf(r->a, "%s%s", begun, str_text(&all)));
+    str_free(&all);
+}
+
+int rename_step(struct arena *a, const struct program *p, const struct step *s,
+                const char *line[RENAMES_MAX], struct err *why)
+{
+    struct renaming r = { .a = a, .p = p, .step = s, .names = names_of(p, s), .line = line,
+                          .why = why };
+    struct err ignored;
+    if (step_words(a, s->text, &r.word, &r.n_words, &ignored))
+        write_from(&r, 0, "");
+    return r.n;
+}

@@ -1,0 +1,308 @@
+/* Changing the past of a branch: a table of changes, and random ones against a plain replay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "explorer/history/command.h"
+#include "explorer/history/rebase.h"
+#include "sessions/file/session.h"
+#include "tests/unit/random_steps.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define CONV "c2d n=1 i=16 h=28 w=28 o=32 k=3 p=1"
+
+static uint64_t seed = 1;
+
+static struct history *must_open(const char *spec)
+{
+    struct history *h = NULL;
+    struct err e;
+    if (!history_new(spec, &h, &e))
+        fail_msg("%s: %s", spec, e.text);
+    return h;
+}
+
+static bool run(struct history *h, const char *line, struct err *e)
+{
+    enum command_effect effect;
+    return command_run(h, line, &effect, e);
+}
+
+static void must_run(struct history *h, const char *line)
+{
+    struct err e;
+    if (!run(h, line, &e))
+        fail_msg("%s: %s", line, e.text);
+}
+
+static void measure(struct history *h)
+{
+    struct measurement m = { .outcome = OUTCOME_OK, .latency = { .min_ms = 1, .runs = 5 } };
+    history_set_measured(h, history_current(h)->id, &m);
+}
+
+/* The steps of the current branch, ';' between them: "!" before a held one, "[" before undone
+ * ones. */
+static const char *shown(const struct history *h, struct str *out)
+{
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    str_clear(out);
+    for (int i = 1; i < n; i++)
+        str_printf(out, "%s%s%s%s", i > 1 ? "; " : "", i == at + 1 ? "[" : "",
+                   history_state(h, path[i])->held ? "!" : "", history_state(h, path[i])->step);
+    return str_text(out);
+}
+
+/* lines: the steps before; change: the command. want: the steps after it, or the error. */
+struct change { const char *lines[6], *change, *want; };
+
+static void check_change(const struct change *c)
+{
+    struct history *h = must_open(CONV);
+    struct str before = {0}, after = {0};
+    struct err e;
+    for (int i = 0; i < COUNT_OF(c->lines) && c->lines[i]; i++)
+        must_run(h, c->lines[i]);
+    shown(h, &before);
+    bool ok = run(h, c->change, &e);
+    if (!streq(ok ? shown(h, &after) : e.text, c->want))
+        fail_msg("%s\n  gives %s\n  not   %s", c->change, ok ? str_text(&after) : e.text, c->want);
+    if (!ok)
+        assert_string_equal(shown(h, &after), str_text(&before));
+    if (ok) {
+        must_run(h, "undo");
+        assert_string_equal(shown(h, &after), str_text(&before));
+        must_run(h, "redo");
+        assert_string_equal(shown(h, &after), c->want);
+    }
+    str_free(&before);
+    str_free(&after);
+    history_free(h);
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    static const struct change table[] = {
+        { { "loop parallel Conv H", "loop unroll Conv KW" }, "drop 1", "loop unroll Conv KW" },
+        { { "loop parallel Conv H", "loop unroll Conv KW" }, "edit 1 loop unroll Conv KH",
+          "loop unroll Conv KH; loop unroll Conv KW" },
+        { { "loop parallel Conv H", "loop unroll Conv KW" }, "insert 3 loop unroll Conv KH",
+          "loop parallel Conv H; loop unroll Conv KW; loop unroll Conv KH" },
+        { { "loop parallel Conv H", "loop unroll Conv KW" }, "move 1 down",
+          "loop unroll Conv KW; loop parallel Conv H" },
+        { { "loop parallel Conv H", "loop unroll Conv KW", "loop unroll Conv KH" }, "move 3 1",
+          "loop unroll Conv KH; loop parallel Conv H; loop unroll Conv KW" },
+        /* a split comes or goes: names of loops follow where there is no choice */
+        { { "loop split Conv O 2 16", "loop reorder Conv N O.0 H W I KH KW O.1",
+            "loop vectorize Conv O.1" }, "drop 1",
+          "loop reorder Conv N H W I KH KW O; loop vectorize Conv O" },
+        { { "loop reorder Conv N H W I KH KW O", "loop vectorize Conv O" },
+          "insert 1 loop split Conv O 2 16",
+          "loop split Conv O 2 16; loop reorder Conv N H W I KH KW O.0 O.1; "
+          "loop vectorize Conv O.1" },
+        { { "loop unroll Conv W" }, "insert 1 loop split Conv W 4 7",
+          "loop split Conv W 4 7; !loop unroll Conv W" },
+        { { "loop split Conv W 4 7", "loop unroll Conv W.1" }, "edit 1 loop split Conv W 2 14",
+          "loop split Conv W 2 14; loop unroll Conv W.1" },
+        /* a layout step after loops goes before them */
+        { { "loop split Conv O 2 16", "loop parallel Conv H" },
+          "layout set Conv \"N O/8 H W 8o\"",
+          "layout set Conv \"N O/8 H W 8o\"; !loop split Conv O 2 16; loop parallel Conv H" },
+        /* refused as a whole */
+        { { "loop split Conv W 4 7", "loop unroll Conv W.1" }, "move 2 up",
+          "`loop unroll Conv W.1`, which would then be step 1, would not apply: "
+          "Conv has no loop W.1" },
+        { { "loop parallel Conv H" }, "edit 1 loop parallel Conv Q", "Conv has no loop Q" },
+        { { "loop parallel Conv H" }, "edit 0 loop parallel Conv N",
+          "step 0 is the operator as given: it cannot be changed" },
+        { { "loop parallel Conv H" }, "drop 2", "branch main has no step 2" },
+        { { "loop parallel Conv H" }, "move 1 up", "step 1 is the first one" },
+        { { "loop parallel Conv H" }, "move 1 down", "branch main has no step 2" },
+        { { "loop parallel Conv H" }, "move 1", "move needs N M|up|down" },
+        { { "loop parallel Conv H" }, "edit 1", "edit needs N STEP" },
+        { { "loop parallel Conv H" }, "drop", "drop needs a step number" },
+        { { "loop parallel Conv H" }, "drop one", "\"one\" is not a number" },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++)
+        check_change(&table[i]);
+}
+
+/* A held step says why, has no effect, and comes back with the change that makes it legal; so does
+ * the name of a renamed one. */
+static void test_held(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    struct str s = {0};
+    int n, at;
+    must_run(h, "loop split Conv W 4 7");
+    must_run(h, "loop unroll Conv W.1");
+    must_run(h, "edit 1 loop split Conv H 4 7");
+    must_run(h, "insert 2 loop split Conv W 2 2 7");
+    assert_string_equal(shown(h, &s), "loop split Conv H 4 7; loop split Conv W 2 2 7; "
+                                      "loop unroll Conv W.1");
+    must_run(h, "drop 2");
+    assert_string_equal(shown(h, &s), "loop split Conv H 4 7; loop unroll Conv W");
+    must_run(h, "edit 1 loop split Conv W 4 7");
+    assert_string_equal(shown(h, &s), "loop split Conv W 4 7; loop unroll Conv W.1");
+    must_run(h, "insert 2 loop split Conv W.1 7 1");
+    const int *path = history_path(h, 0, &n, &at);
+    assert_string_equal(history_state(h, path[3])->held,
+                        "it could be `loop unroll Conv W.1.0` or `loop unroll Conv W.1.1`");
+    assert_ptr_equal(history_state(h, path[3])->program, history_state(h, path[2])->program);
+    assert_int_equal(history_current(h)->program->n_steps, 2);
+    must_run(h, "drop 2");
+    assert_string_equal(shown(h, &s), "loop split Conv W 4 7; loop unroll Conv W.1");
+    str_free(&s);
+    history_free(h);
+}
+
+/* Measured steps that a change replaces stay as a branch; a series of moves makes only one. */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    struct str s = {0};
+    must_run(h, "loop parallel Conv H");
+    must_run(h, "loop unroll Conv KW");
+    must_run(h, "loop unroll Conv KH");
+    must_run(h, "drop 2");
+    assert_int_equal(history_n_branches(h), 1);
+    must_run(h, "undo");
+    measure(h);
+    must_run(h, "move 3 up");
+    assert_int_equal(history_n_branches(h), 2);
+    assert_string_equal(history_rebased(h)->kept, "main~1");
+    measure(h);
+    must_run(h, "move 2 up");
+    assert_int_equal(history_n_branches(h), 2);
+    must_run(h, "undo");
+    must_run(h, "undo");
+    assert_int_equal(history_n_branches(h), 1);
+    assert_non_null(history_current(h)->measured);
+    must_run(h, "redo");
+    assert_string_equal(history_branch(h, 1)->name, "main~1");
+    history_rebased_print(h, &s);
+    str_free(&s);
+    history_free(h);
+}
+
+/* Held steps survive the file. */
+static void test_file(void **state)
+{
+    (void)state;
+    struct session *s, *again;
+    struct err e;
+    struct str text = {0}, one = {0}, two = {0};
+    assert_true(session_new(CONV, &s, &e));
+    must_run(s->history, "loop unroll Conv W");
+    must_run(s->history, "insert 1 loop split Conv W 4 7");
+    session_yaml_in(s, NULL, &text);
+    assert_non_null(strstr(str_text(&text), "{held: loop unroll Conv W}"));
+    if (!session_parse("held.yaml", str_text(&text), text.len, &again, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(shown(again->history, &one), shown(s->history, &two));
+    str_free(&text);
+    str_free(&one);
+    str_free(&two);
+    session_free(s);
+    session_free(again);
+}
+
+/* What must hold after every change: each state is its parent plus its step, or its parent. */
+static void check_path(const struct history *h, const char *line)
+{
+    int n, at;
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct err e;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    assert_true(program_new(a, history_spec(h), &p, &e));
+    for (int i = 1; i < n; i++) {
+        const struct state *s = history_state(h, path[i]);
+        const struct program *next;
+        struct str want = {0}, got = {0};
+        bool ok = program_apply_line(p, s->step, &next, &e);
+        if (ok == (s->held != NULL))
+            fail_msg("after %s: step %d `%s` is %s", line, i, s->step,
+                     s->held ? "held" : "applied");
+        p = ok ? next : p;
+        program_print_nest(&want, p);
+        program_print_nest(&got, s->program);
+        assert_string_equal(str_text(&got), str_text(&want));
+        str_free(&want);
+        str_free(&got);
+    }
+    arena_free(a);
+}
+
+static void random_change(struct arena *a, struct rng *r, struct history *h)
+{
+    int n, at;
+    const char *line;
+    struct err e;
+    struct str before = {0}, after = {0};
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    int i = (int)rng_range(r, 1, n), kind = (int)rng_range(r, 0, 5);
+    const struct program *p = history_state(h, path[i - 1])->program;
+    const char *step = rng_range(r, 0, 1) ? random_loop_step(a, r, p) : random_layout_step(a, r, p);
+    if (kind == 0)
+        line = arena_printf(a, "edit %d %s", i, step);
+    else if (kind == 1)
+        line = arena_printf(a, "drop %d", i);
+    else if (kind == 2)
+        line = arena_printf(a, "move %d %d", i, (int)rng_range(r, 1, n));
+    else if (kind == 3)
+        line = arena_printf(a, "insert %d %s", i, step);
+    else
+        line = step;
+    shown(h, &before);
+    if (run(h, line, &e)) {
+        check_path(h, line);
+        if (command_rebases(line) && !streq(shown(h, &after), str_text(&before))) {
+            must_run(h, "undo");
+            if (!streq(shown(h, &after), str_text(&before)))
+                fail_msg("undo of %s\n gives %s\n not   %s", line, str_text(&after),
+                         str_text(&before));
+            must_run(h, "redo");
+        }
+    } else if (!streq(shown(h, &after), str_text(&before))) {
+        fail_msg("%s was refused, but changed the steps", line);
+    }
+    str_free(&before);
+    str_free(&after);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    static const char *const specs[] = { CONV, "gmm m=32 k=16 n=32 bias=1 relu=1",
+                                         "dep n=1 c=16 h=14 w=14 k=3 p=1" };
+    for (int trial = 0; trial < 60; trial++) {
+        struct rng r = rng_seed(seed + (uint64_t)trial);
+        struct history *h = must_open(specs[trial % COUNT_OF(specs)]);
+        struct arena *a = arena_new();
+        for (int i = 0; i < 40; i++)
+            random_change(a, &r, h);
+        arena_free(a);
+        history_free(h);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_held), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
+    };
+    if (getenv("TS_SEED"))
+        seed = strtoull(getenv("TS_SEED"), NULL, 10);
+    printf("# TS_SEED=%llu\n", (unsigned long long)seed);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
