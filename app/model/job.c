@@ -37,6 +37,7 @@ void job_free(struct app_job *j)
     str_free(&j->text);
     free(j->model);
     free(j->detail);
+    arena_free(j->mem);
     tuning_free(j->tuning);
     tune_snapshot_drop(j->snapshot);
     free(j);
@@ -188,13 +189,14 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     };
     if (j->kind == JOB_MEASURE)
         o.detail = j->detail = xcalloc(1, sizeof *j->detail);
+    j->mem = arena_new();
     j->ok = rebuild(a, j->recipe, &p, &j->e);
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)
-        j->ok = program_text_c(p, NULL, &j->text, &j->e);
+        j->ok = program_text_c_lines(j->mem, p, NULL, &j->text, &j->lines, &j->e);
     else if (j->ok)
-        j->ok = program_text_asm(p, NULL, NULL, c, &j->text, &j->e);
+        j->ok = program_text_asm_lines(j->mem, p, NULL, NULL, c, &j->text, &j->lines, &j->e);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

@@ -9,6 +9,7 @@
 #include "app/model/network_made.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
+#include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
 /* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
@@ -34,6 +35,8 @@ struct app_job {
     struct measurement m;        /* MEASURE; m.sim.detail belongs to the job */
     struct sim_detail *detail;
     struct str text;             /* C, ASM */
+    struct arena *mem;           /* of lines */
+    struct code_lines lines;     /* the loops of the lines of text */
     struct machine_model *model; /* MACHINE */
     struct network_made *network;        /* NETWORK */
     struct session *session;     /* OPEN */

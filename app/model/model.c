@@ -37,6 +37,12 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     return m;
 }
 
+static void code_text_free(struct code_text *c)
+{
+    str_free(&c->text);
+    arena_free(c->mem);
+}
+
 void model_free(struct model *m)
 {
     if (!m)
@@ -54,7 +60,7 @@ void model_free(struct model *m)
     model_forget_menu(m);
     start_free(&m->start);
     for (int i = 0; i < COUNT_OF(m->code); i++)
-        str_free(&m->code[i].text);
+        code_text_free(&m->code[i]);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
         &m->out.copy, &m->out.dump, &m->opening,
@@ -178,6 +184,32 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
         *axis = stage_axis(*stage, name);
         if (streq((*stage)->name, l->stage) && *axis >= 0)
             return true;
+    }
+    return false;
+}
+
+/* Whether some loop of the code, or with k that loop or one around it, is axis a of node n. */
+static bool has_loop(const struct code_lines *lines, int k, int n, const char *a)
+{
+    for (; k >= 0; k = lines->loop[k].parent)
+        if (lines->loop[k].node == n && strcaseeq(lines->loop[k].axis, a))
+            return true;
+    return false;
+}
+
+bool model_lit(const struct model *m, enum view v, int i)
+{
+    const struct code_text *c = &m->code[v == VIEW_C ? 0 : 1];
+    const struct stage *s;
+    int axis;
+    if (!c->have || i < 0 || i >= c->lines.n || !model_loop(m, &s, &axis))
+        return false;
+    int node = program_stage(model_program(m), s->name);
+    for (; axis >= 0; axis--) {
+        const char *name = s->axis[axis].name;
+        for (int k = 0; k < c->lines.n_loops; k++)
+            if (c->lines.loop[k].node == node && strcaseeq(c->lines.loop[k].axis, name))
+                return has_loop(&c->lines, c->lines.of[i], node, name);
     }
     return false;
 }

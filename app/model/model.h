@@ -45,7 +45,13 @@ enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
 struct message { enum message_kind kind; struct str echo, text, fix; };
 
 /* Generated C or assembly.  The text of an older state stays until the new text arrives. */
-struct code_text { struct str text; int tag; bool have, failed; };
+struct code_text {
+    struct str text;
+    int tag;
+    bool have, failed;
+    struct arena *mem;                   /* of lines; NULL until there are any */
+    struct code_lines lines;             /* the loops of the lines of text */
+};
 
 /* The machine model of the roofline: read once, or measured by a job while the view is open. */
 struct roofs { struct machine_model *model; bool looked, failed; char why[160]; };
@@ -143,6 +149,9 @@ struct model {
     struct message message;
     struct str search, filter;           /* search text of the views, filter of help */
     int search_from;                     /* the line where an incremental search began */
+    int hot;                             /* where the assembly of the hottest loop begins; -1 */
+    bool to_hot;                         /* scroll there once it is known */
+    char lit[136];                       /* the loop that C and assembly were scrolled to */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* contexts in help_chain */
     bool help_menu;                      /* help lists only the possible actions, not all keys */
@@ -209,6 +218,9 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 struct ledger_row *model_ledger(const struct model *m, int *n);
 /* Finds stage and axis of the loop under the cursor of the nest; false when no loop is there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
+/* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest; or
+ * where the code has no such loop (vector lanes, written out), to the next one around it. */
+bool model_lit(const struct model *m, enum view v, int i);
 /* Return the object under the cursor: in the layout view the tensor's index in the graph, or -1; in
  * the list of branches and on the start screen the entry, or NULL. */
 int model_tensor(const struct model *m);

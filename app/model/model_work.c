@@ -267,6 +267,10 @@ static void coded(struct model *m, struct app_job *j)
     c->have = true;
     c->failed = !j->ok;
     c->tag = j->tag;
+    arena_free(c->mem);
+    c->mem = j->mem;
+    c->lines = j->ok ? j->lines : (struct code_lines){0};
+    j->mem = NULL;
     if (j->ok)
         str_add(&c->text, str_text(&j->text));
     else

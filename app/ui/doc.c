@@ -367,7 +367,7 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
 /* Draws the cursor in reverse: the selected word, or the whole row of a line without words to
  * select. */
 static void draw_cursor(const struct line *l, const struct scroll *s, struct grid *g, struct rect r,
-                        int y, bool focused)
+                        int y, bool focused, bool rows)
 {
     grid_char(g, r.x, y, focused ? STYLE_TITLE : STYLE_RULE, 0x25B8);
     if (l->n_items > 0) {
@@ -377,7 +377,7 @@ static void draw_cursor(const struct line *l, const struct scroll *s, struct gri
         if (focused)
             grid_restyle(g, word, STYLE_REVERSE, 0);
         grid_unclip(g, old);
-    } else if (focused && l->id >= 0) {
+    } else if (focused && rows && l->id >= 0) {
         grid_restyle(g, (struct rect){r.x + 1, y, r.w - 1, 1}, STYLE_REVERSE, 0);
     }
 }
@@ -391,7 +391,9 @@ void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struc
             break;
         const struct line *l = &d->lines.data[i];
         draw_line(l, s->left, g, r, y, look);
+        if (look.lit && l->id >= 0 && look.lit(look.ctx, l->id))
+            grid_char(g, r.x, y, STYLE_KEY, 0x2503);
         if (i == s->cursor && (!d->is_pager || (look.search && look.search[0])))
-            draw_cursor(l, s, g, r, y, look.focused);
+            draw_cursor(l, s, g, r, y, look.focused, !d->is_pager);
     }
 }

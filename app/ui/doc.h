@@ -84,6 +84,9 @@ struct doc_look {
     bool focused;
     const char *search;                  /* matches to mark; NULL or "" = none */
     const char *word, *stage;    /* a name to mark, only on lines of that stage; NULL = none, any */
+    /* whether a line gets a bar in the gutter, by its id; NULL: none does */
+    bool (*lit)(const void *ctx, int id);
+    const void *ctx;
 };
 /* Draws the visible lines; the first column is a gutter with the cursor's mark. */
 void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,

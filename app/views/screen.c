@@ -1,6 +1,7 @@
 /* Events, the frame around the panes, and documents that are out of date. */
 #include "app/views/screen.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
@@ -151,6 +152,38 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
     doc_scroll_fix(&p->doc, &p->scroll, p->height);
 }
 
+/* Scrolls the assembly to its hottest loop, for the command `hot`. */
+static void follow_heat(struct model *m, int height)
+{
+    struct pane_doc *p = &m->pane[VIEW_ASM];
+    if (!m->to_hot || !m->code[1].have || m->code[1].tag != model_tag(m) || m->hot < 0)
+        return;
+    doc_scroll_to(&p->doc, &p->scroll, m->hot, height);
+    p->scroll.top = m->hot;
+    m->to_hot = false;
+}
+
+/* Scrolls C or assembly to the loop under the cursor of the nest, once for each loop. */
+static void follow_loop(struct model *m, enum view v, int height)
+{
+    struct pane_doc *p = &m->pane[v];
+    const struct stage *s;
+    int axis, first = -1;
+    char now[sizeof m->lit];
+    if ((v != VIEW_C && v != VIEW_ASM) || !model_loop(m, &s, &axis))
+        return;
+    snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v, p->stamp);
+    if (streq(now, m->lit))
+        return;
+    for (int i = 0; i < p->doc.lines.len && first < 0; i++)
+        if (p->doc.lines.data[i].id >= 0 && model_lit(m, v, p->doc.lines.data[i].id))
+            first = i;
+    if (first >= 0 && (first < p->scroll.top || first >= p->scroll.top + height))
+        doc_scroll_to(&p->doc, &p->scroll, first, height);
+    if (first >= 0)
+        strcpy(m->lit, now);
+}
+
 static void refresh_panes(struct model *m)
 {
     static view_build *const build[VIEW_COUNT] = {
@@ -178,6 +211,10 @@ static void refresh_panes(struct model *m)
         if (v == VIEW_TUNE)
             stamp = stamp * 10007 + (unsigned)model_tune_selected(m) + 2;
         refresh(m, (enum doc_id)v, f->pane[p], build[v], stamp);
+        if (f->pane[p].h > 0)
+            follow_loop(m, v, f->pane[p].h - 1);
+        if (f->pane[p].h > 0 && v == VIEW_ASM)
+            follow_heat(m, f->pane[p].h - 1);
     }
 }
 

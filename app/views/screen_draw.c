@@ -182,6 +182,16 @@ static void look_for_loop(const struct model *m, enum view v, struct doc_look *l
     look->stage = v == VIEW_NEST ? s->name : NULL;
 }
 
+static bool lit_c(const void *m, int i)
+{
+    return model_lit(m, VIEW_C, i);
+}
+
+static bool lit_asm(const void *m, int i)
+{
+    return model_lit(m, VIEW_ASM, i);
+}
+
 static void draw_pane(struct model *m, struct grid *g, enum pane pane)
 {
     struct rect r = m->frame.pane[pane], body = {r.x, r.y + 1, r.w, r.h - 1};
@@ -198,6 +208,8 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
     if (pane != PANE_LEDGER) {
         look.search = m->focus == pane ? str_text(&m->search) : NULL;
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
+        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm : NULL;
+        look.ctx = m;
     }
     doc_draw(&p->doc, &p->scroll, g, body, look);
     if (r.x > 0)

@@ -523,6 +523,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     struct code *c = code_new(b->u, CODE_FOR);
     c->var = t->var;
     c->axis = t->axis;
+    c->node = t->node;
     c->reduce = t->reduce;
     c->n_prefetch = t->n_prefetch;
     c->prefetch = t->prefetch;

@@ -24,6 +24,12 @@ int block_line_end(const struct block *b, int i)
     return i;
 }
 
+double code_trips(const struct code *c)
+{
+    double n = (double)(c->end->hi - c->begin->lo);
+    return n > 1 ? n : 1;
+}
+
 struct code *code_new(struct unit *u, enum code_kind kind)
 {
     struct code *c = ARENA_NEW(u->arena, struct code);

@@ -14,7 +14,16 @@ struct gen_opts {
     const char *name;  /* name of the C function, e.g. "conv2d"; NULL = "kernel" */
     bool openmp;                          /* whether to emit the pragmas of parallel loops */
     const char *header;                   /* a comment at the top of the file; NULL: none */
+    bool marks;                           /* the text has marks for gen_take_marks */
 };
+
+/* Which loops the lines of a text belong to.  loop: those that the C has, the outer ones first;
+ * node: of the graph; axis: as in steps; trips: iterations, at most; parent: the loop around it, or
+ * -1.  of[i]: the innermost loop of line i (from 0), or -1. */
+struct code_loop { int node; const char *axis; int64_t trips; int parent; };
+struct code_lines { int n_loops; const struct code_loop *loop; int n; const int *of; };
+/* Takes the marks out of a text.  The lines are in arena a. */
+void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. */
 struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h.0][...]" */

@@ -15,6 +15,7 @@
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
 
+#define GEN_MARK '\001'                   /* begins a line of gen_opts.marks (marks.c) */
 #define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 
 /* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
@@ -68,6 +69,7 @@ struct code {
     enum loop_ann ann;                    /* SERIAL or PARALLEL */
     bool reduce;
     const char *axis;
+    int node;                             /* FOR: the node that the loop belongs to */
     int n_prefetch;
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */
@@ -115,6 +117,8 @@ void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct st
 void gen_vector(const struct target *t, const struct elem_type *type, struct str *out);
 
 /* Construction and queries (code.c). */
+/* Returns the largest possible number of iterations of a FOR, at least 1. */
+double code_trips(const struct code *c);
 void block_add(struct unit *u, struct block *b, struct code *c);
 static inline bool code_has_value(const struct code *c)
 {

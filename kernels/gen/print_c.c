@@ -200,6 +200,9 @@ static void print_for(struct emit *m, const struct code *c)
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
     struct bounds bounds = emit_bounds(m, c, c->ann != LOOP_PARALLEL);
     int mark = names_mark(m->names);
+    if (m->u->opts->marks)
+        str_printf(m->out, "%c%d %.0f %s\n", GEN_MARK, c->node, code_trips(c),
+                   c->axis ? c->axis : "");
     if (c->note)
         emit_line(m, "/* %s */", c->note);
     if (share) {
@@ -220,6 +223,8 @@ static void print_for(struct emit *m, const struct code *c)
     print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
+    if (m->u->opts->marks)
+        str_printf(m->out, "%c\n", GEN_MARK);
     m->in_parallel &= !share;
     emit_leave(m, mark);
 }

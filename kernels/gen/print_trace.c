@@ -52,13 +52,6 @@ static bool touches_memory(const struct block *b)
     return false;
 }
 
-/* Returns the largest possible number of iterations, at least 1. */
-static double trips_of(const struct code *c)
-{
-    double n = (double)(c->end->hi - c->begin->lo);
-    return n > 1 ? n : 1;
-}
-
 static double accesses_of(const struct block *b)
 {
     double n = 0;
@@ -67,7 +60,7 @@ static double accesses_of(const struct block *b)
         if (code_has_value(c))
             n += set_touches(c);
         else
-            n += accesses_of(&c->body) * (c->kind == CODE_FOR ? trips_of(c) : 1);
+            n += accesses_of(&c->body) * (c->kind == CODE_FOR ? code_trips(c) : 1);
     }
     return n;
 }
@@ -102,7 +95,7 @@ static const struct code *main_loop(const struct block *b, double all)
 {
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        if (c->kind == CODE_FOR && accesses_of(&c->body) * trips_of(c) >= MARK_SHARE * all)
+        if (c->kind == CODE_FOR && accesses_of(&c->body) * code_trips(c) >= MARK_SHARE * all)
             return c;
         const struct code *inside = c->kind == CODE_IF || c->kind == CODE_SCOPE
                                   ? main_loop(&c->body, all) : NULL;
@@ -118,8 +111,8 @@ static const struct code *choose_mark(const struct code *c, struct str *loops)
     double trips = 1;
     for (;;) {
         double each = accesses_of(&c->body);
-        trips *= trips_of(c);
-        if (c->axis && (trips_of(c) > 1 || loops->len == 0))
+        trips *= code_trips(c);
+        if (c->axis && (code_trips(c) > 1 || loops->len == 0))
             str_printf(loops, "%s%s", loops->len ? " " : "", c->axis);
         const struct code *inside = main_loop(&c->body, each);
         if (trips >= MARK_TRIPS || !inside || accesses_of(&inside->body) < MARK_ACCESSES)

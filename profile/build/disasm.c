@@ -10,8 +10,8 @@
 
 #define OBJDUMP_LIMIT_S 20.0
 
-/* One instruction line of the dump: its address and its text (not terminated). */
-struct disasm_line { unsigned long long address; const char *text; int len; };
+/* One instruction line of the dump: its address, its text (not terminated), and the line of C. */
+struct disasm_line { unsigned long long address; const char *text; int len, c_line; };
 typedef VEC(struct disasm_line) insns;
 
 /* Reads a line such as " 1092:\tjne 1060 <conv2d+0x30>". */
@@ -102,6 +102,15 @@ static int label_number(const labels *l, unsigned long long address)
     return 0;
 }
 
+/* The text that is being made, and the C line of each of its lines; lines NULL: not wanted. */
+struct listing { struct str *out; struct c_lines *lines; int n_labels; };
+
+static void add_c_line(struct listing *t, int line)
+{
+    if (t->lines)
+        vec_push(t->lines, line);
+}
+
 static void print_insn(struct str *out, const struct disasm_line *x, const labels *l, int base)
 {
     struct target_ref t;
@@ -120,10 +129,10 @@ static void print_insn(struct str *out, const struct disasm_line *x, const label
 }
 
 /* Prints one function; labels are numbered from *n_labels on. */
-static void print_function(struct str *out, const char *name, int name_len, insns *body,
-                           int *n_labels)
+static void print_function(struct listing *t, const char *name, int name_len, insns *body)
 {
     labels l = {0};
+    struct str *out = t->out;
     while (body->len > 0 && is_padding(&body->data[body->len - 1]))
         body->len--;
     if (body->len == 0)
@@ -131,15 +140,22 @@ static void print_function(struct str *out, const char *name, int name_len, insn
     for (int i = 0; i < body->len; i++)
         drop_comment(&body->data[i]);
     collect_labels(body, &l);
+    if (out->len)
+        add_c_line(t, 0);
+    add_c_line(t, 0);
     str_printf(out, "%s%.*s:\n", out->len ? "\n" : "", name_len, name);
     for (int i = 0; i < body->len; i++) {
-        int n = label_number(&l, body->data[i].address);
-        if (n)
-            str_printf(out, ".L%d:\n", *n_labels + n);
-        if (n || !is_padding(&body->data[i]))
-            print_insn(out, &body->data[i], &l, *n_labels);
+        int n = label_number(&l, body->data[i].address), line = body->data[i].c_line;
+        if (n) {
+            add_c_line(t, line);
+            str_printf(out, ".L%d:\n", t->n_labels + n);
+        }
+        if (n || !is_padding(&body->data[i])) {
+            add_c_line(t, line);
+            print_insn(out, &body->data[i], &l, t->n_labels);
+        }
     }
-    *n_labels += l.len;
+    t->n_labels += l.len;
     vec_free(&l);
 }
 
@@ -160,32 +176,41 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
 
+/* Reads the number from "/path/KEY.c:61 (discriminator 2)"; 0 when the line is none of these. */
+static int c_line_of(const char *line, size_t len)
+{
+    const char *colon = *line == '/' ? memmem(line, len, ".c:", 3) : NULL;
+    return colon ? (int)strtol(colon + 3, NULL, 10) : 0;
+}
+
 /* Prints every function of the dump whose name passes the test; returns how many. */
-static int print_matching(struct str *out, const char *dump, const char *symbol, name_test *test,
-                          int *n_labels)
+static int print_matching(struct listing *t, const char *dump, const char *symbol, name_test *test)
 {
     insns body = {0};
     const char *name = NULL;
-    int found = 0, name_len = 0;
+    int found = 0, name_len = 0, c_line = 0;
     for (const char *line = dump; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t len = strcspn(line, "\n");
         struct disasm_line x;
-        if (len > 3 && isxdigit((unsigned char)*line) && line[len - 1] == ':') {
+        const char *open = memchr(line, '<', len);
+        if (open && isxdigit((unsigned char)*line) && line[len - 1] == ':') {
             if (name)
-                print_function(out, name, name_len, &body, n_labels);
-            const char *open = memchr(line, '<', len);
-            name = open ? open + 1 : NULL;
-            name_len = open ? (int)(line + len - 2 - name) : 0;
-            if (name && !test(name, (size_t)name_len, symbol))
+                print_function(t, name, name_len, &body);
+            name = open + 1;
+            name_len = (int)(line + len - 2 - name);
+            if (!test(name, (size_t)name_len, symbol))
                 name = NULL;
             found += name != NULL;
             vec_clear(&body);
         } else if (name && parse_insn(line, len, &x)) {
+            x.c_line = c_line;
             vec_push(&body, x);
+        } else if (c_line_of(line, len) > 0) {
+            c_line = c_line_of(line, len);
         }
     }
     if (name)
-        print_function(out, name, name_len, &body, n_labels);
+        print_function(t, name, name_len, &body);
     vec_free(&body);
     return found;
 }
@@ -198,13 +223,16 @@ static const char *const command[] = {
 };
 
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
-                       struct str *out, struct err *e)
+                       struct str *out, struct c_lines *c_lines, struct err *e)
 {
-    const char *argv[COUNT_OF(command) + 2];
+    const char *argv[COUNT_OF(command) + 3];
     struct subprocess_result res;
     memcpy(argv, command, sizeof command);
-    argv[COUNT_OF(command)] = so_path;
-    argv[COUNT_OF(command) + 1] = NULL;
+    int n = COUNT_OF(command);
+    if (c_lines)
+        argv[n++] = "-l";
+    argv[n++] = so_path;
+    argv[n] = NULL;
     if (!subprocess_find("objdump", NULL)) {
         err_set(e, ERR_ENV, "objdump is not installed, so there is no assembly to show");
         return err_fix(e, "apt install binutils");
@@ -212,11 +240,11 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
     if (!subprocess_run(argv, OBJDUMP_LIMIT_S, c, &res, e))
         return false;
     struct str text = {0};
-    int n_labels = 0;
+    struct listing list = { .out = &text, .lines = c_lines };
     bool ok = res.exit_code == 0
-           && print_matching(&text, str_text(&res.out), symbol, is_whole, &n_labels) > 0;
+           && print_matching(&list, str_text(&res.out), symbol, is_whole) > 0;
     if (ok) {
-        print_matching(&text, str_text(&res.out), symbol, is_part, &n_labels);
+        print_matching(&list, str_text(&res.out), symbol, is_part);
         str_add_n(out, str_text(&text), text.len);
     } else if (res.exit_code != 0) {
         const char *log = str_text(&res.out);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/base/vec.h"
 #include "profile/build/build.h"
 
 enum { HEADER_COLUMNS = 88 };
@@ -63,11 +64,12 @@ static void add_portable(struct str *out, const char *code)
     }
 }
 
-bool program_text_c(const struct program *p, const struct target *t, struct str *out,
-                    struct err *e)
+/* lines: NULL, or where to store what gen_take_marks finds. */
+static bool text_c(struct arena *a, const struct program *p, const struct target *t,
+                   struct str *out, struct code_lines *lines, struct err *e)
 {
     const struct module *m;
-    struct gen_opts o = { .target = target_or_host(t), .openmp = true };
+    struct gen_opts o = { .target = target_or_host(t), .openmp = true, .marks = lines != NULL };
     struct str header = {0};
     if (!program_text_module(p, &m, e))
         return false;
@@ -81,29 +83,89 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
     bool ok = module_c(m, &o, &text, e);
     if (ok)
         add_portable(out, str_text(&text));
+    if (ok && lines)
+        gen_take_marks(a, out, lines);
     str_free(&text);
     str_free(&header);
+    return ok;
+}
+
+bool program_text_c(const struct program *p, const struct target *t, struct str *out,
+                    struct err *e)
+{
+    return text_c(NULL, p, t, out, NULL, e);
+}
+
+bool program_text_c_lines(struct arena *a, const struct program *p, const struct target *t,
+                          struct str *out, struct code_lines *lines, struct err *e)
+{
+    return text_c(a, p, t, out, lines, e);
+}
+
+/* Compiles the code of m, with the compiler's line table if its own lines are wanted. */
+static bool build_for_listing(struct arena *a, const struct module *m, const struct target *t,
+                              const char *compiler, const struct cancel *c, struct build *b,
+                              struct code_lines *lines, struct err *e)
+{
+    static const char *const line_table[] = { "-g1", NULL };
+    const struct gen_opts o = { .target = t, .openmp = true, .marks = lines != NULL };
+    struct compiler cc;
+    struct str text = {0};
+    bool ok = compiler_find(compiler, &cc, e) && module_c(m, &o, &text, e);
+    if (ok && lines)
+        gen_take_marks(a, &text, lines);
+    ok = ok && build_shared_with(&cc, str_text(&text), t, module_is_parallel(m),
+                                 lines ? line_table : NULL, c, b, e);
+    str_free(&text);
+    return ok;
+}
+
+/* Replaces C lines by their loops.  An instruction without one, or of a helper function, belongs to
+ * the loop of the instruction before it. */
+static void loops_of_c_lines(struct arena *a, const struct c_lines *line, struct code_lines *lines)
+{
+    int *of = ARENA_ARRAY(a, int, line->len + 1), last = -1;
+    for (int i = 0; i < line->len; i++) {
+        int at = line->data[i] - 1;
+        last = line->data[i] == 0 ? -1 : at < lines->n && lines->of[at] >= 0 ? lines->of[at] : last;
+        of[i] = last;
+    }
+    lines->n = line->len;
+    lines->of = of;
+}
+
+static bool text_asm(struct arena *a, const struct program *p, const struct target *t,
+                     const char *compiler, const struct cancel *c, struct str *out,
+                     struct code_lines *lines, struct err *e)
+{
+    const struct module *m;
+    struct build b;
+    struct c_lines c_lines = {0};
+    if (!program_text_module(p, &m, e)
+        || !build_for_listing(a, m, target_or_host(t), compiler, c, &b, lines, e))
+        return false;
+    bool ok = true;
+    for (int k = 0; k < m->n_kernels && ok; k++) {
+        struct str name = {0};
+        module_symbol(m, k, &name);
+        ok = build_disassemble(b.so_path, str_text(&name), c, out, lines ? &c_lines : NULL, e);
+        str_free(&name);
+    }
+    if (ok && lines)
+        loops_of_c_lines(a, &c_lines, lines);
+    vec_free(&c_lines);
     return ok;
 }
 
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e)
 {
-    const struct module *m;
-    struct compiler cc;
-    struct build b;
-    struct str text = {0};
-    if (!compiler_find(compiler, &cc, e) || !program_text_module(p, &m, e))
-        return false;
-    const struct gen_opts o = { .target = target_or_host(t), .openmp = true };
-    bool ok = module_c(m, &o, &text, e)
-           && build_shared(&cc, str_text(&text), o.target, module_is_parallel(m), c, &b, e);
-    str_free(&text);
-    for (int k = 0; k < m->n_kernels && ok; k++) {
-        struct str name = {0};
-        module_symbol(m, k, &name);
-        ok = build_disassemble(b.so_path, str_text(&name), c, out, e);
-        str_free(&name);
-    }
-    return ok;
+    return text_asm(NULL, p, t, compiler, c, out, NULL, e);
+}
+
+bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
+                            const char *compiler, const struct cancel *c, struct str *out,
+                            struct code_lines *lines, struct err *e)
+{
+    return text_asm(a, p, t, compiler, c, out, lines, e);
 }

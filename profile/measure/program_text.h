@@ -20,4 +20,11 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e);
+/* The same with the loops that the lines belong to, in arena a; of an instruction by the line table
+ * of the compiler. */
+bool program_text_c_lines(struct arena *a, const struct program *p, const struct target *t,
+                          struct str *out, struct code_lines *lines, struct err *e);
+bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
+                            const char *compiler, const struct cancel *c, struct str *out,
+                            struct code_lines *lines, struct err *e);
 #endif

@@ -391,6 +391,49 @@ static void texts_are_of_the_measured_code(void **state)
     str_free(&assembly);
 }
 
+static int count_lines(const struct str *s)
+{
+    int n = 0;
+    for (const char *p = str_text(s); *p; p++)
+        n += *p == '\n';
+    return n;
+}
+
+/* Every FMA of the product is in the loop over K, in the C and in the machine code. */
+static void lines_belong_to_loops(void **state)
+{
+    static const char *const steps[] = { "loop reorder C M K N", "loop vectorize C N", NULL };
+    const struct program *p = program_of("gmm m=32 n=64 k=32 relu=1", steps);
+    struct str c = {0}, plain = {0}, assembly = {0};
+    struct code_lines lines;
+    struct arena *a = arena_new();
+    struct err e;
+    int found = 0;
+    (void)state;
+    assert_true(program_text_c_lines(a, p, NULL, &c, &lines, &e));
+    assert_true(program_text_c(p, NULL, &plain, &e));
+    assert_string_equal(str_text(&c), str_text(&plain));
+    assert_int_equal(lines.n, count_lines(&c));
+    bool has = program_text_asm_lines(a, p, NULL, NULL, NULL, &assembly, &lines, &e);
+    if (has)
+        assert_int_equal(lines.n, count_lines(&assembly));
+    const char *line = str_text(&assembly);
+    for (int i = 0; has && *line; i++, line += strcspn(line, "\n"), line += *line == '\n') {
+        if (!str_starts(line, "    vfmadd"))
+            continue;
+        found++;
+        assert_true(lines.of[i] >= 0);
+        assert_string_equal(lines.loop[lines.of[i]].axis, "K");
+        assert_int_equal(lines.loop[lines.of[i]].trips, 32);
+        assert_string_equal(lines.loop[lines.loop[lines.of[i]].parent].axis, "M");
+    }
+    assert_true(!has || found > 0);
+    str_free(&c);
+    str_free(&plain);
+    str_free(&assembly);
+    arena_free(a);
+}
+
 static void no_kernel_is_named_like_a_function_of_c(void **state)
 {
     static const char *const none[] = { NULL };
@@ -547,6 +590,7 @@ int main(void)
         cmocka_unit_test(references_are_kept),
         cmocka_unit_test(measuring_in_threads_is_fine),
         cmocka_unit_test(texts_are_of_the_measured_code),
+        cmocka_unit_test(lines_belong_to_loops),
         cmocka_unit_test(programs_are_compared_in_one_child),
         cmocka_unit_test(one_that_fails_does_not_end_a_comparison),
         cmocka_unit_test(a_comparison_can_be_of_nothing),

@@ -1327,6 +1327,34 @@ static void test_code_comes_from_jobs(void **state)
     model_free(m);
 }
 
+/* C and assembly mark the lines of the loop under the cursor of the nest; H goes to the hottest. */
+static void test_code_follows_the_cursor(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct desired_job w;
+    press(m, "j j 4");
+    assert_string_equal(loop_of(m), "K");
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    struct app_job *j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    deliver(m, j);
+    assert_shows(m, "┃            for (long k = 0; k < 32; k++) {");
+    assert_shows(m, "\n     for (long m = 0; m < 64; m++) {");
+    press(m, "1 g 4");
+    assert_shows(m, "┃    for (long m = 0;");
+    press(m, "H");
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    assert_int_equal(w.kind, JOB_ASM);
+    j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    bool ok = j->ok;
+    deliver(m, j);
+    if (ok)
+        assert_shows(m, "of all executed: loop K of C, in N M;");
+    model_free(m);
+}
+
 /* What is cancelled before it starts has no result. */
 static void test_cancelled_jobs(void **state)
 {
@@ -1572,6 +1600,7 @@ int main(void)
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
+        cmocka_unit_test(test_code_follows_the_cursor),
         cmocka_unit_test(test_cancelled_jobs),
         cmocka_unit_test(test_untaken_results),
         cmocka_unit_test(test_mouse),

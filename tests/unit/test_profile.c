@@ -1037,7 +1037,7 @@ static void assembly_has_labels_and_no_addresses(void **state)
     struct str s = {0};
     struct err e;
     (void)state;
-    if (!build_disassemble(b.so_path, "twice", NULL, &s, &e)) {
+    if (!build_disassemble(b.so_path, "twice", NULL, &s, NULL, &e)) {
         assert_int_equal(e.code, ERR_ENV);
         skip();
     }
@@ -1049,9 +1049,9 @@ static void assembly_has_labels_and_no_addresses(void **state)
     assert_null(strchr(text, '<'));
     assert_null(strstr(text, "nop"));
     str_clear(&s);
-    assert_false(build_disassemble(b.so_path, "thrice", NULL, &s, &e));
+    assert_false(build_disassemble(b.so_path, "thrice", NULL, &s, NULL, &e));
     assert_int_equal(e.code, ERR_NAME);
-    assert_false(build_disassemble(b.c_path, "twice", NULL, &s, &e));
+    assert_false(build_disassemble(b.c_path, "twice", NULL, &s, NULL, &e));
     assert_int_equal(s.len, 0);
     str_free(&s);
 }
