@@ -1,5 +1,5 @@
-/* Products of small dense matrices of doubles: the inner loops of the agents' networks, and of the
- * float64 reference.
+/* Products of small dense matrices: the inner loops of the agents' networks, and of the float64 and
+ * float32 references.
  *
  * Each sum is taken in ascending order, one product at a time, never fused.  The result is
  * therefore the same bit for bit on every machine and with every vector length.  The products use
@@ -11,9 +11,13 @@
 /* An m x k operand whose element (i, j) is a[i * row + j * col].  (row, col) is (k, 1) for a dense
  * matrix, (1, m) for the transpose of a dense k x m matrix. */
 struct mat_view { const double *a; int row, col; };
+struct mat_view_single { const float *a; int row, col; };
 
 /* Computes c = a b, or with `add` c += a b. c (m x n) and b (k x n) are dense, without overlap. */
 void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
+/* mat_mul in float32. */
+void mat_mul_single(float *c, struct mat_view_single a, const float *b, int m, int n, int k,
+                    bool add);
 /* mat_mul without vectors, for tests: both must be equal bit for bit. */
 void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add);
 

@@ -22,6 +22,10 @@ bool reference_eval(const struct graph *g, double *const *data, const struct can
  * the order of the definition. */
 bool reference_eval_single(const struct graph *g, double *const *data, const struct cancel *c,
                            struct err *e);
+/* Evaluates one node, like reference_eval_single or reference_eval.  Only the tensors that it reads
+ * and writes need arrays. */
+bool reference_eval_node(const struct graph *g, int node, double *const *data, bool single,
+                         const struct cancel *c, struct err *e);
 
 /* Is reference_eval, and also bounds the error of each element that nodes compute in the type of
  * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For inputs

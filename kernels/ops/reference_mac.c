@@ -7,7 +7,10 @@
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
  * Where the offset of a load is a part over y plus a part over r, both parts are computed once, as
- * tables.  Any other X is evaluated by rows, whatever its indices and tests are. */
+ * tables.  Any other X is evaluated by rows, whatever its indices and tests are.
+ *
+ * In float32 every product and every sum is rounded, in the order of the definition, as row_eval
+ * does: the results are the same bits. */
 #include "kernels/ops/reference_impl.h"
 
 #include <stdlib.h>
@@ -53,6 +56,8 @@ struct mac_block {
     int64_t offset[2][COLUMNS];           /* per point: its part of the offset of the load */
     bool dense;                           /* whether those of X follow each other */
     double *value[2], *error[2], *sum, *squares;
+    /* Only for float32: the values and the sum as such. */
+    float *single[2], *single_sum;
 };
 
 /* Returns the largest c such that e is the same for var in [i * c, i * c + c); 0: e does not use
@@ -304,6 +309,33 @@ static void add_squares(const struct mac *m, struct mac_block *b, int n)
         mat_mul(b->squares, (struct mat_view){ es, m->chunk, 1 }, ex, rows, columns, n, true);
 }
 
+static void narrow(const double *from, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* Adds n terms to the sums in float32, in which the values of the factors are exact. */
+static void add_single(const struct mac *m, const struct mac_block *b, int n)
+{
+    const int rows = m->of[0].block, columns = m->of[1].block;
+    narrow(b->value[0], (int64_t)m->chunk * rows, b->single[0]);
+    narrow(b->value[1], (int64_t)n * columns, b->single[1]);
+    mat_mul_single(b->single_sum, (struct mat_view_single){ b->single[0], m->chunk, 1 },
+                   b->single[1], rows, columns, n, true);
+}
+
+static void add_products(const struct mac *m, struct mac_block *b, int n)
+{
+    if (m->p->how.single)
+        add_single(m, b, n);
+    else
+        mat_mul(b->sum, (struct mat_view){ b->value[0], m->chunk, 1 }, b->value[1],
+                m->of[0].block, m->of[1].block, n, true);
+    if (m->p->how.error)
+        add_squares(m, b, n);
+}
+
 static void multiply(const struct mac *m, struct mac_block *b, int64_t *env)
 {
     const struct node *n = m->p->n;
@@ -313,10 +345,7 @@ static void multiply(const struct mac *m, struct mac_block *b, int64_t *env)
         int64_t left = m->p->terms - r;
         int k = left < m->chunk ? (int)left : m->chunk;
         evaluate(m, b, r, k, env);
-        mat_mul(b->sum, (struct mat_view){ b->value[0], m->chunk, 1 }, b->value[1],
-                m->of[0].block, m->of[1].block, k, true);
-        if (m->p->how.error)
-            add_squares(m, b, k);
+        add_products(m, b, k);
     }
 }
 
@@ -336,7 +365,7 @@ static void store(const struct mac *m, const struct mac_block *b, int64_t *env)
     for (int i = 0; i < b->n[0]; i++)
         for (int j = 0; j < b->n[1]; j++) {
             int64_t out = at[0][i] + at[1][j], from = (int64_t)i * m->of[1].block + j;
-            data[out] = p->n->init + b->sum[from];
+            data[out] = p->how.single ? (double)b->single_sum[from] : p->n->init + b->sum[from];
             if (error)
                 error[out] = error_of_product(p, &m->bound, data[out], b->squares[from]);
         }
@@ -359,6 +388,12 @@ static void block_task(const void *ctx, int64_t task, int64_t *env)
         b.error[1] = b.error[0] + m->chunk * rows;
         b.squares = b.error[0] + factors;
     }
+    float *single = m->p->how.single ? xcalloc((size_t)(factors + results), sizeof *single) : NULL;
+    if (single) {
+        b.single[0] = single;
+        b.single[1] = single + m->chunk * rows;
+        b.single_sum = single + factors;
+    }
     int64_t block[2] = { task / m->blocks[1] % m->blocks[0], task % m->blocks[1] };
     b.out = rows_point(&m->batch, task / (m->blocks[0] * m->blocks[1]), env);
     for (int k = 0; k < 2; k++) {
@@ -368,6 +403,7 @@ static void block_task(const void *ctx, int64_t task, int64_t *env)
     }
     multiply(m, &b, env);
     store(m, &b, env);
+    free(single);
     free(x);
 }
 
@@ -387,7 +423,7 @@ bool mac_eval(const struct row_plan *p)
 {
     struct mac m = { .p = p, .bound = product_bound(p) };
     m.chunk = (int)(p->terms < CHUNK ? p->terms : CHUNK);
-    if (!find_factors(&m))
+    if ((p->how.single && (p->type != &type_f32 || p->n->init != 0)) || !find_factors(&m))
         return false;
     for (int k = 0; k < 2; k++) {
         m.of[k].rows = rows_of(p, m.of[k].dims);

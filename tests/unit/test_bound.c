@@ -480,6 +480,35 @@ static void ill_conditioned_is_not_wrong(void **state)
     }
 }
 
+/* Blocked products in float32 are the sums in the order of the definition, bit for bit. */
+static void blocked_float32_sums_keep_their_order(void **state)
+{
+    const int n = 37, c = 150, h = 9, k = 3;
+    (void)state;
+    struct arena *a = arena_new();
+    const struct graph *g = must_build(a, "x = input n=1 i=150 h=9 w=9; "
+                                          "y = c2d(x) o=37 k=3 p=1");
+    struct err e;
+    double **data = new_arrays(g, seed);
+    assert_true(reference_eval_single(g, data, NULL, &e));
+    const double *x = data[graph_tensor(g, "x")], *w = data[graph_tensor(g, "y_Ker")];
+    const double *y = data[graph_tensor(g, "y")];
+    for (int i = 0; i < n * h * h; i++) {
+        volatile float sum = 0;
+        for (int r = 0; r < c * k * k; r++) {
+            int row = i / h % h + r / k % k - 1, col = i % h + r % k - 1;
+            if (row < 0 || row >= h || col < 0 || col >= h)
+                continue;
+            volatile float term = (float)x[(r / k / k * h + row) * h + col]
+                                * (float)w[i / h / h * c * k * k + r];
+            sum = sum + term;
+        }
+        assert_true(y[i] == (double)sum);
+    }
+    free_arrays(g, data);
+    arena_free(a);
+}
+
 /* Products below float32's normal numbers are rounded by whole steps. */
 static void denormal_products_are_right(void **state)
 {
@@ -537,6 +566,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_dropped_term_is_wrong),
         cmocka_unit_test(sums_in_any_order_are_right),
         cmocka_unit_test(ill_conditioned_is_not_wrong),
+        cmocka_unit_test(blocked_float32_sums_keep_their_order),
         cmocka_unit_test(denormal_products_are_right),
         cmocka_unit_test(unwritten_elements_are_wrong),
     };

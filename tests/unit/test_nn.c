@@ -54,6 +54,31 @@ static void products_equal_plain_sums_bit_for_bit(void **state)
     }
 }
 
+static void float_products_round_every_step(void **state)
+{
+    struct rng r = rng_seed(SEED);
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        struct arena *a = arena_new();
+        int m = (int)rng_range(&r, 1, 9), n = (int)rng_range(&r, 1, 70);
+        int k = (int)rng_range(&r, 1, 40);
+        float *x = ARENA_ARRAY(a, float, m * k), *b = ARENA_ARRAY(a, float, k * n);
+        float *c = ARENA_ARRAY(a, float, m * n), *want = ARENA_ARRAY(a, float, m * n);
+        for (int i = 0; i < m * k; i++)
+            x[i] = rng_float(&r);
+        for (int i = 0; i < k * n; i++)
+            b[i] = rng_float(&r);
+        for (int i = 0; i < m * n * k; i++) {
+            volatile float product = x[i / k / n * k + i % k] * b[i % k * n + i / k % n];
+            want[i / k] = want[i / k] + product;
+        }
+        mat_mul_single(c, (struct mat_view_single){ x, k, 1 }, b, m, n, k, true);
+        if (memcmp(c, want, (size_t)(m * n) * sizeof *c))
+            fail_msg("%d x %d x %d (seed %u)", m, n, k, SEED);
+        arena_free(a);
+    }
+}
+
 static void sums_and_transposes(void **state)
 {
     struct rng r = rng_seed(SEED);
@@ -368,6 +393,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_equal_plain_sums_bit_for_bit),
+        cmocka_unit_test(float_products_round_every_step),
         cmocka_unit_test(sums_and_transposes),
         cmocka_unit_test(layers_compute_what_the_formula_says),
         cmocka_unit_test(gradients_are_those_of_central_differences),

@@ -1,0 +1,105 @@
+/* Products of matrices of one type of elements.  Only mat.c includes this, once for each type, with
+ * REAL, the type; OF(name), the name of its variant of a function; and VIEW, the struct of operand a.
+ */
+/* A vector that the compiler divides into vectors of the target; it may be at any address of an
+ * element. */
+typedef REAL OF(vec) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+
+struct OF(product) { REAL *c; struct VIEW a; const REAL *b; int n, k; bool add; };
+
+static REAL OF(one)(const struct OF(product) *p, int i, int j)
+{
+    REAL sum = p->add ? p->c[(int64_t)i * p->n + j] : 0;
+    const REAL *a = p->a.a + (int64_t)i * p->a.row;
+    for (int k = 0; k < p->k; k++)
+        sum += a[(int64_t)k * p->a.col] * p->b[(int64_t)k * p->n + j];
+    return sum;
+}
+
+/* Computes four rows and two vectors of the result: eight sums in registers hide the latency of
+ * additions. */
+INLINE void OF(tile)(const struct OF(product) *p, int i, int j)
+{
+    int64_t row = p->a.row, col = p->a.col, n = p->n;
+    const REAL *a = p->a.a + i * row, *b = p->b + j;
+    REAL *c = p->c + i * n + j;
+    OF(vec) s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, t0 = {0}, t1 = {0}, t2 = {0}, t3 = {0};
+    if (p->add) {
+        s0 = AT(c), s1 = AT(c + n), s2 = AT(c + 2 * n), s3 = AT(c + 3 * n);
+        c += LANES;
+        t0 = AT(c), t1 = AT(c + n), t2 = AT(c + 2 * n), t3 = AT(c + 3 * n);
+        c -= LANES;
+    }
+    for (int k = 0; k < p->k; k++, a += col, b += n) {
+        OF(vec) left = READ(b), right = READ(b + LANES);
+        s0 += a[0] * left, t0 += a[0] * right;
+        s1 += a[row] * left, t1 += a[row] * right;
+        s2 += a[2 * row] * left, t2 += a[2 * row] * right;
+        s3 += a[3 * row] * left, t3 += a[3 * row] * right;
+    }
+    AT(c) = s0, AT(c + n) = s1, AT(c + 2 * n) = s2, AT(c + 3 * n) = s3;
+    c += LANES;
+    AT(c) = t0, AT(c + n) = t1, AT(c + 2 * n) = t2, AT(c + 3 * n) = t3;
+}
+
+/* Computes one vector of one row. */
+INLINE void OF(strip)(const struct OF(product) *p, int i, int j)
+{
+    const REAL *a = p->a.a + (int64_t)i * p->a.row, *b = p->b + j;
+    REAL *c = p->c + (int64_t)i * p->n + j;
+    OF(vec) sum = {0};
+    if (p->add)
+        sum = AT(c);
+    for (int k = 0; k < p->k; k++, a += p->a.col, b += p->n)
+        sum += *a * READ(b);
+    AT(c) = sum;
+}
+
+INLINE void OF(band)(const struct OF(product) *p, int i, int rows)
+{
+    int j = 0;
+    for (; rows == ROWS && j + 2 * LANES <= p->n; j += 2 * LANES)
+        OF(tile)(p, i, j);
+    for (; j + LANES <= p->n; j += LANES)
+        for (int r = 0; r < rows; r++)
+            OF(strip)(p, i + r, j);
+    for (; j < p->n; j++)
+        for (int r = 0; r < rows; r++)
+            p->c[(int64_t)(i + r) * p->n + j] = OF(one)(p, i + r, j);
+}
+
+INLINE void OF(multiply)(const struct OF(product) *p, int m)
+{
+    int i = 0;
+    for (; i + ROWS <= m; i += ROWS)
+        OF(band)(p, i, ROWS);
+    for (; i < m; i++)
+        OF(band)(p, i, 1);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static void OF(wide)(const struct OF(product) *p, int m)
+{
+    OF(multiply)(p, m);
+}
+
+__attribute__((target("avx2"))) static void OF(half)(const struct OF(product) *p, int m)
+{
+    OF(multiply)(p, m);
+}
+
+static void OF(widest)(const struct OF(product) *p, int m)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        OF(wide)(p, m);
+    else if (__builtin_cpu_supports("avx2"))
+        OF(half)(p, m);
+    else
+        OF(multiply)(p, m);
+}
+#else
+static void OF(widest)(const struct OF(product) *p, int m)
+{
+    OF(multiply)(p, m);
+}
+#endif
