@@ -131,18 +131,33 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
 }
 
-/* Adds lines for reports alone: the author's outputs, and how long it took to get ready. */
+/* Adds a line of what an evaluation of the whole graph says. */
+static void put_whole(struct doc *d, const struct network_look *k)
+{
+    const struct network_measurement *m = k->m;
+    struct str text = {0};
+    str_printf(&text, "outputs are off by at most %.2g, %.2g of what is allowed", m->whole.abs_err,
+               m->whole.of_allowed);
+    if (m->whole.reason[0])
+        str_printf(&text, "; %s", m->whole.reason);
+    measurement_doc_row(d, "whole:", STYLE_PLAIN, 0, &text, k->width);
+}
+
+/* Adds lines for reports alone: the whole graph, the author's outputs, and how long it took to get
+ * ready. */
 static void put_exact(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;
     struct str text = {0};
+    if (m->whole_compared)
+        put_whole(d, k);
     if (m->compared) {
         str_printf(&text, "outputs are off by at most %.2g, %.2g of what is allowed",
                    m->author_abs_err, m->author_of_bound);
         measurement_doc_row(d, "expected:", STYLE_PLAIN, 0, &text, k->width);
     }
     str_printf(&text, "compiled in %.1f s, constants in %.1f s, checked in %.1f s", m->build_s,
-               m->prepare_s, m->check_s);
+               m->prepare_s, m->check_s + m->whole_s);
     measurement_doc_row(d, "prepared:", STYLE_PLAIN, 0, &text, k->width);
 }
 
@@ -165,8 +180,8 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
         str_add(&text, m->verified ? "true" : "false");
         size_t lead = text.len;
         if (m->verified)
-            str_printf(&text, ", every kernel; the worst error is %.2g of its bound",
-                       m->error_of_bound);
+            str_printf(&text, ", every kernel%s; the worst error is %.2g of its bound",
+                       m->whole_compared ? " and the whole" : "", m->error_of_bound);
         else
             str_add(&text, ": kernels were not compared with the reference");
         measurement_doc_row(d, "verified:", m->verified ? STYLE_GOOD : STYLE_BAD, lead, &text,

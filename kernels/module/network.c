@@ -434,7 +434,7 @@ bool network_build(struct arena *a, const struct graph *g, network_choose_fn *ch
 {
     struct network *net = ARENA_NEW(a, struct network);
     struct linker k = { .a = a, .net = net, .choose = choose, .ctx = ctx };
-    net->graph = g;
+    net->graph = net->whole = g;
     bool ok = true;
     net->parts = partition(a, g);
     find_constants(&k);

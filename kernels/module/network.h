@@ -30,6 +30,7 @@ struct network_buffer { enum network_role role; int tensor; const struct layout 
 
 struct network {
     const struct graph *graph;
+    const struct graph *whole;            /* what it must compute: graph before simplifications */
     struct partition parts;
     int n_tasks; const struct network_task *task;
     const struct module *module;          /* kernel k is task k; buffers by role, inputs first */

@@ -8,6 +8,8 @@
 #include "profile/measure/measurement.h"
 #include "profile/measure/oracle.h"
 
+struct measure_job;
+
 /* The baselines of a measurement: contender `contender` + i has the buffers from first[i] on. */
 struct libraries {
     struct arena *arena;  /* arena of the plain program; NULL = there is no baseline */
@@ -19,10 +21,21 @@ struct libraries {
     int killed;                          /* number of children killed by other processes */
 };
 
+/* What a job measures instead of one program: a network.  Its flops and the bytes of its results;
+ * sums: the flops of its reductions alone, which is slow; check: whether the results in the runner
+ * are right. */
+struct measure_many {
+    double asked_flops, needed_flops, result_bytes;
+    double (*sums)(const struct measure_job *j);
+    bool (*check)(struct measure_job *j, struct err *e);
+    void *ctx;
+};
+
 /* All data of one measurement.  Arrays belong to the arena of the program or are freed by
  * measure_vendor_finish. */
 struct measure_job {
     const struct program *program;
+    const struct measure_many *many;     /* NULL: it measures the program */
     struct measure_opts opts;
     const struct progress *progress;
     const struct cancel *cancel;

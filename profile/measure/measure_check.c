@@ -173,6 +173,8 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct 
 /* Runs the kernel before the reference is computed, so that a crash is reported at once. */
 bool measure_check(struct measure_job *j, struct err *e)
 {
+    if (j->many)
+        return runner_run(j->runner, j->contender, &j->first_call_s, e) && j->many->check(j, e);
     const struct graph *base = j->program->base;
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : oracle_kept(base, j->opts.seed);
     bool ok = fill_buffers(j, o, e)
@@ -184,14 +186,19 @@ bool measure_check(struct measure_job *j, struct err *e)
     return ok;
 }
 
-bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
+static bool judge_now(struct measure_job *j, struct err *e)
 {
     const struct oracle *o = j->oracle ? oracle_again(j->oracle) : NULL;
     if (!o && !oracle_acquire(j->program->base, j->opts.seed, j->cancel, &o, e))
         return false;
     bool ok = judge_outputs(j, o, e);
     oracle_release(o);
-    if (ok)
+    return ok;
+}
+
+bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e)
+{
+    if (j->many ? j->many->check(j, e) : judge_now(j, e))
         return true;
     struct err why = *e;
     return err_set(e, why.code, "after %lld calls %s", (long long)calls, why.text);

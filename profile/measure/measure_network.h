@@ -3,21 +3,21 @@
  * Check: one run in which every tensor has a buffer of its own between guard pages.  Then the
  * result of each call is compared with the float64 reference of that kernel alone, on the data
  * that the call really read, within the bounds of oracle.h: errors do not add up from kernel to
- * kernel, and a wrong kernel is named (SPEC L.2).
+ * kernel, and a wrong kernel is named (SPEC L.2).  Then the outputs are compared with those of the
+ * whole graph (network_whole.h).
  * Time: the network as one call, with intermediates in one block as planned, which must give the
  * same bits; then the least time of each call. */
 #ifndef TS_PROFILE_MEASURE_NETWORK_H
 #define TS_PROFILE_MEASURE_NETWORK_H
 #include "kernels/module/network.h"
-#include "profile/measure/measurement.h"
-#include "profile/measure/network_values.h"
+#include "profile/measure/network_whole.h"
 
 /* The author's data of an input or output: elements of the tensor of this name, row-major. */
 struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
     const struct measure_opts *measure;   /* clock: whether to time; seed, threads, target ... */
-    bool unchecked;                       /* leave out the comparison of each kernel */
+    bool unchecked;                       /* leave out the comparison of each kernel and the whole */
     int n_inputs; const struct network_given *input;      /* others are random, by the seed */
     int n_expected; const struct network_given *expected;
     /* NULL, or where to keep the data of constants, inputs and outputs when all is right; the
@@ -30,17 +30,20 @@ struct network_opts {
 struct network_measurement {
     enum outcome outcome;
     char reason[512];
-    bool verified;                        /* every kernel is right, and the whole as expected */
+    bool verified;  /* every kernel is right, and so is the whole, by its graph and its author */
     int wrong_call;                       /* the call that is wrong; -1: none */
     double max_rel_err, error_of_bound;   /* the worst of all kernels (struct deviation) */
+    bool whole_compared;                  /* with the whole graph; whole.reason: not all of it */
+    struct whole_deviation whole;
     bool compared;                        /* with the author's outputs */
     double author_abs_err, author_of_bound;   /* worst |got - want|, and over 1e-5 + 1e-3 |want| */
     struct latency latency;
     double first_call_ms;
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;
-    double build_s, prepare_s, check_s;   /* of compiling, of reading and packing constants, of
-                                           * checking */
+    /* seconds of compiling, of reading and packing constants, of checking each kernel and the
+     * whole */
+    double build_s, prepare_s, check_s, whole_s;
     char compiler[128]; char isa[16]; int threads; uint64_t seed;
 };
 

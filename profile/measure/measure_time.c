@@ -17,9 +17,16 @@
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 
+static double asked_flops(const struct measure_job *j)
+{
+    return j->many ? j->many->asked_flops : j->program->base->flops;
+}
+
 /* Returns the FLOPs that the result needs: work that is skipped or repeated does not count. */
 static double needed_flops(const struct measure_job *j)
 {
+    if (j->many)
+        return j->many->needed_flops;
     double asked = j->program->base->flops, executed = func_flops(j->func);
     return executed > 0 && executed < asked ? executed : asked;
 }
@@ -37,12 +44,19 @@ static double beyond(const struct measure_job *j)
 
 static double result_bytes(const struct measure_job *j)
 {
+    if (j->many)
+        return j->many->result_bytes;
     const struct graph *g = j->program->graph;
     double bytes = 0;
     for (int t = 0; t < g->n_tensors; t++)
         if (g->tensor[t].role == TENSOR_OUTPUT)
             bytes += (double)tensor_bytes(&g->tensor[t]);
     return bytes;
+}
+
+static double sums_of(const struct measure_job *j)
+{
+    return j->many ? j->many->sums(j) : func_sums(j->func, j->func->graph->main_node);
 }
 
 static bool left_work_out(double seconds, double bound_s, const char *what, struct err *e)
@@ -65,8 +79,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     const struct target *widest = target_named(j->machine->isa);
     if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* func_sums is slow: only if needed */
-        flops = fmin(flops, 2 * func_sums(j->func, j->func->graph->main_node));
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* sums_of is slow: only if needed */
+        flops = fmin(flops, 2 * sums_of(j));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
         snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
         return left_work_out(seconds, 1e-9 * flops / peak, what, e);
@@ -129,7 +143,7 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
         snprintf(m->threads_note, sizeof m->threads_note,
                  "%d threads take turns on %d core%s: not pinned", j->opts.threads,
                  j->machine->cores, j->machine->cores == 1 ? "" : "s");
-    m->gflops = 1e-9 * j->program->base->flops / best;
+    m->gflops = 1e-9 * asked_flops(j) / best;
     m->executed_gflops = 1e-9 * needed_flops(j) / best;
     take_peak(j, peak);
     return true;

@@ -21,9 +21,16 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
 {
     struct experts all;
     struct chooser c = { { &all, target, threads }, kernels };
-    return expert_file_all(a, &all, e)
-        && simplify_graph(a, g, simplify_default(), &g, NULL, e)
-        && network_build(a, g, choose, &c, out, e);
+    const struct graph *simple;
+    const struct network *built;
+    if (!expert_file_all(a, &all, e)
+        || !simplify_graph(a, g, simplify_default(), &simple, NULL, e)
+        || !network_build(a, simple, choose, &c, &built, e))
+        return false;
+    struct network *net = ARENA_DUP(a, built, 1);
+    net->whole = g;
+    *out = net;
+    return true;
 }
 
 bool session_is_network(const struct session *s)

@@ -85,6 +85,10 @@ void network_report_json(struct str *out, const struct session *s, const struct 
     json_t *memory = json_make("intermediate_bytes", JSON(plan->bytes), "least_bytes",
                                JSON(plan->least), "unshared_bytes", JSON(plan->apart),
                                "constant_bytes", JSON(network_report_constant_bytes(net)));
+    json_t *whole = !m->whole_compared ? json_null()
+                                       : json_make("max_abs_err", JSON(m->whole.abs_err),
+                                                   "of_allowed", JSON(m->whole.of_allowed),
+                                                   "not_compared", JSON_OR_NULL(m->whole.reason));
     json_t *expected = !m->compared ? json_null()
                                     : json_make("max_abs_err", JSON(m->author_abs_err),
                                                 "of_bound", JSON(m->author_of_bound));
@@ -93,14 +97,15 @@ void network_report_json(struct str *out, const struct session *s, const struct 
                          JSON(outcome_name[m->outcome]), "reason", JSON_OR_NULL(m->reason),
                          "verified", json_boolean(m->verified), "max_rel_err",
                          JSON(m->max_rel_err), "error_of_bound", JSON(m->error_of_bound),
-                         "expected", expected, "latency_ms", latency, "first_run_ms",
+                         "whole", whole, "expected", expected, "latency_ms", latency, "first_run_ms",
                          JSON_IF(timed, m->first_call_ms), "flops", JSON(m->flops), "gflops",
                          JSON_IF(timed, m->gflops), "peak_fraction",
                          JSON_OR_NULL(m->peak_fraction), "conversions", JSON(net->n_conversions),
                          "conversion_bytes", JSON(net->conversion_bytes), "memory", memory,
                          "threads", JSON(m->threads), "isa", JSON(m->isa), "compiler",
                          JSON(m->compiler), "seed", JSON(m->seed), "build_s", JSON(m->build_s),
-                         "prepare_s", JSON(m->prepare_s), "check_s", JSON(m->check_s),
+                         "prepare_s", JSON(m->prepare_s), "check_s", JSON(m->check_s), "whole_s",
+                         JSON_IF(m->whole_compared, m->whole_s),
                          "kernels", json_of_tasks(net), "calls", json_of_calls(net, m)),
                8);
 }

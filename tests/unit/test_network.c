@@ -183,7 +183,8 @@ static int expected(const struct graph *g, uint64_t seed, struct network_given *
     return n;
 }
 
-/* Measures a network and compares with the reference of graph g. */
+/* Measures a network and compares with the reference of graph g, as its author's data; NULL: there
+ * are none. */
 static void measure(const struct network *net, const struct graph *g, unsigned meters,
                     struct network_measurement *m)
 {
@@ -191,7 +192,7 @@ static void measure(const struct network *net, const struct graph *g, unsigned m
     struct measure_opts mo = { .seed = 7, .meters = meters, .time_s = 0.001, .min_runs = 2 };
     struct network_opts o = { .measure = &mo, .expected = want };
     struct err e = {0};
-    o.n_expected = expected(g, mo.seed, want);
+    o.n_expected = g ? expected(g, mo.seed, want) : 0;
     if (!measure_network(perm, net, &o, NULL, NULL, m, &e))
         fail_msg("%s", e.text);
 }
@@ -207,7 +208,8 @@ static void networks_are_right(void **state)
         for (int as = 0; as < 2; as++) {  /* as it is, and simplified */
             const struct network *net = network_of(as ? simple : g);
             measure(net, g, i == 0 ? METER_CLOCK : 0, &m);
-            if (m.outcome != OUTCOME_OK || !m.verified || !m.compared)
+            if (m.outcome != OUTCOME_OK || !m.verified || !m.compared || !m.whole_compared
+                || m.whole.reason[0])
                 fail_msg("%s: %s", example[i].text, m.reason);
             if (example[i].tasks >= 0)
                 assert_int_equal(net->n_tasks, example[i].tasks);
@@ -246,24 +248,143 @@ static void chosen_schedules_are_right(void **state)
     }
 }
 
+/* Returns the network with parameters x and y of a call exchanged. */
+static struct network swapped(const struct network *net, int call, int x, int y)
+{
+    struct network out = *net;
+    struct module *m = ARENA_DUP(perm, net->module, 1);
+    struct module_call *calls = ARENA_DUP(perm, m->call, m->n_calls);
+    int n = net->task[net->call[call].task].func->n_params;
+    int *buffer = ARENA_DUP(perm, calls[call].buffer, n);
+    buffer[x] = calls[call].buffer[y];
+    buffer[y] = calls[call].buffer[x];
+    calls[call].buffer = buffer;
+    m->call = calls;
+    out.module = m;
+    return out;
+}
+
 /* A kernel whose calls are given the operands of another one is right by itself: only the whole
  * shows it. */
 static void a_wrong_connection_is_found(void **state)
 {
     (void)state;
     const struct graph *g = graph_of("x = input m=16 k=16; y = input m=16 k=16; a = sub(x, y)");
-    struct network net = *network_of(g);
-    struct module module = *net.module;
-    struct module_call call = module.call[0];
+    const struct network net = swapped(network_of(g), 0, 0, 1);
     struct network_measurement m;
-    int buffer[] = { call.buffer[1], call.buffer[0], call.buffer[2] };
-    call.buffer = buffer;
-    module.call = &call;
-    net.module = &module;
     measure(&net, g, 0, &m);
     assert_int_equal(m.outcome, OUTCOME_WRONG);
     assert_false(m.verified);
     assert_non_null(strstr(m.reason, "is expected"));
+    measure(&net, NULL, 0, &m);           /* and without data of its author */
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_false(m.verified);
+    assert_non_null(strstr(m.reason, "reads or writes the wrong tensor"));
+    assert_true(m.whole.of_allowed > 1);
+}
+
+/* Two products of one shape in the middle of a network, each other's operand. */
+static void tensors_of_one_shape_are_told_apart(void **state)
+{
+    (void)state;
+    const struct graph *g = graph_of(
+        "x = input b=2 m=8 k=8; w = const k=8 n=8; v = const k=8 n=8; p = matmul(x, w); "
+        "q = matmul(x, v); s = matmul(p, q); y = softmax(s) axis=2");
+    const struct network *net = network_of(g);
+    struct network_measurement m;
+    int product = -1;
+    for (int i = 0; i < net->module->n_calls; i++)
+        if (str_starts(net->task[net->call[i].task].spec, "bmm"))
+            product = i;
+    assert_true(product >= 0);
+    const struct network wrong = swapped(net, product, 0, 1);
+    measure(net, NULL, 0, &m);
+    assert_true(m.verified && m.whole_compared);
+    measure(&wrong, NULL, 0, &m);
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_int_equal(m.wrong_call, -1);
+}
+
+/* Buffers that live at the same time and share memory all the same. */
+static void a_wrong_plan_is_found(void **state)
+{
+    (void)state;
+    const struct graph *g = graph_of("x = input m=16 k=16; a = gmm(x) n=16; b = gmm(a) n=16; "
+                                     "c = gmm(b) n=16; s = sub(a, c); y = softmax(s) axis=1");
+    struct network net = *network_of(g);
+    struct module module = *net.module;
+    struct module_plan plan = *module.plan;
+    int64_t *at = ARENA_DUP(perm, plan.at, module.n_buffers);
+    for (int b = 0; b < module.n_buffers; b++)
+        at[b] = at[b] < 0 ? at[b] : 0;
+    plan.at = at;
+    module.plan = &plan;
+    net.module = &module;
+    struct network_measurement m;
+    measure(&net, NULL, METER_CLOCK, &m);
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_non_null(strstr(m.reason, "share memory"));
+}
+
+/* Where rounded values are compared, right results may differ: that is said, and is no failure. */
+static void jumps_are_not_judged(void **state)
+{
+    static const struct { const char *text; bool judged; } row[] = {
+        { "x = input m=16 k=16; y = input m=16 k=16; a = gmm(x) n=16; f = floor(a); "
+          "b = sub(f, y); c = sub(y, b); z = sub(b, c)", false },
+        /* inputs are exact, and so is what is compared */
+        { "x = input m=16 k=16; y = input m=16 k=16; l = less(x, y); b = sub(l, y); "
+          "c = sub(y, b); z = sub(b, c)", true },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        const struct network *net = network_of(graph_of(row[i].text));
+        struct network_measurement m;
+        measure(net, NULL, 0, &m);
+        assert_true(m.verified && m.whole_compared && !m.whole.reason[0]);
+        const struct network wrong = swapped(net, net->module->n_calls - 1, 0, 1);
+        measure(&wrong, NULL, 0, &m);
+        assert_int_equal(m.outcome, row[i].judged ? OUTCOME_WRONG : OUTCOME_OK);
+        assert_int_equal(m.whole.reason[0] != 0, !row[i].judged);
+    }
+}
+
+/* Simplifications are checked as well: what must come out is the graph before them. */
+static void the_whole_is_the_graph_before_simplifications(void **state)
+{
+    (void)state;
+    const struct graph *g = graph_of("x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
+                                     "b = affine(a) mul=2 add=1");
+    const struct graph *other = graph_of("x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=3; "
+                                         "b = affine(a) mul=2 add=1.5");
+    struct network_measurement m;
+    const struct network *net;
+    struct err e = {0};
+    assert_true(network_of_graph(perm, g, "", NULL, 1, &net, &e));
+    assert_ptr_equal(net->whole, g);
+    measure(net, NULL, 0, &m);
+    assert_true(m.verified && m.whole_compared);
+    struct network wrong = *net;
+    wrong.whole = other;
+    measure(&wrong, NULL, 0, &m);
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+}
+
+/* Values are freed after their last reader: a long chain needs no more than a short one. */
+static void the_whole_needs_little_memory(void **state)
+{
+    (void)state;
+    struct network net = { 0 };
+    const double bytes = 64 * 64 * sizeof(double);
+    net.whole = graph_of("x = input m=64 k=64; a = relu(x); b = exp(a); c = relu(b); d = exp(c)");
+    assert_true(network_whole_bytes(&net) == 4 * bytes);
+    net.whole = graph_of("x = input m=64 k=64; v = const k=64 n=64; w = const k=64 n=64; "
+                         "a = matmul(x, v); b = matmul(a, w)");
+    assert_true(network_whole_bytes(&net) == 5 * bytes);
+    /* what two read lives until the second; nobody reads `e` */
+    net.whole = graph_of("x = input m=64 k=64; a = relu(x); b = exp(a); c = add(a, b); e = exp(x); "
+                         "output c");
+    assert_true(network_whole_bytes(&net) == 6 * bytes);
 }
 
 /* --- The memory plan -------------------------------------------------------------------------- */
@@ -299,6 +420,11 @@ int main(void)
         cmocka_unit_test(networks_are_right),
         cmocka_unit_test(chosen_schedules_are_right),
         cmocka_unit_test(a_wrong_connection_is_found),
+        cmocka_unit_test(tensors_of_one_shape_are_told_apart),
+        cmocka_unit_test(a_wrong_plan_is_found),
+        cmocka_unit_test(jumps_are_not_judged),
+        cmocka_unit_test(the_whole_is_the_graph_before_simplifications),
+        cmocka_unit_test(the_whole_needs_little_memory),
         cmocka_unit_test(living_buffers_do_not_share),
     };
     return cmocka_run_group_tests(tests, perm_setup, perm_teardown);

@@ -1,0 +1,293 @@
+#include "profile/measure/network_whole.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/onnx/weights.h"
+#include "kernels/ops/reference.h"
+
+#define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
+#define OF_SCALE 1e-5                     /* part of the largest value */
+
+/* An evaluation of the graph node by node, which holds the values of a tensor from its first to its
+ * last use: exact in float64, single as float32 computes them.  Inputs and constants have one array
+ * for both.  v NULL: a dry run, which only counts bytes. */
+struct whole_run {
+    const struct graph *g;
+    const struct network *net;
+    const struct network_values *v;
+    uint64_t seed;
+    int *last;                            /* per tensor: the last node that reads it */
+    bool *needed, *held;                  /* per tensor: an output depends on it; it has values */
+    bool *inexact, *jumps;
+    double **exact, **single;
+    double live, most;                    /* bytes now, and the most so far */
+    bool ok;
+    struct err *e;
+};
+
+/* --- What depends on what --------------------------------------------------------------------- */
+
+/* Calls f for each tensor that v loads. */
+static void each_load(struct whole_run *r, const struct val *v,
+                      void (*f)(struct whole_run *r, int tensor, int node), int node)
+{
+    if (!v)
+        return;
+    if (v->kind == VAL_LOAD)
+        f(r, v->source, node);
+    each_load(r, v->a, f, node);
+    each_load(r, v->b, f, node);
+}
+
+static void note_reader(struct whole_run *r, int tensor, int node)
+{
+    r->needed[tensor] = true;
+    r->last[tensor] = r->last[tensor] > node ? r->last[tensor] : node;
+}
+
+/* Whether float32 may compute another value than float64; sets *jump where a small difference can
+ * become a large one. */
+static bool is_inexact(const struct whole_run *r, const struct val *v, bool *jump)
+{
+    bool a = v->a && is_inexact(r, v->a, jump), b = v->b && is_inexact(r, v->b, jump);
+    switch ((int)v->kind) {
+    case VAL_CONST: return false;
+    case VAL_LOAD:
+        *jump |= r->jumps[v->source];
+        return r->inexact[v->source];
+    case VAL_LE:
+        *jump |= a || b;
+        return a || b;
+    case VAL_FLOOR: case VAL_KEEP: case VAL_PICK:
+        *jump |= a;
+        return a || b;
+    case VAL_SELECT: case VAL_MAX: case VAL_MIN: return a || b;
+    default: return true;
+    }
+}
+
+static void find_jumps(struct whole_run *r)
+{
+    for (int i = 0; i < r->g->n_nodes; i++) {
+        const struct node *n = &r->g->node[i];
+        bool inexact = is_inexact(r, n->body, &r->jumps[n->out]);
+        r->inexact[n->out] = inexact || n->combine == COMBINE_SUM;
+    }
+}
+
+static void whole_open(struct whole_run *r, const struct network *net, struct err *e)
+{
+    const struct graph *g = net->whole;
+    size_t n = (size_t)g->n_tensors;
+    *r = (struct whole_run){ .g = g, .net = net, .ok = true, .e = e,
+                             .last = xcalloc(n, sizeof *r->last),
+                             .needed = xcalloc(n, sizeof *r->needed),
+                             .held = xcalloc(n, sizeof *r->held),
+                             .inexact = xcalloc(n, sizeof *r->inexact),
+                             .jumps = xcalloc(n, sizeof *r->jumps),
+                             .exact = xcalloc(n, sizeof *r->exact),
+                             .single = xcalloc(n, sizeof *r->single) };
+    for (int t = 0; t < g->n_tensors; t++)
+        r->needed[t] = g->tensor[t].role == TENSOR_OUTPUT;
+    for (int i = g->n_nodes - 1; i >= 0; i--)
+        if (r->needed[g->node[i].out])
+            each_load(r, g->node[i].body, note_reader, i);
+    find_jumps(r);
+}
+
+/* --- The evaluation --------------------------------------------------------------------------- */
+
+static double bytes_of(const struct whole_run *r, int tensor)
+{
+    const struct tensor *t = &r->g->tensor[tensor];
+    return (double)tensor_elems(t) * (double)sizeof(double) * (t->producer < 0 ? 1 : 2);
+}
+
+static double *new_values(const struct tensor *t)
+{
+    return xmalloc_elems((size_t)tensor_elems(t), sizeof(double));
+}
+
+/* Fills the values of an input or constant. */
+static bool read_given(struct whole_run *r, const struct tensor *t, double *to)
+{
+    int64_t n = tensor_elems(t);
+    int of = graph_tensor(r->net->graph, t->name);
+    const f32 *input = t->role == TENSOR_INPUT && of >= 0 ? r->v->value[of] : NULL;
+    f32 *own = input ? NULL : xmalloc_elems((size_t)n, sizeof *own);
+    bool ok = input || weights_tensor_data(t, r->seed, own, r->e);
+    for (int64_t i = 0; ok && i < n; i++)
+        to[i] = (double)(input ? input[i] : own[i]);
+    free(own);
+    return ok;
+}
+
+static void hold(struct whole_run *r, int tensor, int node)
+{
+    const struct tensor *t = &r->g->tensor[tensor];
+    (void)node;
+    if (r->held[tensor])
+        return;
+    r->held[tensor] = true;
+    r->live += bytes_of(r, tensor);
+    r->most = fmax(r->most, r->live);
+    if (!r->v)
+        return;
+    r->exact[tensor] = new_values(t);
+    r->single[tensor] = t->producer < 0 ? r->exact[tensor] : new_values(t);
+    r->ok = r->ok && (t->producer >= 0 || read_given(r, t, r->exact[tensor]));
+}
+
+static void drop(struct whole_run *r, int tensor)
+{
+    r->live -= r->held[tensor] ? bytes_of(r, tensor) : 0;
+    r->held[tensor] = false;
+    if (r->single[tensor] != r->exact[tensor])
+        free(r->single[tensor]);
+    free(r->exact[tensor]);
+    r->exact[tensor] = r->single[tensor] = NULL;
+}
+
+static void drop_read(struct whole_run *r, int tensor, int node)
+{
+    if (r->last[tensor] == node && r->g->tensor[tensor].role != TENSOR_OUTPUT)
+        drop(r, tensor);
+}
+
+static void whole_close(struct whole_run *r)
+{
+    for (int t = 0; t < r->g->n_tensors; t++)
+        drop(r, t);
+    free(r->last);
+    free(r->needed);
+    free(r->held);
+    free(r->inexact);
+    free(r->jumps);
+    free(r->exact);
+    free(r->single);
+}
+
+static bool evaluate(struct whole_run *r, const struct progress *pr, const struct cancel *c)
+{
+    double done = 0;
+    for (int i = 0; i < r->g->n_nodes && r->ok; i++) {
+        const struct node *n = &r->g->node[i];
+        if (!r->needed[n->out])
+            continue;
+        if (pr && pr->report && r->v)
+            pr->report(pr->ctx, "evaluating the whole graph", done / r->g->flops);
+        each_load(r, n->body, hold, i);
+        hold(r, n->out, i);
+        r->ok = r->ok && (!r->v || (reference_eval_node(r->g, i, r->exact, false, c, r->e)
+                                    && reference_eval_node(r->g, i, r->single, true, c, r->e)));
+        each_load(r, n->body, drop_read, i);
+        done += n->flops;
+    }
+    return r->ok;
+}
+
+double network_whole_bytes(const struct network *net)
+{
+    struct whole_run r;
+    whole_open(&r, net, NULL);
+    evaluate(&r, NULL, NULL);
+    double most = r.most;
+    whole_close(&r);
+    return most;
+}
+
+/* --- What outputs must be --------------------------------------------------------------------- */
+
+/* Takes the exact values of an output, and sets what may be off. */
+static struct whole_output output_of(struct whole_run *r, int tensor)
+{
+    const struct tensor *t = &r->g->tensor[tensor];
+    struct whole_output out = { .tensor = t, .exact = r->exact[tensor],
+                                .jumps = r->jumps[tensor] };
+    double off = 0, scale = 0, *exact = r->exact[tensor], *single = r->single[tensor];
+    for (int64_t i = 0; i < tensor_elems(t); i++) {
+        if (!(fabs(exact[i]) <= t->type->largest) || !isfinite(single[i])) {
+            exact[i] = NAN;
+            continue;
+        }
+        off = fmax(off, fabs(single[i] - exact[i]));
+        scale = fmax(scale, fabs(exact[i]));
+    }
+    out.allowed = OF_SINGLE * off + OF_SCALE * scale;
+    r->exact[tensor] = NULL;
+    free(single);
+    r->single[tensor] = NULL;
+    return out;
+}
+
+bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
+                        const struct progress *pr, const struct cancel *c,
+                        struct network_whole *out, struct err *e)
+{
+    struct whole_run r;
+    whole_open(&r, net, e);
+    r.v = v;
+    r.seed = seed;
+    *out = (struct network_whole){ 0 };
+    bool ok = evaluate(&r, pr, c);
+    if (ok)
+        out->output = xcalloc((size_t)r.g->n_tensors, sizeof *out->output);
+    for (int t = 0; ok && t < r.g->n_tensors; t++)
+        if (r.g->tensor[t].role == TENSOR_OUTPUT)
+            out->output[out->n++] = output_of(&r, t);
+    whole_close(&r);
+    return ok;
+}
+
+void network_whole_free(struct network_whole *w)
+{
+    for (int i = 0; i < w->n; i++)
+        free(w->output[i].exact);
+    free(w->output);
+    *w = (struct network_whole){ 0 };
+}
+
+/* --- The comparison --------------------------------------------------------------------------- */
+
+static bool judge(const struct whole_output *o, const f32 *got, struct whole_deviation *worst,
+                  struct err *e)
+{
+    int64_t n = tensor_elems(o->tensor), at = 0, compared = 0;
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double off = fabs((double)got[i] - o->exact[i]);
+        if (isnan(o->exact[i]))
+            continue;
+        compared++;
+        off = isfinite(got[i]) ? off : INFINITY;
+        at = off > most ? i : at;
+        most = fmax(most, off);
+    }
+    bool right = most <= o->allowed;
+    if (compared == 0 || (!right && o->jumps)) {
+        snprintf(worst->reason, sizeof worst->reason, "%.60s cannot be compared: %s",
+                 o->tensor->name, compared == 0
+                     ? "its values exceed float32 on the way"
+                     : "it depends on a comparison of values that are rounded");
+        return true;
+    }
+    worst->abs_err = fmax(worst->abs_err, most);
+    worst->of_allowed = fmax(worst->of_allowed, most > 0 ? most / o->allowed : 0);
+    return right
+        || err_set(e, ERR_WRONG, "element %lld of output %.60s is %.7g, but evaluating the whole "
+                   "graph gives %.7g: %.3g times what plain float32 explains. Every kernel by "
+                   "itself is right, so one reads or writes the wrong tensor", (long long)at,
+                   o->tensor->name, (double)got[at], o->exact[at], most / o->allowed);
+}
+
+bool network_whole_compare(const struct network_whole *w, const char *output, const f32 *got,
+                           struct whole_deviation *worst, struct err *e)
+{
+    for (int i = 0; i < w->n; i++)
+        if (streq(w->output[i].tensor->name, output))
+            return judge(&w->output[i], got, worst, e);
+    return err_set(e, ERR_BUG, "output %.60s is missing in the whole graph", output);
+}

@@ -1,0 +1,41 @@
+/* Is a network right from end to end (SPEC L.2)?  Its outputs y are compared with the float64
+ * evaluation y64 of the whole graph, and how far the plain float32 evaluation y32 of that graph is
+ * off says how much they may differ:
+ *
+ *     max|y - y64| <= 8 max|y32 - y64| + 1e-5 max|y64|
+ *
+ * Both evaluations know nothing of simplifications, kernels, layouts and calls, so a wrong
+ * connection of right kernels shows. */
+#ifndef TS_PROFILE_NETWORK_WHOLE_H
+#define TS_PROFILE_NETWORK_WHOLE_H
+#include "profile/measure/measurement.h"
+#include "profile/measure/network_values.h"
+
+/* What an output must be. jumps: a comparison or a floor of inexact values leads to it, so that
+ * right results may differ by any amount. */
+struct whole_output {
+    const struct tensor *tensor;
+    double *exact;                        /* y64; NAN where float32 exceeds its type */
+    double allowed;
+    bool jumps;
+};
+struct network_whole { int n; struct whole_output *output; };
+
+/* The worst output so far: its largest difference, and that over what is allowed.  reason: why an
+ * output could not be compared; "" when all were. */
+struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
+
+/* The bytes that network_whole_make needs at once. */
+double network_whole_bytes(const struct network *net);
+/* Evaluates net->whole on the inputs in v, and on the constants of the seed.  Values are freed
+ * after their last reader. */
+bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
+                        const struct progress *pr, const struct cancel *c,
+                        struct network_whole *out, struct err *e);
+void network_whole_free(struct network_whole *w);
+
+/* Compares an output, and merges its difference into *worst.  ERR_WRONG with the first wrong
+ * element.  An output that the data cannot judge is right, and *worst has the reason. */
+bool network_whole_compare(const struct network_whole *w, const char *output, const f32 *got,
+                           struct whole_deviation *worst, struct err *e);
+#endif
