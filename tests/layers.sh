@@ -107,10 +107,10 @@ exits() {
         | grep -vE ':[0-9]+:[ ]*(/?\*|//)|"[^"]*exit'
 }
 
-# Elements have a type (kernels/ir/type.h): only the table, the vendor plugins and the networks of
-# the tuner know one by name.
+# Elements have a type (kernels/ir/type.h): only the table, the vendor plugins, the networks of
+# the tuner and products of matrices know one by name.
 floats() {
-    sources | grep -vE '^kernels/ir/type|/plugins/|^explorer/(agent|model|tune)/' \
+    sources | grep -vE '^kernels/ir/type|^kernels/base/mat|/plugins/|^explorer/(agent|model|tune)/' \
         | xargs grep -nE 'sizeof\(float\)|(^|[^_[:alnum:]])float \*+ *[_[:alpha:]]' \
         | grep -vE ':[0-9]+: *(/?\*|//)'
 }

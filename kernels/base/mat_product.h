@@ -1,6 +1,6 @@
-/* Products of matrices of one type of elements.  Only mat.c includes this, once for each type, with
- * REAL, the type; OF(name), the name of its variant of a function; and VIEW, the struct of operand a.
- */
+/* Products of matrices of one type of elements.  Only mat.c includes this, once for each type: REAL
+ * is the type, OF(name) its variant of a function, and VIEW the struct of operand a. */
+
 /* A vector that the compiler divides into vectors of the target; it may be at any address of an
  * element. */
 typedef REAL OF(vec) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));

@@ -57,7 +57,7 @@ struct mac_block {
     bool dense;                           /* whether those of X follow each other */
     double *value[2], *error[2], *sum, *squares;
     /* Only for float32: the values and the sum as such. */
-    float *single[2], *single_sum;
+    f32 *single[2], *single_sum;
 };
 
 /* Returns the largest c such that e is the same for var in [i * c, i * c + c); 0: e does not use
@@ -309,10 +309,10 @@ static void add_squares(const struct mac *m, struct mac_block *b, int n)
         mat_mul(b->squares, (struct mat_view){ es, m->chunk, 1 }, ex, rows, columns, n, true);
 }
 
-static void narrow(const double *from, int64_t n, float *to)
+static void narrow(const double *from, int64_t n, f32 *to)
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = (float)from[i];
+        to[i] = (f32)from[i];
 }
 
 /* Adds n terms to the sums in float32, in which the values of the factors are exact. */
@@ -388,7 +388,7 @@ static void block_task(const void *ctx, int64_t task, int64_t *env)
         b.error[1] = b.error[0] + m->chunk * rows;
         b.squares = b.error[0] + factors;
     }
-    float *single = m->p->how.single ? xcalloc((size_t)(factors + results), sizeof *single) : NULL;
+    f32 *single = m->p->how.single ? xcalloc((size_t)(factors + results), sizeof *single) : NULL;
     if (single) {
         b.single[0] = single;
         b.single[1] = single + m->chunk * rows;

@@ -17,7 +17,7 @@ struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
     const struct measure_opts *measure;   /* clock: whether to time; seed, threads, target ... */
-    bool unchecked;                       /* leave out the comparison of each kernel and the whole */
+    bool unchecked;                       /* compare neither each kernel nor the whole */
     int n_inputs; const struct network_given *input;      /* others are random, by the seed */
     int n_expected; const struct network_given *expected;
     /* NULL, or where to keep the data of constants, inputs and outputs when all is right; the
