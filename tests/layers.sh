@@ -110,7 +110,8 @@ exits() {
 # Elements have a type (kernels/ir/type.h): only the table, the vendor plugins, the networks of
 # the tuner and products of matrices know one by name.
 floats() {
-    sources | grep -vE '^kernels/ir/type|^kernels/base/mat|/plugins/|^explorer/(agent|model|tune)/' \
+    sources \
+        | grep -vE '^kernels/(ir/type|base/mat)|/plugins/|^explorer/(agent|model|tune)/' \
         | xargs grep -nE 'sizeof\(float\)|(^|[^_[:alnum:]])float \*+ *[_[:alpha:]]' \
         | grep -vE ':[0-9]+: *(/?\*|//)'
 }

@@ -15,6 +15,7 @@
 #include "kernels/ops/graph.h"
 #include "explorer/history/command.h"
 #include "explorer/history/rebase.h"
+#include "sessions/file/session_network.h"
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
@@ -85,7 +86,10 @@ static bool script_line(struct opened *o, const char *name, int n, const char *l
 {
     struct history *h = o->session->history;
     enum command_effect effect = EFFECT_NONE;
-    if (session_run(o->session, line, &effect, e)) {
+    if (str_starts(line + strspn(line, " \t"), "module ")) {
+        if (session_network_step(o->session, line, e))
+            return true;
+    } else if (session_run(o->session, line, &effect, e)) {
         if (effect == EFFECT_MEASURE)
             vec_push(&o->marked, history_current(h)->id);
         *rebases |= effect == EFFECT_REBASED;

@@ -7,6 +7,7 @@
 
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
+#include "sessions/file/session_network.h"
 
 /* Whether path is a plain file.  A message about another kind (/dev/stdout) could end up in it. */
 static bool is_plain_file(const char *path)
@@ -41,7 +42,7 @@ int cli_export(const struct cli *c)
     int code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
-    if (cli_is_network(c, &o))
+    if (session_opens_as_network(o.session))
         code = cli_network_export(c, &o);
     else if (args_has(c->args, OPT_THREADS) || args_has(c->args, OPT_SEED)
              || args_has(c->args, OPT_INPUTS) || args_has(c->args, OPT_EXPECT))

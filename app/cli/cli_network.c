@@ -14,12 +14,6 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
-bool cli_is_network(const struct cli *c, const struct opened *o)
-{
-    bool model = c->args->word.len == 1 && str_ends(c->args->word.data[0], ".onnx");
-    return (model || o->session->network) && session_is_network(o->session);
-}
-
 bool cli_network_open(struct arena *a, const struct opened *o, const struct target *target,
                       int threads, const struct network **out, struct err *e)
 {
@@ -114,7 +108,7 @@ static void say_notes(const struct cli *c, const struct opened *o, const struct 
     if (args_has(c->args, OPT_EXPECT) && !args_has(c->args, OPT_INPUTS))
         fputs("note: without --inputs the inputs are random\n", stderr);
     while (kernels_next(&at, a, &spec, &n, &line)) {
-        bool used = false;
+        bool used = streq(spec, KERNELS_MODULE);
         for (int i = 0; i < net->n_tasks; i++)
             used |= streq(net->task[i].spec, spec);
         if (!used)

@@ -4,8 +4,6 @@
 #include "app/cli/cli.h"
 #include "kernels/module/network.h"
 
-/* Whether the operand is a network: an ONNX model of several kernels, without steps. */
-bool cli_is_network(const struct cli *c, const struct opened *o);
 /* Checks and times it, and prints the result.  Returns the exit code. */
 int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *m);
 /* Writes it as a C library into the folder of -o.  Returns the exit code. */

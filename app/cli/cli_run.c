@@ -9,6 +9,7 @@
 #include "profile/measure/meters.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/file/measured_fields.h"
+#include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
 
 struct run_call {
@@ -333,12 +334,25 @@ static int exit_code(const struct run_call *r, const struct measurement *m, int 
     return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
 }
 
+/* Whether options ask for what only one program has.  They then measure a graph as one, unless it
+ * was made to be a network. */
+static bool wants_program(const struct run_call *r, const struct session *s)
+{
+    static const enum opt own[] = { OPT_METERS, OPT_EVENTS, OPT_CHECK, OPT_CACHE, OPT_SIM_BUDGET,
+                                    OPT_SIM_DETAIL, OPT_SAVE, OPT_COLD, OPT_BASELINES };
+    bool any = false;
+    for (int i = 0; i < COUNT_OF(own); i++)
+        any |= args_has(r->cli->args, own[i])
+            && (own[i] != OPT_METERS || (r->opts.meters & ~(unsigned)METER_CLOCK) != 0);
+    return any && !s->of_model && !s->network;
+}
+
 static int run_opened(struct run_call *r, struct opened *o)
 {
     struct err e = {0};
     struct measurement m = {0};
     r->history = o->session->history;
-    if (cli_is_network(r->cli, o))
+    if (session_opens_as_network(o->session) && !wants_program(r, o->session))
         return cli_network_run(r->cli, o, &r->opts);
     if (!run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))

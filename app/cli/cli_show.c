@@ -13,6 +13,7 @@
 #include "kernels/ops/source.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
+#include "sessions/file/session_network.h"
 #include "sessions/report/space_report.h"
 
 static int columns(void)
@@ -107,7 +108,7 @@ static bool show_kernels(const struct cli *c, struct opened *o, struct str *out,
 static bool show_module(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct module *m;
-    if (cli_is_network(c, o))
+    if (session_opens_as_network(o->session))
         return show_network(c, o, false, out, e);
     if (!program_text_module(current(o), &m, e))
         return false;
@@ -145,7 +146,7 @@ static bool show_simplified(const struct cli *c, struct opened *o, struct str *o
 static bool show_c(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct target *t = NULL;
-    if (cli_is_network(c, o))
+    if (session_opens_as_network(o->session))
         return show_network(c, o, true, out, e);
     return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }

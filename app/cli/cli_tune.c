@@ -9,6 +9,7 @@
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 #include "profile/host/machine.h"
+#include "sessions/file/session_network.h"
 #include "sessions/tuning/pretrain.h"
 #include "sessions/tuning/tuning.h"
 
@@ -395,7 +396,7 @@ static int tune(struct tune_call *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
-    if (cli_is_network(u->cli, &o)) {
+    if (session_opens_as_network(o.session)) {
         code = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
                    ? cli_network_tune(u->cli, &o, &u->opts, &view, &u->to)
                    : cli_fail(u->cli, &e);

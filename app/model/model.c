@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sessions/file/session_network.h"
+
 const struct model_view model_view[VIEW_COUNT] = {
 #define VIEW(id, name, tab, context, moves, rebuilt, build, hint) \
     {name, tab, context, MOVES_##moves, REBUILT_##rebuilt},
@@ -74,7 +76,7 @@ void model_set_session(struct model *m, struct session *s)
 {
     struct session *old = m->network ? NULL : m->session;
     model_network_close(m);
-    if (!s || !(s->of_model || s->kernels.len > 0) || !model_network_open(m, s))
+    if (!s || !session_opens_as_network(s) || !model_network_open(m, s))
         model_show_session(m, s);
     session_free(old);
 }

@@ -91,6 +91,7 @@ struct app_network {
     int tag;                             /* of its jobs; another one after every change */
     bool build_wanted, measure_wanted;
     struct str why;                      /* why it could not be built; "": it could */
+    VEC(char *) undone;                  /* steps of the network that redo takes back, last first */
 };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
@@ -316,6 +317,9 @@ void model_kernel_open(struct model *m);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);        /* instead of its kernel */
 void model_network_update(struct model *m);      /* builds it again */
+/* Whether a line is a step of the network itself, or undoes one; and runs such a line. */
+bool model_network_takes(const char *line);
+bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
 bool model_network_cancel(struct model *m);      /* false when it is not being measured */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);

@@ -449,9 +449,12 @@ bool model_command(struct model *m, const char *line)
     if (model_shows_network(m) && id == APP_TUNE)
         model_kernel_open(m);
     bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
+    if (model_shows_network(m) && id < 0 && model_network_takes(line))
+        return model_network_step(m, line);
     bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
     if (model_shows_network(m) && kernel)
-        return model_say_error(m, "this needs a kernel: the network itself takes no steps",
+        return model_say_error(m, "this needs a kernel: the network itself takes no steps but "
+                               "module cut and module join",
                                "Enter opens the selected kernel; m measures the network");
     if (!m->session && !m->network && (id < 0 || appcmd_info((enum app_command)id)->session))
         return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "

@@ -207,6 +207,10 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
     else
         str_add(&text, "no conversions");
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
+    for (int i = 0; i < net->parts.n_steps; i++)
+        str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);
+    if (net->parts.n_steps > 0)
+        measurement_doc_row(d, "steps:", STYLE_PLAIN, 0, &text, k->width);
     str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
                MIB(plan->bytes), MIB(plan->least), MIB(network_report_constant_bytes(net)));
     measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);

@@ -429,14 +429,15 @@ static void make_module(struct linker *k)
     k->net->buffer = buffer;
 }
 
-bool network_build(struct arena *a, const struct graph *g, network_choose_fn *choose, void *ctx,
-                   const struct network **out, struct err *e)
+bool network_build(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
+                   network_choose_fn *choose, void *ctx, const struct network **out, struct err *e)
 {
     struct network *net = ARENA_NEW(a, struct network);
     struct linker k = { .a = a, .net = net, .choose = choose, .ctx = ctx };
     net->graph = net->whole = g;
-    bool ok = true;
-    net->parts = partition(a, g);
+    bool ok = partition(a, g, n_steps, step, &net->parts, e);
+    if (!ok)
+        return false;
     find_constants(&k);
     add_inputs(&k);
     for (int i = 0; ok && i < net->parts.n; i++)
@@ -463,6 +464,8 @@ bool network_build(struct arena *a, const struct graph *g, network_choose_fn *ch
 
 void network_print(const struct network *n, struct str *out)
 {
+    for (int i = 0; i < n->parts.n_steps; i++)
+        str_printf(out, "%s%s", n->parts.step[i], i + 1 < n->parts.n_steps ? "\n" : "\n\n");
     for (int i = 0; i < n->n_tasks; i++) {
         const struct network_task *t = &n->task[i];
         str_printf(out, "kernel %d, %d call%s%s\n    %s\n", i, t->count, t->count == 1 ? "" : "s",

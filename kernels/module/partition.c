@@ -1,119 +1,10 @@
-#include "kernels/module/partition.h"
+#include "kernels/module/partition_impl.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/base/arena.h"
-#include "kernels/base/vec.h"
 #include "kernels/ops/compose_ops.h"
-
-#define MOST_JOINED 8                     /* most statements that join one kernel */
-
-struct cut_group {
-    int n, member[MOST_JOINED + 1];       /* statements, in order */
-    int out;                              /* tensor */
-    bool constant;
-};
-
-struct cutter {
-    struct arena *a;
-    const struct graph *g;
-    int *maker;                           /* per tensor: the statement whose result it is, or -1 */
-    int *readers;                         /* per tensor: how many statements read it */
-    int *group_of;                        /* per statement */
-    VEC(struct cut_group) groups;
-};
-
-/* --- Groups ----------------------------------------------------------------------------------- */
-
-static bool is_one_of(const char *ops, const char *op)
-{
-    return words_have(ops, op, strlen(op));
-}
-
-static bool is_elementwise(const char *op)
-{
-    return is_one_of("relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt "
-                     "erf neg abs reciprocal clip leaky elu hardsigmoid affine add sub mul div max "
-                     "min batchnorm", op);
-}
-
-static bool is_view(const char *op)
-{
-    return streq(op, "reshape") || streq(op, "identity");
-}
-
-/* Statements that only move elements. What follows them is a kernel of its own. */
-static bool is_movement(const char *op)
-{
-    return is_one_of("reshape identity transpose slice concat pad expand", op);
-}
-
-static bool is_constant(const struct cutter *c, const struct graph_statement *s)
-{
-    for (int i = 0; i < s->n_args; i++) {
-        int t = s->arg[i], m = c->maker[t];
-        if (m >= 0 ? !c->groups.data[c->group_of[m]].constant
-                   : c->g->tensor[t].role != TENSOR_CONST)
-            return false;
-    }
-    return true;
-}
-
-/* Returns the group that statement s joins, or -1. */
-static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
-{
-    int best = -1, last = -1;
-    for (int i = 0; i < s->n_args && is_elementwise(s->op); i++) {
-        const struct tensor *t = &c->g->tensor[s->arg[i]];
-        int m = c->maker[s->arg[i]];
-        if (m < 0 || c->readers[s->arg[i]] > 1 || t->role == TENSOR_OUTPUT
-            || !tensor_same_shape(t, &c->g->tensor[s->out]) || is_movement(c->g->statement[m].op))
-            continue;
-        const struct cut_group *to = &c->groups.data[c->group_of[m]];
-        bool fits = to->out == s->arg[i] && to->n <= MOST_JOINED && to->constant == constant;
-        if (fits && to->member[to->n - 1] > last) {
-            best = c->group_of[m];
-            last = to->member[to->n - 1];
-        }
-    }
-    return best;
-}
-
-static void make_groups(struct cutter *c)
-{
-    for (int i = 0; i < c->g->n_statements; i++) {
-        const struct graph_statement *s = &c->g->statement[i];
-        bool constant = is_constant(c, s);
-        int to = group_to_join(c, s, constant);
-        if (to < 0) {
-            struct cut_group fresh = { .constant = constant };
-            to = c->groups.len;
-            vec_push(&c->groups, fresh);
-        }
-        struct cut_group *g = &c->groups.data[to];
-        g->member[g->n++] = i;
-        g->out = s->out;
-        c->group_of[i] = to;
-    }
-}
-
-static void count_readers(struct cutter *c)
-{
-    const struct graph *g = c->g;
-    for (int t = 0; t < g->n_tensors; t++)
-        c->maker[t] = -1;
-    for (int i = 0; i < g->n_statements; i++) {
-        const struct graph_statement *s = &g->statement[i];
-        c->maker[s->out] = i;
-        for (int k = 0; k < s->n_args; k++) {
-            bool again = false;
-            for (int b = 0; b < k; b++)
-                again |= s->arg[b] == s->arg[k];
-            c->readers[s->arg[k]] += !again;
-        }
-    }
-}
 
 /* --- The text of a kernel --------------------------------------------------------------------- */
 
@@ -274,6 +165,19 @@ static const char *own_params(struct arena *a, const struct graph *f)
     return text;
 }
 
+/* Returns the tensor of the network that tensor x of a family is, as operand i of statement s. One
+ * that the statement does not list is called after its result, or as the operator calls it
+ * (graph.h). */
+static int family_operand(const struct writer *w, const struct graph_statement *s, int i,
+                          const struct tensor *x)
+{
+    const struct graph *g = w->c->g;
+    const char *name = arena_printf(w->c->a, "%s_%s", g->tensor[s->out].name, x->name);
+    if (i < s->n_args)
+        return s->arg[i];
+    return graph_tensor(g, name) >= 0 ? graph_tensor(g, name) : graph_tensor(g, x->name);
+}
+
 /* Writes the operands and the call of a main statement that has a family. */
 static void write_family_main(struct writer *w, const struct graph_statement *s)
 {
@@ -284,11 +188,8 @@ static void write_family_main(struct writer *w, const struct graph_statement *s)
         const struct tensor *x = &f->tensor[t];
         if (x->producer >= 0)
             continue;
-        int from = n < s->n_args ? s->arg[n]
-                                 : graph_tensor(w->c->g, arena_printf(
-                                       w->c->a, "%s_%s", w->c->g->tensor[s->out].name, x->name));
         vec_push(&w->names, x->name);
-        declare(w, x->name, from, x, true);
+        declare(w, x->name, family_operand(w, s, n, x), x, true);
         args[n++] = x->name;
     }
     const char *result = f->tensor[f->node[f->n_nodes - 1].out].name;
@@ -323,17 +224,52 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
-    return s->n_args == 2 && is_one_of("add mul max min", s->op) && !member_name(w, g, s->arg[0])
+    return s->n_args == 2 && words_have("add mul max min", s->op, strlen(s->op)) && !member_name(w, g, s->arg[0])
         && member_name(w, g, s->arg[1]);
 }
 
-/* Writes statement s with operands declared before it. */
-static void write_statement(struct writer *w, const struct cut_group *g,
-                            const struct graph_statement *s, bool main)
+/* Returns statement s with the operands that belong to its family and that it does not name. */
+static struct graph_statement with_own_operands(const struct writer *w,
+                                                const struct graph_statement *s, int *arg)
 {
-    const struct tensor *whole = &w->c->g->tensor[s->out];
+    struct writer as = *w;
+    struct graph_statement all = *s;
+    as.family = NULL;
+    find_family(&as, s);
+    memcpy(arg, s->arg, sizeof *arg * (size_t)s->n_args);
+    all.arg = arg;
+    for (int t = 0, i = 0; as.family && t < as.family->n_tensors; t++) {
+        const struct tensor *x = &as.family->tensor[t];
+        if (x->producer < 0 && i++ >= s->n_args)
+            arg[all.n_args++] = family_operand(w, s, i, x);
+    }
+    return all;
+}
+
+/* Notes the names that inner tensors of a statement have, when its result is called after its
+ * operator: softmax has an Exp of its own. */
+static void take_inner_names(struct writer *w, const struct graph_statement *s)
+{
+    const struct graph *g = w->c->g;
+    const char *result = g->tensor[s->out].name;
+    size_t n = strlen(result);
+    for (int i = s->node; i + 1 < s->node + s->n_nodes; i++) {
+        const char *name = g->tensor[g->node[i].out].name;
+        bool prefixed = str_starts(name, result) && name[n] == '_';
+        vec_push(&w->names, prefixed ? name + n + 1 : name);
+    }
+}
+
+/* Writes statement s with operands declared before it.  main: in shapes of its own; else in those
+ * of the main result. */
+static void write_statement(struct writer *w, const struct cut_group *g,
+                            const struct graph_statement *own, bool main)
+{
+    const struct tensor *whole = &w->c->g->tensor[own->out];
     const char *args[64];
+    int arg[64];
     static const char *const role[] = { "X", "Res" };
+    const struct graph_statement all = with_own_operands(w, own, arg), *s = &all;
     for (int i = 0; i < s->n_args; i++) {
         int operand = s->arg[swapped(w, g, s) ? 1 - i : i];
         const struct tensor *t = &w->c->g->tensor[operand];
@@ -349,6 +285,7 @@ static void write_statement(struct writer *w, const struct cut_group *g,
              s->op + 1);
     const char *result = fresh_name(w, arena_strdup(w->c->a, name));
     write_call(w, result, s, args, s->op, s->params);
+    take_inner_names(w, own);
     vec_push(&w->name_of, result);
     if (main)
         w->shape = whole;
@@ -377,11 +314,27 @@ static bool fits_family(const struct writer *w, const struct cut_group *g)
     return true;
 }
 
+/* Whether all statements after the first are element-wise in the shape of the first one's result,
+ * as the rule makes groups. */
+static bool is_chain(const struct graph *net, const struct cut_group *g)
+{
+    const struct tensor *whole = &net->tensor[net->statement[g->member[0]].out];
+    for (int i = 1; i < g->n; i++) {
+        const struct graph_statement *s = &net->statement[g->member[i]];
+        if (compose_op_kind(s->op) != COMPOSE_ELEMENTWISE
+            || !tensor_same_shape(&net->tensor[s->out], whole))
+            return false;
+    }
+    return true;
+}
+
 static void write_part(struct cutter *c, const struct cut_group *g, struct net_part *part)
 {
     const struct graph_statement *main = &c->g->statement[g->member[0]];
     struct writer w = { .c = c };
-    find_family(&w, main);
+    bool chain = is_chain(c->g, g);
+    if (chain)
+        find_family(&w, main);
     if (w.family && !fits_family(&w, g))
         w.family = NULL;
     if (w.family)
@@ -391,7 +344,7 @@ static void write_part(struct cutter *c, const struct cut_group *g, struct net_p
     for (int i = 1; i < g->n; i++) {
         /* operands are declared before the statement that reads them */
         str_add(&w.text, "; ");
-        write_statement(&w, g, &c->g->statement[g->member[i]], false);
+        write_statement(&w, g, &c->g->statement[g->member[i]], !chain);
     }
     *part = (struct net_part){
         .spec = g->n == 1 && w.family ? w.family->spec : arena_strdup(c->a, str_text(&w.text)),
@@ -399,7 +352,7 @@ static void write_part(struct cutter *c, const struct cut_group *g, struct net_p
         .n_operands = w.operands.len,
         .operand = ARENA_DUP(c->a, w.operands.data, w.operands.len),
         .first = g->member[0], .last = g->member[g->n - 1],
-        .view = g->n == 1 && is_view(main->op),
+        .view = cutter_is_view(c, g),
     };
     str_free(&w.text);
     vec_free(&w.operands);
@@ -412,18 +365,34 @@ static int by_last(const void *p, const void *q)
     return ((const struct net_part *)p)->last - ((const struct net_part *)q)->last;
 }
 
-struct partition partition(struct arena *a, const struct graph *g)
+bool partition(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
+               struct partition *out, struct err *e)
 {
-    struct cutter c = { .a = a, .g = g, .maker = ARENA_ARRAY(a, int, g->n_tensors),
-                        .readers = ARENA_ARRAY(a, int, g->n_tensors),
-                        .group_of = ARENA_ARRAY(a, int, g->n_statements) };
-    count_readers(&c);
-    make_groups(&c);
-    struct net_part *part = ARENA_ARRAY(a, struct net_part, c.groups.len);
-    for (int i = 0; i < c.groups.len; i++)
-        write_part(&c, &c.groups.data[i], &part[i]);
-    qsort(part, (size_t)c.groups.len, sizeof *part, by_last);
-    struct partition p = { c.groups.len, part };
+    struct cutter c;
+    bool ok = cutter_make(&c, a, g, n_steps, step, e);
+    if (ok) {
+        struct net_part *part = ARENA_ARRAY(a, struct net_part, c.groups.len);
+        int n = 0;
+        for (int i = 0; i < c.groups.len; i++)
+            if (c.groups.data[i].n > 0)
+                write_part(&c, &c.groups.data[i], &part[n++]);
+        qsort(part, (size_t)n, sizeof *part, by_last);
+        *out = (struct partition){ n, part, n_steps, step };
+    }
     vec_free(&c.groups);
-    return p;
+    return ok;
+}
+
+int partition_count(const struct graph *g)
+{
+    struct arena *a = arena_new();
+    struct err ignored;
+    struct cutter c;
+    int n = 0;
+    cutter_make(&c, a, g, 0, NULL, &ignored);
+    for (int i = 0; i < c.groups.len; i++)
+        n += !c.groups.data[i].constant && !cutter_is_view(&c, &c.groups.data[i]);
+    vec_free(&c.groups);
+    arena_free(a);
+    return n;
 }

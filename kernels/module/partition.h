@@ -5,7 +5,13 @@
  *
  * Every statement begins a group, except element-wise ones: they join the group that computes one
  * of their operands when they alone read it and have its shape.  Of several such groups they join
- * the last, so that a residual add is done by the later of its two producers. */
+ * the last, so that a residual add is done by the later of its two producers.
+ *
+ * Steps override this rule, in their order:
+ *
+ *     module cut T        a kernel ends at tensor T, which would stay inside one
+ *     module join A B     the kernel of tensor A and the kernel of B, which reads its result, are
+ *                         one */
 #ifndef TS_MODULE_PARTITION_H
 #define TS_MODULE_PARTITION_H
 #include "kernels/ops/graph.h"
@@ -25,8 +31,13 @@ struct net_part {
     bool view;
     bool constant;                        /* whether it computes on constants only */
 };
-struct partition { int n; const struct net_part *part; };       /* in the order of calls */
+/* part: in the order of calls. */
+struct partition { int n; const struct net_part *part; int n_steps; const char *const *step; };
 
-/* Cuts g, a graph of statements.  The parts are in arena a. */
-struct partition partition(struct arena *a, const struct graph *g);
+/* Cuts g, a graph of statements.  The parts are in arena a.  Fails when a step is not legal; the
+ * error says why. */
+bool partition(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
+               struct partition *out, struct err *e);
+/* Returns how many kernels the rule makes that run: no views, and none over constants alone. */
+int partition_count(const struct graph *g);
 #endif

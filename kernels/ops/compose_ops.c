@@ -25,30 +25,35 @@ bool compose_repeats(const struct tensor *y, const struct tensor *z)
 static const struct row {
     const char *names, *params;
     int min, max;
+    enum compose_kind kind;
     int (*build)(struct call *c);
 } table[] = {
     { "relu relu6 sigmoid tanh gelu gelu_tanh silu hardswish softplus exp log sqrt erf neg abs "
-      "reciprocal identity floor sin cos atan",
-      "", 1, 1, compose_unary },
-    { "clip", "min max", 1, 1, compose_unary },
-    { "leaky elu", "alpha", 1, 1, compose_unary },
-    { "hardsigmoid", "alpha beta", 1, 1, compose_unary },
-    { "affine", "mul add", 1, 1, compose_unary },
-    { "add sub mul div max min equal less lessequal", "", 2, 2, compose_binary },
-    { "where", "", 3, 3, compose_where },
-    { "matmul", "act", 2, 3, compose_matmul },
-    { "gemm", "transa transb alpha beta", 2, 3, compose_gemm },
-    { "batchnorm", "eps", 5, 5, compose_batchnorm },
-    { "layernorm", "axis eps", 1, 3, compose_layernorm },
-    { "softmax logsoftmax", "axis", 1, 1, compose_softmax },
-    { "reduce_sum reduce_max reduce_min reduce_mean", "axes keep", 1, 1, compose_reduce },
-    { "transpose", "perm", 1, 1, compose_transpose },
-    { "reshape", "shape", 1, 1, compose_reshape },
-    { "concat", "axis", 1, 64, compose_concat },
-    { "slice", "axis from to step", 1, 1, compose_slice },
-    { "gather gather_elements", "axis", 2, 2, compose_gather },
-    { "pad", "before after value", 1, 1, compose_pad },
-    { "expand", "shape", 1, 1, compose_expand },
+      "reciprocal sin cos atan",
+      "", 1, 1, COMPOSE_ELEMENTWISE, compose_unary },
+    { "floor", "", 1, 1, COMPOSE_JUMP, compose_unary },
+    { "identity", "", 1, 1, COMPOSE_VIEW, compose_unary },
+    { "clip", "min max", 1, 1, COMPOSE_ELEMENTWISE, compose_unary },
+    { "leaky elu", "alpha", 1, 1, COMPOSE_ELEMENTWISE, compose_unary },
+    { "hardsigmoid", "alpha beta", 1, 1, COMPOSE_ELEMENTWISE, compose_unary },
+    { "affine", "mul add", 1, 1, COMPOSE_ELEMENTWISE, compose_unary },
+    { "add sub mul div max min", "", 2, 2, COMPOSE_ELEMENTWISE, compose_binary },
+    { "equal less lessequal", "", 2, 2, COMPOSE_JUMP, compose_binary },
+    { "where", "", 3, 3, COMPOSE_ELEMENTWISE, compose_where },
+    { "matmul", "act", 2, 3, COMPOSE_OTHER, compose_matmul },
+    { "gemm", "transa transb alpha beta", 2, 3, COMPOSE_OTHER, compose_gemm },
+    { "batchnorm", "eps", 5, 5, COMPOSE_ELEMENTWISE, compose_batchnorm },
+    { "layernorm", "axis eps", 1, 3, COMPOSE_OTHER, compose_layernorm },
+    { "softmax logsoftmax", "axis", 1, 1, COMPOSE_OTHER, compose_softmax },
+    { "reduce_sum reduce_max reduce_min reduce_mean", "axes keep", 1, 1, COMPOSE_OTHER,
+      compose_reduce },
+    { "transpose", "perm", 1, 1, COMPOSE_MOVE, compose_transpose },
+    { "reshape", "shape", 1, 1, COMPOSE_VIEW, compose_reshape },
+    { "concat", "axis", 1, 64, COMPOSE_MOVE, compose_concat },
+    { "slice", "axis from to step", 1, 1, COMPOSE_MOVE, compose_slice },
+    { "gather gather_elements", "axis", 2, 2, COMPOSE_OTHER, compose_gather },
+    { "pad", "before after value", 1, 1, COMPOSE_MOVE, compose_pad },
+    { "expand", "shape", 1, 1, COMPOSE_MOVE, compose_expand },
 };
 
 static const struct row *find(const char *name)
@@ -57,6 +62,12 @@ static const struct row *find(const char *name)
         if (name[0] && words_have(table[i].names, name, strlen(name)))
             return &table[i];
     return NULL;
+}
+
+enum compose_kind compose_op_kind(const char *name)
+{
+    const struct row *r = find(name);
+    return r ? r->kind : COMPOSE_OTHER;
 }
 
 /* Whether there is an operator `name` with these parameters. An operator family of the same name

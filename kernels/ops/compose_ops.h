@@ -4,6 +4,10 @@
 #define TS_OPS_COMPOSE_OPS_H
 #include "kernels/ops/compose_params.h"
 
+/* What a kernel of a network can do with an operator.  A jump is an element-wise operator whose
+ * result a small error of its operand can change by any amount. */
+enum compose_kind { COMPOSE_OTHER, COMPOSE_ELEMENTWISE, COMPOSE_JUMP, COMPOSE_MOVE, COMPOSE_VIEW };
+enum compose_kind compose_op_kind(const char *name);
 bool compose_op_known(const char *name, const char *params);
 /* Adds the nodes of the call. Returns the tensor of its result, or -1 and fills *c->e. */
 int compose_op_build(struct call *c);

@@ -34,6 +34,8 @@ bool kernels_find(const char *kernels, struct arena *a, const char *spec, int *n
     while (kernels_next(&kernels, a, &name, n, line))
         if (streq(name, spec))
             return true;
+    *n = 0;
+    *line = NULL;
     return false;
 }
 

@@ -1,12 +1,15 @@
 /* The schedules that somebody chose for kernels of a network, as a text: for each kernel its own
  * text, its steps a line each, and an empty line.  Equal kernels share one.  A session file has
- * them under `kernels:`. */
+ * them under `kernels:`.  The steps of the network itself (kernels/module/partition.h) are among
+ * them, under the name KERNELS_MODULE; a session file has those under `module:`. */
 #ifndef TS_SESSIONS_KERNELS_TEXT_H
 #define TS_SESSIONS_KERNELS_TEXT_H
 #include "kernels/base/arena.h"
 #include "kernels/base/str.h"
 
-/* Reads the steps chosen for a kernel; false when there are none.  *line lives in a. */
+#define KERNELS_MODULE "module"
+
+/* Reads the steps chosen for a kernel; false, and none, when there are none.  *line lives in a. */
 bool kernels_find(const char *kernels, struct arena *a, const char *spec, int *n,
                   const char *const **line);
 /* Sets the steps of a kernel; n < 0: none are chosen. */

@@ -12,6 +12,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/kernels_text.h"
+#include "sessions/file/session_network.h"
 #include "sessions/file/model_path.h"
 
 struct loader {
@@ -343,11 +344,30 @@ static bool load_kernels(struct loader *l, const struct ynode *list, struct sess
     return true;
 }
 
+/* Reads the steps of the network itself. */
+static bool load_module(struct loader *l, const struct ynode *list, struct session *s)
+{
+    const char *line;
+    if (!list)
+        return true;
+    if (!yaml_is(&l->doc, list, YNODE_SEQ, "module", l->e))
+        return false;
+    s->network = s->of_model = true;
+    for (int i = 0; i < list->n; i++) {
+        if (!yaml_text(&l->doc, list->item[i], "module", 4096, false, &line, l->e))
+            return false;
+        if (!session_network_step(s, line, l->e))
+            return yaml_at_text(&l->doc, list->item[i], l->e);
+    }
+    s->dirty = false;
+    return true;
+}
+
 static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
-                                        "branches", "steps", "at", "kernels", "measured",
-                                        "machine", NULL };
+                                        "branches", "steps", "at", "module", "kernels",
+                                        "measured", "machine", NULL };
     const struct ynode *op, *note = yaml_get(root, "note");
     const char *text = "";
     struct session *s;
@@ -358,7 +378,8 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     l->h = s->history;
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
-        || !load_history(l, root) || !load_kernels(l, yaml_get(root, "kernels"), s)
+        || !load_history(l, root) || !load_module(l, yaml_get(root, "module"), s)
+        || !load_kernels(l, yaml_get(root, "kernels"), s)
         || !load_measured(l, yaml_get(root, "measured"))) {
         session_free(s);
         return false;

@@ -23,9 +23,12 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     struct chooser c = { { &all, target, threads }, kernels };
     const struct graph *simple;
     const struct network *built;
+    const char *const *step;
+    int n_steps;
+    kernels_find(kernels, a, KERNELS_MODULE, &n_steps, &step);
     if (!expert_file_all(a, &all, e)
         || !simplify_graph(a, g, simplify_default(), &simple, NULL, e)
-        || !network_build(a, simple, choose, &c, &built, e))
+        || !network_build(a, simple, n_steps, step, choose, &c, &built, e))
         return false;
     struct network *net = ARENA_DUP(a, built, 1);
     net->whole = g;
@@ -33,16 +36,66 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     return true;
 }
 
+/* Whether these steps cut the network of a graph. */
+static bool may_cut(struct arena *a, const struct graph *g, int n, const char *const *step,
+                    struct err *e)
+{
+    const struct graph *simple;
+    struct partition ignored;
+    return simplify_graph(a, g, simplify_default(), &simple, NULL, e)
+        && partition(a, simple, n, step, &ignored, e);
+}
+
+bool session_network_step(struct session *s, const char *line, struct err *e)
+{
+    struct arena *a = arena_new();
+    const char *const *old;
+    int n;
+    bool ok = session_is_network(s)
+           || err_set(e, ERR_STEP, "%.100s: this is no graph of several kernels without steps of "
+                      "its own", line);
+    if (ok) {
+        kernels_find(str_text(&s->kernels), a, KERNELS_MODULE, &n, &old);
+        const char **all = ARENA_ARRAY(a, const char *, n + 1);
+        for (int i = 0; i < n; i++)
+            all[i] = old[i];
+        all[n] = line;
+        ok = may_cut(a, history_current(s->history)->program->base, n + 1, all, e);
+        if (ok)
+            kernels_put(&s->kernels, KERNELS_MODULE, n + 1, all);
+        s->dirty |= ok;
+    }
+    arena_free(a);
+    return ok;
+}
+
+char *session_network_undo(struct session *s)
+{
+    struct arena *a = arena_new();
+    const char *const *line;
+    int n;
+    char *last = NULL;
+    if (kernels_find(str_text(&s->kernels), a, KERNELS_MODULE, &n, &line) && n > 0) {
+        last = xstrdup(line[n - 1]);
+        kernels_put(&s->kernels, KERNELS_MODULE, n > 1 ? n - 1 : -1, line);
+        s->dirty = true;
+    }
+    arena_free(a);
+    return last;
+}
+
 bool session_is_network(const struct session *s)
 {
     const struct program *p = history_current(s->history)->program;
-    struct arena *a = arena_new();
-    int kernels = 0;
-    if (history_n_states(s->history) == 1 && p->base->n_statements > 1) {
-        struct partition all = partition(a, p->base);
-        for (int i = 0; i < all.n; i++)
-            kernels += !all.part[i].view && !all.part[i].constant;
-    }
-    arena_free(a);
-    return kernels > 1;
+    return history_n_states(s->history) == 1 && p->base->n_statements > 1
+        && partition_count(p->base) > 1;
+}
+
+bool session_opens_as_network(const struct session *s)
+{
+    const struct graph *g = history_current(s->history)->program->base;
+    int complex = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        complex += g->node[i].complex;
+    return (s->of_model || s->network || complex > 1) && session_is_network(s);
 }

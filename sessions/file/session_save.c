@@ -154,6 +154,15 @@ static void write_operator(struct ywriter *w, const char *spec, const char *path
     str_free(&mapped);
 }
 
+static void write_list(struct ywriter *w, const char *key, int n, const char *const *line)
+{
+    yaml_put_text(w, key);
+    yaml_put_seq(w, n == 0);
+    for (int i = 0; i < n; i++)
+        yaml_put_text(w, line[i]);
+    yaml_put_seq_end(w);
+}
+
 static void write_kernels(struct ywriter *w, const struct session *s)
 {
     const char *kernels = str_text(&s->kernels);
@@ -161,17 +170,20 @@ static void write_kernels(struct ywriter *w, const struct session *s)
     const char *spec;
     const char *const *line;
     int n;
-    if (*kernels || s->network) {
+    bool module = kernels_find(kernels, a, KERNELS_MODULE, &n, &line), any = false;
+    if (module)
+        write_list(w, KERNELS_MODULE, n, line);
+    for (const char *at = kernels; kernels_next(&at, a, &spec, &n, &line);)
+        any |= !streq(spec, KERNELS_MODULE);
+    if (any || (s->network && !module)) {
         yaml_put_text(w, "kernels");
-        yaml_put_seq(w, !*kernels);
+        yaml_put_seq(w, !any);
         while (kernels_next(&kernels, a, &spec, &n, &line)) {
+            if (streq(spec, KERNELS_MODULE))
+                continue;
             yaml_put_map(w, false);
             write_operator(w, spec, NULL);
-            yaml_put_text(w, "steps");
-            yaml_put_seq(w, n == 0);
-            for (int i = 0; i < n; i++)
-                yaml_put_text(w, line[i]);
-            yaml_put_seq_end(w);
+            write_list(w, "steps", n, line);
             yaml_put_map_end(w);
         }
         yaml_put_seq_end(w);

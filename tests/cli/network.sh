@@ -37,6 +37,28 @@ t 2 'net.yaml:9:22' run "$dir/net.yaml"
 sed -i 's/vectorize C Q/parallel C M/' "$dir/net.yaml"
 t 0 'verified: true' run "$dir/net.yaml" -m none
 
+# Steps of the network itself: by --steps and in the file, refused with their place.
+graph='x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8; s = softmax(b) axis=1; y = gmm(s) n=8'
+t 0 ' softmax 8x8' run "$graph" -m none
+printf 'module cut c\n' > "$dir/cut"
+t 2 'cut:1:1: error: module cut c: the network has no tensor c' run "$graph" -m none -s "$dir/cut"
+printf 'module join b s\nmodule join s y\n' > "$dir/join"
+t 0 'verified: true, every kernel and the whole' run "$graph" -m none -s "$dir/join"
+t 0 'gmm+softmax+gmm' run "$graph" -m none -s "$dir/join"
+t 0 '^module join b s' show "$graph" --what module -s "$dir/join"
+t 0 '' show "$graph" --what yaml -s "$dir/join" -o "$dir/joined.yaml"
+t 0 'steps: *module join b s; module join s y' run "$dir/joined.yaml" -m none
+t 0 '^module:' show "$dir/joined.yaml" --what yaml
+sed -i 's/module join s y/module join y s/' "$dir/joined.yaml"
+t 2 'joined.yaml:[0-9]*:[0-9]*: error: module join y s' run "$dir/joined.yaml"
+
+# Several products are a network, unless they have steps or are asked what one program has.
+t 0 'network: ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' -m none
+t 0 'L1 ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' -m sim
+t 0 'loop parallel a M' show 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' --what steps \
+    -s <(echo 'loop parallel a M')
+t 0 'session: ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = relu(a); c = exp(b)' -m none
+
 # A search that is killed leaves what it measured in the records, and the same line goes on.
 tuned=$dir/tuned.yaml
 build_of() { "$TILESCOPE" records 2> /dev/null | wc -l; }

@@ -37,7 +37,7 @@ static const struct network *network_of(const struct graph *g)
     if (!all.n && !expert_file_all(perm, &all, &e))
         fail_msg("%s", e.text);
     struct instant x = { &all, NULL, 1 };
-    if (!network_build(perm, g, instant_choose, &x, &net, &e))
+    if (!network_build(perm, g, 0, NULL, instant_choose, &x, &net, &e))
         fail_msg("%s", e.text);
     return net;
 }
@@ -83,6 +83,23 @@ static const struct cut cuts[] = {
       "y = X = input d0=4 d1=6; Reshape = reshape(X) shape=2,12 [X=x] view\n"
       "v = W = const d0=2 d1=12; Exp = exp(W) [W=w] constant\n"
       "z = X = input d0=2 d1=12; X2 = const d0=2 d1=12; Add = add(X, X2) [X=y X2=v]\n" },
+    /* functions and choices join what computes their operand; what jumps begins a kernel */
+    { "x = input a=4 b=6; m = input a=4 b=6; s = input a=4 b=6; y = softmax(x) axis=1; "
+      "z = sin(y); w = where(m, z, s)",
+      "w = X = input d0=4 d1=6; Softmax = softmax(X) axis=1; Sin = sin(Softmax); "
+      "Res = input d0=4 d1=6; Res2 = input d0=4 d1=6; Where = where(Res, Sin, Res2) "
+      "[X=x Res=m Res2=s]\n" },
+    /* a function may be called like an inner tensor of what it joins */
+    { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y)",
+      "z = X = input d0=4 d1=6; Softmax = softmax(X) axis=1; Exp2 = exp(Softmax) [X=x]\n" },
+    { "x = input a=4 b=6; y = softmax(x) axis=1; f = floor(y); z = mul(f, x)",
+      "y = X = input d0=4 d1=6; Softmax = softmax(X) axis=1 [X=x]\n"
+      "z = X = input d0=4 d1=6; Floor = floor(X); Res = input d0=4 d1=6; Mul = mul(Floor, Res) "
+      "[X=y Res=x]\n" },
+    { "x = input a=4 b=6; y = exp(x); l = less(y, x); w = where(l, x, y)",
+      "y = X = input d0=4 d1=6; Exp = exp(X) [X=x]\n"
+      "w = X = input d0=4 d1=6; X2 = input d0=4 d1=6; Less = less(X, X2); "
+      "Where = where(Less, X2, X) [X=y X2=x]\n" },
     { "x = input a=4 b=6; y = mul(x, x)", "y = X = input d0=4 d1=6; Mul = mul(X, X) [X=x]\n" },
 };
 
@@ -91,9 +108,10 @@ static void networks_are_cut_into_kernels(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(cuts); i++) {
         const struct graph *g = graph_of(cuts[i].text), *own;
-        const struct partition p = partition(perm, g);
+        struct partition p;
         struct str got = {0};
         struct err e = {0};
+        assert_true(partition(perm, g, 0, NULL, &p, &e));
         for (int k = 0; k < p.n; k++) {
             const struct net_part *x = &p.part[k];
             str_printf(&got, "%s = %s [", g->tensor[x->out].name, x->spec);
@@ -106,6 +124,73 @@ static void networks_are_cut_into_kernels(void **state)
             assert_true(graph_tensor(own, x->result) >= 0);
         }
         assert_string_equal(str_text(&got), cuts[i].want);
+        str_free(&got);
+    }
+}
+
+struct stepped { const char *text, *step[3], *want; };   /* want: the results of kernels, or part
+                                                           * of the error */
+
+#define BLOCK "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=4 k=3 p=1 bias=1; r = relu(a); " \
+              "b = c2d(r) o=4 k=1; s = add(b, x); t = exp(s)"
+
+static const struct stepped steps[] = {
+    { BLOCK, { NULL }, "r t" },
+    { BLOCK, { "module cut a" }, "a r t" },
+    { BLOCK, { "module cut b", "module cut s" }, "r b s t" },
+    { BLOCK, { "module join r b" }, "t" },
+    { BLOCK, { "module join a t" }, "t" },           /* any tensors of the two */
+    { BLOCK, { "module join r b", "module cut s" }, "s t" },
+    { BLOCK, { "module cut b", "module join b s" }, "r t" },     /* the last one counts */
+    { BLOCK, { "module join r b", "module cut r" }, "r t" },
+    { BLOCK, { "module cut t" }, "t is the result of a kernel already" },
+    { BLOCK, { "module cut x" }, "no kernel computes x" },
+    { BLOCK, { "module cut nothing" }, "no tensor nothing" },
+    { BLOCK, { "module join b r" }, "does not read t" },
+    { BLOCK, { "module join b s" }, "by one kernel already" },
+    { BLOCK, { "module join r" }, "a step of a network is" },
+    { BLOCK, { "loop split a W 2 3" }, "a step of a network is" },
+    { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y); w = softmax(y) axis=0; v = add(z, w)",
+      { "module join y z" }, "w reads y as well" },
+    /* both readers are in the kernel by then */
+    { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y); w = softmax(y) axis=0; v = add(w, z)",
+      { "module join z v", "module join y v" }, "v" },
+    { "x = input a=4 b=6; y = softmax(x) axis=1; z = exp(y); w = softmax(z) axis=0; output y, w",
+      { "module join y z" }, "y is an output" },
+    { "x = input a=4 b=6; c = const a=4 b=6; y = exp(c); z = add(x, y)",
+      { "module join y z" }, "depends on constants only" },
+    /* of two kernels that a third one joins, the results become inner tensors */
+    { "x = input a=4 b=6; y = softmax(x) axis=1; z = softmax(x) axis=0; w = add(y, z)",
+      { "module join y w" }, "w" },
+};
+
+/* Cuts g by the steps; false with *e. */
+static bool cut_by(const struct graph *g, const char *const *step, struct partition *p,
+                   struct err *e)
+{
+    int n = 0;
+    while (n < 3 && step[n])
+        n++;
+    return partition(perm, g, n, step, p, e);
+}
+
+static void steps_cut_and_join(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(steps); i++) {
+        const struct graph *g = graph_of(steps[i].text), *own;
+        struct partition p;
+        struct str got = {0};
+        struct err e = {0}, bad;
+        bool ok = cut_by(g, steps[i].step, &p, &e);
+        for (int k = 0; ok && k < p.n; k++) {
+            if (!p.part[k].constant)
+                str_printf(&got, "%s%s", got.len ? " " : "", g->tensor[p.part[k].out].name);
+            if (!graph_from_spec(perm, p.part[k].spec, &own, &bad))
+                fail_msg("%s: %s", p.part[k].spec, bad.text);
+        }
+        if (ok ? !streq(str_text(&got), steps[i].want) : !strstr(e.text, steps[i].want))
+            fail_msg("row %d: %s, not %s", i, ok ? str_text(&got) : e.text, steps[i].want);
         str_free(&got);
     }
 }
@@ -219,6 +304,36 @@ static void networks_are_right(void **state)
                 assert_int_equal(net->n_conversions, example[i].conversions);
             assert_true(i > 0 || (m.latency.runs >= 2 && m.call_s && m.call_s[0] > 0));
         }
+    }
+}
+
+/* Networks are right under any steps: convolutions with weights of their own, heads of attention. */
+static void joined_networks_are_right(void **state)
+{
+    static const struct { const char *text, *kernels; int tasks; } row[] = {
+        { BLOCK, "module\nmodule join r b\n\n", 1 },
+        { BLOCK, "module\nmodule cut b\nmodule cut s\n\n", -1 },
+        { "x = input n=1 i=4 h=6 w=6; Conv = c2d(x) o=4 k=3 p=1 bias=1; y = c2d(Conv) o=4 k=1",
+          "module\nmodule join Conv y\n\n", 1 },
+        { "q = input b=2 m=8 k=16; k = input b=2 k=16 m=8; v = input b=2 m=8 k=16; "
+          "s = matmul(q, k); d = affine(s) mul=0.25 add=0; p = softmax(d) axis=2; o = matmul(p, v)",
+          "module\nmodule join d p\nmodule join p o\n\n", 1 },
+        { "x = input m=6 k=8; y = gmm(x) n=8; z = reshape(y) shape=3,2,8; w = softmax(z) axis=2",
+          "module\nmodule join y z\nmodule join z w\n\n", 1 },
+        { "x = input m=6 k=8; y = gmm(x) n=8; b = reduce_max(y) axes=1 keep=1; c = sub(x, b)",
+          "module\nmodule join b c\nmodule join y b\n\n", 1 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        const struct graph *g = graph_of(row[i].text);
+        const struct network *net;
+        struct network_measurement m;
+        struct err e = {0};
+        if (!network_of_graph(perm, g, row[i].kernels, NULL, 1, &net, &e))
+            fail_msg("%s: %s", row[i].text, e.text);
+        measure(net, g, 0, &m);
+        if (!m.verified || !m.whole_compared || (row[i].tasks > 0 && net->n_tasks != row[i].tasks))
+            fail_msg("%s: %d tasks, %s", row[i].text, net->n_tasks, m.reason);
     }
 }
 
@@ -417,7 +532,9 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);     /* the experts of the tree */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_are_cut_into_kernels),
+        cmocka_unit_test(steps_cut_and_join),
         cmocka_unit_test(networks_are_right),
+        cmocka_unit_test(joined_networks_are_right),
         cmocka_unit_test(chosen_schedules_are_right),
         cmocka_unit_test(a_wrong_connection_is_found),
         cmocka_unit_test(tensors_of_one_shape_are_told_apart),

@@ -63,7 +63,7 @@ static void hand_in(struct model *m, bool timed)
     const struct graph *g;
     made->arena = arena_new();
     j->ok = graph_from_spec(made->arena, NET, &g, &j->e)
-         && network_build(made->arena, g, fixed_steps, NULL, &made->net, &j->e);
+         && network_build(made->arena, g, 0, NULL, fixed_steps, NULL, &made->net, &j->e);
     assert_true(j->ok);
     if (timed) {
         struct network_measurement r = {
@@ -295,7 +295,9 @@ static void command_opens_graphs_without_steps(void **state)
     assert_false(model_run(m, "network"));
     assert_shows(m, "no graph of several kernels without steps");
     model_free(m);
-    m = model_on(TWICE);
+    m = model_on(TWICE);                  /* two products: it opens as one */
+    assert_null(m->session);
+    assert_true(model_run(m, "network off"));
     assert_non_null(m->session);
     assert_true(model_run(m, "network"));
     run_jobs(m);
@@ -309,6 +311,41 @@ static void command_opens_graphs_without_steps(void **state)
     assert_shows(m, "as given");
     assert_true(model_run(m, "loop parallel a M"));
     assert_false(model_run(m, "network"));
+    model_free(m);
+}
+
+/* Steps of the network itself: refused with a reason, undone, redone, and saved. */
+static void the_network_is_cut_and_joined(void **state)
+{
+    (void)state;
+    struct model *m = network_on("x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8; "
+                                 "y = add(b, x)");
+    struct session *s = m->network->session;
+    run_jobs(m);
+    assert_int_equal(m->network->made->net->parts.n, 2);
+    assert_false(model_run(m, "module cut y"));
+    assert_shows(m, "is the result of a kernel already");
+    assert_false(model_run(m, "undo"));
+    assert_true(model_run(m, "module join a b"));
+    run_jobs(m);
+    assert_int_equal(m->network->made->net->parts.n, 1);
+    assert_shows(m, "module join a b");
+    assert_true(model_run(m, "module cut b"));
+    run_jobs(m);
+    assert_int_equal(m->network->made->net->parts.n, 2);
+    assert_true(s->dirty);
+    press(m, "0 2 u");
+    run_jobs(m);
+    assert_string_equal(str_text(&s->kernels), "");
+    assert_int_equal(m->network->made->net->parts.n, 2);
+    press(m, "C-r");
+    run_jobs(m);
+    assert_int_equal(m->network->made->net->parts.n, 1);
+    assert_string_equal(str_text(&s->kernels), "module\nmodule join a b\n\n");
+    assert_true(model_run(m, "module cut a"));   /* the last step on a tensor counts */
+    assert_false(model_run(m, "redo"));
+    run_jobs(m);
+    assert_int_equal(m->network->made->net->parts.n, 2);
     model_free(m);
 }
 
@@ -416,6 +453,7 @@ int main(void)
         cmocka_unit_test(undone_steps_leave_no_trace),
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
+        cmocka_unit_test(the_network_is_cut_and_joined),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
         cmocka_unit_test(the_start_page_has_a_network),

@@ -1,0 +1,34 @@
+/* Shared by the files of the partition: partition_group.c makes the groups, and partition.c writes
+ * their texts. */
+#ifndef TS_MODULE_PARTITION_IMPL_H
+#define TS_MODULE_PARTITION_IMPL_H
+#include "kernels/base/vec.h"
+#include "kernels/module/partition.h"
+
+/* Statements that become one kernel.  A group that was joined to another one has none. */
+struct cut_group {
+    int n; const int *member;             /* statements, in order */
+    int last;                             /* the last statement */
+    int out;                              /* tensor */
+    bool constant;
+};
+
+/* What steps say of a tensor: its kernel ends there, or goes on with what reads it. */
+enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
+
+struct cutter {
+    struct arena *a;
+    const struct graph *g;
+    int *maker;                           /* per tensor: the statement whose result it is, or -1 */
+    int *readers;                         /* per tensor: how many statements read it */
+    enum cut_mark *mark;                  /* per tensor */
+    int *group_of;                        /* per statement */
+    VEC(struct cut_group) groups;
+};
+
+/* Makes the groups of g by the rule and these steps (partition.h).  The caller frees
+ * cutter.groups in any case. */
+bool cutter_make(struct cutter *c, struct arena *a, const struct graph *g, int n_steps,
+                 const char *const *step, struct err *e);
+bool cutter_is_view(const struct cutter *c, const struct cut_group *group);
+#endif
