@@ -280,7 +280,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     m = m ? m : &nothing;
     json_t *o = json_make("format", JSON(1), "operator", JSON(p->base->op),
                           "spec", JSON(p->base->spec), "title", JSON_OR_NULL(s->title),
-                          "branch", JSON(branch), "steps", steps_json(p), "notes", notes_json(p));
+                          "branch", JSON(branch), "steps", steps_json(p), "notes", notes_json(p),
+                          "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
              "isa", json_null());        /* set below; here to come before "compiler" */

@@ -170,7 +170,7 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     struct err why = {0};
     const char *trained = "";
     bool ok = true, stopped = false;
-    bool typed = o->weights != NULL;
+    bool typed = o->weights != NULL, parts = study_has_parts(r->arena, cell->spec);
     if (t->weights
         && !pretrain_weights_bytes(r->arena, t->weights, typed, &weights, &trained, &why)) {
         ends(cell, CELL_FAILED,
@@ -180,8 +180,10 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     }
     for (int i = 0; ok && !stopped && i < t->n_seeds; i++) {
         struct tuning_opts to = question(r, o, t, t->seed[i], &weights);
-        ok = tune(o->ctx, r->arena, cell->spec, cell->step, cell->n_steps, &to, view, c,
-                  &search[i], e);
+        struct study_part_search how = { tune, o->ctx, &to, cell->n_steps, cell->step, view, c };
+        ok = parts ? study_search_parts(r->arena, cell->spec, &how, &search[i], e)
+                   : tune(o->ctx, r->arena, cell->spec, cell->step, cell->n_steps, &to, view, c,
+                          &search[i], e);
         stopped = ok && search[i].stopped;
     }
     str_free(&weights);

@@ -14,6 +14,20 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
+/* Whether the operator is a graph with several convolutions or products. */
+bool study_has_parts(struct arena *a, const char *spec);
+/* Searches such a graph part by part; the options' budget is for all of them.  The search found has
+ * the graph's steps and the sum of the parts' times, as the only point of its curve. */
+struct study_part_search {
+    study_tune_fn *tune; void *ctx;                      /* runs the search of a part */
+    const struct tuning_opts *opts;
+    int n_steps; const char *const *step;                /* of the graph */
+    const struct search_sink *view;
+    struct cancel *cancel;
+};
+bool study_search_parts(struct arena *a, const char *spec, const struct study_part_search *how,
+                        struct study_search *out, struct err *e);
+
 /* Returns the best time in ms up to a trial; NAN when no trial was correct by then. */
 double study_search_at(const struct study_search *s, int trial);
 
