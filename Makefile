@@ -210,6 +210,7 @@ bench-model: all
 	@TILESCOPE_HOME=. TILESCOPE_RUNNER=$(B)/tilescope-runner $(B)/bench-model $(MODEL)
 bench-sim: all
 	@TILESCOPE=$(B)/tilescope tests/bench/sim.sh
+	@TILESCOPE=$(B)/tilescope KERNELS=tests/bench/unscheduled.txt SPEED=0 REPEAT=1 tests/bench/sim.sh
 # The best shipped schedule of every class against oneDNN and OpenBLAS; BENCH="-c dep": one class.
 bench bench-quick: all
 	@$(MAKE) --no-print-directory $(B)/bench-kernels

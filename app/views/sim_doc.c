@@ -417,6 +417,8 @@ static void put_summary(struct doc *d, const struct sim_result *s, int width)
                        100 * s->error);
         if (s->how[0])
             str_printf(&text, "; %s", s->how);
+        if (s->of_source)
+            str_add(&text, "; of the source: the compiler may run other loops (autovectorize on)");
     } else {
         str_printf(&text, "not available: %s", s->reason);
     }

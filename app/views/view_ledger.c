@@ -127,6 +127,8 @@ static void put_misses(struct doc *d, const struct ledger_row *r, int width)
     struct str s = {0};
     if (r->m && r->m->sim.available)
         text_count(&s, r->m->sim.l1_misses);
+    if (r->m && r->m->sim.of_source)
+        str_add_char(&s, '*');           /* describe_row explains it */
     doc_right(d, r->ahead ? STYLE_DIM : STYLE_PLAIN, &s, width);
 }
 
@@ -246,6 +248,8 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
         describe_time(r, out);
+    if (r->m && r->m->sim.of_source)
+        str_add(out, "; * misses of the source (autovectorize on)");
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
         str_add(out, "; ");

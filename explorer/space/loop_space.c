@@ -127,7 +127,8 @@ static void set_levels(const struct loop_builder *b, struct loop_axis *x)
 static void fill_axes(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
-    struct lowering in = { b->p->pool, b->g, b->p->layout, b->p->stage, b->p->held_in };
+    struct lowering in = { .pool = b->p->pool, .graph = b->g, .layout = b->p->layout,
+                           .stage = b->p->stage, .held_in = b->p->held_in };
     const struct expr *guard;
     nest->vector = -1;
     for (int i = 0; i < b->stage->n_axes; i++) {

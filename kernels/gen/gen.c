@@ -3,6 +3,8 @@
 
 #include <stdatomic.h>
 
+#define FREE_NOTE "/* The compiler may vectorize and reorder these loops. */"
+
 static atomic_long calls;
 
 /* Finds the type of all buffers.  Fails if there are several, since no conversion is generated. */
@@ -44,6 +46,11 @@ static void finish(struct unit *u)
     arena_free(u->arena);
 }
 
+bool gen_autovectorizes(const char *source)
+{
+    return strstr(source, FREE_NOTE) != NULL;
+}
+
 long gen_calls(void)
 {
     return atomic_load(&calls);
@@ -54,6 +61,8 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
     atomic_fetch_add(&calls, 1);
     struct unit u;
     bool ok = prepare(&u, f, o, e);
+    if (ok && f->autovectorize)
+        str_add(out, FREE_NOTE "\n");
     if (ok)
         o->target->print(&u, out);
     finish(&u);

@@ -133,6 +133,14 @@ const char *const *target_flags(const struct target *t, bool is_clang)
     return is_clang ? t->clang : t->gcc;
 }
 
+const char *const *target_free_flags(bool is_clang)
+{
+    static const char *const gcc[] = { "-ftree-loop-vectorize", "-ftree-loop-distribute-patterns",
+                                       NULL };
+    static const char *const clang[] = { "-fvectorize", "-fbuiltin", NULL };
+    return is_clang ? clang : gcc;
+}
+
 /* Returns the first loop with an annotation that target t does not have, or NULL. */
 static const struct tree *foreign_loop(const struct target *t, int n, const struct tree *const *at)
 {

@@ -34,6 +34,8 @@ const struct target *target_named(const char *isa);
 /* Finds a target by name.  NULL: ERR_NAME (no such name) or ERR_ENV (this CPU cannot run it). */
 const struct target *target_find(const char *isa, struct err *e);
 const char *const *target_flags(const struct target *t, bool is_clang);
+/* Returns the flags that follow target_flags under `set autovectorize on`. */
+const char *const *target_free_flags(bool is_clang);
 /* Fails with ERR_STEP at the first loop or buffer of f that code for t cannot have. */
 bool target_takes(const struct target *t, const struct func *f, struct err *e);
 #endif

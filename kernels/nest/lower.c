@@ -386,13 +386,19 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
         if (in->stage[n]->attach < 0 && !in->stage[n]->inlined)
             lower_root(&w, n, &roots);
     if (w.ok) {
-        struct kids skipped = { 0 }, peeled = { 0 };
+        struct kids skipped = { 0 }, peeled = { 0 }, copied = { 0 };
         for (int i = 0; i < roots.len; i++)
             tree_skip(in->pool, roots.data[i], &skipped);
         for (int i = 0; i < skipped.len; i++)
             tree_peel(in->pool, skipped.data[i], &peeled);
-        *out = low_func(&w, &peeled);
+        for (int i = 0; i < peeled.len; i++)
+            if (in->autovectorize)
+                vec_push(&copied, peeled.data[i]);
+            else
+                low_copies(&w, peeled.data[i], &copied);
+        *out = low_func(&w, &copied);
         tree_verify(*out);
+        vec_free(&copied);
         vec_free(&skipped);
         vec_free(&peeled);
     }

@@ -16,6 +16,7 @@ struct lowering {
     const struct stage *const *stage;        /* stage of each node */
     /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: none is held */
     const int *held_in;
+    bool autovectorize;  /* whether compilers may vectorize and reorder loops: copies stay loops */
 };
 
 /* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer

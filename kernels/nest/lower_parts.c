@@ -168,6 +168,7 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     f->buffer = ARENA_DUP(w->arena, w->buffers.data, w->buffers.len);
     while (f->n_params < f->n_buffers && f->buffer[f->n_params].memory == MEMORY_GLOBAL)
         f->n_params++;
+    f->autovectorize = w->in->autovectorize;
     f->n_roots = roots->len;
     f->root = ARENA_DUP(w->arena, roots->data, roots->len);
     return f;

@@ -79,6 +79,7 @@ struct func {
     int n_params;
     int n_roots;
     const struct tree *const *root;  /* trees of the top level, in order */
+    bool autovectorize;              /* whether the compiler may vectorize and reorder the loops */
 };
 
 int64_t buffer_bytes(const struct buffer *b);

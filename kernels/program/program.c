@@ -77,6 +77,7 @@ static const struct setting settings[] = {
     { "propagate", on_off },
     { "output_layout", output_words },
     { "input_layout", input_words },
+    { "autovectorize", on_off },
     { "variant", variant_words },
 };
 
@@ -86,6 +87,7 @@ static void assign(struct program *draft, int setting, int value)
     case 0: draft->propagate = value; break;
     case 1: draft->output_original = value; break;
     case 2: draft->input_given = value; break;
+    case 3: draft->autovectorize = value; break;
     default: draft->variant = value; break;
     }
 }
@@ -124,7 +126,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     else if (near)
         err_fix(e, "did you mean %s?", near);
     else
-        err_fix(e, "the settings are propagate, output_layout, input_layout and variant");
+        err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize and "
+                "variant");
     return blame_target(e, s);
 }
 

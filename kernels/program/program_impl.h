@@ -41,7 +41,7 @@ bool program_derive(struct program *draft, struct err *e);
 static inline struct lowering program_lowering(const struct program *p)
 {
     return (struct lowering){ .pool = p->pool, .graph = p->graph, .layout = p->layout,
-            .stage = p->stage, .held_in = p->held_in };
+            .stage = p->stage, .held_in = p->held_in, .autovectorize = p->autovectorize };
 }
 static inline bool step_is_loop(const struct step *s)
 {

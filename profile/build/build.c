@@ -230,12 +230,16 @@ static void add_flag(struct flags *f, const char *arg)
  * has; linking without libraries makes a build a quarter faster. libgcc is static and does not
  * slow it down. */
 static void collect_flags(struct flags *f, const struct compiler *cc, const struct target *t,
-                          bool openmp, bool math, const char *const *more)
+                          bool openmp, const char *source, const char *const *more)
 {
+    bool math = gen_calls_libm(source);
     const char *extra = getenv("TILESCOPE_CFLAGS");
     *f = (struct flags){ .link = openmp ? NULL : "-lgcc", .math = math ? "-lm" : NULL };
     for (const char *const *p = target_flags(t, cc->is_clang); *p; p++)
         add_flag(f, *p);
+    if (gen_autovectorizes(source))
+        for (const char *const *p = target_free_flags(cc->is_clang); *p; p++)
+            add_flag(f, *p);
     add_flag(f, "-shared");
     add_flag(f, "-Wl,-Bsymbolic");        /* a kernel calls its own functions, however named */
     add_flag(f, "-fPIC");
@@ -465,7 +469,7 @@ static void took(const struct objcache_slot *slot, bool hit, double start, struc
 
 static void open_job(const struct build_job *b, struct flags *flags, struct str *text)
 {
-    collect_flags(flags, b->cc, b->target, b->openmp, gen_calls_libm(b->source), b->more);
+    collect_flags(flags, b->cc, b->target, b->openmp, b->source, b->more);
     key_text(text, b->source, b->cc, flags);
 }
 

@@ -121,11 +121,12 @@ static bool write_code(struct batch_run *r, struct err *e)
 static void plan_calls(struct batch_run *r, int jobs, units *out)
 {
     struct candidate **list = xcalloc((size_t)r->n + 1, sizeof *list);
-    for (int openmp = 0; openmp < 2; openmp++) {
+    for (int kind = 0; kind < 4; kind++) {               /* what shares a call has equal flags */
         int n = 0;
         for (int i = 0; i < r->n; i++) {
             struct candidate *x = &r->candidate[i];
-            if (!x->refused && x->openmp == (openmp != 0) && !find_cached(r, x))
+            int own = x->openmp + 2 * gen_autovectorizes(str_text(&x->text));
+            if (!x->refused && own == kind && !find_cached(r, x))
                 list[n++] = x;
         }
         if (n > 0)

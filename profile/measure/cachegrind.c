@@ -204,9 +204,7 @@ static void align_arrays(struct str *out, const char *text)
  * recognised. */
 static bool build_variant(struct cg_run *r, struct err *e)
 {
-    static const char *const gcc[] = { "-g", "-fno-tree-loop-distribute-patterns", NULL };
-    static const char *const clang[] = { "-g", "-fno-builtin-memset", "-fno-builtin-memcpy",
-                                         "-fno-builtin-memmove", NULL };
+    static const char *const debug[] = { "-g", NULL };
     const struct measure_job *j = r->once.job;
     const struct gen_opts o = { .target = r->target };
     struct str code = {0}, text = {0};
@@ -216,7 +214,7 @@ static bool build_variant(struct cg_run *r, struct err *e)
         align_arrays(&text, str_text(&code));
     str_free(&code);
     ok = ok && build_shared_with(&j->cc, str_text(&text), o.target, false,
-                                j->cc.is_clang ? clang : gcc, j->cancel, &r->variant, e);
+                                debug, j->cancel, &r->variant, e);
     str_free(&text);
     return ok;
 }

@@ -127,6 +127,7 @@ static void take_counts(struct measure_job *j, const struct simulation *s)
     take_levels(r, s, streamed);
     take_sites(r, all, t->n_sites);
     free(all);
+    r->of_source = j->func->autovectorize;
     r->fraction = s->fraction;
     r->error = s->error;
     r->seconds = s->seconds;

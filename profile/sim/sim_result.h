@@ -61,6 +61,8 @@ struct sim_result {
     double fraction;  /* share of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
     char how[SIM_HOW];  /* if the budget was exceeded: what was simulated, and why */
+    bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
+                      * the counts of the nest, not of the code that ran */
     double seconds;
     /* The struct that measure_opts.detail points to, which the caller owns; NULL: not asked for.
      * Code that keeps the measurement longer must copy it (history_set_measured does). */

@@ -36,7 +36,7 @@ const struct fields measured_baseline_fields = FIELDS(
 const struct fields measured_sim_fields = FIELDS(
     KEPT(available), UNKNOWN(reason), LEFT_OUT(loads), LEFT_OUT(stores), LEFT_OUT(l1_misses),
     LEFT_OUT(writebacks), LEFT_OUT(straddled), LEFT_OUT(streamed_bytes), LEFT_OUT(fraction),
-    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(seconds));
+    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(of_source), LEFT_OUT(seconds));
 #undef OF
 
 #define OF sim_level

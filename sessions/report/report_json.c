@@ -106,7 +106,8 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
              "cache", JSON(str_text(&cache)), "levels", levels_json(s));
     put_bytes(o, s);
     json_put(o, "sites", sites_json(s), "sampled", sampled_json(s),
-             "beyond_budget", JSON_OR_NULL(s->how), "detail", report_detail_json(s),
+             "beyond_budget", JSON_OR_NULL(s->how), "of_source", JSON(s->of_source),
+             "detail", report_detail_json(s),
              "seconds", JSON(s->seconds));
     str_free(&cache);
     return o;

@@ -423,14 +423,14 @@ static void long_calls_are_sampled_once(void **state)
     batch_free(b);
 }
 
-/* Written out, 512 sums of scalars take a compiler seconds; their neighbour is not kept from it. */
+/* Written out, 2048 sums of scalars take a compiler seconds; their neighbour is not kept from it. */
 static void compilers_have_little_time(void **state)
 {
     static const char *const large[] = {
         "loop split C K 1 64", "loop reorder C K.0 K.1 M N", "loop cache_write C at=K.0",
         "loop unroll C M", "loop unroll C N", NULL
     };
-    struct batch_item item[2] = { { .p = program_of("gmm m=32 n=16 k=64", large) },
+    struct batch_item item[2] = { { .p = program_of("gmm m=32 n=64 k=64", large) },
                                   { .p = program_of("gmm m=32 n=16 k=64",
                                                     (const char *[]){ NULL }) } };
     struct batch_opts o = quick();

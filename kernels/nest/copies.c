@@ -1,0 +1,108 @@
+/* Copies in vectors: an innermost serial loop that only moves data along contiguous elements, such
+ * as padding, a conversion or the filling of a tile, becomes vector loops:
+ *
+ *     for i in range(100): X[i] = Y[i]
+ * ==>
+ *     for i.v in range(1):
+ *         for i in vectorize(64): X[64*i.v + i] = Y[64*i.v + i]
+ *     for i in vectorize(36): X[i + 64] = Y[i + 64]
+ *
+ * The compiler must not vectorize loops on its own, because then the nest would not be what runs.
+ * A copy has no order that matters, so it need not wait for a step. */
+#include "kernels/nest/lower_impl.h"
+
+#include "kernels/ir/simplify.h"
+
+#define COPY_LANES 64                     /* lanes of a vector loop; more are cut */
+
+/* Whether v moves data only: a load or a constant. */
+static bool moves(const struct val *v)
+{
+    return v->kind == VAL_LOAD || v->kind == VAL_CONST;
+}
+
+/* Whether t is a serial loop around one copy to elements that lie side by side. */
+static bool is_copy(const struct low *w, const struct tree *t)
+{
+    struct exprs *p = w->in->pool;
+    const struct tree *store = t->n_kids == 1 ? t->kid[0] : NULL;
+    int64_t by;
+    bool known = !t->begin || (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST);
+    if (!known || t->ann != LOOP_SERIAL || t->reduce || t->n_prefetch > 0 || !store
+        || store->kind != TREE_STORE || store->how != STORE_SET || store->guard
+        || !moves(store->value))
+        return false;
+    const struct expr *at = buffer_offset(p, &w->buffers.data[store->buffer], store->idx);
+    return expr_coef(p, at, t->var, &by) && by == 1;
+}
+
+/* Returns the store with `with` instead of variable var. */
+static const struct tree *moved(struct exprs *p, const struct tree *store, const struct expr *var,
+                                const struct expr *with)
+{
+    struct arena *a = exprs_arena(p);
+    struct tree *copy = ARENA_DUP(a, store, 1);
+    const struct expr **idx = ARENA_ARRAY(a, const struct expr *, store->rank + 1);
+    for (int d = 0; d < store->rank; d++)
+        idx[d] = expr_simplify(p, expr_subst(p, store->idx[d], &var, &with, 1));
+    copy->idx = idx;
+    copy->value = val_subst(p, store->value, var, with);
+    return copy;
+}
+
+/* Returns loop t with another variable, extent, annotation and kid; it begins at 0. */
+static const struct tree *loop_like(struct arena *a, const struct tree *t, const struct expr *var,
+                                    int64_t extent, enum loop_ann ann, const struct tree *kid)
+{
+    struct tree *loop = ARENA_DUP(a, t, 1);
+    loop->begin = loop->end = NULL;
+    loop->var = var;
+    loop->extent = extent;
+    loop->ann = ann;
+    loop->kid = ARENA_DUP(a, &kid, 1);
+    return loop;
+}
+
+/* Appends a vector loop of n iterations, of which the first is iteration `from` of t. */
+static const struct tree *lanes(struct exprs *p, const struct tree *t, const struct expr *from,
+                                int64_t n)
+{
+    const struct expr *var = expr_var(p, t->var->name, 0, n - 1);
+    const struct tree *store = moved(p, t->kid[0], t->var,
+                                     expr_simplify(p, expr_add(p, from, var)));
+    return loop_like(exprs_arena(p), t, var, n, LOOP_VECTORIZE, store);
+}
+
+static void cut_copy(struct exprs *p, const struct tree *t, struct kids *out)
+{
+    struct arena *a = exprs_arena(p);
+    int64_t first = t->begin ? t->begin->value : 0;
+    int64_t n = (t->end ? t->end->value : t->extent) - first, whole = n / COPY_LANES;
+    if (whole * COPY_LANES == n || whole > 1) {
+        const struct expr *turn = expr_var(p, arena_printf(a, "%s.v", t->var->name), 0, whole - 1);
+        const struct expr *from = expr_addc(p, expr_mulc(p, turn, COPY_LANES), first);
+        const struct tree *inner = lanes(p, t, whole > 1 ? from : expr_const(p, first),
+                                         COPY_LANES);
+        vec_push(out, whole > 1 ? loop_like(a, t, turn, whole, LOOP_SERIAL, inner) : inner);
+        first += whole * COPY_LANES;
+        n -= whole * COPY_LANES;
+    }
+    if (n > 1) {
+        vec_push(out, lanes(p, t, expr_const(p, first), n));
+    } else if (n == 1) {
+        vec_push(out, low_ranged(p, t, expr_const(p, first), expr_const(p, first + 1)));
+    }
+}
+
+void low_copies(struct low *w, const struct tree *t, struct kids *out)
+{
+    struct kids inner = { 0 };
+    if (t->kind == TREE_LOOP && is_copy(w, t)) {
+        cut_copy(w->in->pool, t, out);
+        return;
+    }
+    for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)
+        low_copies(w, t->kid[i], &inner);
+    vec_push(out, t->kind == TREE_STORE ? t : low_with_kids(w->in->pool, t, &inner));
+    vec_free(&inner);
+}
