@@ -1,4 +1,4 @@
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,8 +192,9 @@ bool cli_go_home(struct opened *o, struct err *e)
 }
 
 /* nodes: gets the nodes of an unsupported model (session_from_onnx); may be NULL. */
-static bool open_all(const struct args *a, struct opened *out, struct str *nodes, struct err *e)
+static bool open_all(const struct cli *c, struct opened *out, struct str *nodes, struct err *e)
 {
+    const struct args *a = c->args;
     struct str name = {0}, list = {0};
     const char *steps = args_value(a, OPT_STEPS);
     bool ok = session_name(a, &name, e);
@@ -202,7 +203,9 @@ static bool open_all(const struct args *a, struct opened *out, struct str *nodes
     const char *dims = args_joined(a, OPT_DIM, &list);
     bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
     ok = ok && (model ? session_from_onnx(str_text(&name), dims, nodes, &out->session, e)
-                      : session_open(str_text(&name), dims, &out->session, e)) && move(a, out, e);
+                      : session_open(str_text(&name), dims, &out->session, e))
+      && cli_network_kernel(c, &out->session, e) && cli_network_takes(c, out->session, e)
+      && move(a, out, e);
     str_free(&name);
     str_free(&list);
     return ok;
@@ -212,7 +215,7 @@ static int open_session(const struct cli *c, struct opened *out, struct str *nod
 {
     struct err e = {0};
     *out = (struct opened){.home_branch = -1, .home_at = -1};
-    if (open_all(c->args, out, nodes, &e))
+    if (open_all(c, out, nodes, &e))
         return EXIT_FINE;
     cli_close(out);
     return cli_onnx_fail(c, nodes, &e);

@@ -1,11 +1,10 @@
 /* `tilescope bench`: compares the times of sessions. */
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
@@ -39,13 +38,17 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = session_open(a->word.data[i], dims, &b->session[i], e);
         b->n += ok;
-        if (ok && (b->session[i]->network || b->session[i]->of_model)
-            && session_is_network(b->session[i])) {
+        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
+        if (!ok || !cli_is_network(b->session[i]))
+            continue;
+        if (args_has(a, OPT_KERNEL)) {
+            ok = cli_network_kernel(b->cli, &b->session[i], e);
+        } else {
             ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels",
                          a->word.data[i]);
-            err_fix(e, "tilescope run times a network");
+            err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
         }
-        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
+        b->entry[i].session = b->session[i];
     }
     str_free(&list);
     return ok;

@@ -44,9 +44,6 @@ int cli_export(const struct cli *c)
         return code;
     if (session_opens_as_network(o.session))
         code = cli_network_export(c, &o);
-    else if (args_has(c->args, OPT_THREADS) || args_has(c->args, OPT_SEED)
-             || args_has(c->args, OPT_INPUTS) || args_has(c->args, OPT_EXPECT))
-        code = cli_usage(c, "--threads, --seed, --inputs and --expect are for networks");
     else if (!write_export(c, &o, &e))
         code = cli_fail(c, &e);
     cli_close(&o);

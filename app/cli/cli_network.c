@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/views/network_doc.h"
 #include "kernels/base/arena.h"
@@ -178,7 +179,8 @@ int cli_network_run(const struct cli *c, const struct opened *o, const struct me
     return code;
 }
 
-/* Checks the network, whose data values receives, and writes it. */
+/* Checks the network, whose data values receives, and writes it.  A folder that was not there is
+ * made first, since checking takes long, and goes when nothing is written. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {
@@ -186,6 +188,7 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
     struct measure_opts mo = {0};
     const struct network *net;
     struct network_measurement m;
+    bool there = file_exists(folder);
     bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e)
            && measure(a, c, o, &mo, values, &net, &m, e);
     if (ok && m.outcome != OUTCOME_OK)
@@ -199,6 +202,8 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
         str_printf(out, "%s: %d kernels, each verified; check and time the library with\n"
                    "make -C %s check\n", folder, net->n_tasks, folder);
     }
+    if (!ok && !there)
+        rmdir(folder);                    /* leaves one that is not empty */
     arena_free(a);
     return ok;
 }

@@ -297,13 +297,15 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
+    bool single;                          /* not of a network */
 } view[] = {
-    { "nest", show_nest },     { "access", show_access }, { "graph", show_graph },
-    { "network", show_kernels },
-    { "layout", show_layout }, { "c", show_c },           { "asm", show_asm },
-    { "steps", show_steps },   { "yaml", show_yaml },     { "cuda", show_cuda },
-    { "roofline", show_roofline }, { "space", show_space }, { "module", show_module },
-    { "simplified", show_simplified },
+    { "nest", show_nest, false },     { "access", show_access, false },
+    { "graph", show_graph, false },   { "network", show_kernels, false },
+    { "layout", show_layout, false }, { "c", show_c, false },
+    { "asm", show_asm, true },        { "steps", show_steps, false },
+    { "yaml", show_yaml, false },     { "cuda", show_cuda, false },
+    { "roofline", show_roofline, true }, { "space", show_space, true },
+    { "module", show_module, false }, { "simplified", show_simplified, false },
 };
 
 static int find_view(const char *name)
@@ -314,13 +316,22 @@ static int find_view(const char *name)
     return -1;
 }
 
+/* Refuses views of one kernel for a network. */
+static bool is_for(int v, const struct session *s, struct err *e)
+{
+    if (!view[v].single || !cli_is_network(s))
+        return true;
+    err_set(e, ERR_SYNTAX, "--what %s is of one kernel, and this is a network", view[v].name);
+    return err_fix(e, "--kernel K --what %s", view[v].name);
+}
+
 int cli_show(const struct cli *c)
 {
     struct opened o;
     struct str out = {0};
     struct err e = {0};
     const char *what = args_value(c->args, OPT_WHAT);
-    int v = find_view(what ? what : "nest");
+    int v = find_view(what ? what : "nest");            /* of a network: network */
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
@@ -335,8 +346,10 @@ int cli_show(const struct cli *c)
     int code = view[v].show == show_graph ? cli_open_or_list(c, &o) : cli_open(c, &o);
     if (!o.session)
         return code;
+    if (!what && cli_is_network(o.session))
+        v = find_view("network");
     const char *path = args_value(c->args, OPT_OUTPUT);
-    if (!view[v].show(c, &o, &out, &e))
+    if (!is_for(v, o.session, &e) || !view[v].show(c, &o, &out, &e))
         code = cli_fail(c, &e);
     else if (!path || streq(path, "-"))
         cli_put(&out);

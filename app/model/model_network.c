@@ -11,7 +11,7 @@
 
 #include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
-#include "sessions/report/network_report.h"
+#include "sessions/report/network_kernel.h"
 
 #define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
 
@@ -126,21 +126,9 @@ static void put_current(struct str *out, const struct app_kernel *k)
 static struct session *session_of(struct model *m, const struct network_task *t)
 {
     struct session *s = NULL;
-    struct str title = {0};
     struct err e;
-    bool ok = session_new(t->spec, &s, &e);
-    for (int i = 0; ok && i < t->n_lines; i++)
-        ok = history_apply(s->history, t->line[i], &e);
-    if (!ok) {
-        session_free(s);
+    if (!network_kernel_open(t, m->network->session->title, &s, &e))
         model_error(m, &e);
-        return NULL;
-    }
-    str_printf(&title, "%.100s: ", m->network->session->title);
-    network_report_brief(&title, t);
-    snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(str_text(&title), 200),
-             str_text(&title));
-    str_free(&title);
     return s;
 }
 

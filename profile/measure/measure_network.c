@@ -8,6 +8,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
 #include "profile/measure/job.h"
+#include "profile/measure/network_meters.h"
 
 #define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
 #define LIMIT_S 120.0                     /* of one run of the network */
@@ -439,6 +440,8 @@ bool measure_network(struct arena *a, const struct network *net, const struct ne
            && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
     m->build_s = r.job.kernel.seconds;
     finish(&r, ok);
+    if (ok && r.job.opts.meters & ~(unsigned)METER_CLOCK)
+        ok = network_meters(a, net, o->measure, pr, c, &m->kernel, e);
     m->verified = ok && !o->unchecked;
     m->outcome = ok ? OUTCOME_OK : measure_outcome(e->code);
     if (!ok)

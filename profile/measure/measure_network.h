@@ -16,7 +16,7 @@
 struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
-    const struct measure_opts *measure;   /* clock: whether to time; seed, threads, target ... */
+    const struct measure_opts *measure;   /* meters, seed, threads, target ... */
     bool unchecked;                       /* compare neither each kernel nor the whole */
     int n_inputs; const struct network_given *input;      /* others are random, by the seed */
     int n_expected; const struct network_given *expected;
@@ -25,7 +25,8 @@ struct network_opts {
     struct network_values *values;
 };
 
-/* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
+/* kernel: what the other meters say of each task by itself (network_meters.h); NULL: they were not
+ * asked.  reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
  * each call of the module, in the arena given; NULL: not timed. */
 struct network_measurement {
     enum outcome outcome;
@@ -41,6 +42,7 @@ struct network_measurement {
     double first_call_ms;
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;
+    const struct measurement *kernel;
     /* seconds of compiling, of reading and packing constants, of checking each kernel and the
      * whole */
     double build_s, prepare_s, check_s, whole_s;

@@ -204,7 +204,9 @@ static bool open_parts(struct parts *x, const char *spec, const char *const *ste
         return false;
     x->graph = p->base;
     x->variant = (enum variant)p->variant;
-    struct partition parts = partition(x->a, p->base);
+    struct partition parts;
+    if (!partition(x->a, p->base, 0, NULL, &parts, e))
+        return false;
     x->part = ARENA_ARRAY(x->a, struct part, parts.n);
     for (int i = 0; i < parts.n; i++) {
         struct part *part = &x->part[x->n];

@@ -131,7 +131,7 @@ static bool search(struct net_tuner *t, int task, struct err *e)
     o.time_s = t->o->time_s > 0 ? fmax(1, share * t->o->time_s) : 0;
     int budget = t->o->budget > 0 ? t->o->budget : NETWORK_BUDGET;
     o.budget = (int)fmax(LEAST_TRIALS, t->o->time_s > 0 ? TUNING_BUDGET : share * budget);
-    o.resume = true;
+    o.resume = !o.fresh;
     if (!open_kernel(x, &s, e))
         return false;
     o.n_pins = history_current(s->history)->program->n_steps > 0;

@@ -11,7 +11,7 @@ t 0 'expected: ' run "$model" -m none --inputs "$data" --expect "$data"
 t 0 '"of_bound": 0' run "$model" -m none --inputs "$data" --expect "$data" --json
 t 1 'is expected' run "$model" -m none --expect "$data"      # other inputs, other outputs
 t 1 'without --inputs the inputs are random' run "$model" -m none --expect "$data"
-t 3 'tilescope run times a network' bench "$model" 'gmm m=8 k=8 n=8'
+t 3 'tilescope run times a network; --kernel' bench "$model" 'gmm m=8 k=8 n=8'
 t 0 '' import "$model" -o "$dir/model.yaml"
 printf "kernels:\n- operator: gmm m=7 k=7 n=7\n  steps: []\n" >> "$dir/model.yaml"
 t 0 'expected: ' run "$dir/model.yaml" -m none --inputs "$data" --expect "$data"
@@ -20,6 +20,54 @@ t 2 'expected FILE.npz' run "$model" -m none --inputs "$model"
 t 2 'nothing.npz' run "$model" -m none --inputs "$dir/nothing.npz"
 printf 'PK\3\4 this is no archive' > "$dir/broken.npz"
 t 2 'broken.npz' run "$model" -m none --inputs "$dir/broken.npz"
+
+# Without a view a network is the list of its kernels.
+t 0 '^calls .* kernel ' show "$model"
+t 0 'simplified .*statements' show --help
+t 0 '  module ' show --help
+
+# Options that a network cannot obey are refused, and say what to do; so are those of networks only.
+while read -r fix args; do
+    # shellcheck disable=SC2086 # several words
+    t 2 "fix: .*$fix" $args
+done << END
+--kernel.K.--step run $model --step 0
+--kernel.K run $model --branch main
+--kernel.K.--baselines run $model --baselines
+--kernel.K.--sim-detail run $model --sim-detail
+--kernel.K.--cold run $model --cold
+leave.it.out run $model --huge-pages
+--json run $model --save
+--kernel.K.--step show $model --step 1
+--kernel.K.--what.asm show $model --what asm
+--kernel.K.--what.space show $model --what space
+--kernel.K.--what.roofline show $model --what roofline
+--kernel.K.--step export $model --step 1 -o $dir/none
+--kernel.K.--pin tune $model --pin layout
+--kernel.K.--baselines tune $model --baselines
+--kernel.K expert $model
+END
+t 0 'verified: true' run "$model" --check --baselines none
+t 0 '"latency_ms": null' run "$model" --check --json
+t 2 '.-inputs of run is only for networks' run "$gmm" --inputs "$data"
+t 2 '.-expect of run is only for networks' run "$model" -k 0 --expect "$data"
+
+# One kernel: by its number, its text, in brief, or by a tensor that it computes.
+t 0 '^c2d n=1 i=3 h=32 w=32 o=16 k=3 p=1 bias=1 relu=1$' run "$model" -k 0 -m none
+t 0 '^c2d n=1 i=3 ' run "$model" --kernel stem_relu -m none
+t 0 '^operator: c2d n=1 i=3 ' show "$model" --what yaml \
+    -k 'c2d n=1 i=3 h=32 w=32 o=16 k=3 p=1 bias=1 relu=1'
+t 0 '^title: .resnet8.onnx: c2d\+add\+relu 16x32' show "$model" --what yaml \
+    -k 'c2d+add+relu 16x32x32 o=16 k=3 p=1 bias=1'
+t 0 '^ *for ' show "$model" -k 0
+t 0 '^B .* 1\.' bench "$model" "$model" -k 2 --time 0.02
+t 0 '^# c2d n=1 i=3' expert "$model" -k 0
+t 0 'compile and run it' export "$model" -k 0 -o "$dir/kernel.c"
+t 2 'has kernels 0 to [0-9]+, and none is called 99' run "$model" -k 99
+t 2 'is no network' run "$gmm" -k 0
+t 0 '^trials: +4 of 4' tune "$model" -k stem_relu --budget 4 --experts 2 -o "$dir/stem.yaml"
+t 0 '^c2d n=1 i=3 ' run "$dir/stem.yaml" -m none
+t 2 'would replace the network' tune "$dir/model.yaml" -k 0 --budget 4 -o "$dir/model.yaml"
 
 # The steps of a kernel in a session must fit it.  Equal kernels have one schedule.
 cat > "$dir/net.yaml" <<'Y'

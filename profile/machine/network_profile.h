@@ -1,0 +1,20 @@
+/* What bounds the kernels of a network: the roofline of each.
+ *
+ * As in roofline.h, a kernel reads its data from the innermost memory that holds all of them, where
+ * its producer or its last call may have left them: other kernels between two calls only make it
+ * slower.  So the sum over all calls is a time that no schedules of these kernels can beat. */
+#ifndef TS_PROFILE_NETWORK_PROFILE_H
+#define TS_PROFILE_NETWORK_PROFILE_H
+#include "kernels/module/network.h"
+#include "profile/machine/roofline.h"
+
+/* Of all calls of one task.  bytes: inputs, constants and results, once per call; bound_s: least
+ * seconds, 0 = unknown; by: as in struct roofline. */
+struct kernel_profile { double flops, bytes, bound_s; int by; };
+
+/* Describes each task in out[].  model NULL: no bounds.  isa: of the code, "" = the best. */
+void network_profile(const struct machine_model *model, const struct network *net, int threads,
+                     const char *isa, struct kernel_profile *out);
+/* Returns the sum of all bounds in seconds; 0 = unknown. */
+double network_profile_bound(const struct network *net, const struct kernel_profile *p);
+#endif
