@@ -1,4 +1,4 @@
-#include "app/cli/cli_network.h"
+#include "app/cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -204,7 +204,7 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
     bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
     ok = ok && (model ? session_from_onnx(str_text(&name), dims, nodes, &out->session, e)
                       : session_open(str_text(&name), dims, &out->session, e))
-      && cli_network_kernel(c, &out->session, e) && cli_network_takes(c, out->session, e)
+      && cli_open_kernel(c, &out->session, e) && cli_takes(c, out->session, e)
       && move(a, out, e);
     str_free(&name);
     str_free(&list);

@@ -35,6 +35,12 @@ int cli_open(const struct cli *c, struct opened *out);
 /* As cli_open, but for an ONNX model with unsupported nodes it lists all nodes.  out->session is
  * then NULL, whatever the exit code. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
+/* Whether a session is a network: an ONNX model of several kernels, without steps. */
+bool cli_is_network(const struct session *s);
+/* Replaces a network by the session of the kernel of --kernel, if that was given. */
+bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
+/* Refuses options that this command takes for networks only, or for what is none only. */
+bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
 /* Goes back to the place before --branch and --step, which must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);

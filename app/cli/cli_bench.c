@@ -1,5 +1,5 @@
 /* `tilescope bench`: compares the times of sessions. */
-#include "app/cli/cli_network.h"
+#include "app/cli/cli.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
         if (!ok || !cli_is_network(b->session[i]))
             continue;
         if (args_has(a, OPT_KERNEL)) {
-            ok = cli_network_kernel(b->cli, &b->session[i], e);
+            ok = cli_open_kernel(b->cli, &b->session[i], e);
         } else {
             ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels",
                          a->word.data[i]);

@@ -118,9 +118,11 @@ static void say_notes(const struct cli *c, const struct opened *o, const struct 
 }
 
 static void add_text(struct str *out, const struct cli *c, const struct network *net,
-                     const struct network_measurement *m)
+                     const struct network_measurement *m, unsigned meters,
+                     const struct machine_model *model)
 {
-    struct network_look look = { .width = cli_columns(100), .timed = net, .m = m, .exact = true };
+    struct network_look look = { .width = cli_columns(100), .timed = net, .m = m, .exact = true,
+                                 .meters = meters, .model = model };
     struct doc d;
     doc_open(&d);
     network_doc(&d, net, &look);
@@ -128,15 +130,18 @@ static void add_text(struct str *out, const struct cli *c, const struct network 
     doc_close(&d);
 }
 
-static void print_result(const struct cli *c, const struct network *net,
-                         const struct network_measurement *m, const struct str *json)
+/* The meters of a network: only the clock, unless others are asked for, since counting every kernel
+ * takes long. */
+static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
 {
-    struct str out = {0};
-    if (args_has(c->args, OPT_JSON))
-        str_add(&out, str_text(json));
-    else
-        add_text(&out, c, net, m);
-    cli_put(&out);
+    unsigned meters = mo->meters & METER_CLOCK;
+    if (args_has(c->args, OPT_METERS))
+        return mo->meters;
+    if (args_has(c->args, OPT_CACHE) || args_has(c->args, OPT_SIM_BUDGET))
+        meters |= METER_SIM;
+    for (int i = 0; i < METER_COUNT; i++)
+        meters |= mo->set[i] ? 1u << i : 0;
+    return meters;
 }
 
 /* Builds the network and measures it on the arrays of --inputs and --expect. */
@@ -155,23 +160,44 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     return ok;
 }
 
-int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *mo)
+/* Saves the session, as a network even when no schedule is chosen. */
+static bool save(struct session *s, const struct goal *to, struct err *e)
+{
+    if (!to->path)
+        return true;
+    s->network = true;
+    if (!cli_save(s, to, e))
+        return false;
+    fprintf(stderr, "%s: the network without numbers, which --json prints\n", to->path);
+    return true;
+}
+
+int cli_network_run(const struct cli *c, struct opened *o, const struct measure_opts *given,
+                    const struct machine_model *model, const struct goal *to)
 {
     struct arena *a = arena_new();
+    struct measure_opts mo = *given;
     struct err e = {0};
     const struct network *net;
     struct network_measurement m;
     int code = EXIT_FINE;
-    if (measure(a, c, o, mo, NULL, &net, &m, &e)) {
+    mo.meters = meters_of(c, given);
+    if (measure(a, c, o, &mo, NULL, &net, &m, &e)) {
         say_notes(c, o, net, a);
-        struct str json = {0};
-        network_report_json(&json, o->session, net, &m);
-        print_result(c, net, &m, &json);
+        struct str json = {0}, text = {0};
+        network_report_json(&json, o->session, net, &m, mo.meters, model);
+        if (args_has(c->args, OPT_JSON))
+            str_add(&text, str_text(&json));
+        else
+            add_text(&text, c, net, &m, mo.meters, model);
+        cli_put(&text);
         code = cli_asserts(c, &json, m.verified);
         code = m.verified                      ? code
              : m.outcome == OUTCOME_LIMIT ? EXIT_LACKS
                                           : EXIT_CHECK;
         str_free(&json);
+        if (m.verified && !save(o->session, to, &e))
+            code = cli_fail(c, &e);
     } else {
         code = cli_fail(c, &e);
     }

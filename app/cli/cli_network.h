@@ -3,16 +3,12 @@
 #define TS_APP_CLI_NETWORK_H
 #include "app/cli/cli.h"
 #include "kernels/module/network.h"
+#include "profile/machine/machine_model.h"
 
-/* Whether a session is a network for every command: a model of several kernels, or a file that says
- * so.  Other graphs of several products only open as one (session_opens_as_network). */
-bool cli_is_network(const struct session *s);
-/* Replaces a network by the session of the kernel of --kernel, if that was given. */
-bool cli_network_kernel(const struct cli *c, struct session **s, struct err *e);
-/* Refuses options that this command takes for networks only, or for what is none only. */
-bool cli_network_takes(const struct cli *c, const struct session *s, struct err *e);
-/* Checks and times it, and prints the result.  Returns the exit code. */
-int cli_network_run(const struct cli *c, const struct opened *o, const struct measure_opts *m);
+/* Checks and times it, and prints the result; saves the session at `to` (path NULL: not) when all
+ * is right.  model NULL: unknown.  Returns the exit code. */
+int cli_network_run(const struct cli *c, struct opened *o, const struct measure_opts *m,
+                    const struct machine_model *model, const struct goal *to);
 /* Writes it as a C library into the folder of -o.  Returns the exit code. */
 int cli_network_export(const struct cli *c, const struct opened *o);
 /* Tunes its kernels, saves the session at `to` after each (path NULL: not), and prints what was

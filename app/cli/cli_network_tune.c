@@ -21,16 +21,16 @@ static bool save(void *ctx, struct session *s, struct err *e)
 
 static void print_text(const struct network_tuning *t, const struct goal *to, struct str *out)
 {
-    str_printf(out, "%5s %9s %9s %9s %7s %7s  %s\n", "calls", "before ms", "after ms", "bound ms",
-               "gain", "trials", "kernel");
+    str_printf(out, "%5s %9s %9s %9s %7s %7s %4s  %s\n", "calls", "before ms", "after ms",
+               "bound ms", "gain", "trials", "#", "kernel");
     for (int i = 0; i < t->n; i++) {
         const struct tuned_kernel *k = &t->kernel[i];
         str_printf(out, "%5d %9.4f %9.4f %9.4f %6.2fx ", k->count, k->before_ms, k->after_ms,
                    k->bound_ms, k->before_ms / k->after_ms);
         if (k->why)
-            str_printf(out, "%7s  %.60s (%s)\n", "-", k->spec, k->why);
+            str_printf(out, "%7s %4d  %.60s (%s)\n", "-", i, k->brief, k->why);
         else
-            str_printf(out, "%7d  %.60s%s\n", k->trials, k->spec,
+            str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
                        k->kept ? "" : " (as it was: nothing is faster in the network)");
     }
     str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
@@ -48,8 +48,9 @@ static void print_json(const struct network_tuning *t, struct str *out)
     for (int i = 0; i < t->n; i++) {
         const struct tuned_kernel *k = &t->kernel[i];
         json_array_append_new(
-            list, json_make("operator", JSON(k->spec), "calls", JSON(k->count), "before_ms",
-                            JSON(k->before_ms), "after_ms", JSON(k->after_ms), "bound_ms",
+            list, json_make("operator", JSON(k->spec), "name", JSON(k->brief), "calls",
+                            JSON(k->count), "before_ms", JSON(k->before_ms), "after_ms",
+                            JSON(k->after_ms), "bound_ms",
                             JSON_OR_NULL(k->bound_ms), "trials", JSON(k->trials), "kept",
                             json_boolean(k->kept), "not_searched", json_text_or_null(k->why)));
     }

@@ -353,7 +353,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     struct measurement m = {0};
     r->history = o->session->history;
     if (session_opens_as_network(o->session) && !wants_program(r, o->session))
-        return cli_network_run(r->cli, o, &r->opts);
+        return cli_network_run(r->cli, o, &r->opts, r->has_model ? &r->model : NULL, &r->to);
     if (!run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);

@@ -89,8 +89,13 @@ static bool show_kernels(const struct cli *c, struct opened *o, struct str *out,
     struct arena *a = arena_new();
     struct network_look look = { .width = columns(), .advice = "; tilescope run measures it" };
     const struct network *net;
+    struct machine here;
+    struct machine_model model;
+    struct err none;
     struct doc d;
     int threads = 1;
+    machine_read(&here);
+    look.model = machine_file_load(&here, &model, &none) ? &model : NULL;
     bool ok = current(o)->base->n_statements > 0
            || err_set(e, ERR_RANGE, "--what network: this is one operator, and not a network");
     ok = ok && args_int(c->args, OPT_THREADS, 1, 1024, &threads, e)

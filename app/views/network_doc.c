@@ -11,16 +11,23 @@
 #define CALLS_NAMED 4                     /* of one kernel */
 #define FINE_S 0.01                       /* seconds below which milliseconds get a fourth digit */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
+#define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
+#define ROOM_FOR_BYTES 96
 #define MIB(bytes) ((double)(bytes) / (1 << 20))
 
-/* A row of the table.  seconds: of all calls; < 0: not measured. */
-struct kernel_row { int task; double seconds, flops; };
+/* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
+struct kernel_row { int task; double seconds, misses; struct kernel_profile is; };
 
 /* Columns; 0 = not shown.  The kernel takes what is left. */
-struct kernel_columns { int calls, ms, share, gflops, peak, kernel, layouts; };
+struct kernel_columns {
+    int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
+};
 
-/* The table as a whole.  whole: the sum of the rows, seconds or FLOP; in: the unit of a row. */
-struct kernel_table { bool timed; double whole, peak, in; struct kernel_columns columns; };
+/* The table as a whole.  whole: the sum of the rows, seconds or FLOP; in: the unit of a row;
+ * bounded: `part` is of the bound, else of the peak. */
+struct kernel_table {
+    bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
+};
 
 /* --- What there is to show -------------------------------------------------------------------- */
 
@@ -51,19 +58,29 @@ static int by_time(const void *p, const void *q)
     bool untimed = x->seconds < 0, other = y->seconds < 0;
     if (untimed != other)
         return untimed ? -1 : 1;
-    double a = untimed ? x->flops : x->seconds, b = untimed ? y->flops : y->seconds;
+    double a = untimed ? x->is.flops : x->seconds, b = untimed ? y->is.flops : y->seconds;
     return a < b ? 1 : a > b ? -1 : x->task - y->task;
+}
+
+/* Returns the simulated L1 misses of all calls of a task; -1: unknown. */
+static double misses_of(const struct network *net, int task, const struct network_look *k)
+{
+    const struct sim_result *s = k->m && k->m->kernel && k->timed == net ? &k->m->kernel[task].sim
+                                                                         : NULL;
+    return s && s->available ? (double)s->l1_misses * net->task[task].count : -1;
 }
 
 /* Returns the rows in their order; the caller frees them. */
 static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
 {
     struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
-    for (int i = 0; i < net->n_tasks; i++) {
-        const struct network_task *t = &net->task[i];
-        row[i] = (struct kernel_row){ i, seconds_of(t, k), t->count * t->program->base->flops };
-    }
+    struct kernel_profile *is = xcalloc((size_t)net->n_tasks + 1, sizeof *is);
+    network_profile(k->model, net, k->m ? k->m->threads : 1, k->m ? k->m->isa : "", is);
+    for (int i = 0; i < net->n_tasks; i++)
+        row[i] = (struct kernel_row){ i, seconds_of(&net->task[i], k), misses_of(net, i, k),
+                                      is[i] };
     qsort(row, (size_t)net->n_tasks, sizeof *row, by_time);
+    free(is);
     return row;
 }
 
@@ -143,6 +160,85 @@ static void put_whole(struct doc *d, const struct network_look *k)
     measurement_doc_row(d, "whole:", STYLE_PLAIN, 0, &text, k->width);
 }
 
+/* Adds the time that no schedules can beat. */
+static void put_bound(struct doc *d, const struct network_look *k, double bound_s)
+{
+    struct str text = {0};
+    bool timed = k->m && k->m->latency.runs > 0;
+    if (bound_s > 0) {
+        text_ms(&text, 1e3 * bound_s);
+        str_add(&text, ", the sum of roofline bounds");
+        if (timed)
+            str_printf(&text, "; the network takes %.2f times that",
+                       1e-3 * k->m->latency.min_ms / bound_s);
+    } else if (k->exact && timed) {
+        str_add(&text, "unknown; tilescope machine measures the roofs of this machine");
+    }
+    if (text.len)
+        measurement_doc_row(d, "bound:", STYLE_PLAIN, 0, &text, k->width);
+}
+
+/* Adds what a meter counted in the kernels of a run, or the first reason why it did not. */
+static void put_counts(struct doc *d, const struct network *net, const struct measurement *kernel,
+                       enum meter_id meter, int width)
+{
+    struct counts sum = kernel[0].counts[meter];
+    const char *why = NULL;
+    struct str text = {0}, label = {0};
+    for (int i = 0; i < net->n_tasks && !why; i++) {
+        const struct counts *c = &kernel[i].counts[meter];
+        why = kernel[i].outcome != OUTCOME_OK ? kernel[i].reason
+            : !c->available                   ? c->reason
+                                              : NULL;
+        for (int n = 0; n < sum.n; n++)
+            sum.count[n].value = (i ? sum.count[n].value : 0)
+                               + net->task[i].count * c->count[n].value;
+    }
+    for (int n = 0; n < sum.n && !why; n++) {
+        if (sum.count[n].derived)
+            continue;
+        str_printf(&text, "%s%s ", text.len ? ", " : "", sum.count[n].name);
+        str_quantity(&text, sum.count[n].value);
+    }
+    if (why)
+        str_printf(&text, "not available: %s", why);
+    str_printf(&label, "%s:", meter_name[meter]);
+    measurement_doc_row(d, str_text(&label), STYLE_PLAIN, 0, &text, width);
+    str_free(&label);
+}
+
+/* Adds the sum of the simulated misses, and the first kernel that could not be simulated. */
+static void put_misses(struct doc *d, const struct network *net, const struct measurement *kernel,
+                       int width)
+{
+    struct str text = {0};
+    double sum = 0;
+    int failed = -1;
+    for (int i = net->n_tasks - 1; i >= 0; i--) {
+        const struct sim_result *s = &kernel[i].sim;
+        sum += s->available ? (double)s->l1_misses * net->task[i].count : 0;
+        failed = s->available ? failed : i;
+    }
+    str_quantity(&text, sum);
+    str_add(&text, " L1 misses of all calls, each kernel simulated by itself");
+    if (failed >= 0)
+        str_printf(&text, "; not kernel %d: %s", failed,
+                   kernel[failed].outcome != OUTCOME_OK ? kernel[failed].reason
+                                                        : kernel[failed].sim.reason);
+    measurement_doc_row(d, "sim:", STYLE_PLAIN, 0, &text, width);
+}
+
+static void put_meters(struct doc *d, const struct network *net, const struct network_look *k)
+{
+    if (!k->m || !k->m->kernel)
+        return;
+    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
+        if (k->meters & 1u << i)
+            put_counts(d, net, k->m->kernel, (enum meter_id)i, k->width);
+    if (k->meters & METER_SIM)
+        put_misses(d, net, k->m->kernel, k->width);
+}
+
 /* Adds lines for reports alone: the whole graph, the author's outputs, and how long it took to get
  * ready. */
 static void put_exact(struct doc *d, const struct network_look *k)
@@ -190,12 +286,13 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
 }
 
 static void put_head(struct doc *d, const struct network *net, const struct network_look *k,
-                     double sum_s)
+                     double sum_s, double bound_s)
 {
     struct str text = {0};
     const struct module_plan *plan = net->module->plan;
     if (k->m && k->m->latency.runs > 0)
         put_latency(d, k, sum_s);
+    put_bound(d, k, bound_s);
     put_verdict(d, net, k);
     if (k->m && k->exact)
         put_exact(d, k);
@@ -214,20 +311,34 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
     str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
                MIB(plan->bytes), MIB(plan->least), MIB(network_report_constant_bytes(net)));
     measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);
+    put_meters(d, net, k);
 }
 
 /* --- The table -------------------------------------------------------------------------------- */
 
-static struct kernel_columns columns_for(const struct network *net, int width, bool timed,
-                                         double peak)
+static int digits(int n)
 {
-    struct kernel_columns c = { .calls = 5, .ms = 8, .share = 6 };
+    return n < 10 ? 1 : 1 + digits(n / 10);
+}
+
+static struct kernel_columns columns_for(const struct network *net, int width,
+                                         const struct kernel_table *t)
+{
+    struct kernel_columns c = { .calls = 5, .ms = 8, .share = 6,
+                                .number = 2 + digits(net->n_tasks - 1) };
     struct str text = {0};
-    if (timed && width >= 56)
+    if (t->timed && width >= 56)
         c.gflops = 8;
-    if (timed && width >= 62 && peak > 0)
-        c.peak = 5;
-    c.kernel = width - 3 - c.calls - c.ms - c.share - c.gflops - c.peak;
+    if (t->timed && width >= 62 && (t->bounded || t->peak > 0))
+        c.part = t->bounded ? 6 : 5;
+    if (t->counted && width >= 70)
+        c.misses = 8;
+    if (t->bounded && width >= ROOM_FOR_BOUND)
+        c.bound = 9;
+    if (width >= ROOM_FOR_BYTES)
+        c.mib = 7;
+    c.kernel = width - 3 - c.calls - c.ms - c.share - c.gflops - c.part - c.bound - c.mib
+             - c.misses - c.number;
     for (int i = 0; i < net->n_tasks && width >= 66; i++) {
         str_clear(&text);
         put_layouts(&text, &net->task[i]);
@@ -245,11 +356,14 @@ static struct kernel_table table_of(const struct network *net, const struct netw
                                     const struct kernel_row *row)
 {
     struct kernel_table t = { .timed = k->m && k->m->call_s };
-    for (int i = 0; i < net->n_tasks; i++)
-        t.whole += !t.timed ? row[i].flops : row[i].seconds > 0 ? row[i].seconds : 0;
+    for (int i = 0; i < net->n_tasks; i++) {
+        t.whole += !t.timed ? row[i].is.flops : row[i].seconds > 0 ? row[i].seconds : 0;
+        t.counted |= row[i].misses >= 0;
+        t.bounded |= row[i].is.bound_s > 0;
+    }
     t.peak = t.timed ? k->m->peak_gflops : 0;
     t.in = t.timed ? 1e-3 : t.whole >= 1e9 ? 1e9 : 1e6;
-    t.columns = columns_for(net, k->width, t.timed, t.peak);
+    t.columns = columns_for(net, k->width, &t);
     return t;
 }
 
@@ -258,7 +372,9 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
     const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
         { "calls", c->calls }, { t->timed ? "ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
-        { "share", c->share }, { "GFLOP/s", c->gflops }, { "peak", c->peak },
+        { "share", c->share }, { "GFLOP/s", c->gflops }, { t->bounded ? "bound" : "peak", c->part },
+        { "bound ms", c->bound }, { "MiB", c->mib }, { "L1 miss", c->misses },
+        { "#", c->number },
     };
     for (int i = 0; i < COUNT_OF(cell); i++) {
         struct str text = {0};
@@ -283,20 +399,39 @@ static void put_number(struct doc *d, int width, bool known, const char *format,
     doc_right(d, known ? STYLE_PLAIN : STYLE_DIM, &text, width);
 }
 
+/* Appends the columns of numbers. */
+static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
+                        const struct kernel_table *table)
+{
+    const struct kernel_columns *c = &table->columns;
+    bool known = !table->timed || r->seconds >= 0, bound = r->is.bound_s > 0;
+    double amount = table->timed ? r->seconds : r->is.flops;
+    double gflops = 1e-9 * r->is.flops / r->seconds;
+    double part = table->bounded ? r->is.bound_s / r->seconds : gflops / table->peak;
+    const char *ms = table->timed && table->whole < FINE_S ? "%.4f" : "%.3f";
+    struct str text = {0};
+    put_number(d, c->calls, true, "%.0f", calls);
+    put_number(d, c->ms, known, ms, amount / table->in);
+    put_number(d, c->share, known && table->whole > 0, "%.1f%%", 100 * amount / table->whole);
+    put_number(d, c->gflops, known, "%.1f", gflops);
+    put_number(d, c->part, known && (bound || !table->bounded), "%.0f%%", 100 * part);
+    put_number(d, c->bound, bound, ms, 1e3 * r->is.bound_s);
+    put_number(d, c->mib, true, "%.2f", r->is.bytes / (1 << 20));
+    if (r->misses >= 0)
+        text_count(&text, (int64_t)r->misses);
+    else
+        str_add(&text, "-");
+    doc_right(d, STYLE_PLAIN, &text, c->misses);
+    put_number(d, c->number, true, "%.0f", r->task);
+}
+
 static void put_row(struct doc *d, const struct network *net, const struct kernel_row *r,
                     const struct kernel_table *table)
 {
     const struct kernel_columns *c = &table->columns;
     const struct network_task *t = &net->task[r->task];
-    bool known = !table->timed || r->seconds >= 0;
-    double amount = table->timed ? r->seconds : r->flops, gflops = 1e-9 * r->flops / r->seconds;
     struct str text = {0};
-    put_number(d, c->calls, true, "%.0f", t->count);
-    put_number(d, c->ms, known, table->timed && table->whole < FINE_S ? "%.4f" : "%.3f",
-               amount / table->in);
-    put_number(d, c->share, known && table->whole > 0, "%.1f%%", 100 * amount / table->whole);
-    put_number(d, c->gflops, known, "%.1f", gflops);
-    put_number(d, c->peak, known, "%.0f%%", 100 * gflops / table->peak);
+    put_numbers(d, t->count, r, table);
     doc_put(d, STYLE_PLAIN, "  ");
     network_report_brief(&text, t);
     doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
@@ -313,7 +448,10 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
 {
     struct kernel_row *row = rows_of(net, k);
     struct kernel_table table = table_of(net, k, row);
-    put_head(d, net, k, table.timed ? table.whole : 0);
+    double bound_s = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        bound_s += row[i].is.bound_s;
+    put_head(d, net, k, table.timed ? table.whole : 0, bound_s);
     put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)

@@ -3,6 +3,7 @@
 #ifndef TS_APP_NETWORK_DOC_H
 #define TS_APP_NETWORK_DOC_H
 #include "app/ui/doc.h"
+#include "profile/machine/network_profile.h"
 #include "profile/measure/measure_network.h"
 
 struct network_look {
@@ -10,6 +11,8 @@ struct network_look {
     const struct network *timed;          /* what was measured, perhaps with other steps */
     const struct network_measurement *m;  /* NULL: nothing was */
     const char *advice;                   /* how to measure it */
+    const struct machine_model *model;    /* for the bounds; NULL: unknown */
+    unsigned meters;                      /* METER_ bits of those that were asked */
     bool exact;                           /* also what only a report needs */
 };
 /* The line of a kernel has the number of its task as id.  Without times kernels are sorted by their

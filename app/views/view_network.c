@@ -24,6 +24,8 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
         look.timed = n->timed->net;
         look.m = n->timed->measured;
     }
+    model_find_roofs(m);
+    look.model = m->roofs.model;
     network_doc(&p->doc, n->made->net, &look);
     int line = id >= 0 ? doc_find_id(&p->doc, id) : -1;
     if (line >= 0)

@@ -25,9 +25,9 @@ struct network_opts {
     struct network_values *values;
 };
 
-/* kernel: what the other meters say of each task by itself (network_meters.h); NULL: they were not
- * asked.  reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
- * each call of the module, in the arena given; NULL: not timed. */
+/* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
+ * each call of the module, in the arena given; NULL: not timed.  kernel: what the other meters say
+ * of each task by itself (network_meters.h); NULL: they were not asked. */
 struct network_measurement {
     enum outcome outcome;
     char reason[512];

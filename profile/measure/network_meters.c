@@ -5,11 +5,11 @@
 #include "profile/measure/measure.h"
 
 /* Which kernel is counted, for the progress of all. */
-struct counted { const struct progress *progress; int kernel, of; };
+struct kernel_meter { const struct progress *progress; int kernel, of; };
 
 static void report(void *ctx, const char *what, double done)
 {
-    const struct counted *k = ctx;
+    const struct kernel_meter *k = ctx;
     char text[96];
     double part = done < 0 ? 0 : done;
     snprintf(text, sizeof text, "kernel %d of %d: %.60s", k->kernel + 1, k->of, what);
@@ -22,7 +22,7 @@ bool network_meters(struct arena *a, const struct network *net, const struct mea
 {
     struct measurement *m = ARENA_ARRAY(a, struct measurement, net->n_tasks);
     struct measure_opts opts = *o;
-    struct counted k = { .progress = pr, .of = net->n_tasks };
+    struct kernel_meter k = { .progress = pr, .of = net->n_tasks };
     struct progress each = { report, &k };
     opts.meters &= ~(unsigned)METER_CLOCK;
     *out = m;

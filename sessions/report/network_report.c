@@ -6,6 +6,7 @@
 
 #include "sessions/file/json.h"
 #include "sessions/file/measured_fields.h"
+#include "sessions/report/report_impl.h"
 
 int64_t network_report_constant_bytes(const struct network *net)
 {
@@ -60,22 +61,60 @@ static json_t *json_of_calls(const struct network *net, const struct network_mea
     return list;
 }
 
-static json_t *json_of_tasks(const struct network *net)
+/* Returns the seconds of all calls of a task in a run; 0: not timed. */
+static double seconds_of(const struct network *net, const struct network_measurement *m, int task)
+{
+    double sum = 0;
+    for (int i = 0; i < net->module->n_calls && m->call_s; i++)
+        sum += net->call[i].task == task ? m->call_s[i] : 0;
+    return sum;
+}
+
+/* Adds what was counted of a kernel by itself. */
+static void put_counted(json_t *o, const struct measurement *m, unsigned meters)
+{
+    json_put(o, "counters", report_counters_json(m, meters), "counters_reason",
+             JSON_IF(m->outcome != OUTCOME_OK, m->reason));
+}
+
+static json_t *json_of_tasks(const struct network *net, const struct network_measurement *m,
+                             unsigned meters, const struct kernel_profile *profile)
 {
     json_t *list = json_array();
+    double all = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        all += seconds_of(net, m, i);
     for (int i = 0; i < net->n_tasks; i++) {
         const struct network_task *t = &net->task[i];
-        json_array_append_new(list, json_make("operator", JSON(t->spec), "calls", JSON(t->count),
-                                              "conversion", json_boolean(t->conversion), "flops",
-                                              JSON(t->program->base->flops), "steps",
-                                              json_texts(t->line, t->n_lines)));
+        const struct kernel_profile *p = &profile[i];
+        double s = seconds_of(net, m, i);
+        struct str brief = {0};
+        network_report_brief(&brief, t);
+        json_t *o = json_make("operator", JSON(t->spec), "name", JSON(str_text(&brief)), "calls",
+                              JSON(t->count), "conversion", json_boolean(t->conversion), "flops",
+                              JSON(t->program->base->flops), "bytes",
+                              JSON(t->program->base->bytes), "ms", JSON_OR_NULL(1e3 * s),
+                              "share", JSON_IF(s > 0, s / all), "gflops",
+                              JSON_IF(s > 0, 1e-9 * p->flops / s), "bound_ms",
+                              JSON_OR_NULL(1e3 * p->bound_s), "bound_by",
+                              JSON_IF(p->bound_s > 0, roofline_by_name(p->by)), "bound_fraction",
+                              JSON_IF(p->bound_s > 0 && s > 0, p->bound_s / s), "steps",
+                              json_texts(t->line, t->n_lines));
+        if (m->kernel)
+            put_counted(o, &m->kernel[i], meters);
+        json_array_append_new(list, o);
+        str_free(&brief);
     }
     return list;
 }
 
 void network_report_json(struct str *out, const struct session *s, const struct network *net,
-                         const struct network_measurement *m)
+                         const struct network_measurement *m, unsigned meters,
+                         const struct machine_model *model)
 {
+    struct kernel_profile *profile = xcalloc((size_t)net->n_tasks, sizeof *profile);
+    network_profile(model, net, m->threads, m->isa, profile);
+    double bound_ms = 1e3 * network_profile_bound(net, profile);
     const struct module_plan *plan = net->module->plan;
     bool timed = m->latency.runs > 0;
     json_t *latency = !timed ? json_null()
@@ -102,10 +141,14 @@ void network_report_json(struct str *out, const struct session *s, const struct 
                          JSON(m->flops), "gflops", JSON_IF(timed, m->gflops), "peak_fraction",
                          JSON_OR_NULL(m->peak_fraction), "conversions", JSON(net->n_conversions),
                          "conversion_bytes", JSON(net->conversion_bytes), "memory", memory,
+                         "bound_ms", JSON_OR_NULL(bound_ms), "bound_fraction",
+                         JSON_IF(timed && bound_ms > 0, bound_ms / m->latency.min_ms),
                          "threads", JSON(m->threads), "isa", JSON(m->isa), "compiler",
                          JSON(m->compiler), "seed", JSON(m->seed), "build_s", JSON(m->build_s),
                          "prepare_s", JSON(m->prepare_s), "check_s", JSON(m->check_s), "whole_s",
-                         JSON_IF(m->whole_compared, m->whole_s),
-                         "kernels", json_of_tasks(net), "calls", json_of_calls(net, m)),
+                         JSON_IF(m->whole_compared, m->whole_s), "kernels",
+                         json_of_tasks(net, m, meters, profile), "calls",
+                         json_of_calls(net, m)),
                8);
+    free(profile);
 }

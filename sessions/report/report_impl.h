@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
+/* Returns `counters`: the simulator's and, if asked for, the other meters' numbers. */
+json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);
 #endif

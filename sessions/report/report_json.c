@@ -228,15 +228,20 @@ static void put_clock(json_t *o, const struct measurement *m)
     json_put_fields(o, fields_part(measured_fields, "gflops", "peak_reason"), m);
 }
 
-static void put_result(json_t *o, const struct measurement *m, unsigned meters)
+json_t *report_counters_json(const struct measurement *m, unsigned meters)
 {
     json_t *counters = json_make("sim", sim_json(&m->sim, meters & METER_SIM));
-    put_clock(o, m);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (i <= METER_ID_PERF_SW || (meters & 1u << i))
             json_put(counters, meter_name[i],
                      counts_json(&m->counts[i], meters & 1u << i, meter_name[i]));
-    json_put(o, "baselines", baselines_json(m), "counters", counters);
+    return counters;
+}
+
+static void put_result(json_t *o, const struct measurement *m, unsigned meters)
+{
+    put_clock(o, m);
+    json_put(o, "baselines", baselines_json(m), "counters", report_counters_json(m, meters));
 }
 
 static json_t *edges_json(const struct roofline *r)

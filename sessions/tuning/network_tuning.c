@@ -10,6 +10,7 @@
 #include "kernels/base/vec.h"
 #include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
+#include "sessions/report/network_report.h"
 
 #define LEAST_SHARE 0.005                 /* of the network's time: below it nothing is searched */
 #define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
@@ -82,8 +83,12 @@ static void find_potential(struct net_tuner *t)
         const struct network_task *task = &t->net->task[i];
         struct tuned_kernel *k = &t->kernel[i];
         double flops = task->program->base->flops * task->count;
+        struct str brief = {0};
+        network_report_brief(&brief, task);
         *k = (struct tuned_kernel){ .spec = task->spec, .count = task->count, .before_ms = ms[i],
+                                    .brief = arena_strdup(t->a, str_text(&brief)),
                                     .after_ms = ms[i] };
+        str_free(&brief);
         if (t->before.peak_gflops > 0)
             k->bound_ms = 1e-6 * flops / t->before.peak_gflops;
         k->why = reason(t, task, k);

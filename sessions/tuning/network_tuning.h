@@ -19,9 +19,10 @@ struct network_tuning_opts {
     const struct search_sink *view;       /* may be NULL */
 };
 
-/* A kernel and what its search did.  ms: of all its calls in one run. */
+/* A kernel, by its number in the network before, and what its search did.  ms: of all its calls in
+ * one run. */
 struct tuned_kernel {
-    const char *spec;
+    const char *spec, *brief;             /* its text; the same in brief (network_report.h) */
     int count, trials, budget;
     double before_ms, after_ms, bound_ms;
     const char *why;                      /* why it was not searched; NULL: it was */

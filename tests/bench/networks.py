@@ -5,7 +5,9 @@
 Needs a Python with numpy, onnxruntime and openvino (PyPI); a peer that is missing is left out.
 Inputs and expected outputs come from MODEL.npz beside the model, if there is one.  --tuned: also
 run FOLDER/NAME.yaml, which `tilescope tune MODEL.onnx -o` wrote.  Prints a table: least and median
-milliseconds of all rounds, and the ratio of the better peer's least time to ours."""
+milliseconds of all rounds, the ratio of the better peer's least time to ours, and of our last run:
+share of the FMA ceiling, conversions left, planned memory and its share of the least that any plan
+needs, the sum of the kernels' roofline bounds in milliseconds, and our least time over it."""
 import argparse, json, math, os, statistics, subprocess, sys
 
 RUNS = 20
@@ -63,10 +65,15 @@ def openvino_times(path, threads):
 PEERS = {"onnxruntime": onnxruntime_times, "openvino": openvino_times}
 
 
-def in_child(threads, command):
-    """Runs a command pinned to as many CPUs as threads; returns its JSON, or None."""
+def pinned(threads, command):
+    """Runs a command pinned to as many CPUs as threads."""
     cpus = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
-    r = subprocess.run(["taskset", "-c", cpus] + command, capture_output=True, text=True)
+    return subprocess.run(["taskset", "-c", cpus] + command, capture_output=True, text=True)
+
+
+def in_child(threads, command):
+    """Runs a pinned command; returns its JSON, or None."""
+    r = pinned(threads, command)
     try:
         return json.loads(r.stdout)
     except ValueError:
@@ -115,6 +122,9 @@ def row(model, threads, times, said, ratios):
         text += (f" {100 * said['peak_fraction']:5.0f}% {said['conversions']:5d}"
                  f" {memory['intermediate_bytes'] / 2**20:7.1f}"
                  f" {memory['intermediate_bytes'] / max(1, memory['least_bytes']):6.2f}")
+        bound = said["bound_ms"]
+        ours = min(least[name] for name in ("instant", "tuned") if name in least)
+        text += f" {bound:8.3f} {ours / bound:6.2f}" if bound else f" {'-':>8} {'-':>6}"
     return text
 
 
@@ -130,11 +140,13 @@ def main():
     p.add_argument("--tuned")
     args = p.parse_args()
     print(f"{'':<18} {'':>2} {'instant':>19} {'tuned':>19} {'onnxruntime':>19} {'OpenVINO':>19}"
-          f" {'x best peer':>13} {'':>6} {'conver':>5} {'memory':>7} {'of the':>6}")
+          f" {'x best peer':>13} {'':>6} {'conver':>5} {'memory':>7} {'of the':>6} {'sum of':>8} {'time':>6}")
     print(f"{'network':<18} {'j':>2}" + f" {'least':>9} {'median':>9}" * 4
-          + f" {'inst.':>6} {'tuned':>6} {'peak':>6} {'sions':>5} {'MiB':>7} {'least':>6}")
+          + f" {'inst.':>6} {'tuned':>6} {'peak':>6} {'sions':>5} {'MiB':>7} {'least':>6}"
+          f" {'bounds':>8} {'x that':>6}")
     ratios = {}
     for threads in (int(t) for t in args.threads.split(",")):
+        pinned(threads, [args.tilescope, "machine"])     # measures the roofs of these CPUs once
         for model in args.model:
             times, said = measure(args, model, threads)
             if times:

@@ -69,6 +69,40 @@ t 0 '^trials: +4 of 4' tune "$model" -k stem_relu --budget 4 --experts 2 -o "$di
 t 0 '^c2d n=1 i=3 ' run "$dir/stem.yaml" -m none
 t 2 'would replace the network' tune "$dir/model.yaml" -k 0 --budget 4 -o "$dir/model.yaml"
 
+# The profile: bytes, roofline bounds and misses of each kernel, and their sums.
+export COLUMNS=110
+t 0 '^calls +ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^bound: +unknown; tilescope machine' run "$model" --time 0.02
+t 0 '"bound_ms": null' run "$model" --time 0.02 --json
+"$TILESCOPE" machine --measure --time 0.05 > /dev/null 2>&1
+t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
+t 0 '^calls +ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +MFLOP +share +bound ms +MiB +# +kernel' show "$model"
+t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --time 0.02
+t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim
+t 0 '^perf-sw: +(task_clock|not available: )' run "$model" -m clock,perf-sw --time 0.02
+t 0 '^sim: .* L1 misses' run "$model" --cache 32K/8/64 --time 0.02
+t 0 '"bound_by": "(FMA|L[123]|DRAM)"' run "$model" -m sim --json
+t 0 '"l1_misses": [1-9]' run "$model" -m sim --json
+same 'one kernel has the misses that it has in the network' \
+    "$("$TILESCOPE" run "$model" -m sim --json | sed -n '/"sim"/,/l1_misses/p' \
+        | grep -m1 l1_misses)" \
+    "$("$TILESCOPE" run "$model" -k 0 -m sim --json | grep -m1 l1_misses | sed 's/^/    /')"
+for columns in 80 100; do
+    wide=$(COLUMNS=$columns "$TILESCOPE" run "$model" -m clock,sim --time 0.02 | wc -L)
+    same "fits $columns columns: $wide" 1 $((wide <= columns))
+done
+t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
+t 0 '^verified: true, every kernel' run "$dir/kept.yaml" -m none
+same 'it is a network' 1 "$(grep -c '^kernels: \[\]' "$dir/kept.yaml")"
+t 0 '1e-5 .* 1e-3' help networks
+export COLUMNS=1000
+if command -v python3 > /dev/null; then
+    table=$(python3 tests/bench/networks.py "$TILESCOPE" "$model" --rounds 1 2> /dev/null)
+    row='^resnet8 .* [0-9]+% +1 +[0-9.]+ +1\.[0-9]+ +[0-9.]+ +[0-9.]+$'
+    same 'the table of make bench-networks' 1 "$(grep -cE "$row" <<< "$table")"
+fi
+
 # The steps of a kernel in a session must fit it.  Equal kernels have one schedule.
 cat > "$dir/net.yaml" <<'Y'
 tilescope: 1
@@ -92,7 +126,7 @@ printf 'module cut c\n' > "$dir/cut"
 t 2 'cut:1:1: error: module cut c: the network has no tensor c' run "$graph" -m none -s "$dir/cut"
 printf 'module join b s\nmodule join s y\n' > "$dir/join"
 t 0 'verified: true, every kernel and the whole' run "$graph" -m none -s "$dir/join"
-t 0 'gmm+softmax+gmm' run "$graph" -m none -s "$dir/join"
+t 0 'gmm.softmax.gmm' run "$graph" -m none -s "$dir/join"
 t 0 '^module join b s' show "$graph" --what module -s "$dir/join"
 t 0 '' show "$graph" --what yaml -s "$dir/join" -o "$dir/joined.yaml"
 t 0 'steps: *module join b s; module join s y' run "$dir/joined.yaml" -m none
@@ -122,6 +156,7 @@ kill -9 $pid 2> /dev/null
 wait $pid 2> /dev/null
 before=$(build_of)
 t 0 'network .* ms before, .* ms after' tune "$dir/net.yaml" --time 4 --experts 2 -o "$tuned"
+same 'kernels are called as in run' 1 "$(grep -cE ' [01]  gmm m=32 k=64 n=64' <<< "$out")"
 if [ "$(build_of)" -ge "$before" ] && [ "$before" -gt 0 ]; then
     pass 'the records of the killed search are there'
 else

@@ -83,6 +83,19 @@ static void hand_in(struct model *m, bool timed)
     screen_refresh(m);
 }
 
+/* Roofs in round numbers. */
+static struct machine_model *fixed_roofs(void)
+{
+    struct machine_model *r = xcalloc(1, sizeof *r);
+    r->cores = r->n_isa = 1;
+    r->isa[0] = (struct isa_peak){ .isa = "avx2", .gflops.one = { .best = 8, .runs = 1 } };
+    for (int i = 0; i < MODEL_LEVELS; i++) {
+        r->level[i].capacity = i < MODEL_DRAM ? 65536LL << 4 * i : 0;
+        r->level[i].load.one = (struct rate){ .best = 1 << (MODEL_DRAM - i), .runs = 1 };
+    }
+    return r;
+}
+
 static void golden(struct model *m, int w, int h, const char *name)
 {
     char path[600], was[512];
@@ -105,6 +118,10 @@ static void lists_of_kernels(void **state)
     golden(m, 80, 24, "network-timed-80x24");
     golden(m, 160, 30, "network-timed-160x30");
     golden(m, 44, 12, "network-timed-44x12");
+    m->roofs.model = fixed_roofs();
+    m->data_stamp++;
+    screen_refresh(m);
+    golden(m, 160, 30, "network-bounds-160x30");
     model_free(m);
 }
 

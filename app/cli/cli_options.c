@@ -1,5 +1,5 @@
 /* What the options of a command mean for networks: some open one kernel, some are refused. */
-#include "app/cli/cli_network.h"
+#include "app/cli/cli.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ bool cli_is_network(const struct session *s)
     return (s->of_model || s->network) && session_is_network(s);
 }
 
-bool cli_network_takes(const struct cli *c, const struct session *s, struct err *e)
+bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
     bool network = cli_is_network(s);
@@ -62,7 +62,7 @@ bool cli_network_takes(const struct cli *c, const struct session *s, struct err 
     return true;
 }
 
-bool cli_network_kernel(const struct cli *c, struct session **s, struct err *e)
+bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e)
 {
     const struct args *args = c->args;
     const char *name = args_value(args, OPT_KERNEL), *to = args_value(args, OPT_OUTPUT);
