@@ -22,18 +22,11 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
     return network_of_graph(a, g, str_text(&o->session->kernels), target, threads, out, e);
 }
 
-/* Finds the array of a tensor: by its name in the model, or in a session, which does not have that,
- * by its own name without the number that an import may have added (input_2). */
+/* Finds the array of a tensor by its name in the model. */
 static const struct named_array *array_of(const struct opened *o, const struct arrays *all,
                                           const char *tensor)
 {
-    const struct named_array *found = arrays_find(all, session_port_name(o->session, tensor));
-    const char *digits = strrchr(tensor, '_');
-    char plain[256];
-    if (found || !digits || !digits[1] || digits[1 + strspn(digits + 1, "0123456789")])
-        return found;
-    snprintf(plain, sizeof plain, "%.*s", (int)(digits - tensor), tensor);
-    return arrays_find(all, plain);
+    return arrays_find(all, session_port_name(o->session, tensor));
 }
 
 /* Drops the arrays that are named like inputs: a file may have both. */

@@ -412,7 +412,8 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", calls);
     put_number(d, c->ms, known, ms, amount / table->in);
-    put_number(d, c->share, known && table->whole > 0, "%.1f%%", 100 * amount / table->whole);
+    double share = 100 * amount / table->whole;
+    put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
     put_number(d, c->gflops, known, "%.1f", gflops);
     put_number(d, c->part, known && (bound || !table->bounded), "%.0f%%", 100 * part);
     put_number(d, c->bound, bound, ms, 1e3 * r->is.bound_s);

@@ -165,6 +165,12 @@ bool session_open(const char *arg, const char *dims, struct session **out, struc
     return neither(arg, first, e);
 }
 
+void session_add_port(struct session *s, const char *tensor, const char *value)
+{
+    struct session_port port = { xstrdup(tensor), xstrdup(value) };
+    vec_push(&s->ports, port);
+}
+
 const char *session_port_name(const struct session *s, const char *tensor)
 {
     for (int i = 0; i < s->ports.len; i++)

@@ -14,6 +14,7 @@
  *       tiled: {from: main, after: 1, steps: [...]}
  *     measured:                         # optional, written by the program
  *       - {branch: main, step: 2, key: 1f2e..., outcome: ok, latency_ms: {median: 0.3, ...}, ...}
+ *     names: {input_2: input}           # optional: names that tensors have in the model
  *     machine: AMD EPYC | avx512 | ...  # where it was measured
  *
  * A session with one branch may write `steps:` at the top level instead of branches.
@@ -46,11 +47,12 @@ struct session {
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
     bool network;                       /* the file has `kernels:`, even if it lists none */
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
-    VEC(struct session_port) ports;     /* inputs and outputs of a model opened as it is */
+    VEC(struct session_port) ports;     /* inputs and outputs of the model */
 };
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
+void session_add_port(struct session *s, const char *tensor, const char *value);
 /* Returns the name that an input or output has in the session's model; without a model its own. */
 const char *session_port_name(const struct session *s, const char *tensor);
 /* path "-" reads standard input.  s->path stays "" unless path is a regular file. */

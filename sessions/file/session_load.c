@@ -363,10 +363,34 @@ static bool load_module(struct loader *l, const struct ynode *list, struct sessi
     return true;
 }
 
+/* Reads the names that inputs and outputs have in the model. */
+static bool load_names(struct loader *l, const struct ynode *map, struct session *s)
+{
+    const struct graph *g = history_current(l->h)->program->base;
+    if (!map)
+        return true;
+    if (!yaml_is(&l->doc, map, YNODE_MAP, "names", l->e))
+        return false;
+    for (int i = 0; i < map->n; i++) {
+        const struct ynode *tensor = map->item[2 * i], *name = map->item[2 * i + 1];
+        const char *text;
+        int t = graph_tensor(g, tensor->text);
+        if (!yaml_key_once(&l->doc, map, i, "names", l->e)
+            || !yaml_text(&l->doc, name, "names", 1024, false, &text, l->e))
+            return false;
+        if (t < 0 || (g->tensor[t].role != TENSOR_INPUT && g->tensor[t].role != TENSOR_OUTPUT))
+            return yaml_refuse(&l->doc, tensor, l->e, ERR_NAME,
+                               "names: the operator has no input or output %.100s", tensor->text);
+        session_add_port(s, tensor->text, text);
+    }
+    return true;
+}
+
 static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
-                                        "branches", "steps", "at", "module", "kernels",
+                                        "branches", "steps", "at", "names", "module",
+                                        "kernels",
                                         "measured", "machine", NULL };
     const struct ynode *op, *note = yaml_get(root, "note");
     const char *text = "";
@@ -378,7 +402,8 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     l->h = s->history;
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
-        || !load_history(l, root) || !load_module(l, yaml_get(root, "module"), s)
+        || !load_history(l, root) || !load_names(l, yaml_get(root, "names"), s)
+        || !load_module(l, yaml_get(root, "module"), s)
         || !load_kernels(l, yaml_get(root, "kernels"), s)
         || !load_measured(l, yaml_get(root, "measured"))) {
         session_free(s);

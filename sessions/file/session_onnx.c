@@ -29,13 +29,15 @@ static void describe(struct session *s, const char *path, const struct onnx_grap
     const char *base = strrchr(path, '/');
     s->of_model = true;
     const char *title = base ? base + 1 : path;
+    const struct graph *graph = history_current(s->history)->program->base;
     snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);
     str_add(&s->note, str_text(&g->notes));
     for (int i = 0; i < g->input.len + g->output.len; i++) {
         const struct onnx_binding *b = i < g->input.len ? &g->input.data[i]
                                                         : &g->output.data[i - g->input.len];
-        struct session_port port = { xstrdup(b->tensor), xstrdup(b->value) };
-        vec_push(&s->ports, port);
+        int t = graph_tensor(graph, b->tensor);
+        if (t >= 0 && graph->tensor[t].role != TENSOR_CONST)
+            session_add_port(s, b->tensor, b->value);
     }
 }
 

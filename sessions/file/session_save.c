@@ -163,6 +163,25 @@ static void write_list(struct ywriter *w, const char *key, int n, const char *co
     yaml_put_seq_end(w);
 }
 
+/* Writes the names of inputs and outputs that are others in the model. */
+static void write_names(struct ywriter *w, const struct session *s)
+{
+    bool any = false;
+    for (int i = 0; i < s->ports.len; i++) {
+        const struct session_port *p = &s->ports.data[i];
+        if (streq(p->tensor, p->value))
+            continue;
+        if (!any) {
+            yaml_put_text(w, "names");
+            yaml_put_map(w, false);
+        }
+        any = true;
+        write_line(w, p->tensor, p->value);
+    }
+    if (any)
+        yaml_put_map_end(w);
+}
+
 static void write_kernels(struct ywriter *w, const struct session *s)
 {
     const char *kernels = str_text(&s->kernels);
@@ -209,6 +228,7 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
         write_steps(w, h, &paths[0], 0);
     else
         write_branches(w, h, paths);
+    write_names(w, s);
     write_kernels(w, s);
     write_measured(w, h, paths);
     write_line(w, "machine", s->machine);

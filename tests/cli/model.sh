@@ -35,7 +35,7 @@ t 0 '^  ids = input d0=2 d1=3$' import "$open" --dim batch=2 --dim seq=3
 t 0 'ids holds int64. It is computed as float32, which is exact up to 16,777,216' \
     import "$open" --dim seq=3
 t 0 'verified: +true' run "$open" --dim batch=2,seq=3 -m none
-t 0 'pick\(' show "$open" --dim seq=3
+t 0 'pick\(' show "$open" --dim seq=3 --what nest
 t 0 '' import tests/fuzz/corpus/onnx/open-dims.onnx --dim batch=2,seq=20 -o "$dir/open.yaml"
 t 0 'verified: +true' run "$dir/open.yaml" -m none
 t 2 'no open dimension "sequence"' run "$open" --dim sequence=3

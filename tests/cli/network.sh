@@ -16,6 +16,21 @@ t 0 '' import "$model" -o "$dir/model.yaml"
 printf "kernels:\n- operator: gmm m=7 k=7 n=7\n  steps: []\n" >> "$dir/model.yaml"
 t 0 'expected: ' run "$dir/model.yaml" -m none --inputs "$data" --expect "$data"
 t 0 'the network has no kernel gmm m=7' run "$dir/model.yaml" -m none
+# Names that a statement cannot have are the model's again in files, libraries and sessions.
+named=$dir/named
+for kind in onnx npz; do
+    LC_ALL=C sed 's/image/input/g; s/scores/output/g' "${model%onnx}$kind" > "$named.$kind"
+done
+t 0 '^  input_2: input$' import "$named.onnx"
+t 0 '' import "$named.onnx" -o "$named.yaml"
+printf 'kernels: []\n' >> "$named.yaml"
+t 0 'outputs are off' run "$named.yaml" -m none --inputs "$named.npz" --expect "$named.npz"
+t 0 'make -C' export "$named.yaml" -o "$named"
+same 'names of the library' 1 "$(grep -c 'named_run(.*, const float \*input, float \*output)' \
+    "$named/named.h")"
+sed 's/  input_2: input/  input_9: input/' "$named.yaml" > "$dir/other.yaml"
+t 2 'has no input or output input_9' run "$dir/other.yaml" -m none
+
 t 2 'expected FILE.npz' run "$model" -m none --inputs "$model"
 t 2 'nothing.npz' run "$model" -m none --inputs "$dir/nothing.npz"
 printf 'PK\3\4 this is no archive' > "$dir/broken.npz"
