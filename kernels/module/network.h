@@ -46,8 +46,8 @@ typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int
                                const char *const *given, int *n, const char *const **line,
                                struct err *e);
 
-/* Builds the network of a graph from statements, cut by these steps (partition.h), which live as long
- * as a.  It lives in a.  Errors of a kernel name it. */
+/* Builds the network of a graph from statements, cut by these steps (partition.h), which live as
+ * long as a.  It lives in a.  Errors of a kernel name it. */
 bool network_build(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
                    network_choose_fn *choose, void *ctx, const struct network **out,
                    struct err *e);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/module/simplify.h"
 #include "kernels/ops/compose_ops.h"
 
 /* --- The text of a kernel --------------------------------------------------------------------- */
@@ -224,8 +225,8 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
-    return s->n_args == 2 && words_have("add mul max min", s->op, strlen(s->op)) && !member_name(w, g, s->arg[0])
-        && member_name(w, g, s->arg[1]);
+    return s->n_args == 2 && words_have("add mul max min", s->op, strlen(s->op))
+        && !member_name(w, g, s->arg[0]) && member_name(w, g, s->arg[1]);
 }
 
 /* Returns statement s with the operands that belong to its family and that it does not name. */
@@ -380,6 +381,18 @@ bool partition(struct arena *a, const struct graph *g, int n_steps, const char *
         *out = (struct partition){ n, part, n_steps, step };
     }
     vec_free(&c.groups);
+    return ok;
+}
+
+bool partition_check(const struct graph *g, int n_steps, const char *const *step, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct cutter c = { .a = a };
+    const struct graph *simple;
+    bool ok = simplify_graph(a, g, simplify_default(), &simple, NULL, e)
+           && cutter_make(&c, a, simple, n_steps, step, e);
+    vec_free(&c.groups);
+    arena_free(a);
     return ok;
 }
 

@@ -38,6 +38,8 @@ struct partition { int n; const struct net_part *part; int n_steps; const char *
  * error says why. */
 bool partition(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
                struct partition *out, struct err *e);
+/* Whether the network of g, whose statements are simplified first, can be cut by these steps. */
+bool partition_check(const struct graph *g, int n_steps, const char *const *step, struct err *e);
 /* Returns how many kernels the rule makes that run: no views, and none over constants alone. */
 int partition_count(const struct graph *g);
 #endif

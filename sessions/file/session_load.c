@@ -10,9 +10,9 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
+#include "kernels/module/partition.h"
 #include "sessions/file/measured_yaml.h"
 #include "sessions/file/kernels_text.h"
-#include "sessions/file/session_network.h"
 #include "sessions/file/model_path.h"
 
 struct loader {
@@ -344,22 +344,31 @@ static bool load_kernels(struct loader *l, const struct ynode *list, struct sess
     return true;
 }
 
-/* Reads the steps of the network itself. */
+/* Reads the steps of the network itself, which must be legal. */
 static bool load_module(struct loader *l, const struct ynode *list, struct session *s)
 {
-    const char *line;
     if (!list)
         return true;
     if (!yaml_is(&l->doc, list, YNODE_SEQ, "module", l->e))
         return false;
+    const char **line = ARENA_ARRAY(l->a, const char *, list->n);
+    const struct graph *g = history_current(s->history)->program->base;
     s->network = s->of_model = true;
-    for (int i = 0; i < list->n; i++) {
-        if (!yaml_text(&l->doc, list->item[i], "module", 4096, false, &line, l->e))
+    for (int i = 0; i < list->n; i++)
+        if (!yaml_text(&l->doc, list->item[i], "module", 4096, false, &line[i], l->e))
             return false;
-        if (!session_network_step(s, line, l->e))
-            return yaml_at_text(&l->doc, list->item[i], l->e);
+    if (list->n > 0 && history_n_states(s->history) > 1) {
+        err_set(l->e, ERR_STEP, "a graph with steps is one program: it takes no module steps");
+        return yaml_at_text(&l->doc, list->item[0], l->e);
     }
-    s->dirty = false;
+    int n = list->n;                      /* one check for all; on an error, up to its step */
+    while (n > 0 && !partition_check(g, n, line, l->e))
+        n--;
+    if (n < list->n)
+        return partition_check(g, n + 1, line, l->e)
+            || yaml_at_text(&l->doc, list->item[n], l->e);
+    if (list->n > 0)
+        kernels_put(&s->kernels, KERNELS_MODULE, list->n, line);
     return true;
 }
 

@@ -36,16 +36,6 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     return true;
 }
 
-/* Whether these steps cut the network of a graph. */
-static bool may_cut(struct arena *a, const struct graph *g, int n, const char *const *step,
-                    struct err *e)
-{
-    const struct graph *simple;
-    struct partition ignored;
-    return simplify_graph(a, g, simplify_default(), &simple, NULL, e)
-        && partition(a, simple, n, step, &ignored, e);
-}
-
 bool session_network_step(struct session *s, const char *line, struct err *e)
 {
     struct arena *a = arena_new();
@@ -60,9 +50,10 @@ bool session_network_step(struct session *s, const char *line, struct err *e)
         for (int i = 0; i < n; i++)
             all[i] = old[i];
         all[n] = line;
-        ok = may_cut(a, history_current(s->history)->program->base, n + 1, all, e);
+        ok = partition_check(history_current(s->history)->program->base, n + 1, all, e);
         if (ok)
             kernels_put(&s->kernels, KERNELS_MODULE, n + 1, all);
+        s->network |= ok;
         s->dirty |= ok;
     }
     arena_free(a);

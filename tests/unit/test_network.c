@@ -307,7 +307,7 @@ static void networks_are_right(void **state)
     }
 }
 
-/* Networks are right under any steps: convolutions with weights of their own, heads of attention. */
+/* Networks are right under any steps: convolutions with own weights, heads of attention. */
 static void joined_networks_are_right(void **state)
 {
     static const struct { const char *text, *kernels; int tasks; } row[] = {
