@@ -58,15 +58,20 @@ struct onnx_port {
     const char *dim_name[ONNX_MAX_RANK];
 };
 
+/* The shape that a model declares for a value inside its graph (value_info).  A dim without a number
+ * is -1. */
+struct onnx_declared { const char *name; int rank; const int64_t *dims; };
+
 struct onnx_model {
     struct arena *arena;
     void *data;                           /* the bytes of the file; large tensors point into them */
     const char *file;                     /* path of the file; NULL: read from memory */
     const char *name, *producer;          /* name of the graph; "pytorch 1.2", or "" */
     int64_t opset, ir;
-    int n_nodes, n_init, n_in, n_out;
+    int n_nodes, n_init, n_in, n_out, n_declared;
     const struct onnx_node *node;
     const struct onnx_tensor *init;
+    const struct onnx_declared *declared; /* sorted by name */
     struct onnx_port *in, *out;           /* in: without inputs that are initializers */
     const char *dims;                     /* what onnx_set_dims set; NULL: nothing */
 };

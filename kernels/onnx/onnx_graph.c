@@ -290,6 +290,39 @@ static void run_node(struct imp *im, int blocked)
     block_outputs(im, im->node);
 }
 
+static int by_name(const void *name, const void *declared)
+{
+    return strcmp(name, ((const struct onnx_declared *)declared)->name);
+}
+
+static bool same_dims(const struct shape *is, int rank, const int64_t *dims)
+{
+    bool same = rank == is->rank;
+    for (int d = 0; same && d < rank; d++)
+        same = dims[d] < 0 || dims[d] == is->dim[d];
+    return same;
+}
+
+/* Checks the results of the node against the shapes that the model declares for them. */
+static bool check_declared(struct imp *im, struct err *e)
+{
+    const struct onnx_model *m = im->m;
+    for (int k = 0; k < im->n->n_out; k++) {
+        const struct value *v = out_value(im, k);
+        const struct onnx_declared *x =
+            v ? bsearch(v->name, m->declared, (size_t)m->n_declared, sizeof *x, by_name) : NULL;
+        if (!x || v->blocked >= 0 || v->shape.rank < 0 || same_dims(&v->shape, x->rank, x->dims))
+            continue;
+        struct shape said = { .rank = x->rank };
+        memcpy(said.dim, x->dims, sizeof *x->dims * (size_t)x->rank);
+        err_set(e, ERR_RANGE, "node %.80s (%.40s): its result %.80s is declared as %s, but the "
+                "node computes %s", im->n->name, im->n->op, v->name,
+                onnx_shape_text(im, &said, "x"), onnx_shape_text(im, &v->shape, "x"));
+        return err_fix(e, "drop the model's value_info, or let onnx.shape_inference write it anew");
+    }
+    return true;
+}
+
 static void mark_live(struct imp *im)
 {
     for (int i = im->stmt.len - 1; i >= 0; i--)
@@ -349,10 +382,7 @@ static bool end_outputs(struct imp *im, struct err *e)
             err_set(e, ERR_ENV, "output %.80s: %s", p->name, im->reason);
             return false;
         }
-        bool same = p->rank < 0 || p->rank == v->shape.rank;
-        for (int d = 0; same && d < p->rank; d++)
-            same = p->dims[d] < 0 || p->dims[d] == v->shape.dim[d];
-        if (!same)
+        if (p->rank >= 0 && !same_dims(&v->shape, p->rank, p->dims))
             return err_set(e, ERR_RANGE,
                            "output %.80s: its declared shape is wrong, the nodes compute %s",
                            p->name,
@@ -403,6 +433,8 @@ static bool run_nodes(struct imp *im, struct err *e)
         if (!check_inputs(im, &blocked, e) || !add_outputs(im, e))
             return false;
         run_node(im, blocked);
+        if (!check_declared(im, e))
+            return false;
     }
     return true;
 }

@@ -425,6 +425,36 @@ static bool read_ports(struct onnx_reader *r, const struct onnx_model *m,
     return true;
 }
 
+static int by_name(const void *p, const void *q)
+{
+    return strcmp(((const struct onnx_declared *)p)->name,
+                  ((const struct onnx_declared *)q)->name);
+}
+
+/* Reads the shapes that are declared for values inside the graph. */
+static void read_declared(struct onnx_reader *r, const Onnx__GraphProto *g, struct onnx_model *m)
+{
+    struct onnx_declared *list = ARENA_ARRAY(r->a, struct onnx_declared, g->n_value_info);
+    for (size_t i = 0; i < g->n_value_info; i++) {
+        const Onnx__TypeProto *type = g->value_info[i]->type;
+        bool tensor = type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+                   && type->tensor_type && type->tensor_type->shape;
+        const Onnx__TensorShapeProto *shape = tensor ? type->tensor_type->shape : NULL;
+        if (!shape || shape->n_dim > ONNX_MAX_RANK)
+            continue;
+        int64_t *dims = ARENA_ARRAY(r->a, int64_t, shape->n_dim);
+        for (size_t d = 0; d < shape->n_dim; d++) {
+            const Onnx__TensorShapeProto__Dimension *dim = shape->dim[d];
+            bool fixed = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+            dims[d] = fixed && dim->dim_value > 0 ? dim->dim_value : -1;
+        }
+        list[m->n_declared++] = (struct onnx_declared){ text_of(r, g->value_info[i]->name),
+                                                        (int)shape->n_dim, dims };
+    }
+    qsort(list, (size_t)m->n_declared, sizeof *list, by_name);
+    m->declared = list;
+}
+
 /* Checks that the external data of all tensors fit into memory, before any are read. */
 static bool external_fits(struct onnx_reader *r, const Onnx__GraphProto *g)
 {
@@ -496,6 +526,7 @@ static bool read_model(struct onnx_reader *r, const Onnx__ModelProto *p, struct 
         !read_ports(r, m, g->input, g->n_input, true, &m->in, &m->n_in) ||
         !read_ports(r, m, g->output, g->n_output, false, &m->out, &m->n_out))
         return false;
+    read_declared(r, g, m);
     struct onnx_node *node = ARENA_ARRAY(r->a, struct onnx_node, g->n_node);
     for (size_t i = 0; i < g->n_node; i++)
         if (!read_node(r, g->node[i], (int)i, &node[i]))

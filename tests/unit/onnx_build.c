@@ -153,6 +153,8 @@ static void add_statement(struct builder *b, char *s)
              port(b, rest, s[2] ? atoi(s + 2) : 1));
     else if (streq(s, "out"))
         PUSH(b, b->g.output, b->g.n_output, Onnx__ValueInfoProto *, port(b, rest, 1));
+    else if (streq(s, "info"))
+        PUSH(b, b->g.value_info, b->g.n_value_info, Onnx__ValueInfoProto *, port(b, rest, 1));
     else if (streq(s, "node"))
         add_node(b, rest);
     else
