@@ -502,6 +502,64 @@ static void the_whole_needs_little_memory(void **state)
     assert_true(network_whole_bytes(&net) == 6 * bytes);
 }
 
+/* A network that does in a microsecond what takes a core milliseconds left work out. */
+static void impossible_times_are_refused(void **state)
+{
+    (void)state;
+    const struct network *small = network_of(graph_of("x = input m=8 k=8; y = gmm(x) n=8"));
+    const struct network *large = network_of(graph_of("x = input m=512 k=512; y = gmm(x) n=512"));
+    struct measure_opts mo = { .meters = METER_CLOCK, .time_s = 0.001, .min_runs = 2 };
+    struct network_opts o = { .measure = &mo, .unchecked = true };
+    struct network_measurement m;
+    struct err e = {0};
+    struct network lie = *small;
+    assert_true(measure_network(perm, small, &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_OK);
+    assert_false(m.verified || m.whole_compared);
+    struct network_task *task = ARENA_DUP(perm, small->task, small->n_tasks), *of = task;
+    const struct network_task *big = large->task;
+    while (of->conversion)
+        of++;
+    while (big->conversion)
+        big++;
+    of->program = big->program;
+    of->func = big->func;
+    lie.task = task;
+    assert_true(measure_network(perm, &lie, &o, NULL, NULL, &m, &e));
+    assert_int_equal(m.outcome, OUTCOME_WRONG);
+    assert_non_null(strstr(m.reason, "the kernel skips work"));
+}
+
+static void the_whole_can_be_cancelled(void **state)
+{
+    (void)state;
+    const struct network *net = network_of(graph_of("x = input m=8 k=8; y = gmm(x) n=8"));
+    struct network_values v = { net->graph->n_tensors,
+                                xcalloc((size_t)net->graph->n_tensors, sizeof *v.value) };
+    struct network_whole w;
+    struct cancel c = {0};
+    struct err e = {0};
+    assert_true(network_whole_make(net, &v, 1, NULL, &c, &w, &e));
+    assert_int_equal(w.n, 1);
+    network_whole_free(&w);
+    atomic_store(&c.raised, 1);
+    assert_false(network_whole_make(net, &v, 1, NULL, &c, &w, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+    network_values_free(&v);
+}
+
+/* Refused before anything is allocated. */
+static void networks_beyond_the_memory_are_refused(void **state)
+{
+    (void)state;
+    const struct graph *g = graph_of("x = input a=262144 b=262144; y = relu(x); "
+                                     "z = softmax(y) axis=1");
+    struct network_measurement m;
+    measure(network_of(g), NULL, 0, &m);
+    assert_int_equal(m.outcome, OUTCOME_LIMIT);
+    assert_non_null(strstr(m.reason, "GiB of memory, but only"));
+}
+
 /* --- The memory plan -------------------------------------------------------------------------- */
 
 static void living_buffers_do_not_share(void **state)
@@ -542,6 +600,9 @@ int main(void)
         cmocka_unit_test(jumps_are_not_judged),
         cmocka_unit_test(the_whole_is_the_graph_before_simplifications),
         cmocka_unit_test(the_whole_needs_little_memory),
+        cmocka_unit_test(impossible_times_are_refused),
+        cmocka_unit_test(the_whole_can_be_cancelled),
+        cmocka_unit_test(networks_beyond_the_memory_are_refused),
         cmocka_unit_test(living_buffers_do_not_share),
     };
     return cmocka_run_group_tests(tests, perm_setup, perm_teardown);
