@@ -35,6 +35,14 @@ static bool write_export(const struct cli *c, const struct opened *o, struct err
     return ok;
 }
 
+/* Whether a graph that opens as a network by itself is written as one C file, since that is what -o
+ * names. */
+static bool wants_file(const struct cli *c, const struct session *s)
+{
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    return !s->of_model && !s->network && (!path || streq(path, "-") || str_ends(path, ".c"));
+}
+
 int cli_export(const struct cli *c)
 {
     struct opened o;
@@ -42,7 +50,7 @@ int cli_export(const struct cli *c)
     int code = cli_open(c, &o);
     if (code != EXIT_FINE)
         return code;
-    if (session_opens_as_network(o.session))
+    if (session_opens_as_network(o.session) && !wants_file(c, o.session))
         code = cli_network_export(c, &o);
     else if (!write_export(c, &o, &e))
         code = cli_fail(c, &e);

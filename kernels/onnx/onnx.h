@@ -58,8 +58,8 @@ struct onnx_port {
     const char *dim_name[ONNX_MAX_RANK];
 };
 
-/* The shape that a model declares for a value inside its graph (value_info).  A dim without a number
- * is -1. */
+/* The shape that a model declares for a value inside its graph (value_info).  A dim without a
+ * number is -1. */
 struct onnx_declared { const char *name; int rank; const int64_t *dims; };
 
 struct onnx_model {

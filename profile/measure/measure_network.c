@@ -237,6 +237,19 @@ static bool compare_whole(struct net_run *r, struct whole_deviation *worst, stru
     return ok;
 }
 
+/* Compares the outputs of the checked run with the whole graph. */
+static bool check_whole(struct net_run *r, struct err *e)
+{
+    if (r->opts->unchecked)
+        return true;
+    r->m->whole_compared = compare_whole(r, &r->m->whole, e);
+    if (r->m->whole_compared || e->code != ERR_WRONG)
+        return r->m->whole_compared;
+    struct err why = *e;
+    return err_set(e, ERR_WRONG, "%.300s. Every kernel by itself is right, so one reads or writes "
+                   "the wrong tensor", why.text);
+}
+
 /* Compares an output with what its author expects. */
 static bool check_expected(struct net_run *r, const struct tensor *t, const f32 *want,
                            const f32 *got, struct err *e)
@@ -279,9 +292,8 @@ static bool check(struct net_run *r, struct err *e)
         if (want && !check_expected(r, t, want, got, e))
             return false;
     }
-    if (!r->opts->unchecked && !compare_whole(r, &r->m->whole, e))
+    if (!check_whole(r, e))
         return false;
-    r->m->whole_compared = !r->opts->unchecked;
     runner_close(r->runner);
     r->runner = NULL;
     return true;
@@ -303,11 +315,15 @@ static bool same_outputs(const struct net_run *r)
     return same;
 }
 
-/* Judges outputs that have other bits than those that were checked. */
+/* Judges outputs that have other bits than those that were checked.  What cannot be judged is
+ * wrong. */
 static bool right_again(struct measure_job *j, struct err *e)
 {
     struct whole_deviation worst = { 0 };
-    return compare_whole(j->many->ctx, &worst, e);
+    return compare_whole(j->many->ctx, &worst, e)
+        && (!worst.reason[0]
+            || err_set(e, ERR_WRONG, "the outputs have other bits than at first, and %s",
+                       worst.reason));
 }
 
 /* The first run with shared memory. */

@@ -155,6 +155,7 @@ t 0 'module cut b' show 'x = input m=8 k=8; a = softmax(x) axis=1; b = exp(a); c
 # Several products are a network, unless they have steps or are asked what one program has.
 t 0 'network: ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' -m none
 t 0 'L1 ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' -m sim
+t 0 '^int main' export 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8'
 t 0 'loop parallel a M' show 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' --what steps \
     -s <(echo 'loop parallel a M')
 t 0 'session: ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = relu(a); c = exp(b)' -m none

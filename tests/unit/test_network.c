@@ -448,7 +448,8 @@ static void jumps_are_not_judged(void **state)
         { "x = input m=16 k=16; y = input m=16 k=16; a = gmm(x) n=16; f = floor(a); "
           "b = sub(f, y); c = sub(y, b); z = sub(b, c)", false },
         /* inputs are exact, and so is what is compared */
-        { "x = input m=16 k=16; y = input m=16 k=16; l = less(x, y); b = sub(l, y); "
+        { "x = input m=16 k=16; y = input m=16 k=16; l = less(x, y); i = identity(l); "
+          "w = where(i, x, y); b = sub(w, y); "
           "c = sub(y, b); z = sub(b, c)", true },
     };
     (void)state;
