@@ -152,6 +152,9 @@ int64_t layout_bytes(const struct layout *l);  /* size of the physical elements 
  * (padding is 0). unpack reads the canonical copies, and writes 0 where an element is not stored.
  * Both take a few nanoseconds per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
+/* Is layout_pack of the data that a caller gives: for a constant that is computed from weights
+ * (tensor->winograd) these are the weights. */
+void layout_pack_given(const struct layout *l, const void *given, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 
 /* Draws shape, class, expansion and strides, and then which logical element lies where in memory,

@@ -5,6 +5,7 @@
  * divide move nothing.  Going back reads the canonical copy.  This uses the primitives only, not
  * rho and phi: each checks the other. */
 #include "kernels/layout/layout_impl.h"
+#include "kernels/ops/winograd.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,26 @@ static void move_all(const struct layout *l, bool back, const char *src, char *d
 void layout_pack(const struct layout *l, const void *logical, void *phys)
 {
     move_all(l, false, logical, phys);
+}
+
+void layout_pack_given(const struct layout *l, const void *given, void *phys)
+{
+    const struct tensor *t = l->tensor;
+    if (!t->winograd) {
+        layout_pack(l, given, phys);
+        return;
+    }
+    int64_t n = tensor_elems(t), n_given = winograd_n_weights(t);
+    double *weights = xmalloc_elems((size_t)n_given, sizeof *weights);
+    double *value = xmalloc_elems((size_t)n, sizeof *value);
+    void *logical = xmalloc_elems((size_t)n, (size_t)t->type->bytes);
+    t->type->read(given, n_given, weights);
+    winograd_transform(t, weights, value);
+    t->type->write(value, n, logical);
+    layout_pack(l, logical, phys);
+    free(weights);
+    free(value);
+    free(logical);
 }
 
 void layout_unpack(const struct layout *l, const void *phys, void *logical)

@@ -1,5 +1,5 @@
 /* Graphs of tensor expressions: construction, lookup, conversions, text. */
-#include "kernels/ops/graph.h"
+#include "kernels/ops/graph_rewrite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,17 +192,24 @@ bool graph_reads(const struct graph *g, int node, int tensor)
 /* Conversions.  The new tensor is NAME_in before an input or NAME_out after the output; `remap`
  * follows the tensors into the new graph. */
 
-struct remap { struct graph *g; int from; };      /* tensors from index `from` on move up by one */
-
 static int moved(const struct remap *m, int t)
 {
-    return t >= m->from ? t + 1 : t;
+    return t >= m->from ? t + m->by : t;
 }
 
 static const struct val *move_load(void *ctx, const struct val *load)
 {
     const struct remap *m = ctx;
     return val_load(arena_of(m->g), moved(m, load->source), load->rank, load->idx);
+}
+
+int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role role)
+{
+    int copy = graph_add_tensor(to, &(struct tensor_def){ t->name, t->rank, t->dim, t->shape,
+                                                          role });
+    to->tensor[copy].source = t->source;
+    to->tensor[copy].winograd = t->winograd;
+    return copy;
 }
 
 /* Copies the tensors of g, with `more` (unless NULL) before number `at`; `inter` becomes INTER. */
@@ -215,15 +222,13 @@ static void copy_tensors(struct graph *to, const struct graph *g, int at,
             graph_add_tensor(to, more);
         if (i == g->n_tensors)
             return;
-        int copy = graph_add_tensor(to, &(struct tensor_def){
-            t->name, t->rank, t->dim, t->shape, i == inter ? TENSOR_INTER : t->role });
-        to->tensor[copy].source = t->source;
+        graph_copy_tensor(to, t, i == inter ? TENSOR_INTER : t->role);
     }
 }
 
-static struct node moved_node(struct remap *m, const struct node *from)
+static struct node moved_node(const struct remap *m, const struct node *from)
 {
-    struct val_map map = { .ctx = m, .load = move_load };
+    struct val_map map = { .ctx = (void *)(uintptr_t)m, .load = move_load };
     struct node n = *from;
     n.out = moved(m, n.out);
     n.data_in = moved(m, n.data_in);
@@ -231,14 +236,13 @@ static struct node moved_node(struct remap *m, const struct node *from)
     return n;
 }
 
-static void copy_node(struct remap *m, const struct node *from)
+void graph_copy_node(const struct remap *m, const struct node *from)
 {
     struct node n = moved_node(m, from);
     graph_add_node(m->g, &n);
 }
 
-/* Sets the main node of a graph without a complex node: the node that computes the same tensor. */
-static void keep_main(struct graph *to, const struct graph *g)
+void graph_keep_main(struct graph *to, const struct graph *g)
 {
     const struct node *n = &g->node[g->main_node];
     if (!n->complex)
@@ -258,10 +262,8 @@ static struct tensor_def like(const struct tensor *t, const char *name, enum ten
     return (struct tensor_def){ name, t->rank, t->dim, t->shape, role };
 }
 
-/* Returns base + suffix, with _ appended while a tensor has that name, since graphs from text may
- * use any name. */
-static const char *free_name(struct arena *a, const struct graph *g, const char *base,
-                             const char *suffix)
+const char *graph_free_name(struct arena *a, const struct graph *g, const char *base,
+                            const char *suffix)
 {
     const char *name = arena_printf(a, "%s%s", base, suffix);
     while (graph_tensor(g, name) >= 0)
@@ -269,7 +271,7 @@ static const char *free_name(struct arena *a, const struct graph *g, const char 
     return name;
 }
 
-static struct graph *graph_like(struct arena *a, const struct graph *g)
+struct graph *graph_like(struct arena *a, const struct graph *g)
 {
     struct graph *to = ARENA_NEW(a, struct graph);
     to->pool = g->pool;
@@ -293,8 +295,8 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
     if (!input && g->tensor[t].role != TENSOR_OUTPUT)
         fail("no conversion of %s: neither input nor output", g->tensor[t].name);
     struct graph *to = graph_like(a, g);
-    const char *caller = free_name(a, g, g->tensor[t].name, input ? "_in" : "_out");
-    struct remap m = { to, input ? t : t + 1 };
+    const char *caller = graph_free_name(a, g, g->tensor[t].name, input ? "_in" : "_out");
+    struct remap m = { to, input ? t : t + 1, 1 };
     struct tensor_def more = like(&g->tensor[t], caller, g->tensor[t].role);
     copy_tensors(to, g, m.from, &more, t);
     int at = input ? first_reader(g, t) : g->n_nodes;
@@ -302,9 +304,9 @@ const struct graph *graph_with_conversion(struct arena *a, const struct graph *g
         if (i == at)
             convert_node(to, t, t + 1);
         if (i < g->n_nodes)
-            copy_node(&m, &g->node[i]);
+            graph_copy_node(&m, &g->node[i]);
     }
-    keep_main(to, g);
+    graph_keep_main(to, g);
     return to;
 }
 
@@ -312,12 +314,12 @@ const struct graph *graph_with_type(struct arena *a, const struct graph *g,
                                     const struct elem_type *type)
 {
     struct graph *to = graph_like(a, g);
-    struct remap same = { to, g->n_tensors };
+    struct remap same = { to, g->n_tensors, 0 };
     to->type = type;
     copy_tensors(to, g, 0, NULL, -1);
     for (int i = 0; i < g->n_nodes; i++)
-        copy_node(&same, &g->node[i]);
-    keep_main(to, g);
+        graph_copy_node(&same, &g->node[i]);
+    graph_keep_main(to, g);
     return to;
 }
 
@@ -325,16 +327,16 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
                                                int node)
 {
     struct graph *to = graph_like(a, g);
-    const char *name = free_name(a, g, g->tensor[g->node[node].out].name, "_Inp");
+    const char *name = graph_free_name(a, g, g->tensor[g->node[node].out].name, "_Inp");
     struct tensor_def more = like(&g->tensor[t], name, TENSOR_INTER);
     copy_tensors(to, g, t + 1, &more, -1);
     for (int i = 0; i < g->n_nodes; i++) {
-        struct remap m = { to, i == node ? t : t + 1 };
+        struct remap m = { to, i == node ? t : t + 1, 1 };
         if (i == node)
             convert_node(to, t, t + 1);
-        copy_node(&m, &g->node[i]);
+        graph_copy_node(&m, &g->node[i]);
     }
-    keep_main(to, g);
+    graph_keep_main(to, g);
     return to;
 }
 
@@ -384,7 +386,7 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
     const struct node *n = &g->node[node];
     const struct tensor *t = &g->tensor[n->out];
     struct graph *to = graph_like(a, g);
-    struct remap m = { to, n->out };
+    struct remap m = { to, n->out, 1 };
     const char *outer = arena_printf(a, "%s.0", n->reduce_dim[r]);
     const char *inner = arena_printf(a, "%s.1", n->reduce_dim[r]);
     const char *dims[MAX_RANK] = { outer };
@@ -397,14 +399,14 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
                                                       t->rank + 1, dims, shape, TENSOR_INTER }, -1);
     for (int i = 0; i < g->n_nodes; i++) {
         if (i != node) {
-            copy_node(&m, &g->node[i]);
+            graph_copy_node(&m, &g->node[i]);
             continue;
         }
         const struct expr *part = expr_dim(to->pool, outer, factor);
         rfactor_node(&m, n, r, n->out, part, inner, (n->reduce[r]->hi + 1) / factor);
         rfactor_sum(to, n, n->out, part, outer);
     }
-    keep_main(to, g);
+    graph_keep_main(to, g);
     return to;
 }
 

@@ -19,6 +19,9 @@ struct tensor {
     enum tensor_role role;
     int producer;  /* the node that computes it; -1 for inputs and constants */
     const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
+    /* A constant that is computed from the one of its place in the base graph, when its buffer is
+     * filled (winograd.h); NULL: no. */
+    const struct winograd_weights *winograd;
     int64_t whole;                        /* random data are indices below this; 0: any floats */
 };
 

@@ -79,7 +79,9 @@ static const struct setting settings[] = {
     { "input_layout", input_words },
     { "autovectorize", on_off },
     { "variant", variant_words },
+    { "accuracy", NULL },
 };
+enum { SETTING_ACCURACY = COUNT_OF(settings) - 1 };
 
 static void assign(struct program *draft, int setting, int value)
 {
@@ -102,6 +104,19 @@ static bool bad_value(const struct setting *x, const struct step *s, struct err 
     return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
 }
 
+/* Reads the number of `set accuracy`.  Refuses one that an algorithm chosen before exceeds. */
+static bool set_accuracy(struct program *draft, const struct step *s, struct err *e)
+{
+    double x;
+    if (s->n_args != 1 || !str_to_double(s->arg[0].text, &x) || !(x >= 0 && x <= 1)) {
+        err_set(e, ERR_RANGE, "the accuracy is a relative error between 0 and 1");
+        err_fix(e, "set accuracy 1e-6; 0: any");
+        return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
+    }
+    draft->accuracy = x;
+    return program_accurate(draft, e) || blame_word(e, &s->arg[0]);
+}
+
 static bool set_step(struct program *draft, const struct step *s, struct err *e)
 {
     const char *keys[COUNT_OF(settings)];
@@ -109,6 +124,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
         keys[i] = settings[i].key;
         if (!streq(s->target, keys[i]))
             continue;
+        if (i == SETTING_ACCURACY)
+            return set_accuracy(draft, s, e);
         for (int v = 0; settings[i].words[v]; v++)
             if (s->n_args == 1 && streq(s->arg[0].text, settings[i].words[v])) {
                 assign(draft, i, v);
@@ -126,8 +143,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     else if (near)
         err_fix(e, "did you mean %s?", near);
     else
-        err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize and "
-                "variant");
+        err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize, variant "
+                "and accuracy");
     return blame_target(e, s);
 }
 
@@ -178,6 +195,7 @@ static bool apply_unlowered(const struct program *p, const struct step *s,
     else
         ok = (step_is_layout(s) ? program_layout_step(draft, s, e)
               : s->kind == STEP_LOOP_RFACTOR ? program_rfactor_step(draft, s, e)
+              : s->kind == STEP_ALGORITHM ? program_algorithm_step(draft, s, e)
                                              : set_step(draft, s, e)) &&
              rebuild(draft, s, e);
     if (!ok)
@@ -278,7 +296,11 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
 
 int program_base_tensor(const struct program *p, int tensor)
 {
-    const struct graph *g = p->graph, *base = p->base;
+    return program_given_tensor(p->base, p->graph, tensor);
+}
+
+int program_given_tensor(const struct graph *base, const struct graph *g, int tensor)
+{
     int nth = 0;
     if (g->tensor[tensor].role == TENSOR_INTER)
         return -1;

@@ -22,6 +22,7 @@ enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 enum layout_source { LAYOUT_PLAIN, LAYOUT_EXPLICIT, LAYOUT_PROPAGATED };
 
 struct rfactor;
+struct algorithm;
 struct attached;
 struct layout_choice;                     /* defined in program_impl.h */
 
@@ -29,6 +30,8 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* the graph of the spec */
+    /* base with the algorithms that steps chose: what the arithmetic of the program explains */
+    const struct graph *form;
     /* base with the conversions that layouts of inputs (or original outputs) need */
     const struct graph *graph;
     int n_conversions;
@@ -53,6 +56,10 @@ struct program {
     int n_attached;                       /* number of constants stored inside others (store_at) */
     const struct attached *attached;
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
+    /* the largest relative error that an algorithm may have (`set accuracy`); 0: any */
+    double accuracy;
+    int n_algorithms;                     /* number of convolutions with an algorithm of their own */
+    const struct algorithm *algorithm;
     int n_rfactors;                       /* number of reductions that steps factored */
     const struct rfactor *rfactor;
     int n_steps;
@@ -85,9 +92,14 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
 /* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
  * Conversions rename the tensors of the caller but keep their order. */
 int program_base_tensor(const struct program *p, int tensor);
+/* Is program_base_tensor for a tensor of any graph that steps derive from base (form, graph). */
+int program_given_tensor(const struct graph *base, const struct graph *g, int tensor);
 
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
                                                                   * -1 */
+
+/* Prints which algorithms compute the program: "Conv: winograd m=4", nothing without one. */
+void program_print_algorithms(struct str *out, const struct program *p);
 
 /* Views (text). */
 void program_print_nest(struct str *out, const struct program *p);

@@ -11,6 +11,7 @@ struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
 /* src is stored in the buffer of dst; primitive `at` of the sequence of dst made its slice. */
 struct attached { const char *src, *dst; int at; };
+struct algorithm { const char *tensor; int m; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
 
 int program_operand_node(const struct graph *g, const char *name);
@@ -34,6 +35,12 @@ bool blame_factor(struct err *e, const struct step_word *w);
 bool program_layout_step(struct program *draft, const struct step *s, struct err *e);
 bool program_loop_step(struct program *draft, const struct step *s, struct err *e);
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
+
+bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e);
+/* Whether every algorithm of the draft is as accurate as its setting demands. */
+bool program_accurate(const struct program *draft, struct err *e);
+/* Returns the base graph with the algorithms of the draft. */
+const struct graph *program_form(const struct program *draft);
 
 /* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */
 bool program_derive(struct program *draft, struct err *e);

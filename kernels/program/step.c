@@ -243,11 +243,11 @@ static bool unknown_verb(const struct parser *p, const char *room)
     return fails_at_word(p, 1);
 }
 
-/* Refuses a first word that is not "layout", "loop" or "set".  A verb alone ("split Conv O 4") gets
- * a fix with the missing first word. */
+/* Refuses a first word that is not "layout", "loop", "algorithm" or "set".  A verb alone ("split
+ * Conv O 4") gets a fix with the missing first word. */
 static bool unknown_room(const struct parser *p)
 {
-    static const char *const rooms[] = { "layout", "loop", "set" };
+    static const char *const rooms[] = { "layout", "loop", "algorithm", "set" };
     const char *word = p->word[0].text;
     struct str fix = {0};
     err_set(p->e, ERR_NAME, "there is no step \"%s\"", word);
@@ -260,7 +260,7 @@ static bool unknown_room(const struct parser *p)
         str_printf(&fix, "did you mean \"%s\"", near);
     if (fix.len)
         str_add(&fix, "? ");
-    str_add(&fix, "A step begins with layout, loop or set");
+    str_add(&fix, "A step begins with layout, loop, algorithm or set");
     err_fix(p->e, "%s", str_text(&fix));
     str_free(&fix);
     return fails_at_word(p, 0);

@@ -98,7 +98,7 @@ static void fill(const struct net_run *r, int b, void *to)
     if (x->role == NETWORK_INPUT)
         memcpy(to, r->values.value[x->tensor], (size_t)buffer_bytes(is));
     else if (x->role == NETWORK_CONST)
-        layout_pack(x->layout, r->values.value[x->tensor], to);
+        layout_pack_given(x->layout, r->values.value[x->tensor], to);
     else
         oracle_poison(to, buffer_bytes(is));
 }
@@ -160,9 +160,13 @@ static f32 *operand_data(const struct net_run *r, int call, int i)
     const struct network_task *t = &r->net->task[r->net->call[call].task];
     const struct buffer *b = &t->func->buffer[i];
     int at = r->module->call[call].buffer[i];
-    f32 *data = xmalloc_elems((size_t)tensor_elems(&t->program->graph->tensor[b->tensor]),
-                              sizeof *data);
-    layout_unpack(t->program->layout[b->tensor], runner_data(r->runner, at), data);
+    const struct network_buffer *x = &r->net->buffer[at];
+    int64_t n = tensor_elems(&r->net->graph->tensor[x->tensor]);
+    f32 *data = xmalloc_elems((size_t)n, sizeof *data);
+    if (x->role == NETWORK_CONST)
+        memcpy(data, r->values.value[x->tensor], (size_t)n * sizeof *data);
+    else
+        layout_unpack(t->program->layout[b->tensor], runner_data(r->runner, at), data);
     return data;
 }
 

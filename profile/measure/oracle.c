@@ -4,6 +4,7 @@
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
+#include "kernels/ops/winograd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,12 @@ static void drop(struct oracle *o)
     oracle_free_tensors(o->error, o->n_tensors);
     oracle_free_tensors(o->single, o->n_tensors);
     oracle_free_tensors(o->moved, o->n_tensors);
+    for (struct form_error *x = o->forms, *next; x; x = next) {
+        next = x->next;
+        oracle_free_tensors(x->error, o->n_tensors);
+        free(x->algorithms);
+        free(x);
+    }
     free(o->given);
     free(o->rms);
     free(o->spec);
@@ -176,6 +183,80 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
     return ok;
 }
 
+/* --- The bounds of other algorithms ----------------------------------------------------------- */
+
+/* Fills the given tensors of a form: data as the base graph has them, or what is computed of
+ * weights, in float64 and then rounded once. */
+static void form_given(const struct oracle *o, const struct graph *base, const struct graph *form,
+                       double **of, double **error)
+{
+    for (int t = 0; t < form->n_tensors; t++) {
+        const struct tensor *x = &form->tensor[t];
+        if (!is_given(x))
+            continue;
+        const void *given = o->given[program_given_tensor(base, form, t)];
+        int64_t n = tensor_elems(x);
+        if (!x->winograd) {
+            x->type->read(given, n, of[t]);
+            continue;
+        }
+        int64_t n_weights = winograd_n_weights(x);
+        double *weights = xmalloc_elems((size_t)n_weights, sizeof *weights);
+        x->type->read(given, n_weights, weights);
+        winograd_transform(x, weights, of[t]);
+        error[t] = xmalloc_elems((size_t)n, sizeof **error);
+        for (int64_t i = 0; i < n; i++)
+            error[t][i] = x->type->roundoff * fabs(of[t][i]) + x->type->tiny;
+        free(weights);
+    }
+}
+
+/* Bounds the errors of the form of p.  The result has its tensors by their index in the base
+ * graph; NULL: cancelled. */
+static double **bound_form(const struct oracle *o, const struct program *p, const struct cancel *c,
+                           struct err *e)
+{
+    const struct graph *form = p->form;
+    double **of = new_tensors(form, true), **error = new_tensors(form, false), **out = NULL;
+    form_given(o, p->base, form, of, error);
+    if (reference_error(form, of, error, c, e)) {
+        out = xcalloc((size_t)o->n_tensors, sizeof *out);
+        for (int t = 0; t < form->n_tensors; t++)
+            if (form->tensor[t].role == TENSOR_OUTPUT) {
+                out[program_given_tensor(p->base, form, t)] = error[t];
+                error[t] = NULL;
+            }
+    }
+    oracle_free_tensors(of, form->n_tensors);
+    oracle_free_tensors(error, form->n_tensors);
+    return out;
+}
+
+bool oracle_error(const struct oracle *o, const struct program *p, const struct cancel *c,
+                  double *const **out, struct err *e)
+{
+    struct oracle *own = (struct oracle *)(uintptr_t)o;
+    struct str key = {0};
+    *out = o->error;
+    if (p->n_algorithms == 0)
+        return true;
+    program_print_algorithms(&key, p);
+    pthread_mutex_lock(&own->lock);
+    struct form_error *x = own->forms;
+    while (x && !streq(x->algorithms, str_text(&key)))
+        x = x->next;
+    double **error = x ? x->error : bound_form(o, p, c, e);
+    if (error && !x) {
+        x = xcalloc(1, sizeof *x);
+        *x = (struct form_error){ own->forms, xstrdup(str_text(&key)), error };
+        own->forms = x;
+    }
+    pthread_mutex_unlock(&own->lock);
+    str_free(&key);
+    *out = error;
+    return error != NULL;
+}
+
 static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
 {
     struct oracle *o = xcalloc(1, sizeof *o);
@@ -303,7 +384,7 @@ bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
     }
     if (!(logical = logical_data(o, p, tensor, seed, &own, e)))
         return false;
-    layout_pack(p->layout[tensor], logical, physical);
+    layout_pack_given(p->layout[tensor], logical, physical);
     free(own);
     for (int held = 0; held < p->graph->n_tensors; held++)
         if (p->held_in[held] == tensor) {               /* store_at: stored in the same buffer */

@@ -22,7 +22,16 @@ struct oracle {
      * of the inputs by 2^-24 move the reference.  NULL = not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
+    struct form_error *forms;            /* also made under the lock, when asked for */
 };
+
+/* The bounds of programs with these algorithms (program_print_algorithms), per tensor of the base
+ * graph; NULL for all but outputs. */
+struct form_error { struct form_error *next; char *algorithms; double **error; };
+
+/* Returns in *out the bounds for p: what the arithmetic of its algorithms explains. */
+bool oracle_error(const struct oracle *o, const struct program *p, const struct cancel *c,
+                  double *const **out, struct err *e);
 
 /* Evaluates the outputs on the data of the oracle: exactly, as float32 computes them, or on inputs
  * changed by a roundoff.  *error (may be NULL) gets the errors; only ORACLE_EXACT has them. */

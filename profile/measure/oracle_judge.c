@@ -275,7 +275,10 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
 {
     int b = program_base_tensor(p, tensor);
     const struct tensor *t = &p->base->tensor[b];
-    struct judged j = { .tensor = t, .ref = o->data[b], .error = o->error[b],
+    double *const *error;
+    if (!oracle_error(o, p, c, &error, e))
+        return false;
+    struct judged j = { .tensor = t, .ref = o->data[b], .error = error[b],
                         .n = tensor_elems(t), .rms = o->rms[b] };
     char *stored = xmalloc_elems((size_t)j.n, (size_t)t->type->bytes);
     layout_unpack(p->layout[tensor], physical, stored);

@@ -149,8 +149,9 @@ static void pack_weights(struct library *l)
     char *data = xcalloc(size, 1);
     for (int b = 0; b < m->n_buffers; b++)
         if (l->at[b] >= 0)
-            layout_pack(l->net->buffer[b].layout, l->values->value[l->net->buffer[b].tensor],
-                        data + HEAD_BYTES + l->at[b] * m->buffer[b].is->type->bytes);
+            layout_pack_given(l->net->buffer[b].layout,
+                              l->values->value[l->net->buffer[b].tensor],
+                              data + HEAD_BYTES + l->at[b] * m->buffer[b].is->type->bytes);
     uint64_t head[HEAD_BYTES / 8] = { 0, VERSION, (uint64_t)bytes,
                                       hash_of(data + HEAD_BYTES, (size_t)bytes) };
     memcpy(head, MAGIC, 8);

@@ -1,0 +1,39 @@
+/* Convolutions with fewer multiplications (SPEC O): Winograd's algorithm F(m, 3) for windows of 3
+ * with stride 1, along the last two spatial axes (the only one of a 1-D convolution).
+ *
+ *     Y = At [(G g Gt) .* (Bt d B)] A
+ *
+ * A tile of m x m results needs m + 2 x m + 2 inputs, and as many products for each pair of
+ * channels.  With T tiles along an axis, and P positions in a tile, a 2-D convolution becomes
+ *
+ *     Inp_half  [PH][N][I][TH][W]          Bt along H
+ *     Inp_wino  [PH][PW][N][I][TH][TW]     Bt along W
+ *     Ker_wino  [PH][PW][O][I]             G along both: a constant, computed once
+ *     Conv_wino [PH][PW][N][O][TH][TW]     sum over I: (m + 2)^2 matrix products
+ *     Conv_half [PW][N][O][H][TW]          At along H
+ *     Conv      [N][O][H][W]               At along W
+ *
+ * where a row of Bt or At is written out as an expression of its non-zero terms, chosen by the
+ * position.  Where all positions are unrolled, each keeps one expression. */
+#ifndef TS_OPS_WINOGRAD_H
+#define TS_OPS_WINOGRAD_H
+#include "kernels/ops/graph.h"
+
+/* Largest error, relative to the largest result, on 512 channels of random data (SPEC O). */
+#define WINOGRAD_ERROR_2 2e-7
+#define WINOGRAD_ERROR_4 6e-6
+
+/* How a constant is computed from the weights of a convolution: G along the last n_axes dims, which
+ * come first in the result. */
+struct winograd_weights { int m, n_axes; };
+
+/* Whether `node` is a convolution to which the algorithm applies; else *e says why not. */
+bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e);
+/* Returns the same graph with that convolution in this form.  The order of the tensors that are
+ * not intermediate stays; the transformed weights take the place of the weights. */
+const struct graph *graph_with_winograd(struct arena *a, const struct graph *g, int node, int m);
+/* Returns the number of weights from which `to`, a constant with to->winograd set, is computed. */
+int64_t winograd_n_weights(const struct tensor *to);
+/* Computes the elements of `to` from the weights, both as doubles. */
+void winograd_transform(const struct tensor *to, const double *weights, double *out);
+#endif
