@@ -191,6 +191,15 @@ bool cli_go_home(struct opened *o, struct err *e)
             history_branch_switch(h, history_branch(h, o->home_branch)->name, e));
 }
 
+static bool read_accuracy(const struct args *a, struct session *s, struct err *e)
+{
+    double x = 0;
+    if (!args_double(a, OPT_ACCURACY, 0, 1, &x, e))
+        return false;
+    s->accuracy = args_has(a, OPT_ACCURACY) && x == 0 ? -1 : x;
+    return true;
+}
+
 /* nodes: gets the nodes of an unsupported model (session_from_onnx); may be NULL. */
 static bool open_all(const struct cli *c, struct opened *out, struct str *nodes, struct err *e)
 {
@@ -204,8 +213,8 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
     bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
     ok = ok && (model ? session_from_onnx(str_text(&name), dims, nodes, &out->session, e)
                       : session_open(str_text(&name), dims, &out->session, e))
-      && cli_open_kernel(c, &out->session, e) && cli_takes(c, out->session, e)
-      && move(a, out, e);
+      && read_accuracy(a, out->session, e) && cli_open_kernel(c, &out->session, e)
+      && cli_takes(c, out->session, e) && move(a, out, e);
     str_free(&name);
     str_free(&list);
     return ok;

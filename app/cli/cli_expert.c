@@ -68,8 +68,9 @@ static bool choose(const struct cli *c, struct session *s, const struct expert_o
     struct measure_opts mo = { .meters = METER_CLOCK, .threads = o->threads, .seed = 1,
                                .time_s = o->time_s };
     int n, best = 0, most = o->measured ? o->measured : 1;
-    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e)
-           && expert_schedules(a, &all, spec, NULL, o->threads, most, list, &n, e)
+    bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e);
+    all.accuracy = ok && s->accuracy > 0 ? s->accuracy : 0;
+    ok = ok && expert_schedules(a, &all, spec, NULL, o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);
     if (ok && to.path)

@@ -19,7 +19,8 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
                       int threads, const struct network **out, struct err *e)
 {
     const struct graph *g = history_current(o->session->history)->program->base;
-    return network_of_graph(a, g, str_text(&o->session->kernels), target, threads, out, e);
+    return network_of_graph(a, g, str_text(&o->session->kernels), o->session->accuracy, target,
+                            threads, out, e);
 }
 
 /* Finds the array of a tensor by its name in the model. */

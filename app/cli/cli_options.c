@@ -80,7 +80,8 @@ bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e)
     struct arena *a = arena_new();
     const struct graph *g = history_current((*s)->history)->program->base;
     bool ok = args_int(args, OPT_THREADS, 1, 1024, &threads, e) && args_target(args, &target, e)
-           && network_of_graph(a, g, str_text(&(*s)->kernels), target, threads, &net, e)
+           && network_of_graph(a, g, str_text(&(*s)->kernels), (*s)->accuracy, target,
+                               threads, &net, e)
            && network_kernel_find(net, name, &task, e)
            && network_kernel_open(&net->task[task], (*s)->title, &kernel, e);
     arena_free(a);

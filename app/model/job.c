@@ -157,7 +157,7 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
 static bool make_network(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     struct network_order o = {
-        j->recipe, j->chosen ? j->chosen : "", j->threads, j->kind == JOB_NETWORK_RUN,
+        j->recipe, j->chosen ? j->chosen : "", j->accuracy, j->threads, j->kind == JOB_NETWORK_RUN,
     };
     j->network = network_make(&o, pr, c, &j->e);
     return j->network != NULL;

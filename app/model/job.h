@@ -23,7 +23,8 @@ struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
-    char *chosen;                /* NETWORK: as in struct network_order, set after job_new */
+    /* NETWORK: as in struct network_order, set after job_new */
+    char *chosen; double accuracy;
     int tag;                     /* set by the caller, returned unchanged */
     int threads;
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */

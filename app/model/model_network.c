@@ -340,6 +340,7 @@ struct app_job *model_network_job(const struct model *m, const struct desired_jo
     const struct app_network *n = m->network;
     struct app_job *j = job_new(w->kind, history_spec(n->session->history), w->tag, m->threads);
     j->chosen = xstrdup(str_text(&n->session->kernels));
+    j->accuracy = n->session->accuracy;
     return j;
 }
 

@@ -22,7 +22,7 @@ struct network_made *network_make(const struct network_order *o, const struct pr
     const struct graph *g;
     n->arena = arena_new();
     if (graph_from_spec(n->arena, o->spec, &g, e)
-        && network_of_graph(n->arena, g, o->chosen, NULL, o->threads, &n->net, e)
+        && network_of_graph(n->arena, g, o->chosen, o->accuracy, NULL, o->threads, &n->net, e)
         && (!o->measure || measure(n->arena, n->net, o->threads, pr, c, &n->measured, e)))
         return n;
     network_made_free(n);

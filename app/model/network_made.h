@@ -13,7 +13,7 @@ struct network_made {
 };
 
 /* The network to make. chosen: schedules of its kernels (sessions/file/kernels_text.h). */
-struct network_order { const char *spec, *chosen; int threads; bool measure; };
+struct network_order { const char *spec, *chosen; double accuracy; int threads; bool measure; };
 
 /* Returns NULL with *e after an error or a cancel. */
 struct network_made *network_make(const struct network_order *o, const struct progress *pr,

@@ -188,10 +188,22 @@ static void put_names(struct arena *a, param_list *p, const struct subject *s)
         put_word(p, arena_printf(a, "dim_%d", d), data->dim[d]);
 }
 
+/* Puts the name of the last node that continues the main one. */
+static void put_last(struct arena *a, param_list *p, const struct subject *s)
+{
+    const bool *follows = followers(a, s);
+    int last = s->main;
+    for (int i = s->main + 1; i < s->g->n_nodes; i++)
+        last = follows[i] ? i : last;
+    put_word(p, "last", s->g->tensor[s->g->node[last].out].name);
+}
+
 static struct param_set facts_of(struct arena *a, const struct subject *s,
-                                 const struct target *target, int threads)
+                                 const struct target *target, int threads, double accuracy)
 {
     param_list p = {0};
+    put_word(&p, "accuracy", arena_printf(a, "%.9g", accuracy));
+    put_last(a, &p, s);
     put_extents(a, &p, s);
     put_windows(a, &p, s);
     put(a, &p, "padded", graph_tensor(s->g, "Inp_in") >= 0);
@@ -361,18 +373,24 @@ static bool add_line(struct making *m, const struct tiling *c, const char *text,
     return draft_line(&m->d, line, e) && repeat_layout(m, line, e);
 }
 
-/* Applies a `for: epilogue` line once for each element-wise node after the main one.  In a graph of
+/* Applies a `for: epilogue` line once for each element-wise node after the main one, a `for: fused`
+ * line for the main one and those before the last.  In a graph of
  * statements such a node may need more than the main one; it then has loops of its own. */
-static bool add_epilogue(struct making *m, const struct tiling *c, const char *text, struct err *e)
+static bool add_epilogue(struct making *m, const struct tiling *c, const struct expert_step *s,
+                         struct err *e)
 {
     const struct graph *g = m->s->g;
-    for (int i = m->s->main + 1; i < g->n_nodes; i++) {
+    const char *last = param_get(&c->known, "last");
+    bool fused = streq(s->each, "fused");
+    for (int i = m->s->main + !fused; i < g->n_nodes; i++) {
         struct tiling with = *c;
-        struct param_value one = { "epilogue", g->tensor[g->node[i].out].name };
+        struct param_value one = { s->each, g->tensor[g->node[i].out].name };
         struct param_set more = { 1, &one };
+        bool taken = fused ? (i == m->s->main || m->follows[i]) && !streq(one.value, last)
+                           : m->follows[i];
         with.known = param_join(m->d.a, &c->known, &more);
-        if (m->follows[i] && !add_line(m, &with, text, e)
-            && (g->n_statements == 0 || e->code != ERR_STEP))
+        if (taken && !add_line(m, &with, s->text, e)
+            && (fused || g->n_statements == 0 || e->code != ERR_STEP))
             return false;
     }
     return true;
@@ -386,7 +404,7 @@ static bool steps_of(struct making *m, const struct tiling *c, struct err *e)
         bool holds;
         if (!truth(c->x, s->text, s->condition, &c->known, &holds, e))
             return false;
-        if (holds && !(s->per_epilogue ? add_epilogue : add_line)(m, c, s->text, e))
+        if (holds && !(s->each ? add_epilogue(m, c, s, e) : add_line(m, c, s->text, e)))
             return false;
     }
     return true;
@@ -433,7 +451,7 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     if (!program_new(a, spec, &bare, e))
         return false;
     const struct subject s = subject_of(all, bare->base);
-    const struct param_set facts = facts_of(a, &s, target, threads);
+    const struct param_set facts = facts_of(a, &s, target, threads, all->accuracy);
     const struct target *t = target_or_host(target);
     const struct draft_machine machine = { target_lanes(t, bare->base->type), t->registers,
                                            threads };

@@ -23,7 +23,10 @@
  * `result` (the last tensor) and `stream` (1: the result should bypass the caches); `main` and
  * `operand` (the names of the main node's result and operand), in_rank, dim_0 dim_1 ... (the names
  * of the operand's dims), `images` (1: all of its dims but the first two are reduced).
- * `for: epilogue` makes one line for each element-wise node after the main one.
+ * `accuracy` (the relative error that an algorithm may have), `last` (the last of the main node and
+ * the element-wise nodes after it).
+ * `for: epilogue` makes one line for each element-wise node after the main one; `for: fused` makes
+ * one for the main node and each of those but the last, {fused}.
  *
  * In a graph of statements, the expert of the one with the most work schedules that statement and
  * the element-wise ones after it, whose other operands get the layout of the main result.  Nodes
@@ -42,8 +45,11 @@ struct expert {
     int n_lets; const struct param_value *let;           /* name, expression */
     int n_steps; const struct expert_step *step;
 };
-struct expert_step { const char *text, *condition; bool per_epilogue; };
-struct experts { int n; const struct expert *const *item; };
+struct expert_step { const char *text, *condition; const char *each; };      /* NULL: one line */
+/* accuracy: the largest relative error of an algorithm that they may choose; 0: they compute
+ * everything by its definition. */
+#define EXPERT_ACCURACY 1e-5              /* the default in networks */
+struct experts { int n; const struct expert *const *item; double accuracy; };
 
 /* Whether any expert is for this family.  Its `when` may still exclude the sizes of an operator. */
 bool experts_for(const struct experts *all, const char *family);

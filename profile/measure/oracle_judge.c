@@ -21,7 +21,7 @@ struct judged {
     const double *ref, *error;            /* below: the second opinions; NULL = not asked for yet */
     const double *single, *moved;
     int64_t n;
-    double rms;
+    double rms, tolerance;
     double single_of_bound;               /* worst deviation of `single` */
 };
 
@@ -64,7 +64,7 @@ static bool beyond_type(const struct judged *j, int64_t i)
 
 static double bound_at(const struct judged *j, int64_t i)
 {
-    return fmin(j->error[i], ORACLE_TOLERANCE * scale_at(j, i));
+    return fmin(j->error[i], j->tolerance * scale_at(j, i));
 }
 
 static double got_at(const struct judged *j, int64_t i)
@@ -279,7 +279,8 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
     if (!oracle_error(o, p, c, &error, e))
         return false;
     struct judged j = { .tensor = t, .ref = o->data[b], .error = error[b],
-                        .n = tensor_elems(t), .rms = o->rms[b] };
+                        .n = tensor_elems(t), .rms = o->rms[b],
+                        .tolerance = p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE };
     char *stored = xmalloc_elems((size_t)j.n, (size_t)t->type->bytes);
     layout_unpack(p->layout[tensor], physical, stored);
     j.stored = stored;

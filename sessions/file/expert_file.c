@@ -69,14 +69,14 @@ static bool read_step(struct yaml_load *l, const struct ynode *node, struct expe
             || !yaml_load_text(l, node, "if", 1000, false, &out->condition)
             || !yaml_load_text(l, node, "for", 40, false, &each)))
         return false;
-    if (each && !streq(each, "epilogue")) {
+    if (each && !streq(each, "epilogue") && !streq(each, "fused")) {
         err_set(l->e, ERR_NAME, "for: \"%s\" is not a list", each);
-        err_fix(l->e, "for: epilogue");
+        err_fix(l->e, "for: epilogue or for: fused");
         return yaml_load_at(l, yaml_get(node, "for"));
     }
     if (!yaml_text(&l->doc, step, "step", 4096, false, &text, l->e))
         return false;
-    out->per_epilogue = each != NULL;
+    out->each = each;
     out->text = arena_strdup(l->a, text);
     return true;
 }
@@ -154,6 +154,6 @@ bool expert_file_all(struct arena *a, struct experts *out, struct err *e)
           && expert_file_parse(a, path, str_text(&text), text.len, &item[i], e);
         str_free(&text);
     }
-    *out = (struct experts){ ok ? n : 0, item };
+    *out = (struct experts){ ok ? n : 0, item, 0 };
     return ok;
 }

@@ -46,6 +46,9 @@ struct session {
     bool numbers;                       /* measured since load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
     bool network;                       /* the file has `kernels:`, even if it lists none */
+    /* The largest relative error of an algorithm that experts may choose; < 0: none.  0: not said,
+     * which means EXPERT_ACCURACY in networks and none for an operator. */
+    double accuracy;
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
     VEC(struct session_port) ports;     /* inputs and outputs of the model */
 };

@@ -16,8 +16,8 @@ static bool choose(void *ctx, struct arena *a, const char *spec, int n_given,
 }
 
 bool network_of_graph(struct arena *a, const struct graph *g, const char *kernels,
-                      const struct target *target, int threads, const struct network **out,
-                      struct err *e)
+                      double accuracy, const struct target *target, int threads,
+                      const struct network **out, struct err *e)
 {
     struct experts all;
     struct chooser c = { { &all, target, threads }, kernels };
@@ -26,8 +26,10 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     const char *const *step;
     int n_steps;
     kernels_find(kernels, a, KERNELS_MODULE, &n_steps, &step);
-    if (!expert_file_all(a, &all, e)
-        || !simplify_graph(a, g, simplify_default(), &simple, NULL, e)
+    if (!expert_file_all(a, &all, e))
+        return false;
+    all.accuracy = accuracy == 0 ? EXPERT_ACCURACY : accuracy < 0 ? 0 : accuracy;
+    if (!simplify_graph(a, g, simplify_default(), &simple, NULL, e)
         || !network_build(a, simple, n_steps, step, choose, &c, &built, e))
         return false;
     struct network *net = ARENA_DUP(a, built, 1);

@@ -6,11 +6,11 @@
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
-/* Simplifies a graph and builds its network.  target NULL: the best of this CPU.  Fails when chosen
- * steps do not fit their kernel, which the error names. */
+/* Simplifies a graph and builds its network.  accuracy: as in struct session.  target NULL: the
+ * best of this CPU.  Fails when chosen steps do not fit their kernel, which the error names. */
 bool network_of_graph(struct arena *a, const struct graph *g, const char *kernels,
-                      const struct target *target, int threads, const struct network **out,
-                      struct err *e);
+                      double accuracy, const struct target *target, int threads,
+                      const struct network **out, struct err *e);
 /* Appends a step of the network itself, "module cut T", when it is legal. */
 bool session_network_step(struct session *s, const char *line, struct err *e);
 /* Takes the last such step back.  Returns it, for the caller to free; NULL: there is none. */

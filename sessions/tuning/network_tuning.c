@@ -198,8 +198,8 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
 {
     const struct network *now;
     struct network_measurement m;
-    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->o->each.measure.target,
-                          t->o->each.measure.threads, &now, e))
+    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
+                          t->o->each.measure.target, t->o->each.measure.threads, &now, e))
         return false;
     double *before = ARENA_ARRAY(t->a, double, t->net->n_tasks);
     double *after = ARENA_ARRAY(t->a, double, now->n_tasks);
@@ -237,8 +237,8 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
 {
     const struct measure_opts *mo = &t->o->each.measure;
     const struct network *now;
-    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), mo->target, mo->threads,
-                          &now, e))
+    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
+                          mo->target, mo->threads, &now, e))
         return false;
     out->before_ms = out->after_ms = INFINITY;
     for (int i = 0; i < FINAL_TURNS; i++) {
@@ -269,7 +269,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     const struct measure_opts *mo = &o->each.measure;
     const char *kernels_before = arena_strdup(a, str_text(&s->kernels));
     s->network = true;
-    if (!network_of_graph(a, t.graph, kernels_before, mo->target, mo->threads, &t.net, e)
+    if (!network_of_graph(a, t.graph, kernels_before, s->accuracy, mo->target, mo->threads,
+                          &t.net, e)
         || !measure(&t, t.net, true, &t.before, e))
         return false;
     find_potential(&t);

@@ -299,7 +299,7 @@ static void patience_ends(void **state)
         int n;
         if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s", e.text);
-        struct experts one = { 1, &x };
+        struct experts one = { .n = 1, .expert = &x };
         assert_int_equal(expert_schedules(a, &one, "gmm m=8 k=8 n=8", NULL, 1, 2, out, &n, &e),
                          bad == 399);
         assert_int_equal(n, bad == 399);
@@ -321,7 +321,7 @@ static void faults_name_the_expert(void **state)
         const char *text = arena_printf(a, "%s%s", HEAD, at_use[i].rest);
         if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s: %s", at_use[i].rest, e.text);
-        struct experts all = { 1, &x };
+        struct experts all = { .n = 1, .expert = &x };
         assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", NULL, 1, 1, s, &n, &e));
         if (!strstr(e.text, at_use[i].says))
             fail_msg("%s: %s", at_use[i].rest, e.text);

@@ -354,7 +354,7 @@ static void chosen_schedules_are_right(void **state)
         const struct network *net;
         struct network_measurement m;
         struct err e = {0};
-        if (!network_of_graph(perm, g, chosen[i].kernels, NULL, 1, &net, &e))
+        if (!network_of_graph(perm, g, chosen[i].kernels, 0, NULL, 1, &net, &e))
             fail_msg("%s", e.text);
         assert_int_equal(net->n_conversions, chosen[i].conversions);
         measure(net, g, 0, &m);

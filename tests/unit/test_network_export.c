@@ -35,7 +35,7 @@ static const struct network *network_of(const struct graph *g, int threads)
 {
     const struct network *net;
     struct err e;
-    if (!network_of_graph(perm, g, "", target_host(), threads, &net, &e))
+    if (!network_of_graph(perm, g, "", 0, target_host(), threads, &net, &e))
         fail_msg("%s", e.text);
     return net;
 }
