@@ -102,7 +102,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     struct str text = {0};
     str_printf(&text, "%.1f GFLOP/s at the minimum", m->gflops);
     if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)
-        str_printf(&text, " (%.1f executed: padding is skipped)", m->executed_gflops);
+        str_printf(&text, " (%.1f executed: %s)", m->executed_gflops,
+                   k->program->n_algorithms ? "the algorithm needs fewer" : "padding is skipped");
     if (m->peak_fraction > 0)
         str_printf(&text, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);
@@ -212,6 +213,11 @@ static void put_counts(struct doc *d, const char *meter, const struct counts *p,
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k)
 {
     put_verified(d, m, k->width);
+    if (k->program->n_algorithms) {
+        struct str text = {0};
+        program_print_algorithms(&text, k->program);
+        measurement_doc_row(d, "method:", STYLE_PLAIN, 0, &text, k->width);
+    }
     if (!m->verified)
         return;
     if (k->meters & METER_CLOCK && m->latency.runs == 0) {

@@ -303,6 +303,11 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
                    net->n_conversions == 1 ? "" : "s", MIB(net->conversion_bytes));
     else
         str_add(&text, "no conversions");
+    int other = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        other += net->task[i].program->n_algorithms > 0;
+    if (other)
+        str_printf(&text, "; %d kernel%s by winograd", other, other == 1 ? "" : "s");
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     for (int i = 0; i < net->parts.n_steps; i++)
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include "explorer/history/command_impl.h"
 #include "kernels/base/vec.h"
+#include "kernels/ops/winograd.h"
 
 #define FACTORS_MAX 64
 
@@ -286,12 +287,30 @@ static void complete_step(struct completer *c)
     }
 }
 
+/* Completes `algorithm T winograd m=`: the results of convolutions, the name, the tiles. */
+static void complete_algorithm(struct completer *c)
+{
+    const struct graph *g = c->p->graph;
+    const char *help = step_info(STEP_ALGORITHM)->help;
+    struct err ignored;
+    for (int n = 0; c->n_words == 1 && n < g->n_nodes; n++)
+        if (winograd_check(g, n, 2, &ignored))
+            offer(c, g->tensor[g->node[n].out].name, help);
+    if (c->n_words == 2)
+        offer(c, "winograd", help);
+    if (c->n_words == 3) {
+        offer(c, "m=2", "2.25 times fewer multiplications of a 2-D convolution");
+        offer(c, "m=4", "4 times fewer; larger rounding errors and weights");
+    }
+}
+
 /* commands */
 
 static void complete_first(struct completer *c, const char *const *extra)
 {
     offer(c, "layout", "change how a tensor is stored");
     offer(c, "loop", "change the loops of a stage");
+    offer(c, "algorithm", step_info(STEP_ALGORITHM)->help);
     offer(c, "set", step_info(STEP_SET)->help);
     for (int i = 0; i < COMMAND_COUNT; i++)
         offer(c, command_info((enum command_id)i)->name, command_info((enum command_id)i)->help);
@@ -369,6 +388,8 @@ void command_complete(struct arena *a, const struct history *h, const char *line
         complete_first(&c, extra);
     else if (streq(first, "layout") || streq(first, "loop"))
         complete_step(&c);
+    else if (streq(first, "algorithm"))
+        complete_algorithm(&c);
     else if (streq(first, "set") && c.n_words <= 2)
         offer_settings(&c, c.n_words == 2 ? c.word[1].text : NULL);
     else if (id >= 0)

@@ -230,3 +230,23 @@ void val_print(struct str *out, const struct val *v, const char *const *names)
 {
     print(out, v, names, PREC_SUM);
 }
+
+static void count_load(void *ctx, const struct val *load)
+{
+    (void)load;
+    ++*(int *)ctx;
+}
+
+void val_print_brief(struct str *out, const struct val *v, const char *const *names)
+{
+    enum { LONG = 2000, SHOWN = 400 };
+    struct str text = {0};
+    int loads = 0;
+    val_print(&text, v, names);
+    str_add_n(out, str_text(&text), text.len > LONG ? SHOWN : text.len);
+    if (text.len > LONG) {
+        val_each_load(v, count_load, &loads);
+        str_printf(out, " ... (%d loads)", loads);
+    }
+    str_free(&text);
+}

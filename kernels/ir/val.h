@@ -92,4 +92,7 @@ int val_flops(const struct val *v);
 /* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
  * name. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
+/* Is val_print for views: of a very long value, as inlining makes them, it prints the beginning and
+ * the number of loads. */
+void val_print_brief(struct str *out, const struct val *v, const char *const *names);
 #endif

@@ -59,11 +59,11 @@ static void print_store(struct printer *pr, const struct tree *t, int depth)
     if (t->how == STORE_MAX) {
         char *target = arena_strdup(pr->a, str_text(&s) + start);
         str_printf(&s, " = max(%s, ", target);
-        val_print(&s, t->value, pr->names);
+        val_print_brief(&s, t->value, pr->names);
         str_add_char(&s, ')');
     } else {
         str_add(&s, t->how == STORE_ADD ? " += " : " = ");
-        val_print(&s, t->value, pr->names);
+        val_print_brief(&s, t->value, pr->names);
     }
     add_line(pr, depth, &s, t->node, NULL);
 }

@@ -125,7 +125,7 @@ bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e)
 
 /* One row of a matrix over the values x: the terms in groups that other rows share, as
  * row 1 and 2 of Bt for m = 4 do: (x4 - 4 x2) +- (x3 - 4 x1). */
-struct row {
+struct matrix_row {
     const struct graph *g;
     const double *coef;
     const struct val *const *x;
@@ -135,14 +135,14 @@ struct row {
 
 /* Terms of one group are even or odd positions of an input, or 0, {1, 2}, {3, 4}, 5 of a
  * product. */
-static int group_of(const struct row *r, int j)
+static int group_of(const struct matrix_row *r, int j)
 {
     return r->back ? (j + 1) / 2 : j % 2;
 }
 
 /* Returns the factor of a group: its smallest coefficient, with the sign of its last (of At: first)
  * one; 0: the group is empty. */
-static double factor_of(const struct row *r, int group)
+static double factor_of(const struct matrix_row *r, int group)
 {
     double least = 0, sign = 0;
     for (int j = 0; j < r->n; j++) {
@@ -165,7 +165,7 @@ static const struct val *plus(const struct graph *g, const struct val *sum, doub
 }
 
 /* Returns the sum of a group's terms divided by f, beginning with a positive one. */
-static const struct val *group_sum(const struct row *r, int group, double f)
+static const struct val *group_sum(const struct matrix_row *r, int group, double f)
 {
     const struct val *sum = NULL;
     for (int negative = 0; negative < 2; negative++)
@@ -175,7 +175,7 @@ static const struct val *group_sum(const struct row *r, int group, double f)
     return sum;
 }
 
-static const struct val *row_value(const struct row *r)
+static const struct val *row_value(const struct matrix_row *r)
 {
     const struct val *sum = NULL;
     double f[MOST_POSITIONS];
@@ -264,7 +264,7 @@ static int input_transform(struct winograd *w, int x, int d, int at, int n_tiles
                                  load[j], num(g, 0));
     }
     for (int p = 0; p < w->positions; p++)
-        value[p] = row_value(&(struct row){ g, w->mat->bt[p], load, w->positions, false });
+        value[p] = row_value(&(struct matrix_row){ g, w->mat->bt[p], load, w->positions, false });
     n.body = chosen(g, n.spatial[at], value, w->positions);
     graph_add_node(g, &n);
     return out;
@@ -285,7 +285,7 @@ static void output_transform(struct winograd *w, int x, int out, int d)
         load[j] = graph_load_at(g, x, idx);
     }
     for (int y = 0; y < w->m; y++)
-        value[y] = row_value(&(struct row){ g, w->mat->at[y], load, w->positions, true });
+        value[y] = row_value(&(struct matrix_row){ g, w->mat->at[y], load, w->positions, true });
     n.body = chosen(g, expr_modc(g->pool, n.spatial[d], w->m), value, w->m);
     graph_add_node(g, &n);
 }

@@ -73,7 +73,7 @@ bool program_algorithm_step(struct program *draft, const struct step *s, struct 
         return blame_word(e, &s->arg[0]);
     }
     int64_t m = s->opt[0].value;
-    if (!winograd_check(g, node, m, e) || !check_unused(draft, s, node, e))
+    if (!check_unused(draft, s, node, e) || !winograd_check(g, node, m, e))
         return blame_target(e, s);
     struct algorithm *list = ARENA_ARRAY(draft->arena, struct algorithm, draft->n_algorithms + 1);
     for (int i = 0; i < draft->n_algorithms; i++)

@@ -24,7 +24,7 @@ static void print_store(struct str *out, const char *target, const struct expr *
         str_add_char(out, ']');
     }
     str_add(out, how == COMBINE_SUM ? " += " : how == COMBINE_MAX ? " max= " : " = ");
-    val_print(out, v, names);
+    val_print_brief(out, v, names);
     str_add_char(out, '\n');
 }
 

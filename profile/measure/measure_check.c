@@ -164,7 +164,7 @@ static bool judge_outputs(struct measure_job *j, const struct oracle *o, struct 
     struct deviation worst = { j->m->max_rel_err, j->m->error_of_bound };
     bool ok = compare_outputs(j, o, data, &worst, e);
     free(data);
-    j->m->tolerance = ORACLE_TOLERANCE;
+    j->m->tolerance = oracle_tolerance(j->program);
     j->m->max_rel_err = worst.rel_err;
     j->m->error_of_bound = worst.of_bound;
     return ok;

@@ -41,15 +41,18 @@ struct deviation {
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
 #define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with an algorithm of their own */
+double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference
  * into *worst.
  *
  * Each element may be off by its bound: what arithmetic in its type explains there
  * (reference_error), at most ORACLE_TOLERANCE.  For a program with an algorithm of its own this is
- * the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.  An element beyond its bound gets a second opinion
- * (SPEC L.2): if the plain evaluation of this output in that type is off by r times the bound at
- * its worst element, 8r times the bound is allowed, up to a rel_err of 0.1.
+ * the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.
+ *
+ * An element beyond its bound gets a second opinion (SPEC L.2): if the plain evaluation of this
+ * output in that type is off by r times the bound at its worst element, 8r times the bound is
+ * allowed, up to a rel_err of 0.1.
  *
  * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when the data cannot tell
  * whether the elements that are off are wrong: the reference exceeds the type; or reference_error,

@@ -62,6 +62,11 @@ static bool beyond_type(const struct judged *j, int64_t i)
     return !(fabs(j->ref[i]) <= j->tensor->type->largest);
 }
 
+double oracle_tolerance(const struct program *p)
+{
+    return p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE;
+}
+
 static double bound_at(const struct judged *j, int64_t i)
 {
     return fmin(j->error[i], j->tolerance * scale_at(j, i));
@@ -280,7 +285,7 @@ bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
         return false;
     struct judged j = { .tensor = t, .ref = o->data[b], .error = error[b],
                         .n = tensor_elems(t), .rms = o->rms[b],
-                        .tolerance = p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE };
+                        .tolerance = oracle_tolerance(p) };
     char *stored = xmalloc_elems((size_t)j.n, (size_t)t->type->bytes);
     layout_unpack(p->layout[tensor], physical, stored);
     j.stored = stored;

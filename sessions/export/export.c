@@ -438,6 +438,11 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     const struct state *here = history_current(s->history);
     *x = (struct export){ .session = s, .program = here->program,
                           .target = target_or_host(o->target), .threads = 1 };
+    if (x->program->n_algorithms > 0) {
+        err_set(e, ERR_STEP, "one C file cannot check another algorithm: its reference is that of "
+                "the program's own nodes");
+        return err_fix(e, "export a program without the step `algorithm`, or a network");
+    }
     if (here->measured)
         x->seed = here->measured->seed;
     if (here->measured && here->measured->threads > 1)

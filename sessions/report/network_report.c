@@ -98,7 +98,8 @@ static json_t *json_of_tasks(const struct network *net, const struct network_mea
                               JSON_IF(s > 0, 1e-9 * p->flops / s), "bound_ms",
                               JSON_OR_NULL(1e3 * p->bound_s), "bound_by",
                               JSON_IF(p->bound_s > 0, roofline_by_name(p->by)), "bound_fraction",
-                              JSON_IF(p->bound_s > 0 && s > 0, p->bound_s / s), "steps",
+                              JSON_IF(p->bound_s > 0 && s > 0, p->bound_s / s), "algorithms",
+                              report_algorithms(t->program), "steps",
                               json_texts(t->line, t->n_lines));
         if (m->kernel)
             put_counted(o, &m->kernel[i], meters);

@@ -1,4 +1,4 @@
-/* Declarations that only report_*.c share. */
+/* Declarations that only the files of this folder share. */
 #ifndef TS_SESSIONS_REPORT_IMPL_H
 #define TS_SESSIONS_REPORT_IMPL_H
 #include <jansson.h>
@@ -8,4 +8,6 @@
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);
+/* Returns the algorithms of a program as text; null: it computes everything as it is defined. */
+json_t *report_algorithms(const struct program *p);
 #endif

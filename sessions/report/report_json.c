@@ -199,6 +199,15 @@ static json_t *steps_json(const struct program *p)
 }
 
 /* Returns the notes of p as a list, one text per line. */
+json_t *report_algorithms(const struct program *p)
+{
+    struct str text = {0};
+    program_print_algorithms(&text, p);
+    json_t *o = text.len ? json_text(str_text(&text)) : json_null();
+    str_free(&text);
+    return o;
+}
+
 static json_t *notes_json(const struct program *p)
 {
     json_t *list = json_array();
@@ -286,7 +295,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     m = m ? m : &nothing;
     json_t *o = json_make("format", JSON(1), "operator", JSON(p->base->op),
                           "spec", JSON(p->base->spec), "title", JSON_OR_NULL(s->title),
-                          "branch", JSON(branch), "steps", steps_json(p), "notes", notes_json(p),
+                          "branch", JSON(branch), "steps", steps_json(p),
+                          "algorithms", report_algorithms(p), "notes", notes_json(p),
                           "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),

@@ -17,7 +17,7 @@ static int64_t combinations(const struct expert *x)
 
 static void schedule(struct arena *a, const struct expert *x)
 {
-    struct experts all = { .n = 1, .expert = &x };
+    struct experts all = { 1, &x, 1e-5 };
     struct expert_schedule s[2];
     struct err e = {0};
     int n = 0;

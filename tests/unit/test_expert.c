@@ -23,6 +23,7 @@ static const char *const specs[] = {
     "grp n=1 i=32 h=6 w=6 o=32 k=3 p=1 g=8", "grp n=1 i=32 h=5 w=5 o=64 k=3 p=1 g=2 relu=1",
     "grp n=2 i=12 h=6 w=6 o=60 k=3 s=2 p=1 g=3", "dep n=1 c=32 h=9 w=9 k=3 p=1 bias=1",
     "dep n=1 c=48 h=10 w=10 k=5 s=2 p=2", "dep n=1 c=16 h=6 w=6 k=1",
+    "c2d n=1 i=16 h=6 w=7 o=32 k=3 p=1 bias=1", "c3d n=1 i=16 depth=3 h=5 w=6 o=16 k=3 p=1",
     "c1d n=2 i=6 w=19 o=32 k=3 s=2 p=1", "c1d n=1 i=4 w=16 o=16 k=5 p=2 relu=1",
     "c3d n=1 i=3 depth=4 h=6 w=6 o=16 k=3 p=1", "c3d n=1 i=4 depth=5 h=6 w=6 o=32 k=3 s=2 p=1",
     "t2d n=1 i=4 h=5 w=5 o=16 k=4 s=2 p=1", "t2d n=2 i=3 h=5 w=5 o=32 k=3 s=2 p=1 bias=1",
@@ -125,6 +126,7 @@ static void shipped_ones_are_right(void **state)
     assert_true(all.n >= 8);
     for (int i = 0; i < COUNT_OF(specs); i++)
         for (int threads = 1; threads <= 2; threads++) {
+            all.accuracy = threads == 2 ? EXPERT_ACCURACY : 0;
             struct expert_schedule s[MOST];
             int n;
             if (!expert_schedules(a, &all, specs[i], NULL, threads, MOST, s, &n, &e))
@@ -299,7 +301,7 @@ static void patience_ends(void **state)
         int n;
         if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s", e.text);
-        struct experts one = { .n = 1, .expert = &x };
+        struct experts one = { 1, &x, 0 };
         assert_int_equal(expert_schedules(a, &one, "gmm m=8 k=8 n=8", NULL, 1, 2, out, &n, &e),
                          bad == 399);
         assert_int_equal(n, bad == 399);
@@ -321,7 +323,7 @@ static void faults_name_the_expert(void **state)
         const char *text = arena_printf(a, "%s%s", HEAD, at_use[i].rest);
         if (!expert_file_parse(a, "t.yaml", text, strlen(text), &x, &e))
             fail_msg("%s: %s", at_use[i].rest, e.text);
-        struct experts all = { .n = 1, .expert = &x };
+        struct experts all = { 1, &x, 0 };
         assert_false(expert_schedules(a, &all, "gmm m=4 k=4 n=16", NULL, 1, 1, s, &n, &e));
         if (!strstr(e.text, at_use[i].says))
             fail_msg("%s: %s", at_use[i].rest, e.text);

@@ -346,8 +346,8 @@ static void test_completion(void **state)
 {
     (void)state;
     static const struct { const char *line, *want; } table[] = {
-        { "", "layout loop set undo redo goto edit drop move insert branch switch delete measure "
-          "save quit @0" },
+        { "", "layout loop algorithm set undo redo goto branch switch delete measure save "
+              "quit @0" },
         { "l", "layout loop @0" },
         { "  lo", "loop @2" },
         { "s", "set switch save @0" },
@@ -386,10 +386,15 @@ static void test_completion(void **state)
         { "loop compute_at ReLU ", "Inp Conv BiasAdd @21" },
         { "loop compute_at ReLU Conv ", "N O H W I KH KW @26" },
         { "loop compute_at ReLU Conv H ", "@28" },
-        { "set ", "propagate output_layout input_layout variant @4" },
+        { "set ", "propagate output_layout input_layout autovectorize variant "
+                  "accuracy @4" },
         { "set propagate ", "on off @14" },
         { "set output_layout o", "original @18" },
         { "set propagate on ", "@17" },
+        { "set accuracy ", "0 1e-6 1e-5 @13" },
+        { "algorithm ", "Conv @10" },
+        { "algorithm Conv ", "winograd @15" },
+        { "algorithm Conv winograd ", "m=2 m=4 @24" },
         { "switch ", "tiled @7" },
         { "switch x", "@7" },
         { "delete t", "tiled @7" },

@@ -329,7 +329,7 @@ static void joined_networks_are_right(void **state)
         const struct network *net;
         struct network_measurement m;
         struct err e = {0};
-        if (!network_of_graph(perm, g, row[i].kernels, NULL, 1, &net, &e))
+        if (!network_of_graph(perm, g, row[i].kernels, 0, NULL, 1, &net, &e))
             fail_msg("%s: %s", row[i].text, e.text);
         measure(net, g, 0, &m);
         if (!m.verified || !m.whole_compared || (row[i].tasks > 0 && net->n_tasks != row[i].tasks))
@@ -476,7 +476,7 @@ static void the_whole_is_the_graph_before_simplifications(void **state)
     struct network_measurement m;
     const struct network *net;
     struct err e = {0};
-    assert_true(network_of_graph(perm, g, "", NULL, 1, &net, &e));
+    assert_true(network_of_graph(perm, g, "", 0, NULL, 1, &net, &e));
     assert_ptr_equal(net->whole, g);
     measure(net, NULL, 0, &m);
     assert_true(m.verified && m.whole_compared);
