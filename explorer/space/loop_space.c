@@ -463,6 +463,11 @@ static bool open_program(struct loop_builder *b, const char *spec, const char *c
     b->g = b->p->graph;
     b->node = &b->g->node[b->g->main_node];
     b->stage = b->p->stage[b->g->main_node];
+    if (b->p->n_algorithms > 0) {
+        err_set(e, ERR_NAME, "%s has no loop space: the search does not know its algorithm",
+                b->g->op);
+        return err_fix(e, "undo the step `algorithm`, or take an expert's schedule");
+    }
     bool conv = strstr(b->node->op, "conv") && !streq(b->node->op, "convert");
     if (!b->node->complex || (!conv && !streq(b->node->op, "matmul"))) {
         err_set(e, ERR_NAME,

@@ -62,6 +62,8 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     const struct node *main = &task->program->base->node[task->program->base->main_node];
     if (task->conversion)
         return "a conversion";
+    if (task->program->n_algorithms > 0)
+        return "the search does not know its algorithm";
     if (!main->complex)
         return "it has no loop space";
     for (const struct network_task *x = t->net->task; x < task; x++)
@@ -82,7 +84,7 @@ static void find_potential(struct net_tuner *t)
     for (int i = 0; i < t->net->n_tasks; i++) {
         const struct network_task *task = &t->net->task[i];
         struct tuned_kernel *k = &t->kernel[i];
-        double flops = task->program->base->flops * task->count;
+        double flops = task->program->form->flops * task->count;
         struct str brief = {0};
         network_report_brief(&brief, task);
         *k = (struct tuned_kernel){ .spec = task->spec, .count = task->count, .before_ms = ms[i],

@@ -113,7 +113,6 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
         return true;
     if (!expert_file_all(q->mem, &all, e))
         return false;
-    all.accuracy = q->accuracy;
     struct err none;
     if (!expert_schedules(q->mem, &all, q->spec, q->target, q->threads, most, list, &n, &none))
         return true;
@@ -157,7 +156,6 @@ static bool ask(struct inquiry *q, const struct session *s, const struct tuning_
                 struct err *e)
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
-    q->accuracy = s->accuracy > 0 ? s->accuracy : 0;
     q->target = target_or_host(o->measure.target);
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
     q->schedule[q->n_schedules++] = session_lines(q->mem, s);

@@ -15,7 +15,6 @@ struct inquiry {
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];    /* [0]: the session */
     int n_pins; const char **pin;
     bool fixed;
-    double accuracy;                      /* of struct experts */
     const char *options;                 /* JSON of options_text */
     struct records *records;
     const struct record_run *finished, *stopped;

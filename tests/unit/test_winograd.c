@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "explorer/space/loop_space.h"
 #include "kernels/ops/reference.h"
 #include "kernels/ops/winograd.h"
 #include "profile/measure/measure_network.h"
@@ -262,6 +263,18 @@ static void steps_combine(void **state)
     assert_true(program_interpret_of_bound(p, 7) <= 1);
 }
 
+/* The loop space is one of direct forms, and says so. */
+static void the_search_says_no(void **state)
+{
+    (void)state;
+    static const char *const line[] = { "algorithm Conv winograd m=4" };
+    const struct loop_space *space;
+    struct err e = {0};
+    assert_false(loop_space_new(perm, "c2d n=1 i=16 h=8 w=8 o=16 k=3 p=1", line, 1, NULL, &space,
+                                &e));
+    assert_non_null(strstr(e.text, "does not know its algorithm"));
+}
+
 /* --- Experts and networks --------------------------------------------------------------------- */
 
 static void experts_keep_to_the_accuracy(void **state)
@@ -335,6 +348,7 @@ int main(void)
         cmocka_unit_test(direct_bounds_stay),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(steps_combine),
+        cmocka_unit_test(the_search_says_no),
         cmocka_unit_test(experts_keep_to_the_accuracy),
         cmocka_unit_test(networks_take_it),
     };
