@@ -459,3 +459,27 @@ void winograd_transform(const struct tensor *to, const double *weights, double *
     }
     free(half);
 }
+
+void winograd_print_c(struct str *out, const struct tensor *to)
+{
+    const struct matrices *mat = matrices_of(to->winograd->m);
+    int positions = to->winograd->m + TAPS - 1, two = to->winograd->n_axes == 2;
+    long long rest = n_pairs(to);
+    str_printf(out, "static void transform_%s(const double *weights, double *out)\n{\n"
+               "    static const double g[%d][%d] = {\n", to->name, positions, TAPS);
+    for (int p = 0; p < positions; p++)
+        str_printf(out, "        { %.17g, %.17g, %.17g },\n", mat->g[p][0], mat->g[p][1],
+                   mat->g[p][2]);
+    str_printf(out, "    };\n"
+               "    for (long p = 0; p < %d; p++)\n"
+               "        for (long r = 0; r < %lld; r++) {\n"
+               "            double sum = 0;\n"
+               "            for (int k = 0; k < %d; k++)\n",
+               two ? positions * positions : positions, rest, two ? TAPS * TAPS : TAPS);
+    if (two)
+        str_printf(out, "                sum += g[p / %d][k / 3] * g[p %% %d][k %% 3] * "
+                   "weights[r * 9 + k];\n", positions, positions);
+    else
+        str_add(out, "                sum += g[p][k] * weights[r * 3 + k];\n");
+    str_printf(out, "            out[p * %lld + r] = sum;\n        }\n}\n\n", rest);
+}

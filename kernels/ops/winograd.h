@@ -36,4 +36,6 @@ const struct graph *graph_with_winograd(struct arena *a, const struct graph *g, 
 int64_t winograd_n_weights(const struct tensor *to);
 /* Computes the elements of `to` from the weights, both as doubles. */
 void winograd_transform(const struct tensor *to, const double *weights, double *out);
+/* Prints it as a function in C:  static void transform_NAME(const double *weights, double *out) */
+void winograd_print_c(struct str *out, const struct tensor *to);
 #endif

@@ -30,7 +30,7 @@ static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
     for (int k = 0; k < n; k++) {
         bool same = j[k]->oracle
                  || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
-        need += same ? 0 : (double)oracle_bytes(j[k]->program->base);
+        need += same ? 0 : (double)oracle_bytes(j[k]->program);
         for (int i = 0; i < j[k]->func->n_params; i++)
             need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i]);
     }

@@ -403,7 +403,7 @@ static bool fits_memory(const struct net_run *r, struct err *e)
         need += (r->net->buffer[b].role == NETWORK_CONST ? 3 : 2) * bytes;
     }
     for (int k = 0; k < r->net->n_tasks; k++)
-        largest = fmax(largest, (double)oracle_bytes(r->net->task[k].program->base));
+        largest = fmax(largest, (double)oracle_bytes(r->net->task[k].program));
     if (!r->opts->unchecked)
         largest = fmax(largest, network_whole_bytes(r->net));
     return measure_memory(need + largest, e);

@@ -110,13 +110,18 @@ static double rms_of(const struct elem_type *type, const double *x, int64_t n)
     return counted > 0 ? sqrt(sum / (double)counted) : 0;
 }
 
-/* Returns the bytes that computing takes: values and errors. */
-int64_t oracle_bytes(const struct graph *base)
+/* Returns the bytes that evaluating g takes: values and errors. */
+static int64_t graph_bytes(const struct graph *g)
 {
     int64_t bytes = 0;
-    for (int t = 0; t < base->n_tensors; t++)
-        bytes += 2 * (int64_t)sizeof(double) * tensor_elems(&base->tensor[t]);
+    for (int t = 0; t < g->n_tensors; t++)
+        bytes += 2 * (int64_t)sizeof(double) * tensor_elems(&g->tensor[t]);
     return bytes;
+}
+
+int64_t oracle_bytes(const struct program *p)
+{
+    return graph_bytes(p->base) + (p->n_algorithms ? graph_bytes(p->form) : 0);
 }
 
 void oracle_free_tensors(double **of, int n)
@@ -261,7 +266,7 @@ static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
 {
     struct oracle *o = xcalloc(1, sizeof *o);
     *o = (struct oracle){ .spec = xstrdup(g->spec), .type = g->type, .seed = seed,
-                          .users = 1, .bytes = oracle_bytes(g) };
+                          .users = 1, .bytes = graph_bytes(g) };
     pthread_mutex_init(&o->lock, NULL);
     o->n_tensors = g->n_tensors;
     o->given = xcalloc((size_t)g->n_tensors, sizeof *o->given);

@@ -553,6 +553,10 @@ static const struct exported exports[] = {
     { "constants", "x = input m=6 k=4; s = const d0=1 value=8; eps = const d0=1 value=1e-12;"
                    "mask = const k=4 value=0,0.5,-inf,-1.25; d = div(x, s); e = add(d, eps);"
                    "f = add(e, mask); y = softmax(f) axis=1", { "layout pad mask K after=1" } },
+    { "winograd", "c2d n=2 i=4 h=7 w=9 o=6 k=3 p=1 bias=1 relu=1",
+      { "set input_layout given", "algorithm Conv winograd m=4", "layout set Inp_in \"N H W I\"",
+        "layout set Ker_wino \"PH PW I O\"", "loop unroll Inp_wino PW" } },
+    { "winograd-1d", "c1d n=1 i=3 w=10 o=2 k=3", { "algorithm Conv winograd m=2" } },
     { "nothing-random", "x = const m=2 value=3,4; y = mul(x, x)", { NULL } },
 };
 

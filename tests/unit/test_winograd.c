@@ -286,6 +286,7 @@ static void experts_keep_to_the_accuracy(void **state)
         { "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1 bias=1 relu=1", 1e-5, "Conv: winograd m=4" },
         { "c2d n=1 i=32 h=9 w=7 o=32 k=3 p=1", 1e-5, "Conv: winograd m=2" },
         { "c2d n=1 i=64 h=56 w=56 o=64 k=3 s=2 p=1", 1e-5, "" },
+        { "c1d n=1 i=64 w=256 o=64 k=3 p=1 bias=1", 1e-5, "Conv: winograd m=4" },
         { "c3d n=1 i=32 depth=3 h=14 w=14 o=32 k=3 p=1 bias=1", 1e-5, "Conv: winograd m=4" },
     };
     struct experts all;
