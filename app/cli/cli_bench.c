@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
@@ -33,17 +34,17 @@ static bool open_sessions(struct bench_call *b, struct err *e)
         return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
     }
     struct str list = { 0 };
+    int n_kernels = 0;
     const char *dims = args_joined(a, OPT_DIM, &list);
     bool ok = true;
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = session_open(a->word.data[i], dims, &b->session[i], e);
         b->n += ok;
         b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
-        if (!ok || !cli_is_network(b->session[i]))
-            continue;
-        if (args_has(a, OPT_KERNEL)) {
+        if (ok && args_has(a, OPT_KERNEL) && session_is_network(b->session[i])) {
             ok = cli_open_kernel(b->cli, &b->session[i], e);
-        } else {
+            n_kernels++;
+        } else if (ok && cli_is_network(b->session[i])) {
             ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels",
                          a->word.data[i]);
             err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
@@ -51,6 +52,8 @@ static bool open_sessions(struct bench_call *b, struct err *e)
         b->entry[i].session = b->session[i];
     }
     str_free(&list);
+    if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
+        ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");
     return ok;
 }
 

@@ -1,8 +1,6 @@
 /* What the options of a command mean for networks: some open one kernel, some are refused. */
 #include "app/cli/cli.h"
 
-#include <string.h>
-
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "sessions/file/session_network.h"
@@ -41,7 +39,7 @@ bool cli_is_network(const struct session *s)
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
-    bool network = cli_is_network(s);
+    bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);   /* else it is one program */
     int command = 1 << a->cmd;
     if (network && a->cmd == CMD_EXPERT) {
         err_set(e, ERR_SYNTAX, "the kernels of a network have the experts' schedules at once");

@@ -57,7 +57,8 @@ bool network_kernel_open(const struct network_task *t, const char *network, stru
             *out = NULL;
             return false;
         }
-    str_printf(&title, "%.100s: ", network);
+    if (network[0])
+        str_printf(&title, "%.100s: ", network);
     network_report_brief(&title, t);
     snprintf((*out)->title, sizeof (*out)->title, "%.*s", (int)utf8_fit(str_text(&title), 200),
              str_text(&title));

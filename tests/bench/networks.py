@@ -8,7 +8,7 @@ run FOLDER/NAME.yaml, which `tilescope tune MODEL.onnx -o` wrote.  Prints a tabl
 milliseconds of all rounds, the ratio of the better peer's least time to ours, and of our last run:
 share of the FMA ceiling, conversions left, planned memory and its share of the least that any plan
 needs, the sum of the kernels' roofline bounds in milliseconds, and our least time over it."""
-import argparse, json, math, os, statistics, subprocess, sys
+import argparse, json, math, os, statistics, subprocess, sys, tempfile
 
 RUNS = 20
 
@@ -145,6 +145,9 @@ def main():
           + f" {'inst.':>6} {'tuned':>6} {'peak':>6} {'sions':>5} {'MiB':>7} {'least':>6}"
           f" {'bounds':>8} {'x that':>6}")
     ratios = {}
+    # The roofs are of the pinned CPUs, and must not replace those of the whole machine.
+    cache = tempfile.TemporaryDirectory()
+    os.environ["XDG_CACHE_HOME"] = cache.name
     for threads in (int(t) for t in args.threads.split(",")):
         pinned(threads, [args.tilescope, "machine"])     # measures the roofs of these CPUs once
         for model in args.model:

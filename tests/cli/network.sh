@@ -80,12 +80,16 @@ t 0 '^# c2d n=1 i=3' expert "$model" -k 0
 t 0 'compile and run it' export "$model" -k 0 -o "$dir/kernel.c"
 t 2 'has kernels 0 to [0-9]+, and none is called 99' run "$model" -k 99
 t 2 'is no network' run "$gmm" -k 0
+t 2 'none of the sessions is a network' bench "$gmm" "$gmm" -k 0
+t 0 '^title: gmm m=8 k=8 n=4$' show 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=4' -k b \
+    --what yaml
 t 0 '^trials: +4 of 4' tune "$model" -k stem_relu --budget 4 --experts 2 -o "$dir/stem.yaml"
 t 0 '^c2d n=1 i=3 ' run "$dir/stem.yaml" -m none
 t 2 'would replace the network' tune "$dir/model.yaml" -k 0 --budget 4 -o "$dir/model.yaml"
 
 # The profile: bytes, roofline bounds and misses of each kernel, and their sums.
-export COLUMNS=110
+cache=${XDG_CACHE_HOME-}
+export COLUMNS=110 XDG_CACHE_HOME=$dir/cache              # where no roofs are known yet
 t 0 '^calls +ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^bound: +unknown; tilescope machine' run "$model" --time 0.02
 t 0 '"bound_ms": null' run "$model" --time 0.02 --json
@@ -111,7 +115,7 @@ t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
 t 0 '^verified: true, every kernel' run "$dir/kept.yaml" -m none
 same 'it is a network' 1 "$(grep -c '^kernels: \[\]' "$dir/kept.yaml")"
 t 0 '1e-5 .* 1e-3' help networks
-export COLUMNS=1000
+export COLUMNS=1000 XDG_CACHE_HOME=$cache
 if command -v python3 > /dev/null; then
     table=$(python3 tests/bench/networks.py "$TILESCOPE" "$model" --rounds 1 2> /dev/null)
     row='^resnet8 .* [0-9]+% +1 +[0-9.]+ +1\.[0-9]+ +[0-9.]+ +[0-9.]+$'
