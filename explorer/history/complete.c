@@ -179,7 +179,7 @@ static void offer_positions(struct completer *c)
               i ? history_state(c->h, path[i])->step : "the bare operator");
 }
 
-/* Offers settings from the help of `set`: "change a setting of the program: propagate on|off,
+/* Offers settings from the help of `set`: "change a setting: propagate on|off,
  * output_layout ...". key NULL offers the keys, else the values of key. */
 static void offer_settings(struct completer *c, const char *key)
 {
