@@ -16,18 +16,18 @@ enum { PART_NAMES = 12 };
  * layout steps of the graph address as "c2.Inp" and loop steps by the tensor that is read. */
 struct part_name { const char *here, *graph, *operand; int from; };
 
-struct part {
+struct study_part {
     const struct net_part *net;
     const struct program *program;
     int n_names; struct part_name name[PART_NAMES];
     int n_lines; const char *const *line;              /* of the fastest schedule */
 };
 
-struct parts {
+struct study_parts {
     struct arena *a;
     const struct graph *graph;
     enum variant variant;
-    int n; struct part *part;
+    int n; struct study_part *part;
 };
 
 static int count_complex(const struct graph *g)
@@ -47,7 +47,8 @@ bool study_has_parts(struct arena *a, const char *spec)
 
 /* --- Names ----------------------------------------------------------------------------------- */
 
-static void add_name(struct parts *x, struct part *p, const char *here, const char *result)
+static void add_name(struct study_parts *x, struct study_part *p, const char *here,
+                     const char *result)
 {
     const struct graph *g = x->graph;
     struct part_name name = { .here = here, .from = -1 };
@@ -72,7 +73,7 @@ static void add_name(struct parts *x, struct part *p, const char *here, const ch
     p->name[p->n_names++] = name;
 }
 
-static bool name_tensors(struct parts *x, struct part *p, struct err *e)
+static bool name_tensors(struct study_parts *x, struct study_part *p, struct err *e)
 {
     const struct graph *g = p->program->base;
     if (g->n_tensors > PART_NAMES)
@@ -82,7 +83,7 @@ static bool name_tensors(struct parts *x, struct part *p, struct err *e)
     return true;
 }
 
-static const struct part_name *find_name(const struct part *p, const char *word, size_t n,
+static const struct part_name *find_name(const struct study_part *p, const char *word, size_t n,
                                          bool to_graph)
 {
     for (int i = 0; i < p->n_names; i++) {
@@ -119,7 +120,7 @@ static void add_renamed(struct str *out, const char *text, size_t n, const struc
 
 /* Returns a step of a part as a step of the graph, or the other way round; NULL: it is of no tensor
  * of the part. */
-static const char *translate(struct parts *x, const struct part *p, const char *line,
+static const char *translate(struct study_parts *x, const struct study_part *p, const char *line,
                              bool to_graph)
 {
     struct str s = {0};
@@ -150,8 +151,8 @@ static const char *translate(struct parts *x, const struct part *p, const char *
 /* --- Layouts between two parts ---------------------------------------------------------------- */
 
 /* Makes the step that gives tensor `to` of one part the layout of tensor `from` of a tuned one. */
-static bool same_layout(struct parts *x, const struct part *tuned, const char *from,
-                        const struct part *p, const char *to, const char **line, struct err *e)
+static bool same_layout(struct study_parts *x, const struct study_part *tuned, const char *from,
+                        const struct study_part *p, const char *to, const char **line, struct err *e)
 {
     const struct program *done;
     struct str text = {0}, renamed = {0};
@@ -171,15 +172,17 @@ static bool same_layout(struct parts *x, const struct part *tuned, const char *f
 }
 
 /* Appends the layouts that parts tuned before have fixed for part k. */
-static bool fixed_layouts(struct parts *x, int k, const char **line, int *n, struct err *e)
+static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *n, struct err *e)
 {
-    struct part *p = &x->part[k];
+    struct study_part *p = &x->part[k];
     for (int i = 0; i < p->n_names; i++) {
         const struct part_name *o = &p->name[i];
-        if (o->from < 0 || x->variant != VARIANT_FP)
+        if (o->from < 0)
             continue;
-        const struct part *first = &x->part[o->from];
-        line[(*n)++] = "set input_layout given";
+        const struct study_part *first = &x->part[o->from];
+        line[(*n)++] = "set input_layout given";     /* what converts is outside of this part */
+        if (x->variant != VARIANT_FP)
+            continue;
         if (!same_layout(x, first, first->net->result, p, o->here, &line[(*n)++], e))
             return false;
     }
@@ -195,7 +198,7 @@ static bool fixed_layouts(struct parts *x, int k, const char **line, int *n, str
 
 /* --- One search per part ---------------------------------------------------------------------- */
 
-static bool open_parts(struct parts *x, const char *spec, const char *const *step, int n,
+static bool open_parts(struct study_parts *x, const char *spec, const char *const *step, int n,
                        struct err *e)
 {
     const struct program *p;
@@ -207,9 +210,9 @@ static bool open_parts(struct parts *x, const char *spec, const char *const *ste
     struct partition parts;
     if (!partition(x->a, p->base, 0, NULL, &parts, e))
         return false;
-    x->part = ARENA_ARRAY(x->a, struct part, parts.n);
+    x->part = ARENA_ARRAY(x->a, struct study_part, parts.n);
     for (int i = 0; i < parts.n; i++) {
-        struct part *part = &x->part[x->n];
+        struct study_part *part = &x->part[x->n];
         part->net = &parts.part[i];
         if (!program_new(x->a, part->net->spec, &part->program, e))
             return false;
@@ -237,11 +240,11 @@ static void add_search(struct study_search *sum, const struct study_search *s, i
     end->ms += study_search_at(s, budget);
 }
 
-static bool search_part(struct parts *x, int k, const struct study_part_search *how,
+static bool search_part(struct study_parts *x, int k, const struct study_part_search *how,
                         struct study_search *sum, struct err *e)
 {
     static const char *const all_layouts[] = { "layout" };
-    struct part *p = &x->part[k];
+    struct study_part *p = &x->part[k];
     struct tuning_opts o = *how->opts;
     struct study_search found = {0};
     const char **line = ARENA_ARRAY(x->a, const char *, how->n_steps + 2 * p->n_names + x->n);
@@ -265,7 +268,7 @@ static bool search_part(struct parts *x, int k, const struct study_part_search *
 }
 
 /* Appends the lines of all parts that are loop steps, or those that are not. */
-static void graph_lines(struct parts *x, bool loops, const char **line, int *n)
+static void graph_lines(struct study_parts *x, bool loops, const char **line, int *n)
 {
     for (int k = 0; k < x->n; k++)
         for (int i = 0; i < x->part[k].n_lines; i++) {
@@ -276,7 +279,7 @@ static void graph_lines(struct parts *x, bool loops, const char **line, int *n)
 }
 
 /* Joins the settings of the variant and the steps of all parts: layouts, then loops. */
-static void join_lines(struct parts *x, const struct study_part_search *how,
+static void join_lines(struct study_parts *x, const struct study_part_search *how,
                        struct study_search *out)
 {
     int most = how->n_steps + 1, n = 0;
@@ -298,7 +301,7 @@ static void join_lines(struct parts *x, const struct study_part_search *how,
 bool study_search_parts(struct arena *a, const char *spec, const struct study_part_search *how,
                         struct study_search *out, struct err *e)
 {
-    struct parts x = { .a = a };
+    struct study_parts x = { .a = a };
     struct study_point *end = ARENA_NEW(a, struct study_point);
     *out = (struct study_search){ .n_curve = 1, .curve = end };
     end->trial = how->opts->budget;

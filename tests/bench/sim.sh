@@ -4,8 +4,8 @@
 # once, as cachegrind has it.  Each is timed REPEAT times (3), the simulator, which is over
 # in a moment, thrice as often, and the fastest counts.  The last line sums up: exit 1 when a kernel
 # is not verified, a count differs by more than 1 %, or the simulator is not 10 times faster.
-# WORD: only the kernels with it in their line.  KERNELS: another list than sim.txt; SPEED: 10, or how many
-# times faster the simulator must be (short kernels say nothing about that).
+# WORD: only the kernels with it in their line.  KERNELS: another list than sim.txt; SPEED: 10, or
+# how many times faster the simulator must be (short kernels say nothing about that).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 bin=${TILESCOPE:-build/release/tilescope}

@@ -31,6 +31,31 @@ t 2 'bad.yaml:9:63: error: there is no strategy "eve"' study "$dir/bad.yaml"
 t 0 '^  alt.fig9 +46 ' studies
 t 0 '^  alt.fig11 +2 ' studies
 
+t 0 '^  alt.fig12 +2 +4 ' studies
+t 0 '^  alt.fig13 +41 +3 ' studies
+
+# A graph of two convolutions is tuned one by one; the variant says where it converts.
+cat > "$dir/parts.yaml" <<'S3'
+study: 1
+id: parts
+title: two convolutions
+operator: x = input n=1 i=4 h=5 w=5; c1 = c2d(x) o=8 k=3 p=1; c2 = c2d(c1) o=8 k=1
+cases: [{id: one}]
+variants:
+- {id: alt, steps: ['layout set c1 "N O/4 H W 4o"', 'layout set c2.Inp "N H W O"'], tune: {}}
+- {id: fp, steps: [set variant fp, 'layout set c1 "N O/4 H W 4o"'], tune: {}}
+- {id: bp, steps: [set variant bp, 'layout set c2.Inp "N H W O"'], tune: {}}
+- {id: loops, steps: [set variant fp, 'layout set c1 "N H W O"'], tune: {loop_only: true}}
+tune: {budget: 8, experts: 0, strategy: evo}
+metrics: [{id: n, value: conversions}]
+findings: [{text: where, each: alt.n == 1 && fp.n == 0 && bp.n == 0 && loops.n == 0}]
+measure: {meters: none}
+S3
+t 0 'holds, having seen 1 of 1' study "$dir/parts.yaml"
+t 0 'layout set c1 ."N O/4 H W 4o."' study "$dir/parts.yaml" --json
+grep -q 'loop [a-z]* c2 ' <<< "$out" && grep -q 'loop [a-z]* c1 ' <<< "$out" \
+    && pass 'loops of both' || flunk 'loops of both' "$out"
+
 t 0 'auto-tuner: the best so far in ms' study "$two" --scale 0.01 -o "$dir/report"
 grep -qE 'm8 +random +random +1 x 9 ' <<< "$out" && pass 'a row for each search' \
     || flunk 'a row for each search' "$out"

@@ -423,7 +423,8 @@ static void long_calls_are_sampled_once(void **state)
     batch_free(b);
 }
 
-/* Written out, 1536 sums of scalars take a compiler seconds; their neighbour is not kept from it. */
+/* Written out, 1536 sums of scalars take a compiler seconds; their neighbour is not kept from
+ * it. */
 static void compilers_have_little_time(void **state)
 {
     static const char *const large[] = {
