@@ -15,8 +15,8 @@ void tree_peel(struct exprs *p, const struct tree *t, struct kids *out);
  * for which a guard is false.  Appends the pieces of t to out. */
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
 
-/* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements, and
- * appends t. */
+/* Makes vector loops of the innermost serial loops of t that only copy along contiguous elements,
+ * and appends t. */
 struct low;
 void low_copies(struct low *w, const struct tree *t, struct kids *out);
 

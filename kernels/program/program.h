@@ -49,7 +49,8 @@ struct program {
                                            * (SPEC A.8); default off */
     /* whether inputs arrive in the layout of the program, without a conversion; default off */
     bool input_given;
-    /* whether the compiler may vectorize and reorder loops; default off: they run as the nest says */
+    /* whether the compiler may vectorize and reorder loops; default off: they run as the nest
+     * says */
     bool autovectorize;
     int n_choices;                        /* number of tensors whose layout was set by a step */
     const struct layout_choice *choice;

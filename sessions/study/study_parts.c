@@ -152,7 +152,8 @@ static const char *translate(struct study_parts *x, const struct study_part *p, 
 
 /* Makes the step that gives tensor `to` of one part the layout of tensor `from` of a tuned one. */
 static bool same_layout(struct study_parts *x, const struct study_part *tuned, const char *from,
-                        const struct study_part *p, const char *to, const char **line, struct err *e)
+                        const struct study_part *p, const char *to, const char **line,
+                        struct err *e)
 {
     const struct program *done;
     struct str text = {0}, renamed = {0};
