@@ -499,7 +499,7 @@ static void add_file(struct str *out, const struct export *x, const char *comman
     add_head(out, x, command);
     export_language(out);
     add_title(out, "the kernel");
-    export_optimize(out, x->target);
+    export_optimize(out, x->target, x->program->autovectorize);
     export_kernel(out, kernel);
     add_title(out, "the reference: the operator as it is defined, in double precision");
     gen_reference(defined(x), "reference", out);

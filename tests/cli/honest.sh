@@ -23,6 +23,8 @@ t 0 '"of_source": false' run "$big" --meters sim --json --steps "$dir/off.steps"
 grep -q 'of the source' <<< "$("$TILESCOPE" run "$big" --meters sim)" && flunk 'its own' \
     || pass 'its own'
 
+t 0 '"no-tree-loop-vectorize", .*"tree-loop-vectorize"' export "$big" "${free[@]}" -o -
+
 # The same source under both settings is two objects: vector arithmetic only in one of them.
 if "$TILESCOPE" run "$big" --meters none --isa avx2 > /dev/null 2>&1; then
     t 0 'vfmadd[0-9]*ss|mulss' show "$big" --what asm --isa avx2
