@@ -153,8 +153,8 @@ t 0 '^module:' show "$dir/joined.yaml" --what yaml
 sed -i 's/module join s y/module join y s/' "$dir/joined.yaml"
 t 2 'joined.yaml:[0-9]*:[0-9]*: error: module join y s' run "$dir/joined.yaml"
 
-t 0 'module cut b' show 'x = input m=8 k=8; a = softmax(x) axis=1; b = exp(a); c = sin(b)' \
-    --what module -s <(echo 'module cut b')
+graph='x = input m=8 k=8; a = softmax(x) axis=1; b = exp(a); c = softmax(b) axis=0'
+t 0 'module cut a' show "$graph" --what module -s <(echo 'module cut a')
 
 # Several products are a network, unless they have steps or are asked what one program has.
 t 0 'network: ' run 'x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8' -m none
