@@ -12,6 +12,12 @@ struct plan plan_of(int budget, bool layouts_fixed)
     return (struct plan){ budget, joint, budget - joint };
 }
 
+struct plan plan_with(int budget, int joint)
+{
+    int of_it = joint < budget ? joint : budget;
+    return (struct plan){ budget, of_it, budget - of_it };
+}
+
 int plan_batch(int left)
 {
     return left < TUNE_TOP ? left : TUNE_TOP;

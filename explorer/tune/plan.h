@@ -19,6 +19,8 @@ extern const char *const stage_name[STAGE_COUNT];       /* "seeds" "joint" "loop
 struct plan { int total, joint, loops; };
 /* Divides a budget (>= 1). There is no joint stage when layouts are fixed. */
 struct plan plan_of(int budget, bool layouts_fixed);
+/* Divides a budget of which the joint stage gets this much. */
+struct plan plan_with(int budget, int joint);
 /* Returns the size of the next batch of a stage with `left` measurements to go; 0 at its end. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);

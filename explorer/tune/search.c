@@ -26,8 +26,12 @@ struct search *search_new(const struct tune_problem *p, const struct search_opts
     s->strategy = o->strategy;
     s->rng = rng_seed(o->seed);
     s->plan = plan_of(o->budget, p->n_actions == 0);
+    if (o->joint > 0 && p->n_actions > 0)
+        s->plan = plan_with(o->budget, o->joint);
     if (o->strategy->ordered && p->n_actions > 0)
-        s->plan = (struct plan){ o->budget, o->budget, 0 };
+        s->plan = plan_with(o->budget, o->budget);
+    s->at = STAGE_SEEDS;
+    s->loop_arm = -1;
     s->seed = seed;
     s->n_seeds = n_seeds;
     s->keep = arena_new();
@@ -142,11 +146,12 @@ static bool visit(struct search *s, int arm, struct err *e)
     return true;
 }
 
-static void enter(struct search *s, enum tune_stage stage, int budget)
+/* from: the trials before the stage. */
+static void enter(struct search *s, enum tune_stage stage, int budget, int from)
 {
     s->stage = stage;
     s->stage_budget = budget;
-    s->stage_done = 0;
+    s->stage_done = s->trial.len - from;
     search_show(s, "searching");
 }
 
@@ -176,8 +181,8 @@ static bool run_seeds(struct search *s, int budget, struct err *e)
 {
     int n = s->n_seeds < budget ? s->n_seeds : budget;
     struct tune_candidate *c[TUNE_TOP];
-    for (int at = 0; at < n;) {
-        int m = seed_batch(s, &at, n, c);
+    while (s->seed_at < n) {
+        int m = seed_batch(s, &s->seed_at, n, c);
         search_score(s, c, m);
         if (m > 0 && !search_measure(s, c, m, e))
             return false;
@@ -200,17 +205,16 @@ static bool run_joint(struct search *s, struct err *e)
 /* Runs the loop stage: the best layout until its space is exhausted, then the next best. */
 static bool run_loops(struct search *s, struct err *e)
 {
-    int arm = -1;
-    for (int round = 0; stage_left(s) > 0; round++) {
-        if (arm < 0 || s->arm.data[arm].exhausted) {
-            arm = search_best_arm(s);
-            round = 0;
+    for (; stage_left(s) > 0; s->loop_round++) {
+        if (s->loop_arm < 0 || s->arm.data[s->loop_arm].exhausted) {
+            s->loop_arm = search_best_arm(s);
+            s->loop_round = 0;
         }
-        if (arm < 0)
+        if (s->loop_arm < 0)
             return !search_should_stop(s);
-        if (!run_round(s, arm, round, e))
+        if (!run_round(s, s->loop_arm, s->loop_round, e))
             return false;
-        set_reference(s, arm);
+        set_reference(s, s->loop_arm);
     }
     return true;
 }
@@ -218,21 +222,34 @@ static bool run_loops(struct search *s, struct err *e)
 static bool run_stages(struct search *s, struct err *e)
 {
     int first = s->plan.joint > 0 ? s->plan.joint : s->plan.loops;
-    enter(s, STAGE_SEEDS, first);
-    if (!run_seeds(s, first, e))
-        return false;
-    int used = s->stage_done, loops = s->plan.loops;
-    if (s->plan.joint > 0) {
-        enter(s, STAGE_JOINT, s->plan.joint);
-        s->stage_done = used;
-        if (!run_joint(s, e))
+    if (s->at == STAGE_SEEDS) {
+        enter(s, STAGE_SEEDS, first, 0);
+        if (!run_seeds(s, first, e))
             return false;
-        loops = s->plan.total - s->trial.len;
-        used = 0;
+        s->at = s->plan.joint > 0 ? STAGE_JOINT : STAGE_LOOPS;
     }
-    enter(s, STAGE_LOOPS, loops);
-    s->stage_done = used;
+    if (s->at == STAGE_JOINT) {
+        s->at = STAGE_LOOPS;
+        enter(s, STAGE_JOINT, s->plan.joint, 0);
+        bool ok = run_joint(s, e);
+        s->loops_from = s->trial.len;
+        if (!ok)
+            return false;
+    }
+    enter(s, STAGE_LOOPS, s->plan.total - s->loops_from, s->loops_from);
     return run_loops(s, e);
+}
+
+bool search_extend(struct search *s, int budget, double time_s)
+{
+    bool ordered = s->strategy->ordered && s->p->n_actions > 0;
+    if (ordered && s->trial.len > 0)
+        return false;
+    s->plan = plan_with(budget, ordered ? budget : s->plan.joint);
+    s->o.time_s = time_s;
+    s->limit_from_s = clock_s();
+    s->began_s += s->ended_s > 0 ? s->limit_from_s - s->ended_s : 0;
+    return true;
 }
 
 enum search_end search_run(struct search *s, struct err *e)
@@ -245,6 +262,7 @@ enum search_end search_run(struct search *s, struct err *e)
         !ok ? SEARCH_TIME : SEARCH_EXHAUSTED;
     s->stage = STAGE_DONE;
     search_show(s, "done");
+    s->ended_s = clock_s();
     return end;
 }
 

@@ -35,6 +35,9 @@ struct search {
     VEC(struct tune_arm) arm_view;
 
     enum tune_stage stage;
+    enum tune_stage at;                  /* the stage in which search_run goes on */
+    int seed_at, loops_from;             /* the next seed; trials before the loop stage */
+    int loop_arm, loop_round;            /* of the loop stage; -1: none yet */
     int stage_budget, stage_done;
     int best;                            /* index of the trial, or -1 */
     double best_ms;
@@ -47,6 +50,7 @@ struct search {
     struct tune_accuracy accuracy;
     double began_s, model_s, measure_wall_s;
     double limit_from_s;                 /* start of the time limit o.time_s */
+    double ended_s;                      /* end of the last search_run; 0: none yet */
     const char *doing;
     struct tune_view view;
     bool stop_env;                       /* measuring is impossible; *e of search_run */

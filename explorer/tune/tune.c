@@ -219,48 +219,74 @@ static void search_fastest(struct tune_result *r)
         r->best = best;
 }
 
-static bool run(struct tune_result *r, const struct tune_opts *o, const struct search_sink *sink,
-                const struct cancel *cancel, struct err *e)
+static bool open_search(struct tune_result *r, const struct search_sink *sink, struct err *e)
 {
+    const struct tune_opts *o = r->opts;
     const struct strategy *strategy
         = strategy_find(o->strategy ? o->strategy : tune_default_strategy(), e);
     if (!strategy)
         return false;
     struct search_opts so = {
-        .budget = o->budget, .seed = o->seed, .time_s = o->time_s, .rounds = o->rounds,
-        .prefilter = o->prefilter, .cold = o->cold,
+        .budget = o->budget, .joint = o->joint, .seed = o->seed, .time_s = o->time_s,
+        .rounds = o->rounds, .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
         .strategy = strategy,
     };
     int n;
     const struct tune_seed *seed = kernels_seeds(r->kernels, &n);
     r->layouts = kernels_layouts(r->kernels);
-    r->search = search_new(kernels_problem(r->kernels), &so, seed, n, sink, cancel);
-    r->end = search_run(r->search, e);
-    r->view = search_view(r->search);
-    if (r->end == SEARCH_FAILED)
+    r->search = search_new(kernels_problem(r->kernels), &so, seed, n, sink, r->cancel);
+    return true;
+}
+
+bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
+               const struct cancel *cancel, struct tune_result **out, struct err *e)
+{
+    struct tune_result *r = xcalloc(1, sizeof *r);
+    r->note = "";
+    r->mem = arena_new();
+    r->opts = o;
+    r->cancel = cancel;
+    if (!kernels_new(&o->kernels, &r->kernels, &r->note, e) || !open_search(r, sink, e)) {
+        tune_free(r);
         return false;
+    }
+    *out = r;
+    return true;
+}
+
+bool tune_go(struct tune_result *r, struct err *e)
+{
+    if (search_extend(r->search, r->opts->budget, r->opts->time_s))
+        r->end = search_run(r->search, e);
+    r->view = search_view(r->search);
     if (r->view->n_trials > 0 && r->view->trial[0]->seed)
         r->start = r->view->trial[0];
+    return r->end != SEARCH_FAILED;
+}
+
+bool tune_end(struct tune_result *r, struct err *e)
+{
+    const struct tune_opts *o = r->opts;
     search_fastest(r);
     if (r->end != SEARCH_CANCELLED)
-        finish(r, o, cancel);
+        finish(r, o, r->cancel);
     if (r->best)
         r->points = kernels_points(r->kernels, r->best->arm);
     if (!tidy(r, o->kernels.spec, o->kernels.measure.target, e))
         return false;
-    if (o->ledger && r->measured && !cancelled(cancel))
-        measure_ledger(r, cancel);
+    if (o->ledger && r->measured && !cancelled(r->cancel))
+        measure_ledger(r, r->cancel);
     return true;
 }
 
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e)
 {
-    struct tune_result *r = xcalloc(1, sizeof *r);
-    r->note = "";
-    r->mem = arena_new();
-    if (!kernels_new(&o->kernels, &r->kernels, &r->note, e) || !run(r, o, sink, cancel, e)) {
+    struct tune_result *r;
+    if (!tune_open(o, sink, cancel, &r, e))
+        return false;
+    if (!tune_go(r, e) || !tune_end(r, e)) {
         tune_free(r);
         return false;
     }

@@ -14,6 +14,7 @@ enum { TUNE_FINALISTS = 5 };
 struct tune_opts {
     struct kernels_opts kernels;
     int budget;                          /* number of measurements; the final is not included */
+    int joint;                           /* struct search_opts */
     uint64_t seed;
     const char *strategy;                /* its name; NULL: tune_default_strategy() */
     double time_s;                       /* time limit of the search; 0: none */
@@ -44,6 +45,8 @@ struct tune_result {
     double final_s;
     double layouts, points;  /* sizes of the spaces: of layouts, and of loops of the best layout */
     const char *note;                    /* "layouts stay as they are: ..."; "" = no note */
+    const struct tune_opts *opts;
+    const struct cancel *cancel;
     struct search *search;
     struct kernels *kernels;
     struct arena *mem;
@@ -58,4 +61,13 @@ extern const char *const search_end_name[];      /* "budget spent", "cancelled",
 bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);
+
+/* The parts of tune_run, for a search that is continued: open, search any number of times (r->end
+ * and r->view say how it stands), and end.  Of *o, which must outlive the search, budget and time_s
+ * may be raised before each tune_go. */
+bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
+               const struct cancel *cancel, struct tune_result **out, struct err *e);
+bool tune_go(struct tune_result *r, struct err *e);
+/* The final, and the lines of the winner. */
+bool tune_end(struct tune_result *r, struct err *e);
 #endif

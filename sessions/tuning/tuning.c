@@ -142,6 +142,8 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
                           "compiler", JSON(compiler_text(q, o)));
     if (o->cold)
         json_put(j, "cold", json_true());
+    if (o->joint > 0)
+        json_put(j, "joint", JSON(o->joint));
     if (o->weights)
         json_put(j, "weights", json_sprintf("%016llx", (unsigned long long)
                                             hash_bytes(o->weights, o->weights_bytes, 0)));
@@ -385,37 +387,39 @@ static void take_result(struct tuning *t)
 
 static bool end_run(struct tuning *t, struct inquiry *q, struct err *e)
 {
-    bool done = t->end == SEARCH_BUDGET || t->end == SEARCH_EXHAUSTED;
+    bool done = (t->end == SEARCH_BUDGET && t->trials >= t->budget)
+             || t->end == SEARCH_EXHAUSTED;
     bool whole = done && (!t->result->best || t->measured);
     return begin_run(q, e) && (!whole || record_winner(t, q, e)) &&
            records_run_end(q->records, t->run, whole ? RUN_FINISHED : RUN_STOPPED, e);
 }
 
-static bool tune(struct tuning *t, struct inquiry *q, const struct tuning_opts *o, struct err *e)
+static void stop_run(struct inquiry *q)
 {
-    struct tune_opts to = {
+    struct err ignored;
+    if (q->t->run[0])
+        records_run_end(q->records, q->t->run, RUN_STOPPED, &ignored);
+}
+
+static bool open_search(struct inquiry *q, struct err *e)
+{
+    const struct tuning_opts *o = &q->opts;
+    struct tuning *t = q->t;
+    q->search = (struct tune_opts){
         .kernels = {
             .spec = q->spec, .n_seeds = q->n_schedules, .schedule = q->schedule,
             .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed,
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
-        .budget = t->budget, .seed = t->seed, .strategy = t->strategy, .time_s = o->time_s,
-        .cold = o->cold, .ledger = !o->study, .baselines = o->baselines, .weights = o->weights,
-        .weights_bytes = o->weights_bytes,
+        .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
+        .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
+        .weights = o->weights, .weights_bytes = o->weights_bytes,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
-    to.ledger = to.ledger && !o->no_ledger;
-    bool ok = tune_run(&to, &sink, q->cancel, &t->result, e);
-    if (!ok || q->lost) {
-        struct err ignored;
-        if (t->run[0])
-            records_run_end(q->records, t->run, RUN_STOPPED, &ignored);
-        if (q->lost)
-            *e = q->why_lost;
-        return false;
-    }
-    take_result(t);
-    return end_run(t, q, e);
+    if (tune_open(&q->search, &sink, q->cancel, &t->result, e))
+        return true;
+    stop_run(q);
+    return false;
 }
 
 /* Whether the winner has the steps of the session. */
@@ -466,36 +470,106 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
     return true;
 }
 
-bool tuning_run(const struct session *s, const struct tuning_opts *o,
-                const struct search_sink *view, struct cancel *cancel, struct tuning **out,
-                struct err *e)
+bool tuning_open(const struct session *s, const struct tuning_opts *o,
+                 const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
+                 struct err *e)
 {
-    struct tuning *t = xcalloc(1, sizeof *t);
-    struct inquiry q = { .t = t, .view = view, .cancel = cancel, .data_seed = o->measure.seed };
-    q.mem = t->mem = arena_new();
-    q.scratch = arena_new();
+    struct inquiry *q = xcalloc(1, sizeof *q);
+    struct tuning *t = q->t = xcalloc(1, sizeof *t);
+    q->opts = *o;
+    q->view = view;
+    q->cancel = cancel;
+    q->data_seed = o->measure.seed;
+    q->mem = t->mem = arena_new();
+    q->scratch = arena_new();
     t->note = "";
     t->start_ms = t->best_ms = INFINITY;
     t->spread = NAN;
-    bool ok = ask(&q, s, o, e) && records_open(o->records, &q.records, e);
+    bool ok = ask(q, s, o, e) && records_open(o->records, &q->records, e);
     if (ok) {
-        t->spec = q.spec;
-        t->isa = q.target->isa;
-        t->threads = q.threads;
-        t->records_file = arena_strdup(t->mem, records_file(q.records));
-        ok = find_runs(&q, o, e);
+        t->spec = q->spec;
+        t->isa = q->target->isa;
+        t->threads = q->threads;
+        t->records_file = arena_strdup(t->mem, records_file(q->records));
+        ok = find_runs(q, o, e);
     }
-    if (ok && q.finished && !o->fresh && (o->study || !(o->resume && q.stopped)))
-        ok = answer(t, &q, e);
+    if (ok && q->finished && !o->fresh && (o->study || !(o->resume && q->stopped)))
+        ok = answer(t, q, e);
     else if (ok)
-        ok = start_run(t, &q, o, e) && tune(t, &q, o, e);
-    records_close(q.records);
-    arena_free(q.scratch);
+        ok = start_run(t, q, o, e) && open_search(q, e);
+    if (ok)
+        *out = q;
+    else
+        tuning_drop(q);
+    return ok;
+}
+
+bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e)
+{
+    if (q->t->answered)
+        return true;
+    q->search.budget = trials < q->t->budget ? trials : q->t->budget;
+    q->search.time_s = time_s;
+    bool ok = tune_go(q->t->result, e) && !q->lost;
+    if (q->lost)
+        *e = q->why_lost;
+    if (!ok)
+        stop_run(q);
+    return ok;
+}
+
+const struct tune_result *tuning_now(const struct inquiry *q)
+{
+    return q->t->result;
+}
+
+static void free_inquiry(struct inquiry *q)
+{
+    records_close(q->records);
+    arena_free(q->scratch);
+    free(q);
+}
+
+void tuning_drop(struct inquiry *q)
+{
+    if (!q)
+        return;
+    struct tuning *t = q->t;
+    free_inquiry(q);
+    tuning_free(t);
+}
+
+bool tuning_close(struct inquiry *q, struct tuning **out, struct err *e)
+{
+    struct tuning *t = q->t;
+    bool ok = true;
+    if (!t->answered) {
+        ok = tune_end(t->result, e);
+        if (ok)
+            take_result(t);
+        else
+            stop_run(q);
+        ok = ok && end_run(t, q, e);
+    }
+    free_inquiry(q);
     if (ok)
         *out = t;
     else
         tuning_free(t);
     return ok;
+}
+
+bool tuning_run(const struct session *s, const struct tuning_opts *o,
+                const struct search_sink *view, struct cancel *cancel, struct tuning **out,
+                struct err *e)
+{
+    struct inquiry *q;
+    if (!tuning_open(s, o, view, cancel, &q, e))
+        return false;
+    if (tuning_go(q, q->t->budget, o->time_s, e))
+        return tuning_close(q, out, e);
+    tuning_drop(q);
+    return false;
 }
 
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,

@@ -12,6 +12,7 @@ struct tuning_opts {
     int budget;                          /* 0: of the resumed run, else TUNING_BUDGET */
     bool seed_given; uint64_t seed;      /* not given: of the resumed run, else 1 */
     const char *strategy;                /* NULL: of that run, else tune_default_strategy() */
+    int joint;                           /* trials for layouts; 0: as plan_of has it */
     double time_s;                       /* limit of the search; 0: none */
     int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
@@ -68,6 +69,23 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
 void tuning_free(struct tuning *t);
+
+/* The parts of tuning_run, for a search that is continued.  o->budget is of the run in the records,
+ * so a search that may go on for long has a large one; the texts of *o must outlive the inquiry.
+ * tuning_go searches until there are this many trials, those replayed included, or for time_s
+ * seconds (0: no limit); it does nothing where a finished run answers.  When it fails, the inquiry
+ * can only be dropped. */
+struct inquiry;
+bool tuning_open(const struct session *s, const struct tuning_opts *o,
+                 const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
+                 struct err *e);
+bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
+/* How the search stands; NULL: a finished run answers. */
+const struct tune_result *tuning_now(const struct inquiry *q);
+/* Compares the best and ends the run in the records, as stopped unless its space is exhausted or
+ * its budget spent.  Frees q in any case. */
+bool tuning_close(struct inquiry *q, struct tuning **out, struct err *e);
+void tuning_drop(struct inquiry *q);     /* may be NULL */
 
 /* Finds the run that o->resume would resume; false when none is found.  Only reads. */
 struct tuning_stopped { int trials, budget; double best_ms; /* 0: no correct trial */ };

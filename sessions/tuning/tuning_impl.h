@@ -6,8 +6,10 @@
 
 enum { TUNING_MOST_EXPERTS = 64 };
 
-/* The state of one call of tuning_run. */
+/* A tuning from open to close. */
 struct inquiry {
+    struct tuning_opts opts;
+    struct tune_opts search;             /* of t->result, while it is open */
     struct tuning *t;
     struct arena *mem, *scratch;         /* mem is t's */
     const char *spec; const struct target *target; int threads;

@@ -106,9 +106,12 @@ static struct plan plan_of_run(const struct past *p, struct arena *a, const char
     bool fixed = json_is_true(json_object_get(j, "fixed")) ||
                  !layout_space_new(a, p->t->spec, pin, n, &(struct layout_opts){0}, &space, &e) ||
                  space->n == 0;
+    int joint = (int)json_integer_value(json_object_get(j, "joint"));
     json_decref(j);
     if (strategy && strategy->ordered && !fixed)
-        return (struct plan){ p->t->budget, p->t->budget, 0 };
+        return plan_with(p->t->budget, p->t->budget);
+    if (joint > 0 && !fixed)
+        return plan_with(p->t->budget, joint);
     return plan_of(p->t->budget, fixed);
 }
 
