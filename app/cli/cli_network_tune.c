@@ -7,7 +7,31 @@
 #include "sessions/file/json.h"
 #include "sessions/tuning/network_tuning.h"
 
-struct saving { struct goal *to; bool saved; };
+struct saving { const struct cli *cli; struct goal *to; bool saved; };
+
+/* Says on stderr at each round how the whole goes; between them the search has its own line. */
+static void show(void *ctx, const struct network_tuning_view *v)
+{
+    const struct saving *k = ctx;
+    struct str line = {0};
+    if (args_has(k->cli->args, OPT_QUIET))
+        return;
+    str_printf(&line, "round %d: ", v->round + 1);
+    if (v->current < 0)
+        str_add(&line, "the last one is done");
+    else
+        str_printf(&line, "%.50s", v->kernel[v->current].spec);
+    if (v->budget > 0)
+        str_printf(&line, ", %d of %d", v->spent, v->budget);
+    else
+        str_printf(&line, ", %.0f of %.0f s", v->spent_s, v->time_s);
+    if (v->now_ms > 0)
+        str_printf(&line, ", %.2fx so far", v->before_ms / v->now_ms);
+    if (v->current >= 0 && v->kernel[v->current].expected_ms > 0)
+        str_printf(&line, ", at most %.3g ms hoped for", v->kernel[v->current].expected_ms);
+    fprintf(stderr, "%s%s\n", k->cli->progress ? "\r\033[K" : "", str_text(&line));
+    str_free(&line);
+}
 
 static bool save(void *ctx, struct session *s, struct err *e)
 {
@@ -50,8 +74,8 @@ static void print_json(const struct network_tuning *t, struct str *out)
         json_array_append_new(
             list, json_make("operator", JSON(k->spec), "name", JSON(k->brief), "calls",
                             JSON(k->count), "before_ms", JSON(k->before_ms), "after_ms",
-                            JSON(k->after_ms), "bound_ms",
-                            JSON_OR_NULL(k->bound_ms), "trials", JSON(k->trials), "kept",
+                            JSON(k->after_ms), "bound_ms", JSON_OR_NULL(k->bound_ms), "trials",
+                            JSON(k->trials), "rounds", JSON(k->rounds), "kept",
                             json_boolean(k->kept), "not_searched", json_text_or_null(k->why)));
     }
     json_print(out,
@@ -61,19 +85,37 @@ static void print_json(const struct network_tuning *t, struct str *out)
                8);
 }
 
+static bool read_variant(const struct cli *c, enum network_variant *out, struct err *e)
+{
+    static const char *const name[] = {
+        [NETWORK_PACKED] = "packed", [NETWORK_ALT] = "alt", [NETWORK_WP] = "wp",
+        [NETWORK_OL] = "ol", [NETWORK_LOOPS] = "loops",
+    };
+    const char *word = args_value(c->args, OPT_VARIANT);
+    *out = NETWORK_PACKED;
+    for (int i = 0; word && i < COUNT_OF(name); i++)
+        if (streq(word, name[i])) {
+            *out = (enum network_variant)i;
+            return true;
+        }
+    return !word || (err_set(e, ERR_SYNTAX, "there is no variant \"%.40s\"", word),
+                     err_fix(e, "--variant takes packed, alt, wp, ol or loops"));
+}
+
 int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_opts *each,
                      const struct search_sink *view, struct goal *to)
 {
     struct arena *a = arena_new();
-    struct saving saving = { to, false };
+    struct saving saving = { c, to, false };
     struct progress pr = cli_progress(c);
     struct network_tuning_opts opts = { .each = *each, .budget = each->budget,
-                                        .time_s = each->time_s, .save = save, .ctx = &saving,
-                                        .progress = &pr, .view = view };
+                                        .time_s = each->time_s, .save = save, .show = show,
+                                        .ctx = &saving, .progress = &pr, .view = view };
     struct network_tuning t;
     struct err e = {0};
     struct str out = {0};
-    bool ok = network_tuning_run(a, o->session, &opts, c->cancel, &t, &e);
+    bool ok = read_variant(c, &opts.variant, &e)
+           && network_tuning_run(a, o->session, &opts, c->cancel, &t, &e);
     cli_progress_clear(c);
     if (ok && args_has(c->args, OPT_JSON))
         print_json(&t, &out);

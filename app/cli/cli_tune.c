@@ -403,7 +403,10 @@ static int tune(struct tune_call *u)
         cli_close(&o);
         return code;
     }
-    bool ok = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+    bool ok = !args_has(u->cli->args, OPT_VARIANT)
+           || (err_set(&e, ERR_SYNTAX, "--variant is for networks, and this is one operator"),
+               err_fix(&e, "--loop-only leaves its layouts as they are"));
+    ok = ok && cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
            && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);
     code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);

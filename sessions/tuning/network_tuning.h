@@ -8,12 +8,21 @@
  * searching, in which the budget has no part.  each: options of every search, of which budget,
  * time_s and the pins are set here. */
 enum { NETWORK_BUDGET = 20000 };
+/* What may change (SPEC C.5).  PACKED: activations lie as the experts have them, layouts of
+ * constants and loops are searched.  ALT, WP: layouts of activations as well, in a joint stage
+ * along the graph; WP does not propagate a layout downstream.  OL: loops, with all layouts as the
+ * experts have them.  LOOPS: loops, with row-major activations. */
+enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETWORK_LOOPS };
+struct network_tuning_view;
 struct network_tuning_opts {
     struct tuning_opts each;
+    enum network_variant variant;
     int budget;
     double time_s;
-    /* Called after each search with the session's new schedules, to save them. */
+    /* Called with the session's new schedules, to save them. */
     bool (*save)(void *ctx, struct session *s, struct err *e);
+    /* A round begins; may be NULL. */
+    void (*show)(void *ctx, const struct network_tuning_view *v);
     void *ctx;
     const struct progress *progress;
     const struct search_sink *view;       /* may be NULL */
@@ -23,10 +32,20 @@ struct network_tuning_opts {
  * one run. */
 struct tuned_kernel {
     const char *spec, *brief;             /* its text; the same in brief (network_report.h) */
-    int count, trials, budget;
+    int count, trials, rounds;
     double before_ms, after_ms, bound_ms;
+    double gain_ms, expected_ms;          /* found so far, and hoped for from its next round */
     const char *why;                      /* why it was not searched; NULL: it was */
     bool kept;                            /* whether the searched schedule is the new one */
+};
+/* How it goes.  current: the task whose round begins; -1: none.  now_ms: the time before less what
+ * was gained; expected_ms: the most that a next round may gain. */
+struct network_tuning_view {
+    int n; const struct tuned_kernel *kernel;
+    int round, current;
+    int spent, budget;                    /* trials; budget 0: only the time is limited */
+    double spent_s, time_s;
+    double before_ms, now_ms, expected_ms;
 };
 struct network_tuning {
     int n; const struct tuned_kernel *kernel;
@@ -35,8 +54,10 @@ struct network_tuning {
 };
 
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
- * network into s->kernels.  Layouts between kernels stay as they are.  Every search is in the
- * records, so the same call again goes on where a killed one was.  *out lives in a. */
+ * network into s->kernels.  After a first round for each kernel, the next one goes to the kernel
+ * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call again
+ * goes on where a killed one was.  A cancel keeps what was clearly faster.
+ * *out lives in a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

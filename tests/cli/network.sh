@@ -187,6 +187,30 @@ else
 fi
 t 0 'network: .* kernel' run "$tuned" -m none
 
+# The same line again measures nothing again: the rounds go the same way.
+measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | head -1; }
+cat > "$dir/small.yaml" <<'Y'
+tilescope: 1
+operator: |
+  x = input n=1 i=6 h=8 w=8
+  a = c2d(x) o=5 k=3 p=1
+  b = c2d(a) o=3 k=1
+Y
+t 2 'no variant "nhwc"' tune "$dir/net.yaml" --variant nhwc
+t 2 'variant is for networks' tune 'gmm m=8 k=8 n=8' --variant ol
+for variant in packed alt ol loops; do
+    line=(tune "$dir/small.yaml" --variant $variant --budget 64 --experts 2 -o "$dir/$variant.yaml")
+    t 0 'network .* ms before, .* ms after' "${line[@]}"
+    first=$(measured)
+    t 0 'verified: true' "${line[@]}"
+    if [ -n "$first" ] && [ "$(measured)" = "$first" ]; then
+        pass "$variant: nothing is measured again"
+    else
+        flunk "$variant: nothing is measured again ($first, then $(measured))"
+    fi
+done
+t 0 'verified: true' run "$dir/loops.yaml" -m none
+
 # A network whose kernels all have the expert's schedule is one as well.
 sed -e '/^- operator: gmm/,$d' -e 's/^kernels:/kernels: []/' "$dir/net.yaml" > "$dir/none.yaml"
 t 0 'network: .* kernel' run "$dir/none.yaml" -m none

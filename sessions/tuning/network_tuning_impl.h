@@ -1,0 +1,43 @@
+/* Private to network_tuning.c, which has the whole, network_layouts.c, which has the layouts of the
+ * variants, and network_search.c, which has the searches. */
+#ifndef TS_SESSIONS_NETWORK_TUNING_IMPL_H
+#define TS_SESSIONS_NETWORK_TUNING_IMPL_H
+#include "sessions/tuning/network_tuning.h"
+
+enum { NETWORK_MOST_TRIALS = 1000000 };  /* of a run in the records: it never ends by itself */
+
+struct net_tuner {
+    struct arena *a;
+    struct session *session;
+    const struct network_tuning_opts *o;
+    struct cancel *cancel;
+    const struct graph *graph;
+    const struct network *first;          /* that the result is compared with */
+    const struct network *net;            /* with the layouts that are frozen */
+    struct network_measurement before;    /* of net */
+    struct tuned_kernel *kernel;          /* per task of net */
+    bool layouts_changed;                 /* net is not first */
+    int spent; double spent_s;            /* trials and time of the joint stage */
+};
+
+bool network_measure(struct net_tuner *t, const struct network *net, bool check,
+                     struct network_measurement *m, struct err *e);
+/* Returns how many tasks have something to search, whatever their times are: what depends on this
+ * number is the same in the next call, which goes on with the same searches. */
+int network_complex(const struct network *net);
+/* Opens the kernel as a session with the steps that fix its layouts: with `freely` only those of
+ * other operands than the main one; else those between kernels, or all when the variant searches
+ * loops only. */
+bool network_open_kernel(const struct net_tuner *t, const struct network_task *task, bool freely,
+                         struct session **out, struct err *e);
+
+/* Gives every kernel of t->net a plain schedule with row-major activations. */
+bool network_row_major(struct net_tuner *t, struct err *e);
+/* The joint stage: the kernels in the order of the graph, each with the layouts of earlier ones;
+ * a kernel's layouts stay when the network is faster with them, conversions included. */
+bool network_joint(struct net_tuner *t, struct err *e);
+
+/* Searches the kernels without a reason against it in rounds, and puts what is found into
+ * t->session->kernels.  False: the environment lacks something. */
+bool network_search(struct net_tuner *t, struct err *e);
+#endif
