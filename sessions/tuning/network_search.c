@@ -32,7 +32,7 @@ struct net_rounds {
     struct net_tuner *t;
     int joint, round;                     /* trials of one task for layouts; of one round */
     int spent, n_rounds;
-    double spent_s;                       /* time of rounds that measured something */
+    double spent_s;                       /* time of rounds that were not only replayed */
     int n; struct net_search *search;
     struct task_rounds *task;
 };
@@ -256,7 +256,8 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
         return false;
     now = tuning_now(s->inquiry);
     note_round(r, i);
-    if (now && r->spent - had > now->view->replayed - replayed)
+    bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
+    if (!known)                           /* replaying does not count */
         r->spent_s += clock_s() - began;
     r->n_rounds++;
     return true;
