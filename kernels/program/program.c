@@ -1,6 +1,7 @@
 /* Programs: apply(program, step) -> program | error. Everything else is derived from the steps. */
 #include "kernels/program/program.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/program/program_impl.h"
@@ -38,7 +39,8 @@ bool program_from_graph(struct arena *a, const struct graph *g, const struct pro
 {
     struct program *p = ARENA_NEW(a, struct program);
     p->arena = a;
-    p->base = g;
+    p->base = p->form = g;
+    p->accuracy = INFINITY;
     p->pool = g->pool;
     p->propagate = true;
     p->lowered = ARENA_NEW(a, const struct func *);
@@ -110,7 +112,7 @@ static bool set_accuracy(struct program *draft, const struct step *s, struct err
     double x;
     if (s->n_args != 1 || !str_to_double(s->arg[0].text, &x) || !(x >= 0 && x <= 1)) {
         err_set(e, ERR_RANGE, "the accuracy is a relative error between 0 and 1");
-        err_fix(e, "set accuracy 1e-6; 0: any");
+        err_fix(e, "set accuracy 1e-6; 0 allows no other algorithm");
         return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
     }
     draft->accuracy = x;

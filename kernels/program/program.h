@@ -57,7 +57,7 @@ struct program {
     int n_attached;                       /* number of constants stored inside others (store_at) */
     const struct attached *attached;
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
-    /* the largest relative error that an algorithm may have (`set accuracy`); 0: any */
+    /* the largest relative error that an algorithm may have (`set accuracy`) */
     double accuracy;
     int n_algorithms;                     /* number of convolutions that have one */
     const struct algorithm *algorithm;

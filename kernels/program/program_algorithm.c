@@ -13,7 +13,7 @@ bool program_accurate(const struct program *draft, struct err *e)
 {
     for (int i = 0; i < draft->n_algorithms; i++) {
         const struct algorithm *x = &draft->algorithm[i];
-        if (draft->accuracy == 0 || error_of(x) <= draft->accuracy)
+        if (error_of(x) <= draft->accuracy)
             continue;
         err_set(e, ERR_STEP, "winograd with m=%d has a relative error of about %.0e, more than the "
                 "accuracy of %g that was set", x->m, error_of(x), draft->accuracy);
@@ -25,21 +25,12 @@ bool program_accurate(const struct program *draft, struct err *e)
     return true;
 }
 
-const struct graph *program_form(const struct program *draft)
-{
-    const struct graph *g = draft->base;
-    for (int i = 0; i < draft->n_algorithms; i++) {
-        const struct algorithm *x = &draft->algorithm[i];
-        g = graph_with_winograd(draft->arena, g, graph_node_of(g, x->tensor), x->m);
-    }
-    return g;
-}
-
 /* Checks that no earlier step refers to what the algorithm replaces: the weights and the loops of
  * the convolution. */
-static bool check_unused(const struct program *d, const struct step *s, int node, struct err *e)
+static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;
+    int node = graph_node_of(g, s->target);
     for (int t = 0; t < g->n_tensors; t++) {
         if (g->tensor[t].role != TENSOR_CONST || !graph_reads(g, node, t)
             || (d->source[t] == LAYOUT_PLAIN && d->held_in[t] < 0))
@@ -59,7 +50,7 @@ static bool check_unused(const struct program *d, const struct step *s, int node
 
 bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e)
 {
-    const struct graph *g = draft->graph;
+    const struct graph *g = draft->form;
     int node = graph_node_of(g, s->target);
     if (node < 0) {
         err_set(e, ERR_NAME, "no node computes a tensor %s", s->target);
@@ -73,13 +64,14 @@ bool program_algorithm_step(struct program *draft, const struct step *s, struct 
         return blame_word(e, &s->arg[0]);
     }
     int64_t m = s->opt[0].value;
-    if (!check_unused(draft, s, node, e) || !winograd_check(g, node, m, e))
+    if (!winograd_check(g, node, m, e) || !check_unused(draft, s, e))
         return blame_target(e, s);
     struct algorithm *list = ARENA_ARRAY(draft->arena, struct algorithm, draft->n_algorithms + 1);
     for (int i = 0; i < draft->n_algorithms; i++)
         list[i] = draft->algorithm[i];
     list[draft->n_algorithms++] = (struct algorithm){ g->tensor[g->node[node].out].name, (int)m };
     draft->algorithm = list;
+    draft->form = graph_with_winograd(draft->arena, g, node, (int)m);
     return program_accurate(draft, e) || blame_target(e, s);
 }
 

@@ -60,6 +60,10 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
                 from->name, src != dst && draft->source[src] == LAYOUT_PLAIN ? to->name : "");
         return err_fix(e, "layout reset %s", from->name);
     }
+    if (from->winograd) {
+        err_set(e, ERR_ATTACH, "%s is computed from weights when its buffer is filled", from->name);
+        return err_fix(e, "store another constant in its buffer");
+    }
     if (already >= 0) {
         err_set(e, ERR_ATTACH, "%s is already stored inside %s", from->name,
                 draft->attached[already].dst);

@@ -71,7 +71,7 @@ static void convert_if_owned(struct program *draft, const char *tensor)
  * choice i applies to, or NULL. */
 static void derive_graph(struct program *draft, const char **target)
 {
-    draft->graph = draft->form = program_form(draft);
+    draft->graph = draft->form;
     draft->n_conversions = 0;
     for (int i = 0; i < draft->n_rfactors; i++) {
         const struct rfactor *f = &draft->rfactor[i];

@@ -39,8 +39,6 @@ bool program_rfactor_step(struct program *draft, const struct step *s, struct er
 bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e);
 /* Whether every algorithm of the draft is as accurate as its setting demands. */
 bool program_accurate(const struct program *draft, struct err *e);
-/* Returns the base graph with the algorithms of the draft. */
-const struct graph *program_form(const struct program *draft);
 
 /* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */
 bool program_derive(struct program *draft, struct err *e);
