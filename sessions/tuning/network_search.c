@@ -109,7 +109,8 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     struct net_search *s = &r->search[r->n];
     *s = (struct net_search){ .task = task, .opts = t->o->each };
     s->opts.pin = pins;
-    s->opts.no_ledger = s->opts.resume = true;
+    s->opts.no_ledger = true;
+    s->opts.resume = !s->opts.fresh;
     s->opts.baselines = 0;
     s->opts.joint = r->joint;
     s->opts.budget = NETWORK_MOST_TRIALS;

@@ -19,6 +19,7 @@
 #include "sessions/file/session_network.h"
 #include "tests/unit/interp.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/random_steps.h"
 #include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -214,6 +215,8 @@ static const struct refusal refused[] = {
       "relative error" },
     { "c2d n=1 i=4 h=8 w=8 o=4 k=3", { "algorithm Conv winograd m=2", "set accuracy 1e-8" },
       "relative error" },
+    { "c2d n=1 i=4 h=8 w=8 o=4 k=3", { "set accuracy 0", "algorithm Conv winograd m=2" },
+      "relative error" },
     { "c2d n=1 i=4 h=8 w=8 o=4 k=3", { "set accuracy much" }, "between 0 and 1" },
     { "x = input n=1 i=4 h=8 w=8; w = input o=4 i=4 kh=3 kw=3; y = c2d(x, w) o=4 k=3",
       { "algorithm y winograd m=2" }, "no constant" },
@@ -261,6 +264,26 @@ static void steps_combine(void **state)
             assert_memory_equal(p->graph->tensor[t].name,
                                 p->base->tensor[program_base_tensor(p, t)].name, 5);
     assert_true(program_interpret_of_bound(p, 7) <= 1);
+}
+
+/* Any layouts and loops on the nodes of the form leave the results right. */
+static void random_schedules_are_right(void **state)
+{
+    (void)state;
+    struct rng r = rng_seed(11);
+    for (int i = 0; i < 40; i++) {
+        const struct program *p = winograd_of(i % 2 ? "c2d n=1 i=4 h=7 w=6 o=4 k=3 p=1 bias=1"
+                                                    : "c1d n=2 i=4 w=9 o=4 k=3 p=1 relu=1",
+                                              i % 3 ? 2 : 4);
+        struct err e;
+        for (int k = 0; k < 24; k++)
+            (void)program_apply_line(p, k < 8 ? random_layout_step(perm, &r, p)
+                                              : random_loop_step(perm, &r, p), &p, &e);
+        double of_bound = program_interpret_of_bound(p, 7);
+        for (int s = 0; s < p->n_steps && !(of_bound <= 1); s++)
+            print_message("%s\n", p->steps[s]);
+        assert_true(of_bound <= 1);
+    }
 }
 
 /* The loop space is one of direct forms, and says so. */
@@ -349,6 +372,7 @@ int main(void)
         cmocka_unit_test(direct_bounds_stay),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(steps_combine),
+        cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(the_search_says_no),
         cmocka_unit_test(experts_keep_to_the_accuracy),
         cmocka_unit_test(networks_take_it),
