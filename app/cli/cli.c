@@ -16,6 +16,7 @@
 #include "explorer/history/command.h"
 #include "explorer/history/rebase.h"
 #include "sessions/file/session_network.h"
+#include "sessions/file/session_place.h"
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
@@ -163,13 +164,20 @@ static int position(const struct history *h)
 
 /* Applies --branch, --steps and --step, in this order.  Only a script changes the place that is
  * saved; cli_go_home undoes the others. */
-static bool move(const struct args *a, struct opened *o, struct err *e)
+static bool move(const struct args *a, const struct session_place *place, struct opened *o,
+                 struct err *e)
 {
     struct history *h = o->session->history;
     const char *steps = args_value(a, OPT_STEPS), *branch = args_value(a, OPT_BRANCH);
-    int step = -1;
+    int step = place->step;
+    if ((branch && place->branch[0]) || (args_has(a, OPT_STEP) && step >= 0))
+        return err_set(e, ERR_SYNTAX, "the %s is given twice: as %s and as %s",
+                       branch && place->branch[0] ? "branch" : "step", "FILE#BRANCH@STEP",
+                       branch && place->branch[0] ? "--branch" : "--step");
     if (!args_int(a, OPT_STEP, 0, 1000000, &step, e))
         return false;
+    if (place->branch[0])
+        branch = place->branch;
     if (branch) {
         o->home_branch = steps ? -1 : history_branch_index(h);
         if (!history_branch_switch(h, branch, e))
@@ -211,10 +219,13 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
         ok = err_set(e, ERR_SYNTAX, "session and steps cannot both come from standard input");
     const char *dims = args_joined(a, OPT_DIM, &list);
     bool model = nodes && a->word.len == 1 && str_ends(str_text(&name), ".onnx");
-    ok = ok && (model ? session_from_onnx(str_text(&name), dims, nodes, &out->session, e)
-                      : session_open(str_text(&name), dims, &out->session, e))
+    struct session_place place = { 0 };
+    ok = ok && session_place_read(str_text(&name), &place, e)
+      && (model ? session_from_onnx(place.name, dims, nodes, &out->session, e)
+                : session_open(place.name, dims, &out->session, e))
       && read_accuracy(a, out->session, e) && cli_open_kernel(c, &out->session, e)
-      && cli_takes(c, out->session, e) && move(a, out, e);
+      && cli_takes(c, out->session, e) && move(a, &place, out, e);
+    session_place_free(&place);
     str_free(&name);
     str_free(&list);
     return ok;

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "sessions/file/session_network.h"
+#include "sessions/file/session_place.h"
 #include "sessions/report/report.h"
+#include "kernels/program/contract.h"
 
 enum { NAME_WIDTH = 36 };
 
@@ -38,8 +40,12 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     const char *dims = args_joined(a, OPT_DIM, &list);
     bool ok = true;
     for (int i = 0; ok && i < a->word.len; i++) {
-        ok = session_open(a->word.data[i], dims, &b->session[i], e);
+        struct session_place place;
+        ok = session_place_read(a->word.data[i], &place, e)
+          && session_open(place.name, dims, &b->session[i], e);
         b->n += ok;
+        ok = ok && session_place_go(b->session[i]->history, &place, e);
+        session_place_free(&place);
         b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
         if (ok && args_has(a, OPT_KERNEL) && session_is_network(b->session[i])) {
             ok = cli_open_kernel(b->cli, &b->session[i], e);
@@ -165,6 +171,14 @@ static void add_warnings(struct str *out, const struct bench_call *b)
             str_printf(out, "note: %c is another operator than A (%.4g and %.4g MFLOP): the ratio"
                        " is of the times as they are\n", 'A' + i, 1e-6 * other->flops,
                        1e-6 * g->flops);
+    }
+    for (int i = 1; i < b->n; i++) {
+        struct str text = {0};
+        const struct program *p = history_current(b->session[i]->history)->program;
+        if (contract_difference(&text, p, history_current(first->session->history)->program))
+            str_printf(out, "note: %c has another contract than A: %s\n", 'A' + i,
+                       str_text(&text));
+        str_free(&text);
     }
     if (noisy)
         str_add(out, "note: ! spread above 10 %, however often it was sampled\n");

@@ -189,7 +189,8 @@ static void add_step_row(struct str *out, int position, const struct ledger_row 
         if (m->threads > 1)
             str_printf(out, " %dt", m->threads);
         if (row->has_change)
-            str_printf(out, "  %+.1f %%", 100 * row->change);
+            str_printf(out, "  %+.1f %%%s", 100 * row->change,
+                       row->other_contract >= 0 ? " (other contract)" : "");
     }
     if (row->held)
         str_printf(out, "  (held: %s)", row->held);

@@ -302,6 +302,8 @@ void model_find_roofs(struct model *m);          /* reads the machine model if i
 bool model_wants_roofs(const struct model *m);   /* the machine model should be measured now */
 /* Makes this machine the session's.  Returns the number of steps that lost another's numbers. */
 int model_measured_here(struct model *m);
+/* Appends "other contract: Inp arrives as ..." when p asks the caller for other layouts. */
+void model_contract_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
 

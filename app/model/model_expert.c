@@ -80,7 +80,7 @@ static bool choose(struct model *m, struct arena *a, int number, struct err *e)
 {
     struct history *h = m->session->history;
     struct expert_schedule list[EXPERTS_MOST];
-    const struct program *p;
+    const struct program *p, *before = model_program(m);
     int n, bad;
     if (!model_experts(m, a, number, list, &n, e))
         return false;
@@ -94,10 +94,14 @@ static bool choose(struct model *m, struct arena *a, int number, struct err *e)
         return false;
     bool ok = model_enter(m, p, "expert", true, e);
     model_edited(m);
+    struct str note = {0};
+    model_contract_note(p, before, &note);
     if (ok && m->message.kind != MESSAGE_ERROR)
-        model_info(m, "%s, %s: %d steps on branch %s; u undoes one", s->expert->id,
+        model_info(m, "%s, %s: %d steps on branch %s; u undoes one%s%s", s->expert->id,
                    expert_chosen_text(a, s), s->n,
-                   history_branch(h, history_branch_index(h))->name);
+                   history_branch(h, history_branch_index(h))->name, note.len ? "; " : "",
+                   str_text(&note));
+    str_free(&note);
     return ok;
 }
 

@@ -7,6 +7,7 @@
 #include "app/ui/text.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/report/roofline_steps.h"
+#include "kernels/program/contract.h"
 
 /* Most states of a session: the number of a state is in the low 20 bits of a job's tag. */
 #define STATES_MAX (1 << 20)
@@ -170,11 +171,22 @@ static void note_copies(const struct program *p, struct str *out)
     }
 }
 
+void model_contract_note(const struct program *p, const struct program *than, struct str *out)
+{
+    struct str text = {0};
+    if (contract_difference(&text, p, than))
+        str_printf(out, "%sother contract: %s", out->len ? "; " : "", str_text(&text));
+    str_free(&text);
+}
+
 void model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
     if (str_starts(history_current(m->session->history)->step, "layout "))
         note_copies(p, out);
+    const struct state *s = history_current(m->session->history);
+    if (s->parent >= 0)
+        model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (m->threads > 1 || !has_parallel_loop(p))
         return;
     if (m->parallel_said == 0)

@@ -6,6 +6,7 @@
 #include "app/ui/text.h"
 #include "app/views/roofline_plot.h"
 #include "profile/measure/oracle.h"
+#include "kernels/program/contract.h"
 
 #define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
 
@@ -210,6 +211,13 @@ static void put_counts(struct doc *d, const char *meter, const struct counts *p,
     str_free(&text);
 }
 
+static void put_contract(struct doc *d, const struct program *p, int width)
+{
+    struct str text = {0};
+    contract_print(&text, p);
+    measurement_doc_row(d, "contract:", STYLE_PLAIN, 0, &text, width);
+}
+
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k)
 {
     put_verified(d, m, k->width);
@@ -231,6 +239,7 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
     }
     put_baselines(d, m, k);
     put_compiler(d, m, k->width);
+    put_contract(d, k->program, k->width);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
         if (k->meters & 1u << i && (m->counts[i].available || m->counts[i].reason[0]))
             put_counts(d, meter_name[i], &m->counts[i], k->width);

@@ -98,6 +98,8 @@ static void put_change(struct doc *d, const struct ledger_row *r, int width)
     enum style style = STYLE_DIM;
     if (r->has_change) {
         text_change(&s, r->change);
+        if (r->other_contract >= 0)
+            str_add(&s, "*");
         if (!r->ahead && r->change <= -NOISE)
             style = STYLE_GOOD;
         if (!r->ahead && r->change >= NOISE)
@@ -250,6 +252,15 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         describe_time(r, out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
+    const struct history *h = m->session->history;
+    if (r->other_contract >= 0) {
+        str_add(out, "; * ");
+        struct str note = {0};
+        model_contract_note(history_state(h, r->state)->program,
+                            history_state(h, r->other_contract)->program, &note);
+        str_add(out, str_text(&note));
+        str_free(&note);
+    }
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
         str_add(out, "; ");
@@ -295,6 +306,7 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     doc_clear(d);
     doc_printf(d, STYLE_DIM, "  %-*s%6s%12s", name_width, "branch", "steps", "best time");
     doc_end(d);
+    const struct program *here = model_program(m);
     for (int b = 0; b < history_n_branches(h); b++) {
         int n, at;
         double ms = 0;
@@ -308,6 +320,11 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
         doc_printf(d, STYLE_PLAIN, "%6d", n - 1);
         doc_right(d, STYLE_PLAIN, &time, 12);
+        struct str note = {0};
+        model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
+        if (note.len > 0)
+            doc_printf(d, STYLE_NOTE, "  %s", str_text(&note));
+        str_free(&note);
         doc_end(d)->id = b;
         if (first && b == history_branch_index(h))
             p->scroll.cursor = d->lines.len - 1;

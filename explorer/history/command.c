@@ -6,6 +6,7 @@
 #include <string.h>
 #include "explorer/history/command_impl.h"
 #include "explorer/history/rebase.h"
+#include "explorer/history/rename.h"
 
 static const struct command_info infos[] = {
 #define COMMAND(id, name, syntax, help) [COMMAND_##id] = { name, syntax, help },
@@ -97,7 +98,7 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     case COMMAND_DELETE: return history_branch_delete(h, arg->text, e);
     case COMMAND_MEASURE: return true;
     case COMMAND_EDIT: case COMMAND_DROP: case COMMAND_MOVE: case COMMAND_INSERT:
-    case COMMAND_COUNT: break;
+    case COMMAND_PICK: case COMMAND_COUNT: break;
     }
     UNREACHABLE();
 }
@@ -161,6 +162,50 @@ static bool run_step(struct history *h, const char *line, enum command_effect *e
     return true;
 }
 
+/* Runs `pick B N`: applies step N of branch B, renamed where only one new name fits. */
+static bool run_pick(struct history *h, const char *line, const struct step_word *word, int n,
+                     enum command_effect *effect, struct err *e)
+{
+    int number = 0, len, at;
+    if (n < 3) {
+        if (n == 1)
+            return lacks_words(COMMAND_PICK, line, &word[0], e);
+        err_set(e, ERR_SYNTAX, "pick needs the number of a step of branch %s", word[1].text);
+        return error_at(e, line, word[1].col + word[1].len, 1);
+    }
+    if (n > 3) {
+        err_set(e, ERR_SYNTAX, "there is one word too many: \"%s\"", word[3].text);
+        return error_at(e, line, word[3].col, word[3].len);
+    }
+    int b = history_branch_find(h, word[1].text, e);
+    if (b < 0)
+        return error_at(e, line, word[1].col, word[1].len);
+    if (!take_number(line, &word[2], 0, &number, e))
+        return false;
+    const int *path = history_path(h, b, &len, &at);
+    if (number < 1 || number >= len) {
+        err_set(e, ERR_RANGE, "branch %s has no step %d to apply", word[1].text, number);
+        err_fix(e, len > 1 ? "use 1 to %d" : "it has no steps", len - 1);
+        return error_at(e, line, word[2].col, word[2].len);
+    }
+    const char *step = history_state(h, path[number])->step;
+    if (run_step(h, step, effect, e))
+        return true;
+    struct arena *a = arena_new();
+    const struct step *parsed;
+    const char *renamed[RENAMES_MAX];
+    struct err why = *e, ignored;
+    bool ok = step_parse(a, step, &parsed, &ignored)
+           && rename_step(a, history_current(h)->program, parsed, renamed, &why) == 1
+           && run_step(h, renamed[0], effect, &why);
+    arena_free(a);
+    if (ok)
+        return true;
+    err_set(e, ERR_STEP, "`%.150s` does not apply here: %.300s", step, why.text);
+    err_fix(e, "%s", why.fix);
+    return error_at(e, line, word[2].col, word[2].len);
+}
+
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,
                       enum command_effect *effect, struct err *e)
 {
@@ -174,6 +219,8 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
         *effect = EFFECT_REBASED;
         return run_rebase(h, (enum command_id)id, line, word, n, e);
     }
+    if (id == COMMAND_PICK)
+        return run_pick(h, line, word, n, effect, e);
     bool numeric = id == COMMAND_UNDO || id == COMMAND_REDO || id == COMMAND_GOTO;
     if (!take_argument((enum command_id)id, line, word, n, &arg, e)
         || (numeric && !take_number(line, arg, 1, &number, e)))

@@ -170,11 +170,12 @@ static void offer_other_branches(struct completer *c)
     }
 }
 
-static void offer_positions(struct completer *c)
+/* Offers the numbers of the steps of branch b, from `first` on; b -1: none. */
+static void offer_positions(struct completer *c, int b, int first)
 {
-    int n, at;
-    const int *path = history_path(c->h, history_branch_index(c->h), &n, &at);
-    for (int i = 0; i < n; i++)
+    int n = 0, at;
+    const int *path = b < 0 ? NULL : history_path(c->h, b, &n, &at);
+    for (int i = first; i < n; i++)
         offer(c, arena_printf(c->a, "%d", i),
               i ? history_state(c->h, path[i])->step : "the bare operator");
 }
@@ -348,11 +349,14 @@ static void complete_command(struct completer *c, enum command_id id)
         offer(c, "up", "one place earlier");
         offer(c, "down", "one place later");
     }
+    struct err ignored;
+    if (c->n_words == 2 && id == COMMAND_PICK)
+        offer_positions(c, history_branch_find(c->h, c->word[1].text, &ignored), 1);
     if (c->n_words > 1)
         return;
     if (id == COMMAND_GOTO || (id >= COMMAND_EDIT && id <= COMMAND_INSERT))
-        offer_positions(c);
-    else if (id == COMMAND_SWITCH || id == COMMAND_DELETE)
+        offer_positions(c, history_branch_index(c->h), 0);
+    else if (id == COMMAND_SWITCH || id == COMMAND_DELETE || id == COMMAND_PICK)
         offer_other_branches(c);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/program/contract.h"
 
 #define BRANCH_NAME_MAX 40
 #define FIRST_BRANCH "main"
@@ -350,11 +351,19 @@ bool history_branch_new(struct history *h, const char *name, struct err *e)
     return true;
 }
 
-bool history_branch_switch(struct history *h, const char *name, struct err *e)
+int history_branch_find(const struct history *h, const char *name, struct err *e)
 {
     int b = find_branch(h, name);
     if (b < 0)
-        return no_such_branch(h, name, e);
+        no_such_branch(h, name, e);
+    return b;
+}
+
+bool history_branch_switch(struct history *h, const char *name, struct err *e)
+{
+    int b = history_branch_find(h, name, e);
+    if (b < 0)
+        return false;
     h->current = b;
     return true;
 }
@@ -412,10 +421,17 @@ static int threads_of(const struct measurement *m)
 
 /* Adds the change in time against the nearest earlier step that was timed with as many threads.
  * Minimums are compared, since the median depends on other load of the machine. */
-static void add_change(struct ledger_row *row, const struct measurement *before)
+static void add_change(const struct history *h, struct ledger_row *row,
+                       const struct ledger_row *from)
 {
+    const struct measurement *before = from ? from->m : NULL;
     if (!before || !timed(row->m))
         return;
+    struct str ignored = {0};
+    if (contract_difference(&ignored, h->states.data[row->state]->program,
+                            h->states.data[from->state]->program))
+        row->other_contract = from->state;
+    str_free(&ignored);
     row->has_change = true;
     row->change = row->m->latency.min_ms / before->latency.min_ms - 1;
     row->has_misses_change = row->m->sim.available && before->sim.available;
@@ -424,11 +440,11 @@ static void add_change(struct ledger_row *row, const struct measurement *before)
 }
 
 /* Returns the nearest row before row i that was timed with as many threads; NULL if none. */
-static const struct measurement *comparable(const struct ledger_row *row, int i)
+static const struct ledger_row *comparable(const struct ledger_row *row, int i)
 {
     for (int k = i - 1; k >= 0 && timed(row[i].m); k--)
         if (timed(row[k].m) && threads_of(row[k].m) == threads_of(row[i].m))
-            return row[k].m;
+            return &row[k];
     return NULL;
 }
 
@@ -439,8 +455,9 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         const struct state *s = h->states.data[path[i]];
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
-                                      .m = s->measured, .here = i == at, .ahead = i > at };
-        add_change(&out[i], comparable(out, i));
+                                      .m = s->measured, .here = i == at, .ahead = i > at,
+                                      .other_contract = -1 };
+        add_change(h, &out[i], comparable(out, i));
     }
     return n;
 }

@@ -45,6 +45,8 @@ bool history_goto(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
  * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
+/* Returns the index of a branch; -1, with *e, when there is none of that name. */
+int history_branch_find(const struct history *h, const char *name, struct err *e);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
@@ -67,6 +69,8 @@ struct ledger_row {
     /* change: minimum latency / minimum latency of the nearest earlier row with as many threads,
      * - 1 */
     bool has_change; double change;
+    /* that earlier state, when it has another contract with the caller (contract.h); -1: the same */
+    int other_contract;
     /* simulated L1 misses minus the misses of that earlier row */
     bool has_misses_change; int64_t misses_change;
 };

@@ -11,6 +11,7 @@
 #include "sessions/file/measured_fields.h"
 #include "sessions/report/report.h"
 #include "sessions/report/report_impl.h"
+#include "kernels/program/contract.h"
 
 static json_t *unavailable(const char *reason)
 {
@@ -198,6 +199,15 @@ static json_t *steps_json(const struct program *p)
     return json_texts(p->steps, p->n_steps);
 }
 
+static json_t *contract_json(const struct program *p)
+{
+    struct str text = {0};
+    contract_print(&text, p);
+    json_t *o = json_text(str_text(&text));
+    str_free(&text);
+    return o;
+}
+
 /* Returns the notes of p as a list, one text per line. */
 json_t *report_algorithms(const struct program *p)
 {
@@ -296,8 +306,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     json_t *o = json_make("format", JSON(1), "operator", JSON(p->base->op),
                           "spec", JSON(p->base->spec), "title", JSON_OR_NULL(s->title),
                           "branch", JSON(branch), "steps", steps_json(p),
-                          "algorithms", report_algorithms(p), "notes", notes_json(p),
-                          "conversions", JSON(p->n_conversions));
+                          "algorithms", report_algorithms(p), "contract", contract_json(p),
+                          "notes", notes_json(p), "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
              "isa", json_null());        /* set below; here to come before "compiler" */
@@ -315,7 +325,7 @@ static json_t *entry_json(const struct bench_entry *b)
     json_t *o = json_make("name", JSON(b->name), "operator", JSON(p->base->op),
                           "spec", JSON(p->base->spec),
                           "branch", JSON(history_branch(h, history_branch_index(h))->name),
-                          "steps", steps_json(p));
+                          "steps", steps_json(p), "contract", contract_json(p));
     put_clock(o, &r->m);
     return json_put(o, "ratio", r->verdict ? json_make("value", JSON(r->ratio.ratio),
                                                        "low", JSON(r->ratio.low),

@@ -33,6 +33,33 @@ t 1 '^A .* timeout: did not end within 0.02 s' \
     bench 'gmm m=900 k=900 n=900' "$gmm" "$gmm" --limit 0.02 "${quick[@]}"
 same 'the others are timed' 1 "$(grep -cE '^C .*(faster|slower|no difference)' <<< "$out")"
 
+# places: FILE#BRANCH@STEP
+cat > "$dir/two.yaml" <<'S'
+tilescope: 1
+operator: gmm m=24 k=16 n=32
+branch: main
+branches:
+  main: {steps: [loop reorder C M K N, loop vectorize C N]}
+  plain: {steps: []}
+S
+t 0 '^B  two.yaml#plain ' bench "$dir/two.yaml" "$dir/two.yaml#plain" "${quick[@]}"
+t 0 '^A  two.yaml@1 ' bench "$dir/two.yaml@1" "$dir/two.yaml#main@2" "${quick[@]}"
+t 0 'vectorize' show "$dir/two.yaml#main"
+same 'FILE@STEP is shown' 0 "$("$TILESCOPE" show "$dir/two.yaml@1" | grep -c vectorize)"
+t 0 'branch plain, step 0' run "$dir/two.yaml#plain" --meters none
+t 2 'there is no branch "plan".*' bench "$dir/two.yaml#plan" "$gmm"
+t 2 'did you mean "plain"' show "$dir/two.yaml#plan"
+t 2 'branch plain has no step 3' show "$dir/two.yaml#plain@3"
+t 2 'behind @ stands the number of a step, not "x"' show "$dir/two.yaml@x"
+t 2 'the branch is given twice' show "$dir/two.yaml#main" --branch plain
+cat > "$dir/given.txt" <<'S'
+set input_layout given
+layout set A "K M"
+S
+"$TILESCOPE" show "$gmm" --steps "$dir/given.txt" --what yaml -o "$dir/given.yaml"
+t 0 'note: B has another contract than A: A arrives as KM instead of MK' \
+    bench "$gmm" "$dir/given.yaml" "${quick[@]}"
+
 t 2 'compares 2 to 6 sessions, but there is 1' bench "$gmm"
 t 2 'but there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
 t 2 'error: ' bench "$gmm" /nonexistent.yaml

@@ -295,11 +295,49 @@ static void test_random(void **state)
     }
 }
 
+/* pick B N: a step of another branch, renamed or inserted before loop steps where it must be. */
+static void check_pick(void **state)
+{
+    static const struct { const char *line, *steps, *error; } picks[] = {
+        { "pick tiled 1", "loop parallel Conv N; loop split Conv O 4", NULL },
+        { "pick tiled 2", "loop parallel Conv N; loop split Conv O 4; loop unroll Conv KW", NULL },
+        { "pick tiled 1", NULL, "`loop split Conv O 4` does not apply here: Conv has no loop O" },
+        { "pick tiled", NULL, "pick needs the number of a step of branch tiled" },
+        { "pick", NULL, "pick needs the name of a branch" },
+        { "pick tilde 1", NULL, "there is no branch \"tilde\"" },
+        { "pick tiled 9", NULL, "branch tiled has no step 9 to apply" },
+        { "pick tiled 0", NULL, "branch tiled has no step 0 to apply" },
+        { "pick tiled 1 2", NULL, "there is one word too many: \"2\"" },
+    };
+    (void)state;
+    struct history *h = must_open(CONV);
+    struct str text = {0};
+    struct err e;
+    static const char *const lines[] = {
+        "branch tiled", "loop split Conv O 4", "loop unroll Conv KW", "switch main",
+        "loop parallel Conv N",
+    };
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        if (!run(h, lines[i], &e))
+            fail_msg("%s: %s", lines[i], e.text);
+    for (int i = 0; i < COUNT_OF(picks); i++) {
+        bool ok = run(h, picks[i].line, &e);
+        assert_int_equal(ok, picks[i].steps != NULL);
+        if (ok)
+            assert_string_equal(shown(h, &text), picks[i].steps);
+        else
+            assert_string_equal(e.text, picks[i].error);
+    }
+    str_free(&text);
+    history_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
+        cmocka_unit_test(check_pick),
     };
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);

@@ -1,0 +1,83 @@
+/* Contracts: how the caller sees inputs and outputs, and how two contracts differ. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "explorer/history/history.h"
+#include "kernels/program/contract.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define CONV "c2d n=1 i=16 h=8 w=8 o=16 k=3 p=1 bias=1 relu=1"
+
+/* differs: from the operator without steps. */
+static const struct { const char *spec, *steps, *contract, *differs; } cases[] = {
+    { CONV, "", "as the caller has it", "" },
+    /* A constant is packed ahead, and an input is converted by the kernel. */
+    { CONV, "layout set Ker \"O/16 I KH KW 16o\"", "as the caller has it", "" },
+    { "gmm m=8 k=8 n=8", "layout set A \"K M\"", "as the caller has it", "" },
+    { "gmm m=8 k=8 n=8", "set input_layout given;layout set A \"K M\"", "A KM -> C MN",
+      "A arrives as KM instead of MK" },
+    { CONV, "layout set Conv \"N H W O\"", "Inp_in NIHW -> ReLU NHWO",
+      "ReLU leaves as NHWO instead of NOHW" },
+    { CONV, "layout set Conv \"N O/8 H W 8o\"", "Inp_in NIHW -> ReLU N O/8 H W 8o",
+      "ReLU leaves as N O/8 H W 8o instead of NOHW" },
+    { CONV, "set output_layout original;layout set Conv \"N H W O\"", "as the caller has it", "" },
+};
+
+static void check_contracts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        struct history *h;
+        struct err e;
+        char *steps = xstrdup(cases[i].steps), *rest = NULL;
+        assert_true(history_new(cases[i].spec, &h, &e));
+        for (char *s = strtok_r(steps, ";", &rest); s; s = strtok_r(NULL, ";", &rest))
+            if (!history_apply(h, s, &e))
+                fail_msg("%s: %s", s, e.text);
+        struct str text = {0}, differs = {0}, back = {0};
+        const struct program *p = history_current(h)->program, *bare = history_state(h, 0)->program;
+        contract_print(&text, p);
+        assert_string_equal(str_text(&text), cases[i].contract);
+        assert_int_equal(contract_difference(&differs, p, bare), cases[i].differs[0] != '\0');
+        assert_string_equal(str_text(&differs), cases[i].differs);
+        assert_int_equal(contract_difference(&back, bare, p), differs.len > 0);
+        str_free(&text);
+        str_free(&differs);
+        str_free(&back);
+        free(steps);
+        history_free(h);
+    }
+}
+
+/* The ledger marks a time that is compared with one under another contract. */
+static void check_ledger(void **state)
+{
+    (void)state;
+    struct measurement m = { .outcome = OUTCOME_OK, .latency = { .min_ms = 1, .runs = 5 } };
+    const char *const step[] = { "loop parallel Conv O", "layout set Conv \"N H W O\"" };
+    struct ledger_row row[3];
+    struct history *h;
+    struct err e;
+    assert_true(history_new(CONV, &h, &e));
+    for (int i = 0; i < 2; i++) {
+        history_set_measured(h, history_current(h)->id, &m);
+        assert_true(history_apply(h, step[1 - i], &e));
+    }
+    history_set_measured(h, history_current(h)->id, &m);
+    assert_int_equal(history_ledger(h, row, 3), 3);
+    assert_int_equal(row[0].other_contract, -1);
+    assert_int_equal(row[1].other_contract, 0);
+    assert_int_equal(row[2].other_contract, -1);
+    history_free(h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(check_contracts),
+                                        cmocka_unit_test(check_ledger) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
