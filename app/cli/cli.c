@@ -231,12 +231,23 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
     return ok;
 }
 
+/* The screen asks instead (model_recover.c). */
+static void note_unsaved(const struct cli *c, const char *path)
+{
+    struct autosave left;
+    if (c->args->cmd != CMD_SCREEN && path[0] && session_autosave_of(path, &left))
+        fprintf(stderr, "note: %s has changes that were not saved when tilescope was killed; "
+                "`tilescope %s` offers them\n", path, path);
+}
+
 static int open_session(const struct cli *c, struct opened *out, struct str *nodes)
 {
     struct err e = {0};
     *out = (struct opened){.home_branch = -1, .home_at = -1};
-    if (open_all(c, out, nodes, &e))
+    if (open_all(c, out, nodes, &e)) {
+        note_unsaved(c, out->session->path);
         return EXIT_FINE;
+    }
     cli_close(out);
     return cli_onnx_fail(c, nodes, &e);
 }

@@ -195,7 +195,7 @@ static void add_text(struct str *out, const struct bench_call *b)
     int width = name_width(b);
     struct str head = {0};
     str_printf(&head, "   %-*s %10s %10s  %7s  GFLOP/s  ceiling  time / %c (95 %%)", width,
-               "session", "min", "median", "spread", 'A' + reference_of(b));
+               "session", "best", "median", "spread", 'A' + reference_of(b));
     cli_paint(out, b->cli->color_out, PAINT_BOLD, str_text(&head));
     str_add(out, "\n");
     str_free(&head);

@@ -51,7 +51,7 @@ static bool write_session(struct session *s, const struct expert_schedule *x, co
     if (m && session_measured_here(s) > 0)
         fprintf(stderr, "note: %s has no numbers of another machine\n", to->path);
     if (m)
-        history_set_measured(s->history, history_current(s->history)->id, m);
+        history_add_measured(s->history, history_current(s->history)->id, m, false);
     return cli_save(s, to, e);
 }
 

@@ -110,7 +110,7 @@ bool cli_records_list(struct ask *k, struct err *e)
 static void add_records(struct ask *k, const struct record *rec, int n)
 {
     struct text_table t = { .align = "lrlrrrrl" };
-    text_table_row(&t, "run\ttrial\tstrategy\tmin\tmedian\tspread\tGFLOP/s\toutcome");
+    text_table_row(&t, "run\ttrial\tstrategy\tbest\tmedian\tspread\tGFLOP/s\toutcome");
     for (int i = 0; i < n; i++) {
         const struct record *x = &rec[i];
         bool timed = x->runs > 0;

@@ -8,7 +8,6 @@
 #include "kernels/base/file.h"
 #include "profile/measure/meters.h"
 #include "sessions/file/machine_file.h"
-#include "sessions/file/measured_fields.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
 
@@ -123,26 +122,6 @@ static unsigned sections_of(const struct measurement *m)
     return has;
 }
 
-/* Copies all times and baselines together, since a ratio refers to the time beside it. */
-static void take_clock(struct measurement *m, const struct measurement *old)
-{
-    m->latency = old->latency;
-    m->cold_latency = old->cold_latency;
-    fields_copy(fields_part(measured_fields, "gflops", "threads_note"), m, old);
-    memcpy(m->baseline, old->baseline, sizeof m->baseline);
-}
-
-static void take_over(struct measurement *m, const struct measurement *old, unsigned sections)
-{
-    if (sections & METER_CLOCK)
-        take_clock(m, old);
-    if (sections & METER_SIM)
-        m->sim = old->sim;
-    for (int i = METER_ID_PERF; i < METER_COUNT; i++)
-        if (sections & 1u << i)
-            m->counts[i] = old->counts[i];
-}
-
 static void add_meters(struct str *out, unsigned meters)
 {
     const char *comma = "";
@@ -164,9 +143,10 @@ static bool is_here(const struct run_call *r, const struct session *s)
     return !s->machine[0] || streq(s->machine, str_text(&r->machine));
 }
 
-/* Stores a result in the session.  Keeps old numbers that this run did not measure if the kernel
- * was built and run in the same way; else, and where a limit cut the new ones, notes them in loss,
- * because the user must decide.  A wrong or crashing kernel keeps no numbers. */
+/* Stores a result in the session.  Keeps a faster old time, and old numbers that this run did not
+ * measure, if the kernel was built and run in the same way (measurement_merge); else,
+ * and where a limit cut the new ones, notes them in loss, because the user must decide.  A wrong or
+ * crashing kernel keeps no numbers. */
 static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
@@ -177,9 +157,8 @@ static void put_result(struct run_call *r, const struct session *s, const struct
     unsigned kept = old && (done || cut) ? sections_of(old) & ~(done ? meters : 0) : 0;
     bool here = is_here(r, s);
     *both = *m;
-    if (done && kept && here && old->threads == m->threads && streq(old->isa, m->isa)
-        && streq(old->compiler, m->compiler)) {
-        take_over(both, old, kept);
+    if (done && old && here && measurement_same_way(old, m)) {
+        measurement_merge(both, old, args_has(r->cli->args, OPT_FRESH));
     } else if (kept && !r->lost) {
         r->lost = kept;
         r->cut = cut;

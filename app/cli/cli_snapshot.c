@@ -76,6 +76,9 @@ int cli_snapshot(const struct cli *c)
     struct model *m = model_new(opened.session, &o, cli_has_unicode(c));
     opened.session = NULL;
     m->letters = true;
+    if (m->recover)
+        model_recover_answer(m, false, false);
+    model_clear_message(m);
     model_resize(m, w, h);
     if (view && !choose_view(m, view, &e)) {
         code = cli_fail(c, &e);

@@ -58,6 +58,7 @@ void model_free(struct model *m)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);
     free(m->roofs.model);
+    free(m->recover);
     vec_free(&m->hits);
     model_forget_menu(m);
     start_free(&m->start);
@@ -65,7 +66,7 @@ void model_free(struct model *m)
         code_text_free(&m->code[i]);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
-        &m->out.copy, &m->out.dump, &m->opening,
+        &m->out.copy, &m->out.dump, &m->opening, &m->pasted,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);
@@ -79,6 +80,7 @@ void model_set_session(struct model *m, struct session *s)
     if (!s || !session_opens_as_network(s) || !model_network_open(m, s))
         model_show_session(m, s);
     session_free(old);
+    model_recover_offer(m);
 }
 
 void model_show_session(struct model *m, struct session *s)
@@ -140,14 +142,18 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
 {
     int n = 0;
     if (m->overlay == OVERLAY_BRANCHES) {
-        out[n++] = KEYS_BRANCH;
+        bool found = m->search.len > 0;  /* then n is the next match, not a new branch */
+        out[n++] = found ? KEYS_VIEW : KEYS_BRANCH;
+        out[n++] = found ? KEYS_BRANCH : KEYS_VIEW;
     } else if (model_shows_network(m)) {
         out[n++] = KEYS_NETWORK;
         out[n++] = KEYS_VIEW;
     } else if (!m->session) {
         out[n++] = KEYS_START;
+        out[n++] = KEYS_VIEW;
     } else if (m->focus == PANE_LEDGER) {
         out[n++] = KEYS_LEDGER;
+        out[n++] = KEYS_VIEW;
     } else {
         enum key_context c = model_view[m->view[m->focus]].context;
         if (c != KEYS_VIEW)

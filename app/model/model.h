@@ -157,6 +157,9 @@ struct model {
     int help_n;                                  /* contexts in help_chain */
     bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
+    struct str pasted;                   /* several lines, run from pasted_from on; or "" */
+    size_t pasted_from;
+    int pasted_line;                     /* the number of the last one that was run */
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits extend the count instead of choosing views */
@@ -166,6 +169,7 @@ struct model {
     enum after_ask then;                 /* the action after the answer, or after the save */
     bool ask_stop;                       /* the question is only whether to stop the tuner */
     struct session *next;                /* AFTER_OPEN opens this; NULL = the start screen */
+    struct autosave *recover;            /* offered instead of the open file; or NULL */
     struct str opening;                  /* the ONNX file that is being read; "": none */
     int openings;                        /* counts them: tags of their jobs */
     struct str overwrite;                /* refused once; a second Enter overwrites this file */
@@ -178,6 +182,7 @@ struct model {
     bool measure_wanted;                 /* measure the current state */
     bool measure_all;                    /* then measure the rest of the branch */
     bool numbers_asked;                  /* the user measured with m or M: worth saving */
+    bool newest;                         /* keep the next measurement even if it is slower */
     int threads;
     unsigned baselines;                  /* 1 << enum vendor_library */
     int parallel_said;                   /* 1 + tag of the state with the note on threads; or 0 */
@@ -238,10 +243,16 @@ void model_clear_message(struct model *m);
 
 void model_key(struct model *m, int key);        /* while help is open: view_help_key instead */
 void model_paste(struct model *m, const char *text);
-void model_search(struct model *m, int dir, int from);
+bool model_search(struct model *m, int dir, int from);            /* false: not found */
 /* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
+
+/* model_recover.c: unsaved changes of the open file that a killed run has left. */
+
+void model_recover_offer(struct model *m);
+void model_recover_question(const struct model *m, struct str *out);
+void model_recover_answer(struct model *m, bool open, bool forget);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
 

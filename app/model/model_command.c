@@ -250,6 +250,13 @@ static bool measure_all(struct model *m)
     return true;
 }
 
+static bool measure_fresh(struct model *m)
+{
+    m->newest = m->measure_wanted = m->numbers_asked = true;
+    m->data_stamp++;
+    return true;
+}
+
 static bool set_threads(struct model *m, const char *arg)
 {
     long long n;
@@ -389,6 +396,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_THREADS:    return set_threads(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
     case APP_MEASURE_ALL: return measure_all(m);
+    case APP_MEASURE_FRESH: return measure_fresh(m);
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);
     case APP_EXPORT:     return export_kernel(m, arg);

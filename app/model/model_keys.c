@@ -6,27 +6,40 @@
 
 /* searching */
 
-void model_search(struct model *m, int dir, int from)
+bool model_search(struct model *m, int dir, int from)
 {
     struct pane_doc *p = model_focused(m);
     if (m->search.len == 0) {
         model_info(m, "nothing to search for yet: / starts a search");
-        return;
+        return false;
     }
     int found = doc_find(&p->doc, str_text(&m->search), from, dir);
     if (found < 0)
-        model_say_error(m, "not found in this view", "");
-    else
-        doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+        return model_say_error(m, "not found in this view", "");
+    doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+    return true;
 }
 
-static void search_typed(struct model *m, bool entered)
+static bool search_typed(struct model *m)
 {
     str_clear(&m->search);
     str_add(&m->search, str_text(&m->prompt.line));
     model_clear_message(m);
-    if (m->search.len > 0 || entered)
-        model_search(m, 1, m->search_from - 1);
+    return m->search.len == 0 || model_search(m, 1, m->search_from - 1);
+}
+
+/* Enter: repeats the last search on an empty prompt.  What is not found stays there. */
+static void enter_search(struct model *m)
+{
+    if (m->prompt.line.len == 0)
+        prompt_insert(&m->prompt, prompt_last_search(&m->prompt));
+    struct str line = {0};
+    str_printf(&line, "/%s", str_text(&m->prompt.line));
+    if (line.len > 1)
+        prompt_remember(&m->prompt, str_text(&line));
+    str_free(&line);
+    if (search_typed(m))
+        prompt_close(&m->prompt);
 }
 
 /* the prompt */
@@ -74,12 +87,56 @@ static void enter_command(struct model *m)
     free(line);
 }
 
+/* Takes the next line of a paste; false after the last one.  Blank lines and comments are left
+ * out. */
+static bool next_pasted(struct model *m, struct str *line)
+{
+    const char *p = str_text(&m->pasted) + (m->pasted.len > 0 ? m->pasted_from : 0);
+    while (*p) {
+        size_t n = strcspn(p, "\r\n"), blank = strspn(p, " \t");
+        str_clear(line);
+        str_add_n(line, p + (blank < n ? blank : n), n - (blank < n ? blank : n));
+        p += n + strspn(p + n, "\r\n");
+        if (line->len > 0 && line->data[0] != '#') {
+            m->pasted_from = (size_t)(p - str_text(&m->pasted));
+            m->pasted_line++;
+            return true;
+        }
+    }
+    str_clear(&m->pasted);
+    return false;
+}
+
+/* Runs what is left of a paste line by line, until one is refused: that one is on the prompt then,
+ * and the rest runs after it. */
+static void run_pasted(struct model *m)
+{
+    struct str line = {0}, why = {0};
+    while (!m->prompt.open && m->overlay == OVERLAY_NONE && next_pasted(m, &line)) {
+        prompt_open(&m->prompt, ':', str_text(&line));
+        enter_command(m);
+        if (!m->prompt.open && m->message.kind != MESSAGE_ERROR)
+            continue;
+        const char *rest = str_text(&m->pasted) + m->pasted_from;
+        str_printf(&why, "line %d of the paste: %s%s", m->pasted_line, str_text(&m->message.text),
+                   *rest ? " (Enter goes on with the lines after it, Esc drops them)" : "");
+        str_clear(&m->message.text);
+        str_add(&m->message.text, str_text(&why));
+        break;
+    }
+    if (m->overlay != OVERLAY_NONE || !m->session)
+        str_clear(&m->pasted);
+    str_free(&line);
+    str_free(&why);
+}
+
 static void prompt_left(struct model *m)
 {
     bool search = m->prompt.mark == '/';
     prompt_close(&m->prompt);
     model_give_up(m);
     str_clear(&m->overwrite);
+    str_clear(&m->pasted);
     model_clear_message(m);
     if (search) {
         str_clear(&m->search);
@@ -91,7 +148,7 @@ static void prompt_left(struct model *m)
 static void prompt_edited(struct model *m)
 {
     if (m->prompt.mark == '/')
-        search_typed(m, false);
+        search_typed(m);
     else
         model_clear_message(m);
     str_clear(&m->overwrite);
@@ -107,12 +164,11 @@ static void key_prompt(struct model *m, int key)
         prompt_left(m);
     if (ev != PROMPT_ENTERED)
         return;
-    if (search) {
-        search_typed(m, true);
-        prompt_close(&m->prompt);
-    } else {
+    if (search)
+        enter_search(m);
+    else
         enter_command(m);
-    }
+    run_pasted(m);
 }
 
 /* questions */
@@ -133,6 +189,10 @@ void model_ask_save(struct model *m, enum after_ask then, struct session *next)
 
 void model_question(const struct model *m, struct str *out)
 {
+    if (m->recover) {
+        model_recover_question(m, out);
+        return;
+    }
     struct str place = {0};
     const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
     const char *save = model_document(m)->dirty ? "Save the changes first?"
@@ -181,8 +241,12 @@ static void key_ask_stop(struct model *m, bool yes)
 static void key_ask(struct model *m, int key)
 {
     bool leave = key == 'c' || key == K_ESC || key == K_CTRL('c') || key == 'q';
-    if (key != 'y' && key != 'n' && key != K_ENTER && !leave)
+    if (key != 'y' && key != 'n' && key != K_ENTER && !leave && !(key == 'd' && m->recover))
         return;
+    if (m->recover) {
+        model_recover_answer(m, key == 'y' || key == K_ENTER, key == 'd');
+        return;
+    }
     if (m->ask_stop) {
         key_ask_stop(m, key == 'y' || key == K_ENTER);
         return;
@@ -239,12 +303,29 @@ void model_key(struct model *m, int key)
     }
 }
 
+/* Pastes into the prompt.  Several lines are several commands: they run at once. */
 void model_paste(struct model *m, const char *text)
 {
+    size_t n = strlen(text), first = strcspn(text, "\r\n");
     if (m->overlay != OVERLAY_NONE)
         return;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+        n--;
     if (!m->prompt.open)
         prompt_open(&m->prompt, ':', "");
-    prompt_insert(&m->prompt, text);
+    if (first < n && m->prompt.mark == ':') {
+        str_clear(&m->pasted);
+        str_add(&m->pasted, str_text(&m->prompt.line));
+        str_add_n(&m->pasted, text, n);
+        m->pasted_from = 0;
+        m->pasted_line = 0;
+        prompt_close(&m->prompt);
+        run_pasted(m);
+        return;
+    }
+    struct str line = {0};
+    str_add_n(&line, text, n);
+    prompt_insert(&m->prompt, str_text(&line));
     prompt_edited(m);
+    str_free(&line);
 }

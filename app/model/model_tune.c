@@ -425,7 +425,7 @@ static bool put_result(struct model *m, const struct tuning *t, struct str *wher
     bool stayed = history_current(h)->id == m->tuner.from && streq(now, m->tuner.branch);
     if (is_start(m, t)) {
         if (t->measured)
-            history_set_measured(h, m->tuner.state, &t->m);
+            history_add_measured(h, m->tuner.state, &t->m, false);
         return true;
     }
     if (!tuning_apply(t, m->session, stayed, e))

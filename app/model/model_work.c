@@ -204,8 +204,8 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* Shows the result of measuring the current state in one line. */
-static void say_measured(struct model *m, const struct measurement *r)
+/* Shows the result of measuring the current state in one line.  stays: an older time was faster. */
+static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
     if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
         return;
@@ -220,10 +220,15 @@ static void say_measured(struct model *m, const struct measurement *r)
     struct str s = {0};
     str_add(&s, "best ");
     text_ms(&s, r->latency.min_ms);
+    if (stays) {
+        str_add(&s, "; the earlier ");
+        text_ms(&s, history_current(m->session->history)->measured->latency.min_ms);
+        str_add(&s, " stays (:measure_fresh replaces it)");
+    }
     if (r->threads > 1)
         str_printf(&s, " with %d threads", r->threads);
     for (int i = 0; i < n; i++)
-        if (rows[i].here && rows[i].has_change) {
+        if (!stays && rows[i].here && rows[i].has_change) {
             str_add(&s, ", change ");
             text_change(&s, rows[i].change);
         }
@@ -257,10 +262,11 @@ static void measured(struct model *m, const struct app_job *j)
         return;
     }
     int other = model_measured_here(m);
-    history_set_measured(m->session->history, state, &j->m);
+    bool stays = history_add_measured(m->session->history, state, &j->m, m->newest && current);
+    m->newest = m->newest && !current;
     model_keep_safe(m);
     if (current)
-        say_measured(m, &j->m);
+        say_measured(m, &j->m, stays);
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

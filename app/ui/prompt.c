@@ -123,6 +123,30 @@ static size_t word_before(const struct prompt *p)
     return i;
 }
 
+static const char *searched(const char *line)
+{
+    return line[0] == '/' ? line + 1 : NULL;
+}
+
+const char *prompt_last_search(const struct prompt *p)
+{
+    for (int i = p->history.len - 1; i >= 0; i--)
+        if (searched(p->history.data[i]))
+            return searched(p->history.data[i]);
+    return "";
+}
+
+/* The i-th line of the history when it was typed at a prompt like this one and begins like the
+ * typed text; else NULL. */
+static const char *line_like(const struct prompt *p, int i)
+{
+    const char *line = p->history.data[i], *search = searched(line);
+    if ((p->mark == '/') != (search != NULL))
+        return NULL;
+    line = search ? search : line;
+    return str_starts(line, str_text(&p->typed)) ? line : NULL;
+}
+
 /* Shows an older or newer line that begins like the typed one. */
 static void walk_history(struct prompt *p, int dir)
 {
@@ -131,12 +155,12 @@ static void walk_history(struct prompt *p, int dir)
         str_add(&p->typed, str_text(&p->line));
     }
     int i = p->history_at + dir;
-    while (i >= 0 && i < p->history.len && !str_starts(p->history.data[i], str_text(&p->typed)))
+    while (i >= 0 && i < p->history.len && !line_like(p, i))
         i += dir;
     if (i < 0)
         return;
     p->history_at = i < p->history.len ? i : p->history.len;
-    set_line(p, i < p->history.len ? p->history.data[i] : str_text(&p->typed));
+    set_line(p, i < p->history.len ? line_like(p, i) : str_text(&p->typed));
 }
 
 static size_t common_prefix(const struct completions *c)

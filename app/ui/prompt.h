@@ -16,7 +16,7 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    VEC(char *) history;                 /* oldest first */
+    VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;                      /* history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
     struct arena *arena;                 /* of the completions */
@@ -33,8 +33,9 @@ void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
 void prompt_open(struct prompt *p, char mark, const char *text);        /* the cursor behind text */
 void prompt_close(struct prompt *p);
-/* Adds a line to the history; a repeated line becomes the newest. */
+/* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
+const char *prompt_last_search(const struct prompt *p);                  /* without '/'; or "" */
 void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
 /* Handles a key.  After ENTERED and LEFT the owner closes the prompt. */
 enum prompt_event prompt_key(struct prompt *p, int key);

@@ -52,8 +52,11 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
 static void put_doubts(struct doc *d, const struct measurement *m, int width)
 {
     struct str text = {0};
-    if (m->latency.noisy) {
-        str_add(&text, "the middle half spreads over more than 10 %, however often it was sampled");
+    if (measurement_noisy(m)) {
+        str_add(&text, "the middle half spreads over more than 10 %");
+        str_add(&text, m->latency.noisy ? ", however often it was sampled" : "");
+        if (m->load > 0)
+            str_printf(&text, "; the load of the machine was %.1f", m->load);
         if (m->latency.disturbed > 0)
             str_printf(&text, "; the ceiling was slow beside %.0f %% of the samples",
                        100 * m->latency.disturbed);
@@ -70,15 +73,15 @@ static void put_doubts(struct doc *d, const struct measurement *m, int width)
     }
 }
 
-/* "1.076 ms median, 1.047 ms min, spread 3.2 %"; the bytes of the median. */
+/* "1.047 ms best, 1.076 ms median, spread 3.2 %"; the bytes of the best. */
 static size_t add_latency(struct str *out, const struct latency *l, bool exact)
 {
     void (*add_ms)(struct str *out, double ms) = exact ? str_ms : text_ms;
-    add_ms(out, l->median_ms);
-    size_t lead = out->len;
-    str_add(out, " median, ");
     add_ms(out, l->min_ms);
-    str_printf(out, " min, spread %.1f %%", 100 * l->spread);
+    size_t lead = out->len;
+    str_add(out, " best, ");
+    add_ms(out, l->median_ms);
+    str_printf(out, " median, spread %.1f %%", 100 * l->spread);
     return lead;
 }
 
@@ -89,6 +92,8 @@ static void put_latency(struct doc *d, const struct measurement *m,
     size_t lead = add_latency(&text, &m->latency, k->exact);
     str_printf(&text, ", %d runs, %d thread%s", m->latency.runs, m->threads,
                m->threads == 1 ? "" : "s");
+    if (m->measurements > 1)
+        str_printf(&text, ", best of %d measurements", m->measurements);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
     put_doubts(d, m, k->width);
     if (m->cold_latency.runs == 0)
@@ -101,7 +106,7 @@ static void put_latency(struct doc *d, const struct measurement *m,
 static void put_speed(struct doc *d, const struct measurement *m, const struct measurement_look *k)
 {
     struct str text = {0};
-    str_printf(&text, "%.1f GFLOP/s at the minimum", m->gflops);
+    str_printf(&text, "%.1f GFLOP/s at the best", m->gflops);
     if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)
         str_printf(&text, " (%.1f executed: %s)", m->executed_gflops,
                    k->program->n_algorithms ? "the algorithm needs fewer" : "padding is skipped");

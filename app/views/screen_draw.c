@@ -205,8 +205,8 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
         draw_tabs(m, g, r, pane);
     char word[64];
     struct doc_look look = {.focused = focused};
+    look.search = m->focus == pane ? str_text(&m->search) : NULL;
     if (pane != PANE_LEDGER) {
-        look.search = m->focus == pane ? str_text(&m->search) : NULL;
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
         look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm : NULL;
         look.ctx = m;
@@ -225,7 +225,7 @@ static void draw_list(struct model *m, struct grid *g, enum doc_id id)
     struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
     doc_draw(&m->pane[id].doc, &m->pane[id].scroll, g, inside,
              (struct doc_look){.focused = m->overlay == OVERLAY_NONE,
-                               .search = m->network ? str_text(&m->search) : NULL});
+                               .search = str_text(&m->search)});
     if (detail.h == 0)
         return;
     struct scroll nowhere = {.cursor = -1};
@@ -372,6 +372,9 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 static void draw_bottom(struct model *m, struct grid *g)
 {
     static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
+    static const char *const recover[] = {
+        "y", "open them", "n", "open the file", "d", "discard them", NULL,
+    };
     static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
@@ -385,7 +388,7 @@ static void draw_bottom(struct model *m, struct grid *g)
         prompt_draw(&m->prompt, g, r);
         prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
     } else if (m->overlay == OVERLAY_ASK) {
-        draw_text_bar(g, r, m->ask_stop ? stop : ask);
+        draw_text_bar(g, r, m->recover ? recover : m->ask_stop ? stop : ask);
     } else if (m->overlay == OVERLAY_HELP) {
         draw_text_bar(g, r, m->topic[0] ? topic : help);
     } else {
@@ -428,7 +431,8 @@ static void draw_overlay(struct model *m, struct grid *g)
     }
     grid_text(g, x, r.y, STYLE_PLAIN, " ");
     doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 2},
-             (struct doc_look){.focused = true, .search = help ? str_text(&m->filter) : NULL});
+             (struct doc_look){.focused = true,
+                               .search = str_text(help ? &m->filter : &m->search)});
     str_free(&title);
 }
 

@@ -141,7 +141,7 @@ static void put_mark(struct doc *d, const struct ledger_row *r)
     else if (!r->m)
         doc_put(d, STYLE_DIM, "   ");
     else if (r->m->verified)
-        doc_put(d, r->ahead ? STYLE_DIM : STYLE_GOOD, " ✓ ");
+        doc_put(d, r->ahead ? STYLE_DIM : STYLE_GOOD, measurement_noisy(r->m) ? "~✓ " : " ✓ ");
     else
         doc_put(d, STYLE_BAD, " ✗ ");
 }
@@ -225,14 +225,26 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     free(rows);
 }
 
+/* " (best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
-    str_printf(out, " (best of %d runs", r->m->latency.runs);
+    bool noisy = measurement_noisy(r->m);
+    str_add(out, " (");
+    if (noisy && r->m->load > 0)
+        str_printf(out, "noisy at load %.1f: ", r->m->load);
+    if (noisy)
+        str_printf(out, "spread %.0f %%, ", r->m->latency.spread * 100);
+    str_printf(out, "best of %d runs", r->m->latency.runs);
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
     str_add(out, ", median ");
     text_ms(out, r->m->latency.median_ms);
-    str_printf(out, ", spread %.0f %%)", r->m->latency.spread * 100);
+    if (!noisy)
+        str_printf(out, ", spread %.0f %%", r->m->latency.spread * 100);
+    if (r->m->measurements > 1)
+        str_printf(out, "; the best of %d measurements, of %.10s %.5s UTC", r->m->measurements,
+                   r->m->measured_at, r->m->measured_at[0] ? r->m->measured_at + 11 : "");
+    str_add(out, ")");
 }
 
 static void describe_row(const struct model *m, const struct ledger_row *r, int i, struct str *out)
@@ -289,9 +301,9 @@ static bool best_ms(const struct history *h, int b, double *out)
     const int *path = history_path(h, b, &n, &at);
     for (int i = 0; i < n; i++) {
         const struct measurement *r = history_state(h, path[i])->measured;
-        if (!r || !r->verified || r->latency.runs == 0 || (found && r->latency.median_ms >= *out))
+        if (!r || !r->verified || r->latency.runs == 0 || (found && r->latency.min_ms >= *out))
             continue;
-        *out = r->latency.median_ms;
+        *out = r->latency.min_ms;
         found = true;
     }
     return found;
@@ -304,7 +316,7 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     int name_width = width > 60 ? 28 : width - 32 > 8 ? width - 32 : 8;
     bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
     doc_clear(d);
-    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s", name_width, "branch", "steps", "best time");
+    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s", name_width, "branch", "steps", "best");
     doc_end(d);
     const struct program *here = model_program(m);
     for (int b = 0; b < history_n_branches(h); b++) {

@@ -407,6 +407,16 @@ void history_set_measured(struct history *h, int state, const struct measurement
     mine->sim.detail = kept;
 }
 
+bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest)
+{
+    struct measurement *both = xmalloc(sizeof *both);
+    *both = *m;
+    bool stays = measurement_merge(both, history_state(h, state)->measured, newest);
+    history_set_measured(h, state, both);
+    free(both);
+    return stays;
+}
+
 /* the ledger */
 
 static bool timed(const struct measurement *m)

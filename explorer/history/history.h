@@ -51,6 +51,9 @@ bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
+/* Adds a new measurement to what is known of the state (measurement_merge).  Returns whether an
+ * older time was faster and stays. */
+bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 void history_forget_measured(struct history *h, int state);
 
 /* What the last change of the past (rebase.h) did to the steps after it.  first_held: number of the

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Reads the text of a small file without its last newline; false when that fails. */
@@ -231,6 +232,21 @@ int64_t machine_last_cache(const struct machine *m)
 {
     return m->l3.size_bytes > 0 ? m->l3.size_bytes
            : m->l2.size_bytes > 0 ? m->l2.size_bytes : m->l1d.size_bytes;
+}
+
+double machine_load(void)
+{
+    double load;
+    return getloadavg(&load, 1) < 1 ? 0 : load > 0.01 ? load : 0.01;
+}
+
+void machine_date(char *out, size_t n)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    out[0] = 0;
+    if (gmtime_r(&now, &utc))
+        strftime(out, n, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 void machine_fingerprint(struct str *out, const struct machine *m)

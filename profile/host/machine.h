@@ -22,6 +22,9 @@ uint64_t machine_cpu_hash(void);         /* hash of what -march=native depends o
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
 int64_t machine_memory_available(void);  /* bytes available without swapping; 0 = unknown */
+/* Returns the mean number of running processes in the last minute, at least 0.01; 0 = unknown. */
+double machine_load(void);
+void machine_date(char *out, size_t n);          /* the time in UTC: "2026-11-23T02:10:00Z" */
 /* Prints the fingerprint that sessions and records store with a measurement: "AMD EPYC | avx512 |
  * 2 cores | L1d 32K/8/64". */
 void machine_fingerprint(struct str *out, const struct machine *m);

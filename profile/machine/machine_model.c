@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define CALL_LIMIT_S 10.0
 #define ROUNDS 3  /* rounds through all loops: a disturbance then hits several loops */
@@ -233,13 +232,10 @@ static void sign(struct bench *b, double start)
 {
     struct machine_model *m = b->model;
     struct str print = {0};
-    time_t now = time(NULL);
-    struct tm utc;
     machine_model_fingerprint(&print, b->machine);
     snprintf(m->fingerprint, sizeof m->fingerprint, "%s", str_text(&print));
     snprintf(m->compiler, sizeof m->compiler, "%s", b->cc->version);
-    if (gmtime_r(&now, &utc))
-        strftime(m->date, sizeof m->date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    machine_date(m->date, sizeof m->date);
     m->cores = b->machine->cores;
     m->seconds = clock_s() - start;
     str_free(&print);

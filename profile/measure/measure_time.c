@@ -146,6 +146,9 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     m->gflops = 1e-9 * asked_flops(j) / best;
     m->executed_gflops = 1e-9 * needed_flops(j) / best;
     take_peak(j, peak);
+    m->measurements = 1;
+    m->load = machine_load();
+    machine_date(m->measured_at, sizeof m->measured_at);
     return true;
 }
 

@@ -67,6 +67,12 @@ struct measurement {
     double executed_gflops;  /* without FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];               /* why there is no ceiling although the kernel was timed */
+    /* measurements: how often this program was timed in the same way; `latency` is the fastest of
+     * them.  load, measured_at: of that one, the machine's mean number of running processes in the
+     * minute before (0 = unknown), and the time in UTC. */
+    double load;
+    int measurements;
+    char measured_at[24];
     struct baseline baseline[VENDOR_COUNT];
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
@@ -78,6 +84,19 @@ static inline bool measurement_compared(const struct measurement *m)
 {
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
+
+/* Whether the spread of its samples leaves the best time in doubt. */
+static inline bool measurement_noisy(const struct measurement *m)
+{
+    return m->latency.runs > 0 && (m->latency.noisy || m->latency.spread > STATS_NOISY);
+}
+/* Whether both kernels were built and run in the same way, so that their times can be compared. */
+bool measurement_same_way(const struct measurement *a, const struct measurement *b);
+/* Completes the new measurement *m of a program with its older one.  What was not measured now
+ * stays, and so does the faster time, unless `newest` is wanted or only *m has baselines, which
+ * were timed beside it.  Does nothing when either is not
+ * OK, or was not measured in the same way.  Returns whether the older time was faster and stays. */
+bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
     unsigned meters;                     /* METER_ bits; checking always happens */

@@ -205,6 +205,23 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
+bool session_autosave_of(const char *path, struct autosave *out)
+{
+    autosave_list found = {0};
+    struct str dir = {0};
+    struct err ignored;
+    bool has = false;
+    if (autosave_dir(&dir, &ignored))
+        find_all(str_text(&dir), &found);
+    for (int i = 0; i < found.len && !has; i++) {
+        *out = found.data[i];
+        has = out->original[0] && file_same(out->original, path);
+    }
+    vec_free(&found);
+    str_free(&dir);
+    return has;
+}
+
 /* writing */
 
 /* Whether both are autosaves of one file; sessions without a file are compared by title. */

@@ -11,7 +11,7 @@ const struct fields measured_fields = FIELDS(
     UNKNOWN(reason), KEPT(verified), LEFT_OUT(max_rel_err), LEFT_OUT(error_of_bound),
     UNKNOWN(tolerance),
     UNKNOWN(gflops), UNKNOWN(executed_gflops), UNKNOWN(peak_gflops), UNKNOWN(peak_fraction),
-    UNKNOWN(peak_reason),
+    UNKNOWN(peak_reason), UNKNOWN(load), UNKNOWN(measurements), UNKNOWN(measured_at),
     UNKNOWN(cold_method), LEFT_OUT(huge_asked), LEFT_OUT(huge_bytes), LEFT_OUT(huge_of_bytes),
     UNKNOWN(threads_note),
     UNKNOWN(compiler), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),

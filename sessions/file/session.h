@@ -101,6 +101,8 @@ void session_autosave_drop(struct session *s);
  * their number, at most max. */
 struct autosave { char path[512], title[256], original[512]; uint64_t on_disk; double age_s; };
 int session_autosaves(struct autosave *out, int max);
+/* Finds the newest of them that has changes of this file; false: none. */
+bool session_autosave_of(const char *path, struct autosave *out);
 /* Loads an autosave: path becomes that of the original, dirty is set, and a new autosave of *out
  * replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);

@@ -244,7 +244,7 @@ static void put_clock(json_t *o, const struct measurement *m)
              "huge_pages", m->huge_asked ? json_make("bytes", JSON(m->huge_bytes), "of_bytes",
                                                      JSON(m->huge_of_bytes)) : json_null(),
              "threads_note", JSON_OR_NULL(m->threads_note));
-    json_put_fields(o, fields_part(measured_fields, "gflops", "peak_reason"), m);
+    json_put_fields(o, fields_part(measured_fields, "gflops", "measured_at"), m);
 }
 
 json_t *report_counters_json(const struct measurement *m, unsigned meters)

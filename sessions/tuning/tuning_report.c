@@ -24,7 +24,7 @@ static bool new_branch(struct history *h, struct err *e)
 static void set_ledger(const struct tuning *t, struct history *h, int step)
 {
     if (t->ledger && step < t->n_lines && t->ledger[step].outcome == OUTCOME_OK)
-        history_set_measured(h, history_current(h)->id, &t->ledger[step]);
+        history_add_measured(h, history_current(h)->id, &t->ledger[step], false);
 }
 
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e)
@@ -47,7 +47,7 @@ bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct e
         }
     }
     if (t->measured)
-        history_set_measured(h, none ? 0 : history_current(h)->id, &t->m);
+        history_add_measured(h, none ? 0 : history_current(h)->id, &t->m, false);
     s->dirty = true;
     return true;
 }

@@ -50,7 +50,7 @@ t 0 'compulsory +capacity +conflict' run "$gmm" --check --sim-detail
 same 'and only that one' 0 "$(grep -cE '^(latency|perf): ' <<< "$out")"
 
 # A terminal of 80 columns, unless it has more.
-t 0 '^latency: +[0-9.]+ ns median' run 'gmm m=2 k=2 n=2' "${quick[@]}" --meters clock
+t 0 '^latency: +[0-9.]+ ns best' run 'gmm m=2 k=2 n=2' "${quick[@]}" --meters clock
 wide=$(COLUMNS='' "$TILESCOPE" run "$gmm" "${quick[@]}" --sim-detail --baselines \
     --meters clock,sim,perf,perf-sw,papi,cachegrind,instructions,cupti)
 same 'a run fits 80 columns' '' "$(grep -E '^.{81,}' <<< "$wide")"
@@ -114,7 +114,7 @@ same 'JSON is all there is on stdout' '{}' \
        | tr -d '\n' | sed -E 's/^(.).*(.)$/\1\2/')"
 
 # Vendor libraries: timed, or a reason; none unless asked for.
-t 0 '^onednn: +([0-9.]+ [mun]?s median.* times this kernel|not available: .+)' \
+t 0 '^onednn: +([0-9.]+ [mun]?s best.* times this kernel|not available: .+)' \
     run "$gmm" "${quick[@]}" --meters clock --baselines
 same 'all of them' 3 "$(grep -cE '^(onednn|onednn_plain|openblas): ' <<< "$out")"
 t 0 '^openblas: ' run --baselines openblas "$gmm" "${quick[@]}" --meters clock
@@ -316,7 +316,7 @@ for case in 'lazy:wrong result:was never written' 'corrupt:wrong result:after 5 
     same "$name: no time" 1 "$(grep -c '"latency_ms": null' <<< "$out")"
     same "$name: why" 1 "$(grep -c "\"reason\": \".*$reason" <<< "$out")"
     t 1 '^verified: false' run "$gmm" -m clock --time 0.1 -c "$dir/$name/gcc"
-    same "$name: no latency" 0 "$(grep -c '[0-9]. median' <<< "$out")"
+    same "$name: no latency" 0 "$(grep -c '[0-9]. best' <<< "$out")"
 done
 # The same name and version earlier in PATH: its objects are its own.
 PATH="$dir/lazy:$PATH" t 1 'wrong result' run "$gmm" -m clock --time 0.1

@@ -107,7 +107,8 @@ static void test_not_measured(void **state)
     static const char *const nulls[] = { "max_rel_err", "tolerance", "latency_ms", "gflops",
                                          "cold_latency_ms", "cold_method", "huge_pages",
                                          "threads_note",
-                                         "peak_gflops", "peak_fraction", "machine", "isa",
+                                         "peak_gflops", "peak_fraction", "load", "measurements",
+                                         "measured_at", "machine", "isa",
                                          "compiler", "threads", "title", "reason", "build_s",
                                          "total_s", "seed" };
     json_t *root = run_json(NULL, ALL_METERS);

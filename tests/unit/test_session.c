@@ -371,6 +371,9 @@ static struct measurement some_measurement(struct rng *r)
         snprintf(m.cold_method, sizeof m.cold_method, "the buffers' lines flushed");
         snprintf(m.threads_note, sizeof m.threads_note, "4 threads take turns on 2 cores");
         m.huge_asked = true;
+        m.load = 1.5;
+        m.measurements = 3;
+        snprintf(m.measured_at, sizeof m.measured_at, "2026-11-23T02:10:00Z");
         m.huge_bytes = rng_range(r, 0, 1) << 21;
         m.huge_of_bytes = 4 << 20;
     }
@@ -409,6 +412,8 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_same_latency(&a->cold_latency, &b->cold_latency);
     assert_string_equal(a->cold_method, b->cold_method);
     assert_string_equal(a->threads_note, b->threads_note);
+    assert_true(a->load == b->load && a->measurements == b->measurements);
+    assert_string_equal(a->measured_at, b->measured_at);
     assert_int_equal(a->huge_asked, b->huge_asked);
     assert_true(a->huge_bytes == b->huge_bytes && a->huge_of_bytes == b->huge_of_bytes);
     assert_true(a->executed_gflops == b->executed_gflops);

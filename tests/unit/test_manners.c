@@ -1,0 +1,288 @@
+/* What a user expects of a screen: numbers that stay, searches, pastes, what a killed run left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "kernels/base/file.h"
+#include "tests/unit/fork_child.h"
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=64 k=32 n=48"
+
+/* numbers */
+
+/* Takes the result of the measurement that is due: the time alone with misses < 0. */
+static void measured(struct model *m, double ms, double spread, int64_t misses)
+{
+    struct desired_job w;
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    j->ok = j->m.verified = true;
+    j->m.outcome = OUTCOME_OK;
+    j->m.latency = (struct latency){ .median_ms = 2 * ms, .min_ms = ms, .max_ms = 3 * ms,
+                                     .spread = spread, .runs = 11 };
+    j->m.load = 5.25;
+    snprintf(j->m.measured_at, sizeof j->m.measured_at, "2026-11-23T02:10:00Z");
+    j->m.sim.available = misses >= 0;
+    j->m.sim.l1_misses = misses;
+    model_done(m, j);
+    job_free(j);
+}
+
+static const struct measurement *numbers(const struct model *m)
+{
+    return history_current(m->session->history)->measured;
+}
+
+static void test_the_best_stays(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    press(m, "m");
+    measured(m, 5, 0.01, 1000);
+    assert_shows(m, "best 5.00 ms; the earlier 4.00 ms stays");
+    assert_true(numbers(m)->latency.min_ms == 4);
+    assert_int_equal(numbers(m)->measurements, 2);
+    press(m, "m");
+    measured(m, 3, 0.01, 1000);
+    assert_true(numbers(m)->latency.min_ms == 3);
+    model_resize(m, 160, 24);
+    press(m, ": focus Space steps Enter k");
+    assert_shows(m, "the best of 3 measurements, of 2026-11-23 02:10 UTC");
+    press(m, ": measure_fresh Enter");
+    measured(m, 6, 0.01, 1000);
+    assert_true(numbers(m)->latency.min_ms == 6);
+    press(m, "m");
+    measured(m, 7, 0.01, 1000);                          /* only that one was forced */
+    assert_true(numbers(m)->latency.min_ms == 6);
+    model_free(m);
+}
+
+static void test_other_ways_do_not_mix(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    struct measurement two = *numbers(m);
+    two.latency.min_ms = 5;
+    two.threads = 2;
+    assert_false(history_add_measured(m->session->history, 0, &two, false));
+    assert_true(numbers(m)->latency.min_ms == 5);
+    two.outcome = OUTCOME_CRASH;
+    assert_false(history_add_measured(m->session->history, 0, &two, false));
+    assert_int_equal(numbers(m)->outcome, OUTCOME_CRASH);
+    model_free(m);
+}
+
+/* The tuner times the state that it starts from, but does not simulate it. */
+static void test_partial_numbers_merge(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    press(m, "m");
+    measured(m, 3, 0.01, -1);
+    assert_true(numbers(m)->latency.min_ms == 3);
+    assert_true(numbers(m)->sim.available && numbers(m)->sim.l1_misses == 1000);
+    struct measurement sim = *numbers(m);
+    sim.latency = (struct latency){0};
+    sim.sim.l1_misses = 2000;
+    history_add_measured(m->session->history, 0, &sim, false);
+    assert_true(numbers(m)->latency.min_ms == 3 && numbers(m)->sim.l1_misses == 2000);
+    model_free(m);
+}
+
+static void test_noise_is_marked(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    assert_hides(m, "~✓");
+    press(m, "p m");
+    measured(m, 3, 0.31, 1000);
+    assert_shows(m, "~✓");
+    press(m, ": focus Space steps Enter j");
+    assert_shows(m, "noisy at load 5.2: spread 31 %");
+    press(m, "6");
+    assert_shows(m, "noisy:");
+    assert_shows(m, "the load of the machine");
+    model_free(m);
+}
+
+static void test_one_statistic(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    press(m, "B");
+    assert_shows(m, "best");
+    assert_shows(m, "4.00 ms");
+    assert_hides(m, "8.00 ms");                          /* the median */
+    model_free(m);
+}
+
+/* searching */
+
+static void test_search_in_steps(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space unroll Space C Space K Enter");
+    press(m, ": loop Space split Space C Space N Space 16 Enter : focus Space steps Enter");
+    int states = history_n_states(m->session->history);
+    press(m, "g / d Backspace unroll Enter");            /* d would drop a step */
+    assert_int_equal(history_n_states(m->session->history), states);
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 1);
+    press(m, "n N");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 1);
+    model_free(m);
+}
+
+static void test_search_in_lists(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": branch Space other Enter : branch Space third Enter B");
+    press(m, "/ other Enter");
+    assert_string_equal(model_branch(m), "other");
+    press(m, "n");                                       /* the next match, not a new branch */
+    assert_false(m->prompt.open);
+    press(m, "Esc");
+    model_free(m);
+    m = model_on(NULL);
+    press(m, "/ gmm Enter");
+    assert_non_null(model_entry(m));
+    assert_non_null(strstr(doc_at(&m->pane[DOC_START].doc, &m->pane[DOC_START].scroll)->text,
+                           "gmm"));
+    model_free(m);
+}
+
+static void test_failed_search_stays(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "/ rangr Enter");
+    assert_shows(m, "not found in this view");
+    assert_shows(m, "/rangr");
+    press(m, "Backspace e Enter");
+    assert_false(m->prompt.open);
+    assert_string_equal(str_text(&m->search), "range");
+    press(m, ": goto Space 0 Enter / Up");
+    assert_shows(m, "/range");
+    press(m, "Up");
+    assert_shows(m, "/rangr");
+    press(m, "Esc : Up");                                /* commands do not see searches */
+    assert_shows(m, ":goto 0");
+    press(m, "Esc / Enter");
+    assert_string_equal(str_text(&m->search), "range");  /* the newest */
+    model_free(m);
+}
+
+/* pasting */
+
+static void test_pasted_lines_are_steps(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    screen_paste(m, "# tiles\nloop split C N 16\r\n\n  loop split C M 8\rloop unroll C K\n");
+    assert_false(m->prompt.open);
+    assert_int_equal(history_n_states(m->session->history), 4);
+    assert_string_equal(step_of(m), "loop unroll C K");
+    model_free(m);
+}
+
+static void test_paste_stops_at_a_refusal(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    screen_paste(m, "loop split C N 16\nloop split C X 8\nloop unroll C K\nloop parallel C M");
+    assert_int_equal(history_n_states(m->session->history), 2);
+    assert_true(m->prompt.open);
+    assert_shows(m, "line 2 of the paste: ");
+    assert_shows(m, ":loop split C X 8");
+    press(m, "C-e C-u loop Space split Space C Space M Space 8 Enter");
+    assert_shows(m, "line 4 of the paste: ");            /* M is M.0 and M.1 now */
+    assert_string_equal(step_of(m), "loop unroll C K");
+    press(m, "Esc");
+    screen_paste(m, "loop split C X 8\nloop unroll C N.0");
+    press(m, "Esc");                                     /* drops the rest */
+    press(m, ": undo Enter");
+    assert_string_equal(step_of(m), "loop split C M 8");
+    screen_paste(m, "loop unroll C K\n");                /* one line waits for Enter */
+    assert_true(m->prompt.open);
+    model_free(m);
+}
+
+/* a killed run */
+
+static void test_killed_run_is_offered(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "killed.yaml", &e));
+    int status;
+    pid_t child = fork_child();
+    if (child == 0) {
+        enum command_effect effect;
+        bool ok = session_run(s, "loop unroll C K", &effect, &e) && session_autosave(s, &e);
+        _exit(ok ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    session_free(s);
+    static const struct { const char *key; int states; bool again; } answer[] = {
+        { "n", 1, true }, { "y", 2, false },
+    };
+    for (int i = 0; i < 2; i++) {
+        assert_true(session_load("killed.yaml", &s, &e));
+        struct model_opts o = {.no_auto = true};
+        struct model *m = model_new(s, &o, true);
+        assert_shows(m, "killed.yaml has changes that were not saved when tilescope was killed");
+        press(m, answer[i].key);
+        assert_int_equal(history_n_states(m->session->history), answer[i].states);
+        assert_int_equal(m->session->dirty, answer[i].states > 1);
+        struct autosave found;
+        assert_int_equal(session_autosave_of("./killed.yaml", &found), answer[i].again);
+        session_autosave_drop(m->session);
+        model_free(m);
+    }
+}
+
+static int in_private_folders(void **state)
+{
+    (void)state;
+    private_folders();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_best_stays),
+        cmocka_unit_test(test_other_ways_do_not_mix),
+        cmocka_unit_test(test_partial_numbers_merge),
+        cmocka_unit_test(test_noise_is_marked),
+        cmocka_unit_test(test_one_statistic),
+        cmocka_unit_test(test_search_in_steps),
+        cmocka_unit_test(test_search_in_lists),
+        cmocka_unit_test(test_failed_search_stays),
+        cmocka_unit_test(test_pasted_lines_are_steps),
+        cmocka_unit_test(test_paste_stops_at_a_refusal),
+        cmocka_unit_test(test_killed_run_is_offered),
+    };
+    return cmocka_run_group_tests(tests, in_private_folders, NULL);
+}
