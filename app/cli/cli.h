@@ -72,6 +72,11 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
+/* Appends a view of `show` as SVG, its lines broken as in a pane of that width.  text: the same as
+ * text, drawn where the screen has no such view.  Takes o->session. */
+void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
+                  const struct str *text, struct str *out);
+
 /* Prints the nodes of a model that cannot be opened; the error when no nodes are listed. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 

@@ -355,7 +355,14 @@ int cli_show(const struct cli *c)
     if (!what && cli_is_network(o.session))
         v = find_view("network");
     const char *path = args_value(c->args, OPT_OUTPUT);
-    if (!is_for(v, o.session, &e) || !view[v].show(c, &o, &out, &e))
+    bool ok = is_for(v, o.session, &e) && view[v].show(c, &o, &out, &e);
+    if (ok && path && str_ends(path, ".svg") && view[v].show != show_roofline) {
+        struct str svg = {0};
+        cli_view_svg(c, &o, view[v].name, columns(), &out, &svg);
+        str_free(&out);
+        out = svg;
+    }
+    if (!ok)
         code = cli_fail(c, &e);
     else if (!path || streq(path, "-"))
         cli_put(&out);

@@ -1,9 +1,17 @@
-/* `tilescope snapshot`: prints a screen as text. */
+/* `tilescope snapshot`: prints a screen as text or SVG; and the views of `show` as SVG. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
 
+#include "app/ui/grid_svg.h"
+#include "app/ui/text.h"
 #include "app/views/screen.h"
+#include "kernels/base/file.h"
+
+static bool is_picture(const char *path)
+{
+    return path && str_ends(path, ".svg");
+}
 
 /* Reads --size, "80x24". */
 static bool read_size(const struct args *a, int *w, int *h, struct err *e)
@@ -50,15 +58,76 @@ static void finish_texts(struct model *m, struct cancel *c)
     }
 }
 
-static void print(struct model *m, const struct cli *c)
+/* Writes the grid as SVG into a file that ends in .svg, else as text. */
+static bool write_grid(const struct cli *c, const struct grid *g, struct err *e)
+{
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    struct str out = {0};
+    bool ok = true;
+    if (is_picture(path))
+        grid_svg(g, &out);
+    else
+        grid_dump(g, &out);
+    if (path && !streq(path, "-"))
+        ok = file_write_atomic(path, str_text(&out), out.len, e);
+    else
+        cli_put(&out);
+    str_free(&out);
+    return ok;
+}
+
+static bool print(struct model *m, const struct cli *c, struct err *e)
 {
     struct grid g;
-    struct str out = {0};
-    grid_open(&g, m->w, m->h, cli_has_unicode(c));
+    grid_open(&g, m->w, m->h, m->unicode);
     screen_draw(m, &g);
-    grid_dump(&g, &out);
-    cli_put(&out);
+    bool ok = write_grid(c, &g, e);
     grid_close(&g);
+    return ok;
+}
+
+/* The document of the view that `show --what` calls `what`; NULL when the screen has none. */
+static const struct doc *doc_of(struct model *m, const char *what)
+{
+    struct err ignored;
+    m->zoom = true;
+    if (streq(what, "steps") && model_command(m, "focus steps"))
+        return &m->pane[DOC_LEDGER].doc;
+    for (int v = 0; v < VIEW_COUNT; v++)
+        if (strcaseeq(model_view[v].name, what) && choose_view(m, what, &ignored))
+            return &m->pane[v].doc;
+    return NULL;
+}
+
+void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
+                  const struct str *text, struct str *out)
+{
+    struct model_opts opts = { .no_auto = true };
+    struct model *m = model_new(o->session, &opts, cli_has_unicode(c));
+    struct scroll nowhere = {.cursor = -1};
+    struct doc plain;
+    struct grid g;
+    o->session = NULL;
+    doc_open(&plain);
+    model_resize(m, width, 1000);
+    const struct doc *d = doc_of(m, what);
+    if (d) {
+        finish_texts(m, c->cancel);
+    } else {
+        doc_source(&plain, str_text(text), NULL, 0);
+        d = &plain;
+    }
+    width = 0;
+    for (int i = 0; i < d->lines.len; i++) {
+        int columns = text_width(d->lines.data[i].text) + 2;
+        width = columns > width ? columns : width;
+    }
+    grid_open(&g, width > 0 ? width : 1, d->lines.len > 0 ? d->lines.len : 1, m->unicode);
+    doc_draw(d, &nowhere, &g, (struct rect){0, 0, g.w, g.h}, (struct doc_look){.focused = false});
+    grid_svg(&g, out);
+    grid_close(&g);
+    doc_close(&plain);
+    model_free(m);
 }
 
 int cli_snapshot(const struct cli *c)
@@ -75,7 +144,7 @@ int cli_snapshot(const struct cli *c)
         return code;
     struct model *m = model_new(opened.session, &o, cli_has_unicode(c));
     opened.session = NULL;
-    m->letters = true;
+    m->letters = !is_picture(args_value(c->args, OPT_OUTPUT));
     if (m->recover)
         model_recover_answer(m, false, false);
     model_clear_message(m);
@@ -84,7 +153,7 @@ int cli_snapshot(const struct cli *c)
         code = cli_fail(c, &e);
     } else {
         finish_texts(m, c->cancel);
-        print(m, c);
+        code = print(m, c, &e) ? code : cli_fail(c, &e);
     }
     model_free(m);
     cli_close(&opened);

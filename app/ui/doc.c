@@ -390,6 +390,9 @@ void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struc
         if (i >= d->lines.len)
             break;
         const struct line *l = &d->lines.data[i];
+        bool orphan = l->heading && row > 0 && row == r.h - 1 && i < d->lines.len - 1;
+        if (orphan && i != s->cursor)
+            break;
         draw_line(l, s->left, g, r, y, look);
         if (look.lit && l->id >= 0 && look.lit(look.ctx, l->id))
             grid_char(g, r.x, y, STYLE_KEY, 0x2503);

@@ -17,6 +17,7 @@ struct line {
     const char *stage;                       /* the stage or tensor it belongs to, or NULL */
     int n_items;
     const struct doc_item *item;
+    bool heading;                            /* of the lines below: never the last row of a pane */
 };
 
 struct doc {

@@ -43,6 +43,7 @@ static void add_tensor(struct doc *d, const struct program *prog, int t, int wid
         memset((unsigned char *)l->style, STYLE_STRONG, strlen(l->text));
         l->item = ARENA_DUP(d->arena, &item, 1);
         l->n_items = 1;
+        l->heading = true;
     }
 }
 

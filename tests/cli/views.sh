@@ -52,6 +52,14 @@ t 2 'there is no such view' snapshot "$gmm" --view nets
 t 2 'expected columns and rows' snapshot "$gmm" --size 80
 t 0 'void ' snapshot "$gmm" --view C --size 100x60
 t 0 'Start on an operator' snapshot
+t 0 '' snapshot "$gmm" --view layout --size 100x30 -o "$dir/screen.svg"
+t 0 '' show "$gmm" -o "$dir/nest.svg"
+t 0 '' show "$gmm" --what yaml -o "$dir/yaml.svg"
+for f in screen nest yaml; do
+    same "$f.svg is a picture" 1 "$(grep -c '^</svg>' "$dir/$f.svg")"
+done
+t 0 '' show "$gmm" -o "$dir/nest.txt"
+same 'another ending is text' 0 "$(grep -c svg "$dir/nest.txt")"
 same 'a picture has its size' 30 "$("$TILESCOPE" snapshot "$gmm" --size 90x30 | wc -l)"
 
 # Same text again: nothing depends on addresses, time or the order of a hash table.

@@ -8,9 +8,11 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "app/ui/grid_svg.h"
 #include "kernels/base/file.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
+#include "tests/unit/svg_check.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -226,6 +228,48 @@ static void test_paste_stops_at_a_refusal(void **state)
     model_free(m);
 }
 
+/* pictures */
+
+static void test_picture_of_the_screen(void **state)
+{
+    (void)state;
+    struct model *m = model_on("x = input n=4; y = relu(x)");
+    struct grid g;
+    struct str svg = {0};
+    press(m, ": title Space a<b&c Enter");
+    screen_refresh(m);
+    grid_open(&g, m->w, m->h, true);
+    screen_draw(m, &g);
+    grid_svg(&g, &svg);
+    svg_check(str_text(&svg));
+    assert_non_null(strstr(str_text(&svg), "a&lt;b&amp;c"));
+    assert_non_null(strstr(str_text(&svg), " fill=\"#0087af\" font-weight=\"bold\">tilescope<"));
+    grid_close(&g);
+    str_free(&svg);
+    model_free(m);
+}
+
+/* A tensor's name is never the last row of the layout view. */
+static void test_no_orphaned_heading(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "3 + g");
+    int seen = 0;
+    for (int h = 10; h < 60; h++) {
+        model_resize(m, 80, h);
+        screen_refresh(m);
+        const struct pane_doc *p = &m->pane[VIEW_LAYOUT];
+        int last = doc_row(&p->doc, &p->scroll, p->height - 1, p->height);
+        if (last >= p->doc.lines.len - 1 || !p->doc.lines.data[last].heading)
+            continue;
+        assert_hides(m, p->doc.lines.data[last].text);
+        seen++;
+    }
+    assert_true(seen > 0);
+    model_free(m);
+}
+
 /* a killed run */
 
 static void test_killed_run_is_offered(void **state)
@@ -282,6 +326,8 @@ int main(void)
         cmocka_unit_test(test_failed_search_stays),
         cmocka_unit_test(test_pasted_lines_are_steps),
         cmocka_unit_test(test_paste_stops_at_a_refusal),
+        cmocka_unit_test(test_picture_of_the_screen),
+        cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(test_killed_run_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
