@@ -13,6 +13,8 @@
 #define MOST_BAR 40
 #define MOST_SITES 8
 #define MOST_CELLS 100
+#define CONFLICTS 0.1                    /* least share of conflict misses that gets a sentence */
+#define EVEN 0.4                         /* half of the misses in so many sets: all miss alike */
 
 /* One result, and the columns of its tables; 0 columns: not shown. */
 struct sim_tables {
@@ -367,6 +369,50 @@ static void put_heat(const struct sim_tables *t, const char *name, const struct 
     put_strip(t, misses, n, each, unit);
 }
 
+/* The share of the sets, those with the most misses first, that have half of all misses. */
+static double half_of_sets(const struct sim_detail *d)
+{
+    int64_t misses[SIM_CELLS], sum = 0, part = 0;
+    int n = d->n_set_cells, used = 0;
+    for (int i = 0; i < n; i++) {
+        misses[i] = d->set[i].misses;
+        sum += misses[i];
+    }
+    for (; used < n && 2 * part < sum; used++) {
+        int most = used;
+        for (int i = used; i < n; i++)
+            most = misses[i] > misses[most] ? i : most;
+        part += misses[most];
+        misses[most] = misses[used];
+    }
+    return share(used, n);
+}
+
+/* Says where conflicts are: misses that are even over the sets do not mean that there are none. */
+static void put_conflicts(const struct sim_tables *t)
+{
+    const struct sim_detail *d = t->s->detail;
+    struct str text = {0};
+    int worst = 0;
+    if (d->n_set_cells == 0 || d->n_tensors == 0 || share(d->classes.conflict, total_of(&d->classes)) < CONFLICTS)
+        return;
+    for (int i = 0; i < d->n_tensors; i++)
+        if (d->tensor[i].classes.conflict > d->tensor[worst].classes.conflict)
+            worst = i;
+    double half = half_of_sets(d);
+    add_count(&text, t, d->classes.conflict);
+    str_add(&text, " conflict misses, ");
+    add_count(&text, t, d->tensor[worst].classes.conflict);
+    str_printf(&text, " of %s; ", t->s->by_tensor[worst].tensor);
+    if (half >= EVEN)
+        str_add(&text, "all sets miss alike, so each of them overflows in its turn");
+    else
+        str_printf(&text, "%.0f %% of the sets have half of all misses", 100 * half);
+    doc_pad(t->d, INDENT);
+    doc_wrap(t->d, STYLE_NOTE, str_text(&text), t->k->width, INDENT);
+    str_free(&text);
+}
+
 static void put_places(const struct sim_tables *t)
 {
     const struct sim_detail *detail = t->s->detail;
@@ -380,6 +426,7 @@ static void put_places(const struct sim_tables *t)
     if (detail->n_set_cells > 0)
         put_heat(t, "(sets)", detail->set, detail->n_set_cells,
                  detail->n_sets / detail->n_set_cells, "set");
+    put_conflicts(t);
 }
 
 /* A strip for the moments of each loop, in program order, behind their sum. */

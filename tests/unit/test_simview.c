@@ -139,6 +139,26 @@ static void parts(void **state)
     free(d);
 }
 
+/* Misses that are even over the sets can be conflicts all the same. */
+static void even_conflicts(void **state)
+{
+    (void)state;
+    struct sim_detail *d = xcalloc(1, sizeof *d);
+    struct sim_result s;
+    fill_detail(d);
+    fill_result(&s, d);
+    for (int i = 0; i < 64; i++)
+        d->set[i].misses = 100;
+    struct model *m = profile(&s, 130, 62);
+    assert_shows(m, "7.93M conflict misses, 7.93M of a_long_name; all sets miss alike");
+    model_free(m);
+    d->classes.conflict = 100;
+    m = profile(&s, 130, 62);
+    assert_hides(m, "conflict misses");
+    model_free(m);
+    free(d);
+}
+
 static int64_t some(struct rng *r)
 {
     int64_t large = (int64_t)1 << rng_range(r, 0, 44);
@@ -196,7 +216,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(random_results),
+        cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
+        cmocka_unit_test(random_results),
     };
     return cmocka_run_group_tests_name("simview", tests, set_up, NULL);
 }
