@@ -185,7 +185,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     const struct program *p;
     struct measure_opts o = {
         .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
-        .seed = 1,
+        .seed = 1, .sim_budget = j->set.sim_budget, .cache = j->set.cache,
+        .target = j->set.target, .compiler = j->set.compiler[0] ? j->set.compiler : NULL,
     };
     if (j->kind == JOB_MEASURE)
         o.detail = j->detail = xcalloc(1, sizeof *j->detail);
@@ -194,9 +195,10 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)
-        j->ok = program_text_c_lines(j->mem, p, NULL, &j->text, &j->lines, &j->e);
+        j->ok = program_text_c_lines(j->mem, p, o.target, &j->text, &j->lines, &j->e);
     else if (j->ok)
-        j->ok = program_text_asm_lines(j->mem, p, NULL, NULL, c, &j->text, &j->lines, &j->e);
+        j->ok = program_text_asm_lines(j->mem, p, o.target, o.compiler, c, &j->text, &j->lines,
+                                       &j->e);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

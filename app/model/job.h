@@ -19,6 +19,14 @@ enum job_kind {
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
+/* How to measure.  All 0: the defaults of struct measure_opts. */
+struct job_settings {
+    double sim_budget;
+    struct cache_config cache;
+    char compiler[200];
+    const struct target *target;
+};
+
 struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
@@ -28,6 +36,7 @@ struct app_job {
     int tag;                     /* set by the caller, returned unchanged */
     int threads;
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
+    struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
     struct tuning_opts tune;     /* TUNE, set after job_new; its texts are never freed */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
     /* The result. */

@@ -60,6 +60,7 @@ void model_free(struct model *m)
     free(m->roofs.model);
     free(m->recover);
     vec_free(&m->hits);
+    vec_free(&m->late);
     model_forget_menu(m);
     start_free(&m->start);
     for (int i = 0; i < COUNT_OF(m->code); i++)
@@ -92,6 +93,7 @@ void model_show_session(struct model *m, struct session *s)
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
     m->measure_wanted = m->measure_all = m->numbers_asked = false;
+    m->late.len = 0;
     m->last_view = m->focus = s ? PANE_MAIN : PANE_LEDGER;
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
@@ -110,6 +112,9 @@ void model_changed(struct model *m)
     if (!m->session)
         return;
     const struct history *h = m->session->history;
+    if (m->measure_wanted && m->at != history_current(h)->id)
+        vec_push(&m->late, m->at);
+    m->at = history_current(h)->id;
     m->measure_wanted = m->autorun && !history_current(h)->measured;
     int n, at;
     history_path(h, history_branch_index(h), &n, &at);

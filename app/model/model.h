@@ -185,6 +185,9 @@ struct model {
     bool newest;                         /* keep the next measurement even if it is slower */
     int threads;
     unsigned baselines;                  /* 1 << enum vendor_library */
+    struct job_settings set;
+    int at;                              /* the state of the last model_changed */
+    VEC(int) late;                       /* states that were left before they were measured */
     int parallel_said;                   /* 1 + tag of the state with the note on threads; or 0 */
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct roofs roofs;
@@ -317,6 +320,14 @@ int model_measured_here(struct model *m);
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
+
+/* model_settings.c: the commands cache, compiler, isa and sim_budget. */
+
+bool model_set_cache(struct model *m, const char *arg);
+bool model_set_compiler(struct model *m, const char *arg);
+bool model_set_isa(struct model *m, const char *arg);
+bool model_set_sim_budget(struct model *m, const char *arg);
+void model_settings(const struct model *m, struct str *out);     /* appends what is not default */
 
 /* model_network.c: a network and its kernels. */
 

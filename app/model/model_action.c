@@ -389,8 +389,9 @@ static void cancel(struct model *m)
         return;
     } else if (m->network && m->session && m->search.len == 0 && !m->zoom) {
         model_kernel_leave(m);
-    } else if (m->measure_wanted || m->measure_all) {
+    } else if (m->measure_wanted || m->measure_all || model_measuring(m) >= 0) {
         m->measure_wanted = m->measure_all = false;
+        m->late.len = 0;
         m->data_stamp++;
         model_info(m, "measuring cancelled; m measures again");
     } else if (model_wants_roofs(m)) {

@@ -394,6 +394,10 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
     case APP_AUTO:       return set_auto(m, arg);
     case APP_THREADS:    return set_threads(m, arg);
+    case APP_CACHE:      return model_set_cache(m, arg);
+    case APP_COMPILER:   return model_set_compiler(m, arg);
+    case APP_ISA:        return model_set_isa(m, arg);
+    case APP_SIM_BUDGET: return model_set_sim_budget(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
     case APP_MEASURE_ALL: return measure_all(m);
     case APP_MEASURE_FRESH: return measure_fresh(m);
@@ -472,6 +476,7 @@ bool model_command(struct model *m, const char *line)
     struct err e;
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);
+    int branches = history_n_branches(m->session->history);
     if (!session_run(m->session, line, &effect, &e)) {
         m->error_col = e.at.col;
         return model_error(m, &e);
@@ -488,6 +493,10 @@ bool model_command(struct model *m, const char *line)
         look_at_step(m);
     if (effect == EFFECT_STATE)
         say_note(m);
+    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
+        && !str_starts(line, "branch"))
+        model_info(m, "the undone steps were measured: branch %s keeps them",
+                   history_branch(m->session->history, branches)->name);
     return true;
 }
 

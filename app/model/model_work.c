@@ -39,6 +39,17 @@ static int first_unmeasured(const struct history *h)
     return -1;
 }
 
+/* Returns the newest state before the current one that was left unmeasured; -1: none. */
+static int late_state(const struct model *m)
+{
+    const struct history *h = m->session->history;
+    for (int i = m->late.len - 1; i >= 0 && m->autorun; i--)
+        for (int id = history_current(h)->parent; id >= 0; id = history_state(h, id)->parent)
+            if (id == m->late.data[i] && !history_state(h, id)->measured)
+                return id;
+    return -1;
+}
+
 int model_measuring(const struct model *m)
 {
     struct desired_job w;
@@ -105,7 +116,7 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
         return false;                    /* two measurements would disturb each other */
     if (lane == LANE_MEASURE) {
         out->kind = JOB_MEASURE;
-        int state = m->measure_all ? first_unmeasured(m->session->history) : -1;
+        int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
         if (!m->measure_wanted && state >= 0)
             out->tag = tag_of(m, state);
         if (m->measure_wanted || state >= 0)
@@ -144,6 +155,7 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
         str_printf(&recipe, "\n%s", p->steps[i]);
     struct app_job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
     j->baselines = m->baselines;
+    j->set = m->set;
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
     str_free(&recipe);

@@ -58,6 +58,8 @@ static void draw_title(const struct model *m, struct grid *g)
     const struct session *s = model_shows_network(m) ? m->network->session : m->session;
     put_status(m, &status);
     if (s) {
+        model_settings(m, &file);
+        str_add(&file, file.len > 0 ? "  " : "");
         put_file(s, &file);
         what = s->title[0] ? s->title : history_spec(s->history);
     }

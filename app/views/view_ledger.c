@@ -28,6 +28,36 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
     return NULL;
 }
 
+/* The measurement that the others are read against: the current state's, else the last one. */
+static const struct measurement *reference_of(const struct ledger_row *rows, int n)
+{
+    const struct measurement *last = NULL;
+    for (int i = 0; i < n; i++) {
+        if (rows[i].here && rows[i].m)
+            return rows[i].m;
+        last = rows[i].m ? rows[i].m : last;
+    }
+    return last;
+}
+
+static bool other_cache(const struct measurement *a, const struct measurement *b)
+{
+    struct str x = {0}, y = {0};
+    cache_config_print(&x, &a->sim.cache);
+    cache_config_print(&y, &b->sim.cache);
+    bool other = a->sim.available && b->sim.available && !streq(str_text(&x), str_text(&y));
+    str_free(&x);
+    str_free(&y);
+    return other;
+}
+
+/* Whether the times were taken of code for another instruction set or by another compiler. */
+static bool other_code(const struct measurement *a, const struct measurement *b)
+{
+    return a->latency.runs > 0 && b->latency.runs > 0
+        && !(streq(a->isa, b->isa) && streq(a->compiler, b->compiler));
+}
+
 static struct columns columns_for(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {.number = 4, .latency = 8, .mark = 3};
@@ -62,11 +92,14 @@ static const char *short_outcome(enum outcome o)
     }
 }
 
-static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r, int width)
+/* A star marks what was measured with other settings than `of`. */
+static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r,
+                        const struct measurement *of, int width)
 {
     struct str s = {0};
     enum style style = r->ahead ? STYLE_DIM : STYLE_PLAIN;
     if (r->m && r->m->latency.runs > 0) {
+        str_add(&s, other_code(r->m, of) ? "*" : "");
         text_ms(&s, r->m->latency.min_ms);
     } else if (r->m) {
         style = STYLE_BAD;
@@ -124,9 +157,12 @@ static void put_vendor(struct doc *d, const struct ledger_row *r, int width)
     doc_right(d, style, &s, width);
 }
 
-static void put_misses(struct doc *d, const struct ledger_row *r, int width)
+static void put_misses(struct doc *d, const struct ledger_row *r, const struct measurement *of,
+                       int width)
 {
     struct str s = {0};
+    if (r->m && r->m->sim.available)
+        str_add(&s, other_cache(r->m, of) ? "*" : "");
     if (r->m && r->m->sim.available)
         text_count(&s, r->m->sim.l1_misses);
     if (r->m && r->m->sim.of_source)
@@ -147,7 +183,7 @@ static void put_mark(struct doc *d, const struct ledger_row *r)
 }
 
 static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i,
-                    struct columns c)
+                    const struct measurement *of, struct columns c)
 {
     enum style style = r->held ? STYLE_BAD : r->ahead ? STYLE_DIM
                      : r->here ? STYLE_STRONG : STYLE_PLAIN;
@@ -157,11 +193,11 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
     doc_printf(d, STYLE_DIM, "%2d ", i);
     doc_fit(d, style, text, c.step > 0 ? c.step : 1);
-    put_latency(m, d, r, c.latency);
+    put_latency(m, d, r, of, c.latency);
     put_threads(d, r, c.threads);
     put_change(d, r, c.change);
     put_vendor(d, r, c.vendor);
-    put_misses(d, r, c.misses);
+    put_misses(d, r, of, c.misses);
     put_mark(d, r);
     doc_end(d)->id = i;
 }
@@ -186,7 +222,7 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
     struct columns c = columns_for(rows, n, width);
     doc_clear(&p->doc);
     for (int i = 0; i < n; i++)
-        put_row(m, &p->doc, &rows[i], i, c);
+        put_row(m, &p->doc, &rows[i], i, reference_of(rows, n), c);
     free(rows);
     if (n == 1)
         put_advice(&p->doc, m->has_expert, width);
@@ -247,7 +283,20 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     str_add(out, ")");
 }
 
-static void describe_row(const struct model *m, const struct ledger_row *r, int i, struct str *out)
+/* Names the settings behind a star. */
+static void describe_settings(const struct ledger_row *r, const struct measurement *of,
+                              struct str *out)
+{
+    if (other_code(r->m, of))
+        str_printf(out, "; * with isa %s, %s", r->m->isa, r->m->compiler);
+    if (other_cache(r->m, of)) {
+        str_add(out, "; * misses of cache ");
+        cache_config_print(out, &r->m->sim.cache);
+    }
+}
+
+static void describe_row(const struct model *m, const struct ledger_row *r, int i,
+                         const struct measurement *of, struct str *out)
 {
     str_printf(out, "%d: ", i);
     if (i == 0)
@@ -273,6 +322,8 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_add(out, str_text(&note));
         str_free(&note);
     }
+    if (r->m)
+        describe_settings(r, of, out);
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
         str_add(out, "; ");
@@ -287,7 +338,7 @@ void view_ledger_hint(const struct model *m, struct str *out)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     if (l && l->id >= 0 && l->id < n)
-        describe_row(m, &rows[l->id], l->id, out);
+        describe_row(m, &rows[l->id], l->id, reference_of(rows, n), out);
     free(rows);
 }
 
@@ -337,6 +388,10 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         if (note.len > 0)
             doc_printf(d, STYLE_NOTE, "  %s", str_text(&note));
         str_free(&note);
+        const char *kept = strrchr(history_branch(h, b)->name, '~');
+        if (kept && width >= name_width + 42)
+            doc_printf(d, STYLE_DIM, "  kept from %.*s",
+                       (int)(kept - history_branch(h, b)->name), history_branch(h, b)->name);
         doc_end(d)->id = b;
         if (first && b == history_branch_index(h))
             p->scroll.cursor = d->lines.len - 1;

@@ -424,12 +424,7 @@ static bool timed(const struct measurement *m)
     return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
 }
 
-static int threads_of(const struct measurement *m)
-{
-    return m->threads > 1 ? m->threads : 1;
-}
-
-/* Adds the change in time against the nearest earlier step that was timed with as many threads.
+/* Adds the change in time against the nearest earlier step that was timed in the same way.
  * Minimums are compared, since the median depends on other load of the machine. */
 static void add_change(const struct history *h, struct ledger_row *row,
                        const struct ledger_row *from)
@@ -449,11 +444,11 @@ static void add_change(const struct history *h, struct ledger_row *row,
         row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
 }
 
-/* Returns the nearest row before row i that was timed with as many threads; NULL if none. */
+/* Returns the nearest row before row i that was timed in the same way; NULL if none. */
 static const struct ledger_row *comparable(const struct ledger_row *row, int i)
 {
     for (int k = i - 1; k >= 0 && timed(row[i].m); k--)
-        if (timed(row[k].m) && threads_of(row[k].m) == threads_of(row[i].m))
+        if (timed(row[k].m) && measurement_same_way(row[k].m, row[i].m))
             return &row[k];
     return NULL;
 }

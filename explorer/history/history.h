@@ -69,8 +69,8 @@ struct ledger_row {
     bool here;                          /* this is the current state */
     bool ahead;                         /* this state is undone: it is after the current state */
     const struct measurement *m;        /* NULL: not measured */
-    /* change: minimum latency / minimum latency of the nearest earlier row with as many threads,
-     * - 1 */
+    /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
+     * same way (measurement_same_way), - 1 */
     bool has_change; double change;
     /* that earlier state, when it has another contract with the caller (contract.h); -1: the same */
     int other_contract;

@@ -136,6 +136,94 @@ static void test_one_statistic(void **state)
     model_free(m);
 }
 
+/* A step that was typed before the last one was measured gets its numbers when nothing else is
+ * due. */
+static void test_late_numbers(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "A p");
+    press(m, "U");
+    measured(m, 3, 0.01, 1000);
+    assert_true(numbers(m)->latency.min_ms == 3);
+    assert_true(model_measuring(m) == 1);
+    measured(m, 4, 0.01, 1000);
+    assert_true(history_state(m->session->history, 1)->measured->latency.min_ms == 4);
+    assert_true(model_measuring(m) == 0);                /* A has asked for it */
+    press(m, "Esc");
+    assert_int_equal(model_measuring(m), -1);
+    model_free(m);
+}
+
+static void test_kept_branch_is_explained(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "p m");
+    measured(m, 3, 0.01, 1000);
+    press(m, "u U");
+    assert_shows(m, "the undone steps were measured: branch main~1 keeps them");
+    press(m, "B");
+    assert_shows(m, "kept from main");
+    model_free(m);
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct desired_job w;
+    press(m, "m");
+    measured(m, 3, 0.01, 1000);
+    press(m, ": cache Space 4K/2/64 Enter : isa Space plain Enter : sim_budget Space 5e9 Enter");
+    assert_shows(m, "isa plain, cache 4K/2/64, sim_budget 5e+09");
+    press(m, "p m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    assert_true(j->set.sim_budget == 5e9 && j->set.cache.level[0].geometry.size_bytes == 4096);
+    assert_string_equal(j->set.target->isa, "plain");
+    j->ok = j->m.verified = true;
+    j->m.outcome = OUTCOME_OK;
+    j->m.latency = (struct latency){ .median_ms = 9, .min_ms = 9, .runs = 11 };
+    j->m.sim.available = true;
+    j->m.sim.cache = j->set.cache;
+    snprintf(j->m.isa, sizeof j->m.isa, "plain");
+    model_done(m, j);
+    job_free(j);
+    model_resize(m, 120, 24);
+    assert_shows(m, "*3.00 ms");                         /* of the other instruction set */
+    assert_hides(m, "+200 %");
+    press(m, ": focus Space steps Enter k");
+    assert_shows(m, "* with isa ");
+    press(m, ": cache Space 4K/2 Enter");
+    assert_true(m->prompt.open);
+    press(m, "C-e C-u isa Space Enter : cache Enter : sim_budget Space default Enter");
+    assert_shows(m, "measuring with the default settings");
+    press(m, ": compiler Space nosuchcc Enter");
+    assert_true(m->prompt.open);
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* A tile in a nest without its reduction is refused, with a fix that can be followed. */
+static void test_tile_without_sums(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space reorder Space C Space K Space M Space N Enter g Right");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "c");
+    assert_shows(m, "would keep no partial sums");
+    assert_string_equal(step_of(m), "loop reorder C K M N");
+    press(m, "Esc : focus Space view Enter v");
+    assert_string_equal(step_of(m), "loop vectorize C N");
+    model_free(m);
+    m = model_on(GMM);
+    press(m, ": loop Space cache_write Space C Space at=K Enter");
+    assert_shows(m, "Fix: loop cache_write C at=N");
+    model_free(m);
+}
+
 /* searching */
 
 static void test_search_in_steps(void **state)
@@ -321,6 +409,10 @@ int main(void)
         cmocka_unit_test(test_partial_numbers_merge),
         cmocka_unit_test(test_noise_is_marked),
         cmocka_unit_test(test_one_statistic),
+        cmocka_unit_test(test_late_numbers),
+        cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_failed_search_stays),

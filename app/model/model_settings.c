@@ -1,0 +1,86 @@
+/* How to measure: the simulated caches and their budget, the compiler, the instruction set. */
+#include "app/model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include "kernels/gen/target.h"
+#include "profile/build/build.h"
+
+static bool is_default(const char *arg)
+{
+    return !arg[0] || streq(arg, "default");
+}
+
+void model_settings(const struct model *m, struct str *out)
+{
+    const struct job_settings *s = &m->set;
+    size_t from = out->len;
+    if (s->target)
+        str_printf(out, "isa %s", s->target->isa);
+    if (s->compiler[0])
+        str_printf(out, "%scompiler %s", out->len > from ? ", " : "", basename(s->compiler));
+    if (s->cache.n_levels > 0) {
+        str_add(out, out->len > from ? ", cache " : "cache ");
+        cache_config_print(out, &s->cache);
+    }
+    if (s->sim_budget > 0)
+        str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
+}
+
+/* What is on the screen was made with other settings, and says so; m measures again. */
+static bool changed(struct model *m)
+{
+    struct str now = {0};
+    model_settings(m, &now);
+    m->data_stamp++;
+    for (int i = 0; i < COUNT_OF(m->code); i++)
+        m->code[i].have = false;
+    model_info(m, "measuring with %s from now on; m measures again",
+               now.len ? str_text(&now) : "the default settings");
+    str_free(&now);
+    return true;
+}
+
+bool model_set_cache(struct model *m, const char *arg)
+{
+    struct cache_config cache = {0};
+    struct err e;
+    if (!is_default(arg) && !cache_config_parse(arg, &cache, &e)) {
+        m->error_col = e.at.col > 0 ? e.at.col + (int)strlen("cache ") : 0;
+        return model_error(m, &e);
+    }
+    m->set.cache = cache;
+    return changed(m);
+}
+
+bool model_set_compiler(struct model *m, const char *arg)
+{
+    struct compiler found;
+    struct err e;
+    if (strlen(arg) >= sizeof m->set.compiler)
+        return model_say_error(m, "that name of a compiler is too long", "");
+    if (!is_default(arg) && !compiler_find(arg, &found, &e))
+        return model_error(m, &e);
+    strcpy(m->set.compiler, is_default(arg) ? "" : arg);
+    return changed(m);
+}
+
+bool model_set_isa(struct model *m, const char *arg)
+{
+    struct err e;
+    const struct target *t = is_default(arg) ? NULL : target_find(arg, &e);
+    if (!t && !is_default(arg))
+        return model_error(m, &e);
+    m->set.target = t;
+    return changed(m);
+}
+
+bool model_set_sim_budget(struct model *m, const char *arg)
+{
+    double n = 0;
+    if (!is_default(arg) && (!str_to_double(arg, &n) || !isfinite(n) || n < 1 || n > 1e15))
+        return model_say_error(m, "the budget is the number of accesses above which a sample is "
+                               "simulated, 1 to 1e15", "sim_budget 5e9");
+    m->set.sim_budget = n;
+    return changed(m);
+}
