@@ -54,6 +54,7 @@ void model_free(struct model *m)
     model_network_close(m);
     session_free(m->next);
     model_tune_forget(m);
+    model_preview_free(m);
     for (int i = 0; i < DOC_COUNT; i++)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);

@@ -29,7 +29,7 @@ extern const struct model_view model_view[VIEW_COUNT];           /* the rows of 
 
 /* Every pane and list is a document; the views come first. */
 enum doc_id {
-    DOC_LEDGER = VIEW_COUNT, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT
+    DOC_PREVIEW = VIEW_COUNT, DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT
 };
 enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
 enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
@@ -92,6 +92,17 @@ struct app_network {
     bool build_wanted, measure_wanted;
     struct str why;                      /* why it could not be built; "": it could */
     VEC(char *) undone;                  /* steps of the network that redo takes back, last first */
+};
+
+/* The program after the step on the prompt (model_preview.c), for the prompt's line and the state
+ * with that stamp; NULL: none.  slow: trying a step takes too long for this state.  late: so this
+ * line was not tried. */
+struct preview {
+    struct arena *arena;
+    const struct program *program;
+    struct str line;
+    unsigned stamp, version;
+    bool slow, late;
 };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
@@ -193,6 +204,7 @@ struct model {
     struct roofs roofs;
     struct tuner tuner;
     struct job_progress progress[LANE_COUNT];
+    struct preview preview;
 
     struct outbox out;
 };
@@ -250,6 +262,11 @@ bool model_search(struct model *m, int dir, int from);            /* false: not 
 /* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
+
+/* model_preview.c: what the step on the prompt would do. */
+
+void model_preview_update(struct model *m);
+void model_preview_free(struct model *m);
 
 /* model_recover.c: unsaved changes of the open file that a killed run has left. */
 

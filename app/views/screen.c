@@ -149,7 +149,8 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
         p->width = r.w;
         build(m, p, r.w);
     }
-    doc_scroll_fix(&p->doc, &p->scroll, p->height);
+    if (p->scroll.cursor >= 0)
+        doc_scroll_fix(&p->doc, &p->scroll, p->height);
 }
 
 /* Scrolls the assembly to its hottest loop, for the command `hot`. */
@@ -224,6 +225,10 @@ void screen_refresh(struct model *m)
     if (m->frame.too_small)
         return;
     refresh_panes(m);
+    model_preview_update(m);
+    if (view_preview_pane(m) >= 0)
+        refresh(m, DOC_PREVIEW, m->frame.pane[view_preview_pane(m)], view_preview_build,
+                m->preview.version);
     struct rect inside = m->frame.overlay;
     inside.h--;
     if (m->overlay == OVERLAY_HELP)

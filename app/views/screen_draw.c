@@ -194,21 +194,33 @@ static bool lit_asm(const void *m, int i)
     return model_lit(m, VIEW_ASM, i);
 }
 
+static void draw_preview_heading(struct grid *g, struct rect r)
+{
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    int x = grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_NOTE, " preview: the nest after this step");
+    if (x < r.x + r.w)
+        grid_text(g, x, r.y, STYLE_PLAIN, " ");
+}
+
 static void draw_pane(struct model *m, struct grid *g, enum pane pane)
 {
     struct rect r = m->frame.pane[pane], body = {r.x, r.y + 1, r.w, r.h - 1};
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
     if (r.h == 0)
         return;
-    struct pane_doc *p = pane == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[pane]];
+    bool preview = view_preview_pane(m) == (int)pane;
+    struct pane_doc *p = &m->pane[preview ? DOC_PREVIEW
+                                : pane == PANE_LEDGER ? DOC_LEDGER : (enum doc_id)m->view[pane]];
     if (pane == PANE_LEDGER)
         view_ledger_heading(m, g, r, focused);
+    else if (preview)
+        draw_preview_heading(g, r);
     else
         draw_tabs(m, g, r, pane);
     char word[64];
     struct doc_look look = {.focused = focused};
     look.search = m->focus == pane ? str_text(&m->search) : NULL;
-    if (pane != PANE_LEDGER) {
+    if (pane != PANE_LEDGER && !preview) {
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
         look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm : NULL;
         look.ctx = m;

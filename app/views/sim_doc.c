@@ -394,7 +394,8 @@ static void put_conflicts(const struct sim_tables *t)
     const struct sim_detail *d = t->s->detail;
     struct str text = {0};
     int worst = 0;
-    if (d->n_set_cells == 0 || d->n_tensors == 0 || share(d->classes.conflict, total_of(&d->classes)) < CONFLICTS)
+    double part = share(d->classes.conflict, total_of(&d->classes));
+    if (d->n_set_cells == 0 || d->n_tensors == 0 || part < CONFLICTS)
         return;
     for (int i = 0; i < d->n_tensors; i++)
         if (d->tensor[i].classes.conflict > d->tensor[worst].classes.conflict)

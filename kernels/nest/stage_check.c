@@ -113,6 +113,24 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
+/* Says where the tile of cache_write can be instead, outside of the vectorized axis `lanes`.  A tile
+ * that has no reduction inside must move outside of the reductions: else it keeps no sums. */
+static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
+{
+    int outer = -1, at = lanes - 1;
+    bool sums = false;
+    for (int k = stage_axis(s, axis) + 1; k < s->n_axes; k++)
+        sums = sums || s->axis[k].reduce;
+    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
+        outer++;
+    if (!sums && outer < 0)
+        return err_fix(e, "undo the cache_write: no reduction is inside of %s, so its tile keeps no "
+                       "partial sums", axis);
+    at = !sums && outer < at ? outer : at;
+    return at < 0 ? err_fix(e, "loop serial %s %s", s->name, s->axis[lanes].name)
+                  : err_fix(e, "put the tile at %s", s->axis[at].name);
+}
+
 /* Checks that no tile lies inside the vectorized loop, because all lanes would share the tile. */
 static bool check_lanes(const struct stage *s, const char *tile, const char *axis, struct err *e)
 {
@@ -122,7 +140,8 @@ static bool check_lanes(const struct stage *s, const char *tile, const char *axi
             continue;
         err_set(e, ERR_STEP, "the tile of %s at loop %s of %s would be inside the vectorized loop "
                 "%s: its lanes cannot share it", tile, axis, s->name, x->name);
-        return i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
+        return streq(tile, "cache_write") ? fix_tile(s, axis, i, e)
+             : i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
                       : err_fix(e, "put the tile at %s", s->axis[i - 1].name);
     }
     return true;

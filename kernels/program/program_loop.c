@@ -137,23 +137,6 @@ static bool step_reorder(struct program *d, const struct stage *s, const struct 
     return stage_reorder(d->pool, s, perm, out, e);
 }
 
-/* Refuses a tile without a reduction inside: it would hold one product at a time. */
-static bool check_sums(const struct stage *s, int axis, struct err *e)
-{
-    int out = -1;
-    for (int i = axis + 1; i < s->n_axes; i++)
-        if (s->axis[i].reduce)
-            return true;
-    while (out + 1 < s->n_axes && !s->axis[out + 1].reduce)
-        out++;
-    err_set(e, ERR_STEP, "a tile at loop %s of %s would keep no partial sums: no loop inside of %s "
-            "is a reduction", s->axis[axis].name, s->name, s->axis[axis].name);
-    if (out >= 0)
-        return err_fix(e, "loop cache_write %s at=%s", s->name, s->axis[out].name);
-    return err_fix(e, "move a reduction inside of it first: loop reorder %s %s %s", s->name,
-                   s->axis[axis].name, s->axis[0].name);
-}
-
 static bool step_cache_write(struct program *d, const struct stage *s, const struct step *st,
                              const struct stage **out, struct err *e)
 {
@@ -166,8 +149,7 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
         struct step_word w = { st->opt[0].text, st->opt[0].col, st->opt[0].len, false };
         if (!find_axis(s, &w, &axis, e))
             return false;
-        return (check_sums(s, axis, e) && stage_cache_write(d->pool, s, axis, out, e))
-            || blame_word(e, &w);
+        return stage_cache_write(d->pool, s, axis, out, e) || blame_word(e, &w);
     }
     while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
         axis++;

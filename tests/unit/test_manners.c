@@ -219,8 +219,44 @@ static void test_tile_without_sums(void **state)
     assert_string_equal(step_of(m), "loop vectorize C N");
     model_free(m);
     m = model_on(GMM);
-    press(m, ": loop Space cache_write Space C Space at=K Enter");
+    press(m, "g j j c");                                 /* K, the innermost one */
     assert_shows(m, "Fix: loop cache_write C at=N");
+    press(m, ": loop Space reorder Space C Space K Space M Space N Enter");
+    press(m, ": loop Space cache_write Space C Space at=N Enter");
+    press(m, ": loop Space vectorize Space C Space N Enter");
+    assert_shows(m, "Fix: undo the cache_write: no reduction is inside of N");
+    model_free(m);
+}
+
+/* A whole step on the prompt shows the nest that it would make. */
+static void test_preview(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space N");
+    assert_hides(m, "preview");
+    press(m, "Space 16");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "for m, n.0, n.1 in range(64, 3, 16):");
+    assert_string_equal(step_of(m), "");
+    press(m, "Backspace 7");                             /* 17 does not divide 48, and may */
+    assert_shows(m, "preview");
+    press(m, "x");
+    assert_hides(m, "preview");
+    press(m, "Backspace Backspace 6 Enter");
+    assert_hides(m, "preview");
+    assert_string_equal(step_of(m), "loop split C N 16");
+    press(m, ": edit Space 1 Space loop Space split Space C Space N Space 8");
+    assert_shows(m, "for m, n.0, n.1 in range(64, 6, 8):");
+    press(m, "Esc : insert Space 1 Space loop Space unroll Space C Space K");
+    assert_shows(m, "in unroll(32)");
+    press(m, "Esc");
+    assert_hides(m, "in unroll(32)");
+    m->preview.slow = true;                              /* as if the last one had taken long */
+    m->preview.stamp = m->stamp;
+    press(m, ": loop Space unroll Space C Space K");
+    assert_shows(m, "…");
+    assert_hides(m, "in unroll(32)");
     model_free(m);
 }
 
@@ -413,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_kept_branch_is_explained),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
+        cmocka_unit_test(test_preview),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_failed_search_stays),

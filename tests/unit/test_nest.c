@@ -233,7 +233,7 @@ static const struct refusal refusals[] = {
     { GEMM, "loop rfactor C K 4", "loop rfactor C K.0 2", "already has partial results: C_rf",
       "to a reduction of C_rf" },
     { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_write C at=N",
-      "inside the vectorized loop N", "put the tile at K" },
+      "inside the vectorized loop N", "put the tile at M" },
     { GEMM, "loop reorder C M K N;loop cache_read C B at=N", "loop vectorize C N",
       "the tile of B at loop N of C", "put the tile at K" },
     { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_read C A at=N",
