@@ -324,8 +324,10 @@ static const char *onnx_operand(const struct args *a)
                ? a->word.data[0] : NULL;
 }
 
-/* Runs the screen: `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`. */
-static int open_screen(const struct cli *c)
+#define TOUR_OPERATOR "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1"
+
+/* Runs the screen: `tilescope`, `tilescope c2d n=1 ...`, `tilescope FILE`, `tilescope tour`. */
+static int open_screen(const struct cli *c, bool tour)
 {
     struct opened o = {0};
     int threads = 1;
@@ -339,6 +341,8 @@ static int open_screen(const struct cli *c)
     int code = c->args->word.len && !onnx ? cli_open_or_list(c, &o) : EXIT_FINE;
     if (code != EXIT_FINE)
         return code;
+    if (tour && !session_new(TOUR_OPERATOR, &o.session, &e))
+        return cli_fail(c, &e);
     if (!terminal) {
         struct str out = {0};
         cli_help_usage(&out);
@@ -354,7 +358,8 @@ static int open_screen(const struct cli *c)
         .no_mouse = args_has(c->args, OPT_NO_MOUSE),
     };
     struct model_opts opts = {
-        .no_auto = args_has(c->args, OPT_NO_AUTO),
+        .no_auto = tour || args_has(c->args, OPT_NO_AUTO),
+        .tour = tour,
         .threads = threads,
         .baselines = baselines,
         .open = onnx,
@@ -404,12 +409,13 @@ static int dispatch(const struct cli *c)
         const char *w = a->word.len ? a->word.data[0] : "";
         if (a->word.len && !strpbrk(w, " /.") && !ops_find(w) && !streq(w, "-") && !file_exists(w))
             return unknown_word(c, w);
-        return open_screen(c);
+        return open_screen(c, false);
     }
     case CMD_RUN: return cli_run(c);
     case CMD_BENCH: return cli_bench(c);
     case CMD_SHOW: return cli_show(c);
     case CMD_SNAPSHOT: return cli_snapshot(c);
+    case CMD_TOUR: return open_screen(c, true);
     case CMD_EXPORT: return cli_export(c);
     case CMD_OPS: return cli_ops(c);
     case CMD_METERS: return cli_meters(c);

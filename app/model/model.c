@@ -34,6 +34,7 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     m->stamp = 1;
     model_resize(m, 80, 24);
     model_set_session(m, s);
+    m->tour = o->tour ? 1 : 0;
     if (o->open)
         model_open_onnx(m, o->open);
     return m;

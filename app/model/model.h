@@ -113,7 +113,7 @@ enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
  * its heading. */
 struct frame {
     bool too_small;
-    struct rect title, pane[PANE_COUNT], message, bar, overlay;
+    struct rect title, pane[PANE_COUNT], tour, message, bar, overlay;
 };
 struct hit { struct rect r; int key; };  /* a click in r acts as this key */
 
@@ -129,6 +129,7 @@ struct model_opts {
     bool no_auto;                        /* do not measure after every step */
     int threads;                         /* of a measurement; 0 = 1 */
     unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    bool tour;                           /* begin the guided tour */
     const char *open;                    /* an ONNX file to open at once; NULL: none */
 };
 
@@ -205,6 +206,7 @@ struct model {
     struct tuner tuner;
     struct job_progress progress[LANE_COUNT];
     struct preview preview;
+    int tour;                            /* the step of the tour, from 1; 0: none */
 
     struct outbox out;
 };
@@ -262,6 +264,13 @@ bool model_search(struct model *m, int dir, int from);            /* false: not 
 /* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
+
+/* model_tour.c: the guided tour. */
+
+bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
+void model_tour_update(struct model *m);                 /* goes on when its step is done */
+void model_tour_title(const struct model *m, struct str *out);
+const char *model_tour_text(const struct model *m);      /* "": no tour */
 
 /* model_preview.c: what the step on the prompt would do. */
 

@@ -430,8 +430,10 @@ static void cancel(struct model *m)
         m->data_stamp++;
     } else if (m->search.len > 0) {
         str_clear(&m->search);
-    } else {
+    } else if (m->zoom) {
         m->zoom = false;
+    } else {
+        m->tour = 0;
     }
 }
 

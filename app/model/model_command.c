@@ -406,6 +406,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_EXPORT:     return export_kernel(m, arg);
     case APP_DUMP:       return dump_screen(m, arg);
     case APP_COPY:       copy_doc(m); return true;
+    case APP_TOUR:       return model_tour(m, arg);
     case APP_HELP:       model_open_help(m, arg); return true;
     case APP_REDRAW:     m->out.repaint = true; return true;
     case APP_SUSPEND:    m->out.suspend = true; return true;

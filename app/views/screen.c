@@ -128,7 +128,10 @@ static void lay_out(const struct model *m, struct frame *f)
     f->title = (struct rect){0, 0, m->w, 1};
     f->bar = (struct rect){0, m->h - 1, m->w, 1};
     f->message = (struct rect){0, m->h - 1 - message, m->w, message};
-    struct rect body = {0, 1, m->w, m->h - 2 - message};
+    int tour = m->tour ? wrapped_rows(model_tour_text(m), m->w - 2) + 1 : 0;
+    tour = clamp(tour, 0, clamp(m->h / 3, 0, m->h - 5 - message));
+    f->tour = (struct rect){0, m->h - 1 - message - tour, m->w, tour};
+    struct rect body = {0, 1, m->w, m->h - 2 - message - tour};
     place_panes(m, f, body);
     place_overlay(m, f, body);
 }
@@ -221,6 +224,7 @@ static void refresh_panes(struct model *m)
 
 void screen_refresh(struct model *m)
 {
+    model_tour_update(m);
     lay_out(m, &m->frame);
     if (m->frame.too_small)
         return;

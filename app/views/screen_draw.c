@@ -297,6 +297,22 @@ static void draw_hint(const struct model *m, struct grid *g, struct rect r)
     str_free(&s);
 }
 
+static void draw_tour(const struct model *m, struct grid *g)
+{
+    struct rect r = m->frame.tour;
+    struct str title = {0};
+    if (r.h == 0)
+        return;
+    grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
+    model_tour_title(m, &title);
+    grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_TITLE, str_text(&title));
+    const char *help = " :tour do does it, Esc leaves ";
+    if (text_width(help) + text_width(str_text(&title)) + 4 < r.w)
+        grid_text(g, r.x + r.w - text_width(help) - 1, r.y, STYLE_DIM, help);
+    draw_wrapped(g, r.y + 1, r.y + r.h, r.x + 1, r.w - 2, STYLE_STRONG, model_tour_text(m));
+    str_free(&title);
+}
+
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -464,6 +480,7 @@ void screen_draw(struct model *m, struct grid *g)
             draw_pane(m, g, (enum pane)p);
     else
         draw_list(m, g, m->network ? DOC_NETWORK : DOC_START);
+    draw_tour(m, g);
     draw_overlay(m, g);
     draw_message(m, g);
     draw_bottom(m, g);

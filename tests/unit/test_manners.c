@@ -260,6 +260,40 @@ static void test_preview(void **state)
     model_free(m);
 }
 
+/* Each step of the tour can be done by its line, and does something. */
+static void test_tour(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1");
+    press(m, ": tour Enter");
+    assert_shows(m, "tour: 1 of 10");
+    press(m, "m");
+    assert_shows(m, "tour: 1 of 10");
+    measured(m, 40, 0.01, 1000);
+    assert_shows(m, "tour: 2 of 10");
+    press(m, "6 A");
+    assert_shows(m, "tour: 4 of 10");
+    for (int i = 5; i <= 10; i++) {
+        char at[24];
+        press(m, ": tour Space do Enter");
+        snprintf(at, sizeof at, "tour: %d of 10", i);
+        assert_shows(m, at);
+    }
+    press(m, ": loop Space unroll Space Conv Space W.1 Enter");
+    assert_shows(m, "tour: done");
+    press(m, ": tour Space do Enter");
+    assert_true(m->prompt.open);
+    press(m, "Esc Esc Esc");
+    assert_hides(m, "tour:");
+    for (int w = 30; w < 100; w += 7)
+        for (int h = 6; h < 30; h++) {
+            m->tour = 4;
+            model_resize(m, w, h);
+            screen_of(m);
+        }
+    model_free(m);
+}
+
 /* searching */
 
 static void test_search_in_steps(void **state)
@@ -450,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
+        cmocka_unit_test(test_tour),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_failed_search_stays),
