@@ -29,7 +29,8 @@ extern const struct model_view model_view[VIEW_COUNT];           /* the rows of 
 
 /* Every pane and list is a document; the views come first. */
 enum doc_id {
-    DOC_PREVIEW = VIEW_COUNT, DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES, DOC_HELP, DOC_COUNT
+    DOC_PREVIEW = VIEW_COUNT, DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES,
+    DOC_HELP, DOC_COUNT
 };
 enum pane { PANE_LEDGER, PANE_MAIN, PANE_SIDE, PANE_COUNT };
 enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
@@ -151,6 +152,7 @@ struct model {
     enum pane last_view;                 /* MAIN or SIDE: shown when only one of them fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
+    int wider, split;                    /* columns added to Steps, to the nest of three panes */
     enum overlay overlay;
     struct frame frame;                  /* of the last screen_refresh */
     VEC(struct hit) hits;                /* of the last screen_draw */

@@ -96,8 +96,8 @@ static bool put_tile_loop(struct model *m, struct str *out, const struct stage *
         sums = sums || s->axis[i].reduce;
     while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
         outer++;
-    str_printf(&text, "a tile at %s would keep no partial sums: no loop inside of %s is a reduction",
-               s->axis[axis].name, s->axis[axis].name);
+    str_printf(&text, "a tile at %s would keep no partial sums: no loop inside of %s is a "
+               "reduction", s->axis[axis].name, s->axis[axis].name);
     if (outer >= 0)
         str_printf(&fix, "loop cache_write %s at=%s", s->name, s->axis[outer].name);
     else

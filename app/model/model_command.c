@@ -224,6 +224,18 @@ static bool change_focus(struct model *m, const char *name)
     return true;
 }
 
+/* Stacked panes become higher instead. */
+static bool make_wider(struct model *m, const char *arg)
+{
+    long long n = 4;
+    if (arg[0] && !str_to_int64(arg, -1000, 1000, &n))
+        return model_say_error(m, "wider takes a number of columns, -1000 to 1000", "wider 10");
+    int *by = m->focus != PANE_LEDGER && m->w >= FRAME_WIDE ? &m->split : &m->wider;
+    int sum = *by + (m->focus == (by == &m->split ? PANE_MAIN : PANE_LEDGER) ? (int)n : -(int)n);
+    *by = sum > m->w ? m->w : sum < -m->w ? -m->w : sum;
+    return true;
+}
+
 static bool set_auto(struct model *m, const char *arg)
 {
     if (arg[0] && !streq(arg, "on") && !streq(arg, "off"))
@@ -392,6 +404,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_HOT:        model_show_view(m, VIEW_ASM); m->to_hot = true; return true;
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
+    case APP_WIDER:      return make_wider(m, arg);
     case APP_AUTO:       return set_auto(m, arg);
     case APP_THREADS:    return set_threads(m, arg);
     case APP_CACHE:      return model_set_cache(m, arg);

@@ -10,6 +10,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
+#define LEAST_PANE 24                    /* columns that a pane keeps beside others */
 #define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
 /* geometry */
@@ -60,6 +61,7 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
     bool tuning = m->view[m->last_view] == VIEW_TUNE;    /* its plot is worth more than old steps */
     int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, tuning ? body.h / 4 : body.h * 2 / 5);
+    top = clamp(top + m->wider / 4, 3, body.h > 8 ? body.h - 5 : 3);
     if (body.h < 11) {
         f->pane[m->focus] = body;
         return;
@@ -94,13 +96,15 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
     int half_way = clamp(body.w * 23 / 50, 40, three ? 60 : 64);
     int left = m->session ? clamp(ledger_width(m), half_way, body.w / (three ? 3 : 2) + 1)
              : network    ? body.w * 3 / 5 : body.w / 2;
+    if (m->session && m->wider)
+        left = clamp(left + m->wider, LEAST_PANE, body.w - (three ? 2 : 1) * (LEAST_PANE + 1));
     int rest = body.w - left - 1, x = body.x + left + 1;
     f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, left, body.h};
     if (!three) {
         f->pane[m->session ? m->last_view : PANE_MAIN] = (struct rect){x, body.y, rest, body.h};
         return;
     }
-    int half = rest / 2;
+    int half = clamp(rest / 2 + m->split, LEAST_PANE, rest - LEAST_PANE);
     f->pane[PANE_MAIN] = (struct rect){x, body.y, half, body.h};
     f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
 }

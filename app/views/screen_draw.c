@@ -305,7 +305,7 @@ static void draw_tour(const struct model *m, struct grid *g)
         return;
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
     model_tour_title(m, &title);
-    grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_TITLE, str_text(&title));
+    grid_text(g, r.x + 1, r.y, STYLE_TITLE, str_text(&title));
     const char *help = " :tour do does it, Esc leaves ";
     if (text_width(help) + text_width(str_text(&title)) + 4 < r.w)
         grid_text(g, r.x + r.w - text_width(help) - 1, r.y, STYLE_DIM, help);

@@ -264,6 +264,41 @@ static void save_prompt(const struct prompt *p)
     str_free(&text);
 }
 
+/* The widths of panes, in a file beside the prompt's. */
+static bool panes_path(struct str *out)
+{
+    struct err ignored;
+    bool ok = dir_state(out, &ignored);
+    str_add(out, "/panes");
+    return ok;
+}
+
+static void load_panes(struct model *m)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    int wider, split;
+    if (panes_path(&path) && file_read_regular(str_text(&path), 100, &text, &ignored)
+        && sscanf(str_text(&text), "%d %d", &wider, &split) == 2 && abs(wider) < 1000
+        && abs(split) < 1000) {
+        m->wider = wider;
+        m->split = split;
+    }
+    str_free(&path);
+    str_free(&text);
+}
+
+static void save_panes(const struct model *m, int wider, int split)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    str_printf(&text, "%d %d\n", m->wider, m->split);
+    if ((m->wider != wider || m->split != split) && panes_path(&path))
+        file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
+    str_free(&path);
+    str_free(&text);
+}
+
 static int refuse(struct tui *t, struct session *s, const struct err *e)
 {
     pthread_sigmask(SIG_SETMASK, &t->waiting, NULL);
@@ -297,9 +332,12 @@ int tui_run(struct session *s, const struct term_opts *to, const struct model_op
     resize(&t);
     watch_work(&t);
     load_prompt(&t.model->prompt);
+    load_panes(t.model);
+    int wider = t.model->wider, split = t.model->split;
     loop(&t);
     term_close(t.term);
     save_prompt(&t.model->prompt);
+    save_panes(t.model, wider, split);
     if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
     else

@@ -113,8 +113,8 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Says where the tile of cache_write can be instead, outside of the vectorized axis `lanes`.  A tile
- * that has no reduction inside must move outside of the reductions: else it keeps no sums. */
+/* Says where the tile of cache_write can be instead, outside of the vectorized axis `lanes`.  A
+ * tile that has no reduction inside must move outside of the reductions: else it keeps no sums. */
 static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
 {
     int outer = -1, at = lanes - 1;
@@ -124,8 +124,8 @@ static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct 
     while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
         outer++;
     if (!sums && outer < 0)
-        return err_fix(e, "undo the cache_write: no reduction is inside of %s, so its tile keeps no "
-                       "partial sums", axis);
+        return err_fix(e, "undo the cache_write: no reduction is inside of %s, so its tile keeps "
+                       "no partial sums", axis);
     at = !sums && outer < at ? outer : at;
     return at < 0 ? err_fix(e, "loop serial %s %s", s->name, s->axis[lanes].name)
                   : err_fix(e, "put the tile at %s", s->axis[at].name);

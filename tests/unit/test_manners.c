@@ -294,6 +294,36 @@ static void test_tour(void **state)
     model_free(m);
 }
 
+static void test_panes_resize(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int w = 84; w <= 200; w += 58) {
+        model_resize(m, w, 40);
+        press(m, ": focus Space steps Enter");
+        int was = m->frame.pane[PANE_LEDGER].w;
+        press(m, ") )");
+        assert_int_equal(m->frame.pane[PANE_LEDGER].w, was + 8);
+        press(m, "( ( (");
+        assert_int_equal(m->frame.pane[PANE_LEDGER].w, was - 4);
+        press(m, ": wider Space 1000 Enter : wider Space -1000 Enter : wider Space -1000 Enter");
+        assert_int_equal(m->frame.pane[PANE_LEDGER].w, 24);
+        m->wider = 0;
+        press(m, "1");
+        was = m->frame.pane[PANE_MAIN].w;
+        press(m, ")");
+        if (m->frame.pane[PANE_MAIN].h > 0)
+            assert_int_equal(m->frame.pane[PANE_MAIN].w, was + 4);
+        m->wider = m->split = 0;
+    }
+    model_resize(m, 80, 40);
+    press(m, ": focus Space steps Enter");
+    int was = m->frame.pane[PANE_LEDGER].h;
+    press(m, ")");
+    assert_int_equal(m->frame.pane[PANE_LEDGER].h, was + 1);
+    model_free(m);
+}
+
 /* searching */
 
 static void test_search_in_steps(void **state)
@@ -485,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
         cmocka_unit_test(test_tour),
+        cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_failed_search_stays),
