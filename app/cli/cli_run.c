@@ -158,7 +158,9 @@ static void put_result(struct run_call *r, const struct session *s, const struct
     bool here = is_here(r, s);
     *both = *m;
     if (done && old && here && measurement_same_way(old, m)) {
-        measurement_merge(both, old, args_has(r->cli->args, OPT_FRESH));
+        if (measurement_merge(both, old, args_has(r->cli->args, OPT_FRESH)))
+            fprintf(stderr, "note: the file keeps the faster time of step %d, %.4g ms "
+                    "(--fresh replaces it)\n", st->program->n_steps, both->latency.min_ms);
     } else if (kept && !r->lost) {
         r->lost = kept;
         r->cut = cut;

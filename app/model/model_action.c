@@ -420,6 +420,7 @@ static void cancel(struct model *m)
         model_kernel_leave(m);
     } else if (m->measure_wanted || m->measure_all || model_measuring(m) >= 0) {
         m->measure_wanted = m->measure_all = false;
+        m->newest = false;
         m->late.len = 0;
         m->data_stamp++;
         model_info(m, "measuring cancelled; m measures again");

@@ -382,6 +382,7 @@ static bool write_quit(struct model *m, const char *path)
 static bool show_branches(struct model *m)
 {
     m->overlay = OVERLAY_BRANCHES;
+    str_clear(&m->search);               /* n is a new branch there until something is searched */
     doc_clear(&m->pane[DOC_BRANCHES].doc);
     m->pane[DOC_BRANCHES].stamp = 0;
     return true;

@@ -57,7 +57,7 @@ const char *model_tour_text(const struct model *m)
     if (m->tour <= COUNT_OF(tour))
         return tour[m->tour - 1].text;
     return "From plain loops to a tuned kernel. What next? s saves it, X applies an expert's "
-           "schedule on a branch, t lets the auto-tuner search, ? lists every key. Esc closes the tour.";
+           "schedule, t lets the auto-tuner search, ? lists every key. Esc closes the tour.";
 }
 
 bool model_tour(struct model *m, const char *arg)

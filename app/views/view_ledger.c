@@ -42,13 +42,7 @@ static const struct measurement *reference_of(const struct ledger_row *rows, int
 
 static bool other_cache(const struct measurement *a, const struct measurement *b)
 {
-    struct str x = {0}, y = {0};
-    cache_config_print(&x, &a->sim.cache);
-    cache_config_print(&y, &b->sim.cache);
-    bool other = a->sim.available && b->sim.available && !streq(str_text(&x), str_text(&y));
-    str_free(&x);
-    str_free(&y);
-    return other;
+    return a->sim.available && b->sim.available && !cache_config_same(&a->sim.cache, &b->sim.cache);
 }
 
 /* Whether the times were taken of code for another instruction set or by another compiler. */
@@ -277,9 +271,11 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     text_ms(out, r->m->latency.median_ms);
     if (!noisy)
         str_printf(out, ", spread %.0f %%", r->m->latency.spread * 100);
+    const char *when = r->m->measured_at;
     if (r->m->measurements > 1)
-        str_printf(out, "; the best of %d measurements, of %.10s %.5s UTC", r->m->measurements,
-                   r->m->measured_at, r->m->measured_at[0] ? r->m->measured_at + 11 : "");
+        str_printf(out, "; the best of %d measurements", r->m->measurements);
+    if (r->m->measurements > 1 && strlen(when) > 11)
+        str_printf(out, ", of %.10s %.5s UTC", when, when + 11);
     str_add(out, ")");
 }
 

@@ -94,8 +94,8 @@ static inline bool measurement_noisy(const struct measurement *m)
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m of a program with its older one.  What was not measured now
  * stays, and so does the faster time, unless `newest` is wanted or only *m has baselines, which
- * were timed beside it.  Does nothing when either is not
- * OK, or was not measured in the same way.  Returns whether the older time was faster and stays. */
+ * were timed beside it.  Does nothing when either is not OK, or was not measured in the same way.
+ * Returns whether the older time was faster and stays. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {

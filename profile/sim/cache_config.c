@@ -394,3 +394,14 @@ struct cache_config cache_config_on(const struct cache_config *c, const struct c
         on.level[i] = (struct cache_level){0};
     return on;
 }
+
+bool cache_config_same(const struct cache_config *a, const struct cache_config *b)
+{
+    struct str x = {0}, y = {0};
+    cache_config_print(&x, a);
+    cache_config_print(&y, b);
+    bool same = streq(str_text(&x), str_text(&y));
+    str_free(&x);
+    str_free(&y);
+    return same;
+}

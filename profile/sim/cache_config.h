@@ -69,6 +69,7 @@ bool cache_config_check(const struct cache_config *c, struct err *e);
 bool cache_config_parse(const char *text, struct cache_config *out, struct err *e);
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);
+bool cache_config_same(const struct cache_config *a, const struct cache_config *b);
 /* Returns *c.  If it has no levels, it gets the known levels (size not 0) of the host. */
 struct cache_config cache_config_on(const struct cache_config *c, const struct cache_geometry *l1,
                                     const struct cache_geometry *l2,

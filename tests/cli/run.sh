@@ -279,6 +279,16 @@ same 'nothing was' "$before" "$(cat "$dir/m.yaml")"
 t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock -o "$dir/m2.yaml"
 same 'the copy has its own numbers only' 1 "$(clean "$dir/m2.yaml" | grep -c latency_ms)"
 
+# A slower time does not replace a faster one, unless it is asked for.
+t 0 '' run "$gmm" "${quick[@]}" --meters clock -o "$dir/best.yaml"
+sed -i -E 's/min: [0-9.e-]+/min: 1.25e-07/' "$dir/best.yaml"
+t 0 'the file keeps the faster time of step 0, 1.25e-07 ms \(--fresh replaces it\)' \
+    run "$dir/best.yaml" "${quick[@]}" --meters clock --save
+same 'it was kept' 1 "$(grep -c 'min: 1.25e-07' "$dir/best.yaml")"
+same 'and counted' 1 "$(grep -c 'measurements: 2' "$dir/best.yaml")"
+t 0 '' run "$dir/best.yaml" "${quick[@]}" --meters clock --save --fresh
+same 'it was replaced' 0 "$(grep -c 'min: 1.25e-07' "$dir/best.yaml")"
+
 # What a limit cut short takes nothing away.
 t 0 '^verified' run 'gmm m=900 k=900 n=900' --meters sim --sim-budget 1000 -o "$dir/slow.yaml"
 t 2 'slow.yaml has sim .*, and this run ended in "timeout"; .*nothing was saved' \
