@@ -58,6 +58,7 @@ int cli_main(int argc, char **argv);
 int cli_run(const struct cli *c);
 int cli_bench(const struct cli *c);
 int cli_show(const struct cli *c);
+int cli_compare(const struct cli *c);    /* show --what compare */
 int cli_snapshot(const struct cli *c);
 int cli_export(const struct cli *c);
 int cli_import(const struct cli *c);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/views/ablation_doc.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
 #include "sessions/report/report.h"
@@ -27,6 +28,30 @@ static bool read_options(struct bench_call *b, struct err *e)
     return args_measure(b->cli->args, &b->opts, e) && cli_asserts_check(b->cli->args, e);
 }
 
+/* Opens operand i as contender i.  *n_kernels counts those that --kernel took out of a network. */
+static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct err *e)
+{
+    const char *name = b->cli->args->word.data[i];
+    struct str list = { 0 };
+    struct session_place place;
+    bool ok = session_place_read(name, &place, e)
+           && session_open(place.name, args_joined(b->cli->args, OPT_DIM, &list),
+                           &b->session[i], e);
+    b->n += ok;
+    ok = ok && session_place_go(b->session[i]->history, &place, e);
+    session_place_free(&place);
+    str_free(&list);
+    if (ok && args_has(b->cli->args, OPT_KERNEL) && session_is_network(b->session[i])) {
+        ++*n_kernels;
+        return cli_open_kernel(b->cli, &b->session[i], e);
+    }
+    if (ok && cli_is_network(b->session[i])) {
+        ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels", name);
+        err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
+    }
+    return ok;
+}
+
 static bool open_sessions(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
@@ -35,29 +60,12 @@ static bool open_sessions(struct bench_call *b, struct err *e)
                 MEASURE_MAX_COMPARED, a->word.len == 1 ? "is" : "are", a->word.len);
         return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
     }
-    struct str list = { 0 };
-    int n_kernels = 0;
-    const char *dims = args_joined(a, OPT_DIM, &list);
     bool ok = true;
+    int n_kernels = 0;
     for (int i = 0; ok && i < a->word.len; i++) {
-        struct session_place place;
-        ok = session_place_read(a->word.data[i], &place, e)
-          && session_open(place.name, dims, &b->session[i], e);
-        b->n += ok;
-        ok = ok && session_place_go(b->session[i]->history, &place, e);
-        session_place_free(&place);
+        ok = open_contender(b, i, &n_kernels, e);
         b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
-        if (ok && args_has(a, OPT_KERNEL) && session_is_network(b->session[i])) {
-            ok = cli_open_kernel(b->cli, &b->session[i], e);
-            n_kernels++;
-        } else if (ok && cli_is_network(b->session[i])) {
-            ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels",
-                         a->word.data[i]);
-            err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
-        }
-        b->entry[i].session = b->session[i];
     }
-    str_free(&list);
     if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
         ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");
     return ok;
@@ -244,12 +252,49 @@ static int run(struct bench_call *b)
     return good ? code : EXIT_CHECK;
 }
 
+/* Opens the one session of --ablate. */
+static bool open_one(struct bench_call *b, struct err *e)
+{
+    if (b->cli->args->word.len != 1)
+        return err_set(e, ERR_SYNTAX, "bench --ablate takes one session");
+    return open_contender(b, 0, e);
+}
+
+/* Times the session with each of its steps left out. */
+static int ablate(struct bench_call *b)
+{
+    struct err e = {0};
+    struct str out = {0};
+    struct ablation *a = NULL;
+    struct progress pr = cli_progress(b->cli);
+    const struct history *h = b->session[0] ? b->session[0]->history : NULL;
+    bool ok = ablation_plan(history_current(h)->program, &a, &e)
+           && ablation_measure(a, &b->opts, &pr, b->cli->cancel, &e);
+    cli_progress_clear(b->cli);
+    for (int i = 0; ok && i < a->n; i++)
+        a->row[i].step = history_applied(h, i + 1);
+    if (ok && args_has(b->cli->args, OPT_JSON)) {
+        report_ablation_json(&out, b->cli->args->word.data[0], a);
+    } else if (ok) {
+        struct doc d;
+        doc_open(&d);
+        ablation_doc(&d, a, cli_columns(100));
+        cli_add_doc(&out, b->cli, &d);
+        doc_close(&d);
+    }
+    ablation_free(a);
+    cli_put(&out);
+    return ok ? EXIT_FINE : cli_fail(b->cli, &e);
+}
+
 int cli_bench(const struct cli *c)
 {
     static struct bench_call b;
     struct err e = {0};
     b = (struct bench_call){ .cli = c };
-    int code = read_options(&b, &e) && open_sessions(&b, &e) ? run(&b) : cli_fail(c, &e);
+    bool ablates = args_has(c->args, OPT_ABLATE);
+    bool ok = read_options(&b, &e) && (ablates ? open_one(&b, &e) : open_sessions(&b, &e));
+    int code = !ok ? cli_fail(c, &e) : ablates ? ablate(&b) : run(&b);
     for (int i = 0; i < b.n; i++)
         session_free(b.session[i]);
     return code;

@@ -337,14 +337,18 @@ int cli_show(const struct cli *c)
     struct str out = {0};
     struct err e = {0};
     const char *what = args_value(c->args, OPT_WHAT);
+    if (what && streq(what, "compare"))
+        return cli_compare(c);
+    if (args_has(c->args, OPT_OF))
+        return cli_usage(c, "--of goes with --what compare");
     int v = find_view(what ? what : "nest");            /* of a network: network */
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " steps, roofline, simplified, space or yaml",
+                         " steps, roofline, simplified, space, compare or yaml",
                          what);
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
-        return cli_usage(c, "--json goes with --what space");
+        return cli_usage(c, "--json goes with --what space and --what compare");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
         return cli_usage(c, "--tensor goes with --what layout");
     if (args_has(c->args, OPT_ISA) && view[v].show != show_c && view[v].show != show_asm)

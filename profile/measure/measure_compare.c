@@ -3,6 +3,7 @@
 #include "profile/measure/job.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define DEFAULT_TIME_S 1.0
 #define SITTINGS 20
@@ -234,4 +235,43 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
             take_back(&out[i]);
     }
     return timed || (ok && measure_is_result(e));
+}
+
+/* Progress over all groups: of each phase, what the groups before have done counts. */
+struct whole { const struct progress *to; int done, now, n; };
+
+static void report_whole(void *ctx, const char *what, double fraction)
+{
+    const struct whole *w = ctx;
+    double part = fraction > 0 ? fraction * w->now : 0;
+    w->to->report(w->to->ctx, what, (w->done + part) / w->n);
+}
+
+bool measure_compare_each(const struct program *const *p, int n, const struct measure_opts *o,
+                          const struct progress *pr, const struct cancel *c, struct compared *out,
+                          struct comparison *how, struct err *e)
+{
+    struct whole w = { .to = pr, .n = n - 1 };
+    struct progress all = { report_whole, &w };
+    struct compared *group = xcalloc(MEASURE_MAX_COMPARED, sizeof *group);
+    bool ok = n > 1 || err_set(e, ERR_RANGE, "there is nothing to compare with");
+    for (int from = 1; ok && from < n; from += w.now) {
+        const struct program *member[MEASURE_MAX_COMPARED] = { p[0] };
+        int most = MEASURE_MAX_COMPARED - 1;
+        w.done = from - 1;
+        w.now = n - from < most ? n - from : most;
+        for (int i = 0; i < w.now; i++)
+            member[i + 1] = p[from + i];
+        ok = measure_compare(member, w.now + 1, o, pr ? &all : NULL, c, group, how, e);
+        /* Without the first program the ratios would refer to another one. */
+        if (ok && group[0].m.outcome != OUTCOME_OK)
+            ok = err_set(e, ERR_RANGE, "the first program has no time: %.300s",
+                         group[0].m.reason[0] ? group[0].m.reason
+                                              : outcome_name[group[0].m.outcome]);
+        out[0] = group[0];
+        for (int i = 0; ok && i < w.now; i++)
+            out[from + i] = group[i + 1];
+    }
+    free(group);
+    return ok;
 }

@@ -17,6 +17,9 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
 struct bench_entry { const char *name; const struct session *session; struct compared *result; };
 void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
                        const struct comparison *how, const char *machine);
+/* Prints `tilescope bench NAME --ablate --json`. */
+struct ablation;
+void report_ablation_json(struct str *out, const char *name, const struct ablation *a);
 /* Prints `tilescope machine --json`; model NULL = not measured. */
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);

@@ -11,6 +11,7 @@
 #include "sessions/file/measured_fields.h"
 #include "sessions/report/report.h"
 #include "sessions/report/report_impl.h"
+#include "explorer/history/ablation.h"
 #include "kernels/program/contract.h"
 
 static json_t *unavailable(const char *reason)
@@ -316,6 +317,34 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
     json_print(out, o, 8);
 }
 
+/* Returns the 95 % interval of a ratio of times. */
+static json_t *ratio_json(const struct compared *r)
+{
+    return r->verdict ? json_make("value", JSON(r->ratio.ratio), "low", JSON(r->ratio.low),
+                                  "high", JSON(r->ratio.high)) : json_null();
+}
+
+void report_ablation_json(struct str *out, const char *name, const struct ablation *a)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < a->n; i++) {
+        const struct ablated *row = &a->row[i];
+        const struct compared *r = &row->result;
+        json_t *o = json_make("step", JSON(row->step), "text", JSON(row->text),
+                              "note", JSON_OR_NULL(row->note),
+                              "outcome", JSON(outcome_name[r->m.outcome]),
+                              "reason", JSON_OR_NULL(r->m.reason),
+                              "latency_ms", latency_json(&r->m.latency), "ratio", ratio_json(r),
+                              "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
+        json_array_append_new(list, o);
+    }
+    json_print(out, json_make("format", JSON(1), "name", JSON(name), "spec",
+                              JSON(a->whole->base->spec), "steps", steps_json(a->whole),
+                              "contract", contract_json(a->whole),
+                              "latency_ms", latency_json(&a->full.m.latency),
+                              "without", list), 8);
+}
+
 /* Returns a contender of `bench --json`, at the current step of its session. */
 static json_t *entry_json(const struct bench_entry *b)
 {
@@ -327,10 +356,7 @@ static json_t *entry_json(const struct bench_entry *b)
                           "branch", JSON(history_branch(h, history_branch_index(h))->name),
                           "steps", steps_json(p), "contract", contract_json(p));
     put_clock(o, &r->m);
-    return json_put(o, "ratio", r->verdict ? json_make("value", JSON(r->ratio.ratio),
-                                                       "low", JSON(r->ratio.low),
-                                                       "high", JSON(r->ratio.high)) : json_null(),
-                    "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
+    return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
 }
 
 void report_bench_json(struct str *out, const struct bench_entry *entry, int n,

@@ -60,6 +60,23 @@ S
 t 0 'note: B has another contract than A: A arrives as KM instead of MK' \
     bench "$gmm" "$dir/given.yaml" "${quick[@]}"
 
+# each step left out
+t 0 '^  2 .*loop vectorize C N' bench "$dir/tiled.yaml" --ablate "${quick[@]}"
+t 0 '"without": \[' bench "$dir/two.yaml@1" --ablate --json "${quick[@]}"
+same 'one object per step' 1 "$(grep -c '"step":' <<< "$out")"
+t 2 'there is no step to leave out' bench "$gmm" --ablate
+t 2 '--ablate takes one session' bench "$gmm" "$gmm" --ablate
+
+# two states side by side
+t 0 '^nest: [0-9]+ difference' show --what compare "$dir/two.yaml#plain" "$dir/two.yaml"
+t 0 '^Misses \(simulated\) +L1 A +L1 B +change' show -w compare "$dir/two.yaml@1" "$dir/two.yaml"
+t 0 '^The assembly is the same' show -w compare "$gmm" "$dir/two.yaml#plain" --of asm
+t 0 '"differences": 0' show -w compare "$gmm" "$dir/two.yaml#plain" --of c --json
+t 0 '^B has another contract than A: A arrives as KM' show -w compare "$gmm" "$dir/given.yaml"
+t 2 '--what compare takes two sessions' show -w compare "$gmm"
+t 2 'expected nest, c or asm' show -w compare "$gmm" "$gmm" --of d
+t 2 '--of goes with --what compare' show "$gmm" --of c
+
 t 2 'compares 2 to 6 sessions, but there is 1' bench "$gmm"
 t 2 'but there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
 t 2 'error: ' bench "$gmm" /nonexistent.yaml

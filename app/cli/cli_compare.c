@@ -1,0 +1,114 @@
+/* `tilescope show --what compare A B`: two states side by side. */
+#include "app/cli/cli.h"
+
+#include <stdlib.h>
+#include "app/views/compare_doc.h"
+#include "profile/measure/meters.h"
+#include "profile/measure/program_text.h"
+#include "kernels/base/file.h"
+#include "sessions/file/session_place.h"
+
+struct compare_call {
+    const struct cli *cli;
+    enum compare_of of;
+    struct session *session[2];
+    struct str text[2];
+    struct measurement m[2];
+    struct compare_side side[2];
+};
+
+static bool read_of(struct compare_call *x, struct err *e)
+{
+    const char *of = args_value(x->cli->args, OPT_OF);
+    for (int i = 0; of && i < COMPARE_OF_COUNT; i++)
+        if (streq(of, compare_of_name[i])) {
+            x->of = (enum compare_of)i;
+            return true;
+        }
+    return !of || err_set(e, ERR_SYNTAX, "--of %.40s: expected nest, c or asm", of);
+}
+
+static bool open_side(struct compare_call *x, int i, struct err *e)
+{
+    const struct args *a = x->cli->args;
+    struct session_place place;
+    struct str list = {0};
+    const struct target *target = NULL;
+    bool ok = session_place_read(a->word.data[i], &place, e)
+           && session_open(place.name, args_joined(a, OPT_DIM, &list), &x->session[i], e)
+           && session_place_go(x->session[i]->history, &place, e);
+    session_place_free(&place);
+    str_free(&list);
+    if (!ok || !args_target(a, &target, e))
+        return false;
+    const struct program *p = history_current(x->session[i]->history)->program;
+    if (x->of == COMPARE_NEST)
+        program_print_nest(&x->text[i], p);
+    else if (x->of == COMPARE_C)
+        ok = program_text_c(p, target, &x->text[i], e);
+    else
+        ok = program_text_asm(p, target, args_value(a, OPT_COMPILER), x->cli->cancel,
+                              &x->text[i], e);
+    x->side[i] = (struct compare_side){ .name = a->word.data[i], .text = str_text(&x->text[i]),
+                                        .program = p };
+    return ok;
+}
+
+/* Simulates one side.  A program that cannot be measured has no misses to compare. */
+static bool simulate(struct compare_call *x, int i, struct err *e)
+{
+    struct measure_opts o = { .meters = METER_SIM, .seed = 1 };
+    struct progress pr = cli_progress(x->cli);
+    o.compiler = args_value(x->cli->args, OPT_COMPILER);
+    if (!args_target(x->cli->args, &o.target, e)
+        || !measure_program(x->side[i].program, &o, &pr, x->cli->cancel, &x->m[i], e))
+        return false;
+    if (x->m[i].outcome == OUTCOME_CANCEL)
+        return err_set(e, ERR_CANCEL, "cancelled");
+    x->side[i].sim = &x->m[i].sim;
+    return true;
+}
+
+static void print(struct compare_call *x, struct str *out)
+{
+    struct doc d;
+    int width = cli_columns(100);
+    if (args_has(x->cli->args, OPT_JSON)) {
+        compare_json(out, x->side, x->of);
+        return;
+    }
+    doc_open(&d);
+    compare_doc_head(&d, x->side, NULL, width);
+    doc_line(&d, STYLE_PLAIN, "");
+    compare_doc_lines(&d, x->side, x->of, x->of == COMPARE_NEST, width);
+    compare_doc_misses(&d, x->side, width);
+    cli_add_doc(out, x->cli, &d);
+    doc_close(&d);
+}
+
+int cli_compare(const struct cli *c)
+{
+    struct compare_call *x = xcalloc(1, sizeof *x);
+    const char *path = args_value(c->args, OPT_OUTPUT);
+    struct str out = {0};
+    struct err e = {0};
+    x->cli = c;
+    bool ok = c->args->word.len == 2 || err_set(&e, ERR_SYNTAX, "--what compare takes two sessions"
+                                                " (FILE#BRANCH@STEP, or operators in quotes)");
+    ok = ok && read_of(x, &e) && open_side(x, 0, &e) && open_side(x, 1, &e)
+      && simulate(x, 0, &e) && simulate(x, 1, &e);
+    cli_progress_clear(c);
+    if (ok)
+        print(x, &out);
+    if (ok && path && !streq(path, "-"))
+        ok = file_write_atomic(path, str_text(&out), out.len, &e);
+    else if (ok)
+        cli_put(&out);
+    for (int i = 0; i < 2; i++) {
+        session_free(x->session[i]);
+        str_free(&x->text[i]);
+    }
+    str_free(&out);
+    free(x);
+    return ok ? EXIT_FINE : cli_fail(c, &e);
+}

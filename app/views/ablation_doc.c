@@ -1,0 +1,54 @@
+#include "app/views/ablation_doc.h"
+
+#include "app/ui/text.h"
+#include "kernels/program/contract.h"
+
+#define WORTH 30                          /* columns of "no difference (0.99 to 1.02)" */
+
+static void put_row(struct doc *d, const struct ablation *a, const struct ablated *row, int width)
+{
+    struct str worth = {0}, note = {0};
+    enum verdict v = row->result.verdict;
+    bool other = contract_difference(&note, row->program, a->whole);
+    ablation_print(&worth, row);
+    int room = width - WORTH - 4;
+    doc_printf(d, STYLE_DIM, "%3d ", row->step);
+    doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
+    if (room > 8)
+        doc_wrap(d, STYLE_PLAIN, row->text, width, WORTH + 4);
+    else
+        doc_end(d);
+    if (row->note[0]) {
+        doc_pad(d, 4);
+        doc_wrap(d, STYLE_DIM, row->note, width, 6);
+    }
+    if (other) {
+        doc_pad(d, 4);
+        doc_printf(d, STYLE_NOTE, "other contract: ");
+        doc_wrap(d, STYLE_NOTE, str_text(&note), width, 6);
+    }
+    str_free(&worth);
+    str_free(&note);
+}
+
+void ablation_doc(struct doc *d, const struct ablation *a, int width)
+{
+    int nothing = 0;
+    struct str text = {0};
+    str_add(&text, "Whole schedule: ");
+    text_ms(&text, a->full.m.latency.median_ms);
+    str_printf(&text, " median, %d step%s. Without a step it is:", a->n, a->n == 1 ? "" : "s");
+    doc_wrap(d, STYLE_STRONG, str_text(&text), width, 0);
+    for (int i = 0; i < a->n; i++) {
+        put_row(d, a, &a->row[i], width);
+        nothing += a->row[i].result.verdict == VERDICT_SAME;
+    }
+    str_clear(&text);
+    if (nothing > 0)
+        str_printf(&text, "%d step%s worth nothing here: the interval contains 1.", nothing,
+                   nothing == 1 ? " is" : "s are");
+    else
+        str_add(&text, "Every step makes a difference.");
+    doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);
+    str_free(&text);
+}

@@ -1,0 +1,8 @@
+/* What each step is worth, as a document: for the view `compare` and `tilescope bench --ablate`. */
+#ifndef TS_APP_ABLATION_DOC_H
+#define TS_APP_ABLATION_DOC_H
+#include "app/ui/doc.h"
+#include "explorer/history/ablation.h"
+
+void ablation_doc(struct doc *d, const struct ablation *a, int width);
+#endif

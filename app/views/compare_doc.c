@@ -1,0 +1,183 @@
+#include "app/views/compare_doc.h"
+
+#include <string.h>
+#include "app/ui/text.h"
+#include "kernels/program/contract.h"
+
+#define CONTEXT 3                         /* equal lines shown around a difference */
+#define COUNT_WIDTH 10
+#define MOST_SITES 12
+
+void compare_doc_head(struct doc *d, const struct compare_side side[2],
+                      const struct compared *time, int width)
+{
+    struct str text = {0};
+    for (int i = 0; i < 2; i++) {
+        str_clear(&text);
+        str_printf(&text, "%c  %s  (", 'A' + i, side[i].name);
+        contract_print(&text, side[i].program);
+        str_add(&text, ")");
+        doc_wrap(d, STYLE_STRONG, str_text(&text), width, 3);
+    }
+    str_clear(&text);
+    if (contract_difference(&text, side[1].program, side[0].program)) {
+        doc_put(d, STYLE_NOTE, "B has another contract than A: ");
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
+    }
+    if (time) {
+        const struct ratio *r = &time->ratio;
+        enum style s = time->verdict == VERDICT_FASTER ? STYLE_GOOD
+                     : time->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
+        str_clear(&text);
+        str_printf(&text, "time B / A: %.3f [%.3f, %.3f]  %s", r->ratio, r->low, r->high,
+                   verdict_name[time->verdict]);
+        doc_wrap(d, s, str_text(&text), width, 3);
+    }
+    str_free(&text);
+}
+
+/* --- Texts ------------------------------------------------------------------------------------ */
+
+static bool near_difference(const struct compare_lines *x, int i)
+{
+    for (int k = i - CONTEXT; k <= i + CONTEXT; k++)
+        if (k >= 0 && k < x->row.len && !x->row.data[k].same)
+            return true;
+    return false;
+}
+
+static void put_beside(struct doc *d, const struct compare_line *l, int width)
+{
+    int half = (width - 3) / 2;
+    const char *mark = l->same ? " " : !l->text[0] ? ">" : !l->text[1] ? "<" : "|";
+    doc_fit(d, l->same ? STYLE_PLAIN : STYLE_BAD, l->text[0] ? l->text[0] : "", half);
+    doc_printf(d, l->same ? STYLE_RULE : STYLE_NOTE, " %s ", mark);
+    doc_fit(d, l->same ? STYLE_PLAIN : STYLE_GOOD, l->text[1] ? l->text[1] : "", half);
+    doc_end(d);
+}
+
+static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)
+{
+    doc_put(d, s, mark);
+    doc_wrap(d, s, text, width, 2 + (int)strspn(text, " ") + 4);
+}
+
+/* The lines of A from row i on, then those of B.  Returns the row after the difference. */
+static int put_above(struct doc *d, const struct compare_lines *x, int i, int width)
+{
+    int end = i;
+    while (end < x->row.len && !x->row.data[end].same)
+        end++;
+    for (int side = 0; side < 2; side++)
+        for (int k = i; k < end; k++)
+            if (x->row.data[k].text[side])
+                put_one(d, side ? STYLE_GOOD : STYLE_BAD, side ? "+ " : "- ",
+                        x->row.data[k].text[side], width);
+    return end;
+}
+
+void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
+                       bool all, int width)
+{
+    struct compare_lines x;
+    bool beside = width >= COMPARE_SIDE_BY_SIDE;
+    compare_lines(side, of, &x);
+    if (x.differences == 0)
+        doc_printf(d, STYLE_DIM, "The %s is the same.", of == COMPARE_NEST ? "nest"
+                   : of == COMPARE_C ? "C code" : "assembly");
+    else
+        doc_printf(d, STYLE_DIM, "%s: %d difference%s", compare_of_name[of], x.differences,
+                   x.differences == 1 ? "" : "s");
+    doc_end(d);
+    int hidden = 0;
+    for (int i = 0; i < x.row.len;) {
+        const struct compare_line *l = &x.row.data[i];
+        bool shown = all || near_difference(&x, i);
+        if (hidden > 0 && shown)
+            doc_printf(d, STYLE_DIM, "  ... %d equal line%s ...", hidden, hidden == 1 ? "" : "s");
+        if (hidden > 0 && shown)
+            doc_end(d);
+        hidden = shown ? 0 : hidden + 1;
+        if (shown && beside)
+            put_beside(d, l, width);
+        else if (shown && !l->same)
+            i = put_above(d, &x, i, width) - 1;
+        else if (shown)
+            put_one(d, STYLE_PLAIN, "  ", l->text[1], width);
+        i++;
+    }
+    compare_lines_free(&x);
+}
+
+/* --- Misses ----------------------------------------------------------------------------------- */
+
+static void put_count(struct doc *d, int64_t n)
+{
+    struct str text = {0};
+    if (n < 0)
+        str_add(&text, "-");
+    else
+        text_count(&text, n);
+    doc_right(d, STYLE_PLAIN, &text, COUNT_WIDTH);
+}
+
+static void put_change(struct doc *d, const int64_t of[2])
+{
+    struct str text = {0};
+    enum style s = of[1] < of[0] ? STYLE_GOOD : of[1] > of[0] ? STYLE_BAD : STYLE_DIM;
+    if (of[0] > 0 && of[1] >= 0)
+        text_change(&text, (double)of[1] / (double)of[0] - 1);
+    else
+        str_add(&text, of[0] < 0 && of[1] > 0 ? "new" : of[1] < 0 ? "gone" : "");
+    doc_right(d, s, &text, COUNT_WIDTH);
+}
+
+static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
+                       int width)
+{
+    int name = 20, columns = width >= 90 ? 6 : 3;
+    for (int i = 0; i < n; i++)
+        name = text_width(m[i].name) + 9 > name ? text_width(m[i].name) + 9 : name;
+    name = name < width - columns * COUNT_WIDTH ? name : width - columns * COUNT_WIDTH;
+    name = name < 6 ? 6 : name;
+    doc_line(d, STYLE_PLAIN, "");
+    doc_fit(d, STYLE_STRONG, title, name);
+    doc_printf(d, STYLE_DIM, "%*s%*s%*s", COUNT_WIDTH, "L1 A", COUNT_WIDTH, "L1 B", COUNT_WIDTH,
+               "change");
+    if (columns == 6)
+        doc_printf(d, STYLE_DIM, "%*s%*s%*s", COUNT_WIDTH, "L2 A", COUNT_WIDTH, "L2 B",
+                   COUNT_WIDTH, "change");
+    doc_end(d);
+    for (int i = 0; i < n; i++) {
+        struct str text = {0};
+        str_printf(&text, "%s%s", m[i].name, m[i].store ? " (store)" : "");
+        doc_fit(d, STYLE_PLAIN, str_text(&text), name);
+        str_free(&text);
+        for (int level = 0; level < columns / 3; level++) {
+            const int64_t *of = level == 0 ? m[i].l1 : m[i].l2;
+            put_count(d, of[0]);
+            put_count(d, of[1]);
+            put_change(d, of);
+        }
+        doc_end(d);
+    }
+}
+
+void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width)
+{
+    struct compare_misses m[COMPARE_MOST_MISSES];
+    const struct sim_result *a = side[0].sim, *b = side[1].sim;
+    if (!a || !b || !a->available || !b->available) {
+        doc_line(d, STYLE_PLAIN, "");
+        doc_wrap(d, STYLE_DIM, "The misses of both are not simulated yet.", width, 0);
+        return;
+    }
+    int n = compare_tensors(side, m);
+    struct compare_misses sum = { "all", false, { a->l1_misses, b->l1_misses },
+                                  { a->level[1].misses, b->level[1].misses } };
+    memmove(m + 1, m, sizeof *m * (size_t)(n < COMPARE_MOST_MISSES - 1 ? n : n - 1));
+    m[0] = sum;
+    put_misses(d, "Misses (simulated)", m, n + 1, width);
+    n = compare_sites(side, m);
+    put_misses(d, "Sites", m, n < MOST_SITES ? n : MOST_SITES, width);
+}

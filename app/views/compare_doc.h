@@ -1,0 +1,18 @@
+/* Two states side by side, as a document: for the view `compare` and `show --what compare`. */
+#ifndef TS_APP_COMPARE_DOC_H
+#define TS_APP_COMPARE_DOC_H
+#include "app/ui/doc.h"
+#include "profile/measure/measure.h"
+#include "sessions/report/compare.h"
+
+#define COMPARE_SIDE_BY_SIDE 100          /* columns; narrower documents have A above B */
+
+/* Adds names and contracts, and the time of B over that of A (NULL: not measured). */
+void compare_doc_head(struct doc *d, const struct compare_side side[2],
+                      const struct compared *time, int width);
+/* Adds the aligned texts.  all: equal lines far from a difference, too. */
+void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
+                       bool all, int width);
+/* Adds the misses per tensor and per site, if both are simulated. */
+void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width);
+#endif

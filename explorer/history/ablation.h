@@ -1,0 +1,49 @@
+/* What each step of a schedule is worth: the schedule is timed with each step left out. */
+#ifndef TS_EXPLORER_ABLATION_H
+#define TS_EXPLORER_ABLATION_H
+#include "explorer/history/history.h"
+
+/* The schedule without one step.  ratio of result: its time / time of the whole schedule. */
+struct ablated {
+    int step;                             /* number of the step, from 1 */
+    const char *text;                     /* the step */
+    const char *note;                     /* later steps that were renamed or dropped; "": none */
+    const struct program *program;
+    struct compared result;
+};
+struct ablation {
+    struct history *history;              /* owns programs and texts */
+    const struct program *whole;
+    int n;
+    struct ablated *row;
+    struct compared full;
+    struct comparison how;                /* of the last group (measure_compare_each) */
+};
+/* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
+bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
+void ablation_free(struct ablation *a);
+/* Times them all against the whole schedule. */
+bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
+                      const struct cancel *c, struct err *e);
+/* Appends "1.32x slower ±0.02", "no difference (0.99 to 1.02)", or why there is no time. */
+void ablation_print(struct str *out, const struct ablated *row);
+
+/* Finds the step that changed the time most, between two states of one schedule. */
+struct bisection {
+    int step;                             /* found: this step, from 1 */
+    const char *text;                     /* in the arena of p */
+    struct ratio ratio;                   /* time with the step / time just before it */
+    struct ratio whole;                   /* time after step `to` / time after step `from` */
+    int timings;                          /* the number of comparisons */
+};
+/* Bisects the steps from+1 to `to` of p: of two halves it goes on with the one whose time changes
+ * more.  Differences that cancel each other inside a half are not seen. */
+bool bisect_steps(const struct program *p, int from, int to, const struct measure_opts *o,
+                  const struct progress *pr, const struct cancel *c, struct bisection *out,
+                  struct err *e);
+/* Appends "step 7 `loop ...` makes it 1.80x faster (1.75 to 1.85)". */
+void bisect_print(struct str *out, const struct bisection *b);
+
+/* Returns the number, on the current branch, of the k-th step that is not held; k from 1. */
+int history_applied(const struct history *h, int k);
+#endif

@@ -1,0 +1,39 @@
+/* Two states side by side: their texts line by line, and the cache misses of both. */
+#ifndef TS_SESSIONS_COMPARE_H
+#define TS_SESSIONS_COMPARE_H
+#include "kernels/program/program.h"
+#include "kernels/base/vec.h"
+#include "profile/sim/sim_result.h"
+
+enum compare_of { COMPARE_NEST, COMPARE_C, COMPARE_ASM, COMPARE_OF_COUNT };
+extern const char *const compare_of_name[];              /* "nest", "c", "asm" */
+
+/* name: on the command line, or of the branch and step.  text: nest, C or assembly.  sim: its
+ * simulated misses; NULL: unknown. */
+struct compare_side {
+    const char *name, *text;
+    const struct program *program;
+    const struct sim_result *sim;
+};
+
+/* A row: the line of A, of B, or of both.  same: they differ in nothing that counts. */
+struct compare_line { const char *text[2]; bool same; };
+struct compare_lines { struct arena *arena; VEC(struct compare_line) row; int differences; };
+/* Aligns the texts of both sides.  In assembly, registers of a kind are equal, and so are labels:
+ * only other instructions, addresses and constants are differences. */
+void compare_lines(const struct compare_side side[2], enum compare_of of,
+                   struct compare_lines *out);
+void compare_lines_free(struct compare_lines *x);
+
+/* Misses of a tensor, or of a site, in A and in B; -1: only the other one has it. */
+struct compare_misses { const char *name; bool store; int64_t l1[2], l2[2]; };
+enum { COMPARE_MOST_MISSES = 2 * (MEASURE_MAX_TENSORS + MEASURE_MAX_SITES) };
+/* Lists tensors, or sites, the largest L1 misses first.  The names belong to the sides. */
+int compare_tensors(const struct compare_side side[2],
+                    struct compare_misses out[COMPARE_MOST_MISSES]);
+int compare_sites(const struct compare_side side[2],
+                  struct compare_misses out[COMPARE_MOST_MISSES]);
+
+/* Prints `tilescope show --what compare A B --json`. */
+void compare_json(struct str *out, const struct compare_side side[2], enum compare_of of);
+#endif

@@ -1,0 +1,183 @@
+/* Line differences against a table of longest common subsequences; normalised assembly; the printed
+ * comparison of two states. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/views/compare_doc.h"
+#include "kernels/base/arena.h"
+#include "kernels/base/diff.h"
+#include "tests/unit/golden.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define MOST 24
+
+static int common(const char *const *a, int n, const char *const *b, int m)
+{
+    int best[MOST + 1][MOST + 1] = { { 0 } };
+    for (int i = 1; i <= n; i++)
+        for (int j = 1; j <= m; j++)
+            best[i][j] = streq(a[i - 1], b[j - 1]) ? best[i - 1][j - 1] + 1
+                       : best[i - 1][j] > best[i][j - 1] ? best[i - 1][j] : best[i][j - 1];
+    return best[n][m];
+}
+
+static void check_diff(void **state)
+{
+    static const char *const letter[] = { "a", "b", "c", "d" };
+    unsigned seed = 1;
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        const char *a[MOST], *b[MOST];
+        int n = rand_r(&seed) % MOST, m = rand_r(&seed) % MOST, i = 0, j = 0, equal = 0;
+        int letters = 1 + rand_r(&seed) % 4;
+        struct diff_row *row;
+        for (int k = 0; k < MOST; k++) {
+            a[k] = letter[rand_r(&seed) % letters];
+            b[k] = letter[rand_r(&seed) % letters];
+        }
+        int rows = diff_lines(a, n, b, m, &row);
+        for (int k = 0; k < rows; k++) {
+            assert_true(row[k].a >= 0 || row[k].b >= 0);
+            if (row[k].a >= 0)
+                assert_int_equal(row[k].a, i++);
+            if (row[k].b >= 0)
+                assert_int_equal(row[k].b, j++);
+            if (row[k].a < 0 || row[k].b < 0) {
+                bool after = k > 0 && row[k].b < 0 && row[k - 1].a < 0;
+                assert_false(after);                  /* lines of a come first */
+                continue;
+            }
+            assert_string_equal(a[row[k].a], b[row[k].b]);
+            equal++;
+        }
+        assert_int_equal(i, n);
+        assert_int_equal(j, m);
+        assert_int_equal(equal, common(a, n, b, m));
+        free(row);
+    }
+}
+
+/* Where there are more differences than are searched for, everything in between is one. */
+static void check_large_diff(void **state)
+{
+    enum { N = 3000 };
+    static const char *a[N], *b[N];
+    struct diff_row *row;
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        a[i] = i == 0 || i == N - 1 ? "same" : "a";
+        b[i] = i == 0 || i == N - 1 ? "same" : "b";
+    }
+    assert_int_equal(diff_lines(a, N, b, N, &row), 2 * (N - 2) + 2);
+    assert_int_equal(row[0].b, 0);
+    assert_int_equal(row[1].b, -1);
+    assert_int_equal(row[2 * (N - 2) + 1].b, N - 1);
+    free(row);
+}
+
+static void check_assembly(void **state)
+{
+    static const struct { const char *a, *b; bool same; } pairs[] = {
+        { "    add    rax,0x20", "    add    r9,0x20", true },
+        { "    add    rax,0x20", "    add    r9,0x40", false },
+        { "    add    rax,0x20", "    add    eax,0x20", false },
+        { "    xor    eax,eax", "    xor    r8d,r8d", true },
+        { "    vmovups ymm1,ymm2", "    vmovups ymm7,ymm9", true },
+        { "    vmovups ymm1,ymm2", "    vmovups zmm1,zmm2", false },
+        { "    jne    .L2", "    jne    .L7", true },
+        { ".L2:", ".L7:", true },
+        { "    nop  # one", "    nop", true },
+        { "    mov    rdi,QWORD PTR [rsi+rax*4]", "    mov    r8,QWORD PTR [r9+r10*4]", true },
+        { "    mov    rdi,QWORD PTR [rsi+rax*4]", "    mov    r8,QWORD PTR [r9+r10*8]", false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(pairs); i++) {
+        struct compare_side side[2] = { { .text = pairs[i].a }, { .text = pairs[i].b } };
+        struct compare_lines x;
+        compare_lines(side, COMPARE_ASM, &x);
+        if ((x.differences == 0) != pairs[i].same)
+            fail_msg("%s | %s: %d differences", pairs[i].a, pairs[i].b, x.differences);
+        compare_lines_free(&x);
+        compare_lines(side, COMPARE_NEST, &x);
+        assert_int_equal(x.differences, 1);
+        compare_lines_free(&x);
+    }
+}
+
+static void print_doc(const struct compare_side side[2], const struct compared *time, int width,
+                      struct str *out)
+{
+    struct doc d;
+    doc_open(&d);
+    compare_doc_head(&d, side, time, width);
+    compare_doc_lines(&d, side, COMPARE_NEST, true, width);
+    compare_doc_misses(&d, side, width);
+    for (int i = 0; i < d.lines.len; i++) {
+        const char *text = d.lines.data[i].text;
+        size_t n = strlen(text);
+        while (n > 0 && text[n - 1] == ' ')
+            n--;
+        str_printf(out, "%.*s\n", (int)n, text);
+    }
+    doc_close(&d);
+}
+
+static void check_printed(void **state)
+{
+    static const char *const steps[] = {
+        "set input_layout given", "layout set A \"K M\"", "loop reorder C M K N",
+        "loop vectorize C N",
+    };
+    struct sim_result sim[2] = { { .available = true, .l1_misses = 1200, .n = 2, .n_sites = 1 },
+                                 { .available = true, .l1_misses = 300, .n = 1, .n_sites = 2 } };
+    struct compared time = { .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER };
+    struct arena *arena = arena_new();
+    struct compare_side side[2] = { { .name = "a.yaml" }, { .name = "a.yaml@4" } };
+    struct str text[2] = { { 0 }, { 0 } }, out = {0};
+    struct err e;
+    int bad;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct program *p;
+        assert_true(program_replay(arena, "gmm m=24 k=16 n=32", steps, i * 4, &p, &bad, &e));
+        program_print_nest(&text[i], p);
+        side[i].program = p;
+        side[i].text = str_text(&text[i]);
+        side[i].sim = &sim[i];
+        for (int t = 0; t < sim[i].n; t++)
+            sim[i].by_tensor[t] = (struct tensor_count){ .l1_misses = 900 - 600 * i - 600 * t,
+                                                         .l2_misses = 10 + i };
+        strcpy(sim[i].by_tensor[0].tensor, "A");
+        strcpy(sim[i].by_tensor[1].tensor, "B");
+        for (int s = 0; s < sim[i].n_sites; s++) {
+            sim[i].site[s] = (struct sim_site){ .l1_misses = 900 - 600 * i, .is_store = s == 1 };
+            strcpy(sim[i].site[s].text, s ? "C[m][n]" : "A[m][k]");
+        }
+    }
+    print_doc(side, &time, 100, &out);
+    golden_check("tests/golden/compare-100.txt", str_text(&out));
+    str_clear(&out);
+    print_doc(side, NULL, 60, &out);
+    golden_check("tests/golden/compare-60.txt", str_text(&out));
+    side[1].sim = NULL;
+    str_clear(&out);
+    compare_json(&out, side, COMPARE_NEST);
+    golden_check("tests/golden/compare.json", str_text(&out));
+    str_free(&out);
+    for (int i = 0; i < 2; i++)
+        str_free(&text[i]);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check_diff), cmocka_unit_test(check_large_diff),
+        cmocka_unit_test(check_assembly), cmocka_unit_test(check_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
