@@ -257,7 +257,8 @@ static bool open_one(struct bench_call *b, struct err *e)
 {
     if (b->cli->args->word.len != 1)
         return err_set(e, ERR_SYNTAX, "bench --ablate takes one session");
-    return open_contender(b, 0, e);
+    int n_kernels = 0;
+    return open_contender(b, 0, &n_kernels, e);
 }
 
 /* Times the session with each of its steps left out. */

@@ -32,6 +32,9 @@ void job_free(struct app_job *j)
         return;
     free(j->recipe);
     free(j->chosen);
+    free(j->other);
+    job_pair_free(j->pair);
+    ablation_free(j->ablation);
     network_made_free(j->network);
     session_free(j->session);
     str_free(&j->text);
@@ -46,8 +49,9 @@ void job_free(struct app_job *j)
 static enum job_lane lane_of(enum job_kind kind)
 {
     return kind == JOB_TUNE ? LANE_TUNE
-         : kind == JOB_MEASURE || kind == JOB_MACHINE || kind == JOB_NETWORK_RUN ? LANE_MEASURE
-                                                                                 : LANE_TEXT;
+         : kind == JOB_MEASURE || kind == JOB_MACHINE || kind == JOB_NETWORK_RUN
+           || kind == JOB_COMPARE || kind == JOB_BISECT || kind == JOB_ABLATE ? LANE_MEASURE
+                                                                              : LANE_TEXT;
 }
 
 /* Builds the program of a recipe in arena a. */
@@ -182,7 +186,7 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
         return;
     }
     struct arena *a = arena_new();
-    const struct program *p;
+    const struct program *p, *other = NULL;
     struct measure_opts o = {
         .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
         .seed = 1, .sim_budget = j->set.sim_budget, .cache = j->set.cache,
@@ -191,7 +195,13 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     if (j->kind == JOB_MEASURE)
         o.detail = j->detail = xcalloc(1, sizeof *j->detail);
     j->mem = arena_new();
-    j->ok = rebuild(a, j->recipe, &p, &j->e);
+    j->ok = rebuild(a, j->recipe, &p, &j->e)
+         && (!j->other || rebuild(a, j->other, &other, &j->e));
+    if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE) {
+        j->ok = j->ok && job_run_compare(j, p, other, pr, c);
+        arena_free(a);
+        return;
+    }
     if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)

@@ -7,15 +7,18 @@
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
 #include "app/model/network_made.h"
+#include "explorer/history/ablation.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
 /* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
- * network, NETWORK_RUN also measures it. */
+ * network, NETWORK_RUN also measures it.  COMPARE, BISECT and ABLATE time several states in
+ * turns. */
 enum job_kind {
-    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_NETWORK, JOB_NETWORK_RUN, JOB_OPEN
+    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
+    JOB_NETWORK, JOB_NETWORK_RUN, JOB_OPEN
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
@@ -26,6 +29,11 @@ struct job_settings {
     char compiler[200];
     const struct target *target;
 };
+/* Both sides of a comparison, A and B. */
+struct job_pair { struct str c[2], assembly[2]; struct sim_result sim[2]; struct compared time; };
+void job_pair_free(struct job_pair *pair);
+/* Returns the recipe of a program, which the caller frees. */
+char *job_recipe(const struct program *p);
 
 struct tune_snapshot;
 struct app_job {
@@ -38,6 +46,8 @@ struct app_job {
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
     struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
     struct tuning_opts tune;     /* TUNE, set after job_new; its texts are never freed */
+    char *other;                 /* COMPARE: the recipe of A, set after job_new */
+    int from;                    /* BISECT: steps of the earlier state, set after job_new */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
     /* The result. */
     bool ok;
@@ -50,12 +60,19 @@ struct app_job {
     struct machine_model *model; /* MACHINE */
     struct network_made *network;        /* NETWORK */
     struct session *session;     /* OPEN */
+    struct job_pair *pair;       /* COMPARE */
+    struct bisection bisection;  /* BISECT; its text is in `text` */
+    struct ablation *ablation;   /* ABLATE */
     struct tuning *tuning;       /* TUNE; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
 void job_free(struct app_job *j);
 /* Does the work of j on the calling thread. */
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr);
+
+/* job_compare.c: does the work of COMPARE, BISECT and ABLATE on the program of the recipe. */
+bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
+                     const struct progress *pr, const struct cancel *c);
 
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);

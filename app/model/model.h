@@ -78,6 +78,21 @@ struct tuner {
     struct str end, note;                /* how it ended; more remarks */
 };
 
+/* The marked state and what was measured of it and others (model_compare.c). */
+enum marking_view { MARKING_NEST, MARKING_C, MARKING_ASM, MARKING_ABLATION };
+struct marking {
+    int state;                           /* the marked one; -1: none */
+    enum marking_view what;              /* what the view shows */
+    bool wanted;                         /* a job of this kind runs or is due: */
+    enum job_kind job;
+    int number;                          /* counts the jobs */
+    int from, to;                        /* the states that the job is about */
+    struct job_pair *pair;               /* of the states pair_of; NULL: none */
+    int pair_of[2];
+    struct str found;                    /* what the last bisection found; "": nothing */
+    struct ablation *ablation;           /* NULL: none */
+};
+
 /* A kernel of the network that was opened.  was: its text and the steps that the session began
  * with (session_network.h); chosen: these were not the instant ones. */
 struct app_kernel { struct session *session; char *was; bool conversion, chosen; };
@@ -206,6 +221,7 @@ struct model {
     struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
     struct roofs roofs;
     struct tuner tuner;
+    struct marking marking;
     struct job_progress progress[LANE_COUNT];
     struct preview preview;
     int tour;                            /* the step of the tour, from 1; 0: none */
@@ -377,6 +393,18 @@ bool model_network_cancel(struct model *m);      /* false when it is not being m
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 void model_networked(struct model *m, struct app_job *j);        /* takes over its result */
+
+/* model_compare.c: the marked state. */
+
+bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
+bool model_compare(struct model *m, const char *arg);
+bool model_bisect(struct model *m);
+bool model_ablate(struct model *m);
+bool model_pair_fits(const struct model *m);     /* marking.pair is of the mark and this state */
+bool model_compare_cancel(struct model *m);      /* false when nothing is being compared */
+void model_compare_forget(struct model *m);
+void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
+void model_compared(struct model *m, struct app_job *j);         /* takes over its result */
 
 /* model_tune.c: the tuner. */
 

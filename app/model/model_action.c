@@ -414,7 +414,7 @@ static void cancel(struct model *m)
     } else if (m->opening.len > 0) {
         str_clear(&m->opening);
         model_info(m, "the model is not opened");
-    } else if (model_network_cancel(m)) {
+    } else if (model_network_cancel(m) || model_compare_cancel(m)) {
         return;
     } else if (m->network && m->session && m->search.len == 0 && !m->zoom) {
         model_kernel_leave(m);

@@ -196,8 +196,11 @@ static void refuse_view(struct model *m)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int v = streq(name, "next") ? (now + 1) % VIEW_COUNT
-          : streq(name, "prev") ? (now + VIEW_COUNT - 1) % VIEW_COUNT : find_view(name);
+    int n = VIEW_COMPARE;                /* compare is the last view, and only shown on demand */
+    int v = streq(name, "next") ? (now + 1) % n
+          : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
+    if (v == VIEW_COMPARE)
+        return model_compare(m, "");
     if (v < 0)
         refuse_view(m);
     else
@@ -401,6 +404,10 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_NETWORK:    return model_network(m, arg);
     case APP_EXPERT:     return model_expert(m, arg);
     case APP_TUNE:       return model_tune(m, arg);
+    case APP_MARK:       return model_mark(m, arg);
+    case APP_COMPARE:    return model_compare(m, arg);
+    case APP_BISECT:     return model_bisect(m);
+    case APP_ABLATE:     return model_ablate(m);
     case APP_VIEW:       return change_view(m, arg);
     case APP_HOT:        model_show_view(m, VIEW_ASM); m->to_hot = true; return true;
     case APP_FOCUS:      return change_focus(m, arg);

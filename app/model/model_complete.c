@@ -100,6 +100,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
                            const char *before)
 {
     static const char *const focus[] = {"next", "prev", "steps", "view"};
+    static const char *const compare[] = {"nest", "c", "asm", "ablation", "next"};
     static const char *const onoff[] = {"on", "off"};
     switch ((int)id) {
     case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
@@ -111,6 +112,13 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     case APP_VIEW:
         for (int i = 0; i < VIEW_COUNT; i++)
             offer(w, model_view[i].name, "");
+        break;
+    case APP_COMPARE:
+        offer_each(w, compare, COUNT_OF(compare));
+        break;
+    case APP_MARK:
+        for (int i = 0; m->session && i < history_n_branches(m->session->history); i++)
+            offer(w, history_branch(m->session->history, i)->name, "branch");
         break;
     case APP_HELP:
         for (int i = 0; help_topic_name(i); i++)

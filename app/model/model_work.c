@@ -121,6 +121,10 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
             out->tag = tag_of(m, state);
         if (m->measure_wanted || state >= 0)
             return true;
+        if (m->marking.wanted) {
+            *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
+            return true;
+        }
         out->kind = JOB_MACHINE;
         out->tag = tag_of(m, 0);
         return model_wants_roofs(m);
@@ -137,7 +141,7 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
 
 bool model_wants_measuring(const struct model *m)
 {
-    return m->session && (m->measure_wanted || model_wants_roofs(m) ||
+    return m->session && (m->measure_wanted || m->marking.wanted || model_wants_roofs(m) ||
                           (m->measure_all && first_unmeasured(m->session->history) >= 0));
 }
 
@@ -147,18 +151,18 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
         return job_new(JOB_OPEN, str_text(&m->opening), w->tag, 1);
     if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN)
         return model_network_job(m, w);
-    int state = w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
-    const struct program *p = history_state(m->session->history, state)->program;
-    struct str recipe = {0};
-    str_add(&recipe, history_spec(m->session->history));
-    for (int i = 0; i < p->n_steps; i++)
-        str_printf(&recipe, "\n%s", p->steps[i]);
-    struct app_job *j = job_new(w->kind, str_text(&recipe), w->tag, m->threads);
+    bool compares = w->kind == JOB_COMPARE || w->kind == JOB_BISECT || w->kind == JOB_ABLATE;
+    int state = compares ? m->marking.to
+              : w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
+    char *recipe = job_recipe(history_state(m->session->history, state)->program);
+    struct app_job *j = job_new(w->kind, recipe, w->tag, m->threads);
     j->baselines = m->baselines;
     j->set = m->set;
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
-    str_free(&recipe);
+    if (compares)
+        model_compare_job(m, j);
+    free(recipe);
     return j;
 }
 
@@ -317,6 +321,8 @@ void model_done(struct model *m, struct app_job *j)
         return;
     else if (j->kind == JOB_MEASURE)
         measured(m, j);
+    else if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE)
+        model_compared(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
     else if (j->kind == JOB_TUNE)

@@ -19,6 +19,7 @@ static void put_status(const struct model *m, struct str *out)
     static const char *const doing[] = {
         [JOB_MEASURE] = "measuring", [JOB_C] = "writing C", [JOB_ASM] = "disassembling",
         [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
+        [JOB_COMPARE] = "comparing", [JOB_BISECT] = "bisecting", [JOB_ABLATE] = "ablating",
         [JOB_OPEN] = "reading the model",
     };
     for (int i = 0; i < LANE_COUNT; i++) {
@@ -117,7 +118,8 @@ static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane p
     };
     bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
     struct tabs t = {.first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST,
-                     .last = both && pane == PANE_MAIN ? VIEW_NEST : VIEW_COUNT - 1};
+                     .last = both && pane == PANE_MAIN ? VIEW_NEST
+                           : m->view[pane] == VIEW_COMPARE ? VIEW_COMPARE : VIEW_COMPARE - 1};
     for (int i = 0; i < COUNT_OF(ways); i++) {
         t.names = ways[i].names;
         t.airy = ways[i].airy;
@@ -278,6 +280,8 @@ static void put_hint(const struct model *m, struct str *s)
         appcmd_hint(str_text(&m->prompt.line), s);
     else if (m->overlay == OVERLAY_HELP)
         view_help_hint(m, s);
+    else if (m->overlay == OVERLAY_BRANCHES)
+        view_branches_hint(m, s);
     else if (!m->session && m->overlay == OVERLAY_NONE)
         (m->network ? view_network_hint : view_start_hint)(m, s);
     else if (m->session && m->overlay == OVERLAY_NONE && m->focus == PANE_LEDGER)

@@ -184,7 +184,8 @@ static void put_row(const struct model *m, struct doc *d, const struct ledger_ro
     const char *text = i == 0 ? "as given" : r->step;
     if (text_width(text) > c.step && str_starts(text, "loop "))
         text += strlen("loop ");
-    doc_put(d, STYLE_TITLE, r->here ? "●" : " ");
+    bool marked = r->state == m->marking.state;
+    doc_put(d, marked ? STYLE_NOTE : STYLE_TITLE, marked ? "=" : r->here ? "●" : " ");
     doc_printf(d, STYLE_DIM, "%2d ", i);
     doc_fit(d, style, text, c.step > 0 ? c.step : 1);
     put_latency(m, d, r, of, c.latency);
@@ -375,14 +376,16 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
             text_ms(&time, ms);
         else
             str_add(&time, "-");
-        doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "● " : "  ");
+        bool marked = history_branch(h, b)->at == m->marking.state;
+        doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
+        doc_put(d, STYLE_NOTE, marked ? "=" : " ");
         doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
         doc_printf(d, STYLE_PLAIN, "%6d", n - 1);
         doc_right(d, STYLE_PLAIN, &time, 12);
         struct str note = {0};
         model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
         if (note.len > 0)
-            doc_printf(d, STYLE_NOTE, "  %s", str_text(&note));
+            doc_put(d, STYLE_NOTE, "  other contract");
         str_free(&note);
         const char *kept = strrchr(history_branch(h, b)->name, '~');
         if (kept && width >= name_width + 42)
@@ -392,4 +395,18 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         if (first && b == history_branch_index(h))
             p->scroll.cursor = d->lines.len - 1;
     }
+}
+
+void view_branches_hint(const struct model *m, struct str *out)
+{
+    const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);
+    const struct history *h = m->session->history;
+    if (!l || l->id < 0 || l->id >= history_n_branches(h))
+        return;
+    const struct branch *b = history_branch(h, l->id);
+    struct str note = {0};
+    model_contract_note(history_state(h, b->at)->program, model_program(m), &note);
+    if (note.len > 0)
+        str_printf(out, "%s: %s", b->name, str_text(&note));
+    str_free(&note);
 }

@@ -72,7 +72,7 @@ struct ledger_row {
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
     bool has_change; double change;
-    /* that earlier state, when it has another contract with the caller (contract.h); -1: the same */
+    /* that earlier state, when it has another contract with the caller (contract.h); else -1 */
     int other_contract;
     /* simulated L1 misses minus the misses of that earlier row */
     bool has_misses_change; int64_t misses_change;

@@ -9,7 +9,7 @@ bool contract_is_plain(const struct program *p);
 /* Appends "Inp NHWI -> ReLU NHWO", or "as the caller has it" when the contract is plain. */
 void contract_print(struct str *out, const struct program *p);
 /* Appends what p asks of the caller in another way than q: "Inp arrives as NHWI instead of NIHW;
- * ReLU leaves as NHWO instead of NOHW".  Returns false, and appends nothing, when both have the same
- * contract or belong to operators with different tensors. */
+ * ReLU leaves as NHWO instead of NOHW".  Returns false, and appends nothing, when both have the
+ * same contract or belong to operators with different tensors. */
 bool contract_difference(struct str *out, const struct program *p, const struct program *q);
 #endif

@@ -145,8 +145,8 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
     else if (near)
         err_fix(e, "did you mean %s?", near);
     else
-        err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize, variant "
-                "and accuracy");
+        err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize, "
+                "variant and accuracy");
     return blame_target(e, s);
 }
 

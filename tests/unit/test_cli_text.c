@@ -76,7 +76,7 @@ static void a_measurement_in_words(void **state)
         "each "
         "speed: 90.0 GFLOP/s at the best (45.0 executed: padding is skipped), 50 % of this "
         "run's FMA ceiling (180.0) "
-        "compiler: gcc 12, avx2, 0.25 s ");
+        "compiler: gcc 12, avx2, 0.25 s contract: as the caller has it ");
 }
 
 /* A cell for each part of a tensor's memory, the fullest one darkest, in ASCII too. */

@@ -346,8 +346,8 @@ static void test_completion(void **state)
 {
     (void)state;
     static const struct { const char *line, *want; } table[] = {
-        { "", "layout loop algorithm set undo redo goto branch switch delete measure save "
-              "quit @0" },
+        { "", "layout loop algorithm set undo redo goto edit drop move insert branch switch "
+              "delete pick measure save quit @0" },
         { "l", "layout loop @0" },
         { "  lo", "loop @2" },
         { "s", "set switch save @0" },

@@ -1,0 +1,74 @@
+/* Jobs that time several states of a history in turns. */
+#include "app/model/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "profile/measure/meters.h"
+#include "profile/measure/program_text.h"
+
+char *job_recipe(const struct program *p)
+{
+    struct str s = {0};
+    str_add(&s, p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&s, "\n%s", p->steps[i]);
+    char *text = xstrdup(str_text(&s));
+    str_free(&s);
+    return text;
+}
+
+void job_pair_free(struct job_pair *pair)
+{
+    for (int i = 0; pair && i < 2; i++) {
+        str_free(&pair->c[i]);
+        str_free(&pair->assembly[i]);
+    }
+    free(pair);
+}
+
+/* Fills in the texts and the simulated misses of one side. */
+static bool look_at(const struct program *p, int i, struct app_job *j, const struct progress *pr,
+                    const struct cancel *c)
+{
+    struct measure_opts o = { .meters = METER_SIM, .threads = j->threads, .seed = 1 };
+    struct measurement *m = xcalloc(1, sizeof *m);
+    bool ok = program_text_c(p, NULL, &j->pair->c[i], &j->e)
+           && program_text_asm(p, NULL, NULL, c, &j->pair->assembly[i], &j->e)
+           && measure_program(p, &o, pr, c, m, &j->e);
+    j->pair->sim[i] = m->sim;
+    if (ok && m->outcome == OUTCOME_CANCEL)
+        ok = err_set(&j->e, ERR_CANCEL, "cancelled");
+    free(m);
+    return ok;
+}
+
+static bool pair(struct app_job *j, const struct program *const p[2], const struct progress *pr,
+                 const struct cancel *c)
+{
+    struct measure_opts o = { .threads = j->threads, .seed = 1 };
+    struct compared *result = xcalloc(2, sizeof *result);
+    struct comparison how;
+    j->pair = xcalloc(1, sizeof *j->pair);
+    bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c)
+           && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
+    j->pair->time = result[1];
+    free(result);
+    return ok;
+}
+
+bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
+                     const struct progress *pr, const struct cancel *c)
+{
+    struct measure_opts o = { .threads = j->threads, .seed = 1 };
+    if (j->kind == JOB_COMPARE)
+        return pair(j, (const struct program *[]){ other, p }, pr, c);
+    if (j->kind == JOB_BISECT) {
+        bool ok = bisect_steps(p, j->from, p->n_steps, &o, pr, c, &j->bisection, &j->e);
+        if (ok) {
+            str_add(&j->text, j->bisection.text);         /* the program ends with the job */
+            j->bisection.text = str_text(&j->text);
+        }
+        return ok;
+    }
+    return ablation_plan(p, &j->ablation, &j->e) && ablation_measure(j->ablation, &o, pr, c, &j->e);
+}

@@ -1,0 +1,203 @@
+/* The marked state, and what is measured of it and the current one: both in turns, the step between
+ * them that matters (bisect), and the current schedule without each step (ablate). */
+#include "app/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void model_compare_forget(struct model *m)
+{
+    struct marking *k = &m->marking;
+    job_pair_free(k->pair);
+    ablation_free(k->ablation);
+    str_free(&k->found);
+    *k = (struct marking){ .state = -1 };
+}
+
+/* --- The mark --------------------------------------------------------------------------------- */
+
+/* Returns the state that `mark` names: a step of this branch, or a branch; -1 with a message. */
+static int named_state(struct model *m, const char *arg)
+{
+    const struct history *h = m->session->history;
+    long long number;
+    struct err e;
+    int n, at;
+    if (!arg[0])
+        return history_current(h)->id;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (str_to_int64(arg, 0, n - 1, &number))
+        return path[number];
+    int b = history_branch_find(h, arg, &e);
+    if (b >= 0)
+        return history_branch(h, b)->at;
+    if (strspn(arg, "0123456789") == strlen(arg))
+        model_say_error(m, "this branch has no such step", "");
+    else
+        model_error(m, &e);
+    return -1;
+}
+
+bool model_mark(struct model *m, const char *arg)
+{
+    struct marking *k = &m->marking;
+    int state = streq(arg, "off") ? -1 : named_state(m, arg);
+    if (state < 0 && !streq(arg, "off"))
+        return false;
+    bool off = state < 0 || state == k->state;
+    model_compare_forget(m);
+    m->data_stamp++;
+    if (off) {
+        model_info(m, "nothing is marked");
+        return true;
+    }
+    k->state = state;
+    model_info(m, "marked; = compares it with the current step, :bisect finds the step in between "
+               "that matters most");
+    return true;
+}
+
+static bool needs_mark(struct model *m)
+{
+    return m->marking.state >= 0
+        || model_say_error(m, "no state is marked", "Space marks a step, or a branch (B)");
+}
+
+/* --- Commands --------------------------------------------------------------------------------- */
+
+static void want(struct model *m, enum job_kind kind)
+{
+    struct marking *k = &m->marking;
+    k->wanted = true;
+    k->job = kind;
+    k->number++;
+    k->from = k->state;
+    k->to = history_current(m->session->history)->id;
+    m->data_stamp++;
+}
+
+bool model_pair_fits(const struct model *m)
+{
+    const struct marking *k = &m->marking;
+    return k->pair && k->pair_of[0] == k->state
+        && k->pair_of[1] == history_current(m->session->history)->id;
+}
+
+bool model_compare(struct model *m, const char *arg)
+{
+    static const char *const what[] = { "nest", "c", "asm", "ablation" };
+    struct marking *k = &m->marking;
+    int found = -1;
+    for (int i = 0; i < COUNT_OF(what); i++)
+        if (strcaseeq(arg, what[i]))
+            found = i;
+    if (streq(arg, "next"))
+        found = (int)(k->what + 1) % (k->ablation ? COUNT_OF(what) : COUNT_OF(what) - 1);
+    if (arg[0] && found < 0)
+        return model_say_error(m, "there is nothing of that name to compare",
+                               "nest, c, asm or ablation");
+    if (found >= 0)
+        k->what = (enum marking_view)found;
+    model_show_view(m, VIEW_COMPARE);
+    m->data_stamp++;
+    bool same = k->state == history_current(m->session->history)->id;
+    if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !model_pair_fits(m)
+        && !k->wanted)
+        want(m, JOB_COMPARE);
+    return true;
+}
+
+/* Whether `old` is an ancestor of `young`. */
+static bool is_before(const struct history *h, int old, int young)
+{
+    while (young > old)
+        young = history_state(h, young)->parent;
+    return young == old;
+}
+
+bool model_bisect(struct model *m)
+{
+    const struct history *h = m->session->history;
+    struct marking *k = &m->marking;
+    int now = history_current(h)->id;
+    if (!needs_mark(m))
+        return false;
+    bool before = is_before(h, k->state, now);
+    if (k->state == now || (!before && !is_before(h, now, k->state)))
+        return model_say_error(m, "the marked and the current state are not two steps of one "
+                               "branch", "Space on a step of this branch marks it");
+    want(m, JOB_BISECT);
+    if (!before) {
+        k->to = k->state;
+        k->from = now;
+    }
+    model_info(m, "bisecting the steps between them; Esc cancels");
+    return true;
+}
+
+bool model_ablate(struct model *m)
+{
+    if (model_program(m)->n_steps == 0)
+        return model_say_error(m, "there is no step to leave out", "apply steps first");
+    m->marking.what = MARKING_ABLATION;
+    model_show_view(m, VIEW_COMPARE);
+    want(m, JOB_ABLATE);
+    model_info(m, "timing the schedule without each step; Esc cancels");
+    return true;
+}
+
+bool model_compare_cancel(struct model *m)
+{
+    struct marking *k = &m->marking;
+    if (!k->wanted)
+        return false;
+    k->wanted = false;
+    m->data_stamp++;
+    model_info(m, "cancelled; nothing was compared");
+    return true;
+}
+
+/* --- Jobs ------------------------------------------------------------------------------------- */
+
+static const struct program *program_of(const struct model *m, int state)
+{
+    return history_state(m->session->history, state)->program;
+}
+
+void model_compare_job(const struct model *m, struct app_job *j)
+{
+    const struct marking *k = &m->marking;
+    if (j->kind == JOB_COMPARE)
+        j->other = job_recipe(program_of(m, k->from));
+    if (j->kind == JOB_BISECT)
+        j->from = program_of(m, k->from)->n_steps;
+}
+
+void model_compared(struct model *m, struct app_job *j)
+{
+    struct marking *k = &m->marking;
+    if (!k->wanted || j->tag % (1 << 20) != k->number || (!j->ok && j->e.code == ERR_CANCEL))
+        return;
+    k->wanted = false;
+    if (!j->ok) {
+        model_error(m, &j->e);
+    } else if (j->kind == JOB_COMPARE) {
+        job_pair_free(k->pair);
+        k->pair = j->pair;
+        j->pair = NULL;
+        k->pair_of[0] = k->from;
+        k->pair_of[1] = k->to;
+    } else if (j->kind == JOB_BISECT) {
+        str_clear(&k->found);
+        j->bisection.step = history_applied(m->session->history, j->bisection.step);
+        bisect_print(&k->found, &j->bisection);
+        model_info(m, "%s", str_text(&k->found));
+    } else {
+        ablation_free(k->ablation);
+        k->ablation = j->ablation;
+        j->ablation = NULL;
+        for (int i = 0; i < k->ablation->n; i++)
+            k->ablation->row[i].step = history_applied(m->session->history, i + 1);
+        model_info(m, "every step was left out once");
+    }
+}

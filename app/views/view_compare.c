@@ -1,0 +1,109 @@
+/* The marked state beside the current one, and what each step of the current one is worth. */
+#include "app/views/ablation_doc.h"
+#include "app/views/compare_doc.h"
+#include "app/views/view.h"
+
+static void put_what(struct doc *d, const struct marking *k, int width)
+{
+    static const char *const name[] = { "nest", "C", "assembly", "ablation" };
+    for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
+        doc_printf(d, (int)k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
+                   name[i]);
+    doc_put(d, STYLE_DIM, width >= 50 ? "   (Space: the next)" : "");
+    doc_end(d);
+}
+
+/* Appends "tiled step 7" or "step 3". */
+static void name_state(const struct history *h, int state, struct str *out)
+{
+    int here = history_branch_index(h);
+    for (int k = 0; k < history_n_branches(h); k++) {
+        int b = (here + k) % history_n_branches(h), n, at;
+        const int *path = history_path(h, b, &n, &at);
+        for (int i = 0; i < n; i++)
+            if (path[i] == state) {
+                str_printf(out, "%s, step %d", history_branch(h, b)->name, i);
+                if (i > 0)
+                    str_printf(out, ": %s", history_state(h, state)->step);
+                return;
+            }
+    }
+    str_add(out, "a state that no branch has any more");
+}
+
+static void put_advice(struct doc *d, int width)
+{
+    doc_line(d, STYLE_PLAIN, "No state is marked.");
+    doc_line(d, STYLE_PLAIN, "");
+    doc_wrap(d, STYLE_DIM, "Space on a step, or on a branch in the list of branches (B), marks it. "
+             "Then = shows it beside the current step: nest, C, assembly, cache misses, and the "
+             "time of both in turns. :bisect finds the step between them that matters most. "
+             ":ablate needs no mark: it times the current schedule without each of its steps.",
+             width, 0);
+}
+
+static const struct sim_result *sim_of(const struct model *m, int i, int state)
+{
+    const struct measurement *r = history_state(m->session->history, state)->measured;
+    if (model_pair_fits(m))
+        return &m->marking.pair->sim[i];
+    return r && r->sim.available ? &r->sim : NULL;
+}
+
+static void put_pair(struct model *m, struct doc *d, int width)
+{
+    const struct marking *k = &m->marking;
+    const struct history *h = m->session->history;
+    const int state[2] = { k->state, history_current(h)->id };
+    bool fits = model_pair_fits(m);
+    struct str name[2] = { { 0 }, { 0 } }, nest[2] = { { 0 }, { 0 } };
+    struct compare_side side[2];
+    for (int i = 0; i < 2; i++) {
+        const struct program *p = history_state(h, state[i])->program;
+        name_state(h, state[i], &name[i]);
+        program_print_nest(&nest[i], p);
+        side[i] = (struct compare_side){ str_text(&name[i]), str_text(&nest[i]), p,
+                                         sim_of(m, i, state[i]) };
+        if (fits && k->what != MARKING_NEST)
+            side[i].text = str_text(k->what == MARKING_C ? &k->pair->c[i] : &k->pair->assembly[i]);
+    }
+    compare_doc_head(d, side, fits ? &k->pair->time : NULL, width);
+    if (state[0] == state[1])
+        doc_line(d, STYLE_DIM, "This is the marked state itself.");
+    else if (!fits)
+        doc_wrap(d, STYLE_DIM, k->wanted ? "timing both in turns ... (Esc cancels)"
+                                         : "= times both in turns", width, 0);
+    if (k->found.len > 0)
+        doc_wrap(d, STYLE_NOTE, str_text(&k->found), width, 3);
+    doc_line(d, STYLE_PLAIN, "");
+    if (fits || k->what == MARKING_NEST)
+        compare_doc_lines(d, side, k->what == MARKING_NEST ? COMPARE_NEST
+                          : k->what == MARKING_C ? COMPARE_C : COMPARE_ASM,
+                          k->what == MARKING_NEST, width);
+    compare_doc_misses(d, side, width);
+    for (int i = 0; i < 2; i++) {
+        str_free(&name[i]);
+        str_free(&nest[i]);
+    }
+}
+
+void view_compare_build(struct model *m, struct pane_doc *p, int width)
+{
+    const struct marking *k = &m->marking;
+    struct doc *d = &p->doc;
+    doc_clear(d);
+    if (k->what != MARKING_ABLATION && k->state < 0) {
+        put_advice(d, width - 2);
+        return;
+    }
+    put_what(d, k, width);
+    if (k->what != MARKING_ABLATION)
+        put_pair(m, d, width - 2);
+    else if (k->wanted && k->job == JOB_ABLATE)
+        doc_wrap(d, STYLE_DIM, "Timing the schedule without each of its steps ... (Esc cancels)",
+                 width - 2, 0);
+    else if (k->ablation)
+        ablation_doc(d, k->ablation, width - 2);
+    else
+        doc_line(d, STYLE_DIM, ":ablate times the schedule without each of its steps");
+}

@@ -1,0 +1,187 @@
+/* The marked state beside the current one, bisecting and leaving steps out, on the screen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/golden.h"
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static char root[512];
+
+#define GMM "gmm m=64 k=32 n=48"
+
+static void type(struct model *m, const char *line)
+{
+    if (m->prompt.open)
+        press(m, "Esc");
+    screen_key(m, ':');
+    for (; *line; line++)
+        screen_key(m, *line);
+    press(m, "Enter");
+}
+
+/* Does the measuring job that the model wants now. */
+static void do_job(struct model *m, enum job_kind kind)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    screen_refresh(m);
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    assert_int_equal(w.kind, kind);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    if (!j->ok)
+        fail_msg("%s", j->e.text);
+    model_done(m, j);
+    job_free(j);
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
+    screen_refresh(m);
+}
+
+static struct model *with_steps(void)
+{
+    struct model *m = model_on(GMM);
+    type(m, "loop reorder C M K N");
+    type(m, "loop vectorize C N");
+    return m;
+}
+
+static void a_marked_state_is_shown_beside_the_current_one(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    press(m, "=");
+    assert_shows(m, "No state is marked.");
+    type(m, "focus steps");
+    press(m, "g Space");
+    assert_shows(m, "= 0 as given");
+    press(m, "=");
+    assert_shows(m, "timing both in turns");
+    press(m, "Esc");
+    assert_shows(m, "= times both in turns");
+    press(m, "=");
+    model_resize(m, 120, 40);
+    char path[600];
+    snprintf(path, sizeof path, "%s/tests/golden/screen/compare-120x40.txt", root);
+    golden_check(path, screen_of(m));
+    do_job(m, JOB_COMPARE);
+    assert_shows(m, "time B / A: 0.");
+    assert_shows(m, "faster");
+    assert_shows(m, "Misses (simulated)");
+    press(m, "Space Space");
+    assert_int_equal(m->marking.what, MARKING_ASM);
+    assert_shows(m, "asm: ");
+    /* Another current state: the numbers do not fit any more. */
+    press(m, "u");
+    assert_hides(m, "time B / A");
+    type(m, "mark off");
+    assert_hides(m, "= 0 as given");
+    model_free(m);
+}
+
+static void branches_can_be_marked(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    press(m, "b other Enter");
+    type(m, "loop parallel C M");
+    press(m, "B g Space");
+    press(m, "B");
+    assert_shows(m, " =main");
+    press(m, "Esc =");
+    assert_shows(m, "other, step 2");
+    type(m, "mark 9");
+    assert_shows(m, "this branch has no such step");
+    type(m, "mark nobody");
+    assert_shows(m, "there is no branch \"nobody\"");
+    model_free(m);
+}
+
+static void bisect_names_the_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=128 k=128 n=128");
+    type(m, "bisect");
+    assert_shows(m, "no state is marked");
+    type(m, "loop split C M 32 4");
+    type(m, "loop reorder C M.0 K M.1 N");
+    type(m, "mark");
+    type(m, "bisect");
+    assert_shows(m, "not two steps of one branch");
+    type(m, "loop unroll C M.1");
+    type(m, "loop vectorize C N");
+    type(m, "bisect");
+    do_job(m, JOB_BISECT);
+    assert_shows(m, "step 4 `loop vectorize C N` makes it ");
+    model_free(m);
+}
+
+static void ablation_has_a_row_per_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type(m, "ablate");
+    assert_shows(m, "there is no step to leave out");
+    model_free(m);
+    m = with_steps();
+    type(m, "ablate");
+    assert_shows(m, "Timing the schedule without each of its steps");
+    press(m, "Esc");
+    assert_shows(m, "cancelled");
+    type(m, "ablate");
+    do_job(m, JOB_ABLATE);
+    model_resize(m, 100, 30);
+    assert_shows(m, "Without a step it is:");
+    assert_shows(m, "  1 ");
+    assert_shows(m, "loop vectorize C N");
+    model_free(m);
+}
+
+/* The layouts that a caller sees are said where two states are compared, and after X. */
+static void other_contracts_are_said(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type(m, "set input_layout given");
+    type(m, "layout set A \"K M\"");
+    assert_shows(m, "other contract: A arrives as KM instead of MK");
+    press(m, "b plain Enter");
+    type(m, "goto 0");
+    press(m, "B");
+    assert_shows(m, "-  other contract");
+    press(m, "k k k k");
+    assert_shows(m, "main: other contract: A arrives as KM instead of MK");
+    model_free(m);
+    m = model_on("c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
+    press(m, "X");
+    const struct program *p = model_program(m);
+    struct str text = {0};
+    model_contract_note(p, history_state(m->session->history, 0)->program, &text);
+    if (text.len > 0)
+        assert_non_null(strstr(str_text(&m->message.text), "other contract: "));
+    assert_true(text.len > 0);
+    str_free(&text);
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_marked_state_is_shown_beside_the_current_one),
+        cmocka_unit_test(branches_can_be_marked),
+        cmocka_unit_test(bisect_names_the_step),
+        cmocka_unit_test(ablation_has_a_row_per_step),
+        cmocka_unit_test(other_contracts_are_said),
+    };
+    if (!getcwd(root, sizeof root))
+        return 1;
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
