@@ -211,8 +211,10 @@ bool session_autosave_of(const char *path, struct autosave *out)
     struct str dir = {0};
     struct err ignored;
     bool has = false;
-    if (autosave_dir(&dir, &ignored))
+    if (dir_state(&dir, &ignored)) {             /* reading makes no folder */
+        str_add(&dir, "/autosave");
         find_all(str_text(&dir), &found);
+    }
     for (int i = 0; i < found.len && !has; i++) {
         *out = found.data[i];
         has = out->original[0] && file_same(out->original, path);

@@ -279,6 +279,19 @@ same 'nothing was' "$before" "$(cat "$dir/m.yaml")"
 t 0 '' run "$dir/m.yaml" "${quick[@]}" --meters clock -o "$dir/m2.yaml"
 same 'the copy has its own numbers only' 1 "$(clean "$dir/m2.yaml" | grep -c latency_ms)"
 
+# What a killed run of the screen has left is named.
+state=${XDG_STATE_HOME:-}
+export XDG_STATE_HOME=$dir/state
+mkdir -p "$dir/state/tilescope/autosave"
+t 0 '' run "$gmm" --meters none -o "$dir/left.yaml"
+sed "1i # autosave of process 1 1\\n# original: $dir/left.yaml\\n# title: gmm" "$dir/left.yaml" \
+    > "$dir/state/tilescope/autosave/left-000000000000.yaml"
+t 0 'note: .*left.yaml has changes that were not saved when tilescope was killed' \
+    show "$dir/left.yaml"
+t 0 '^for' show "$gmm"
+same 'nor for others' 0 "$(grep -c '^note' <<< "$out")"
+export XDG_STATE_HOME=$state
+
 # A slower time does not replace a faster one, unless it is asked for.
 t 0 '' run "$gmm" "${quick[@]}" --meters clock -o "$dir/best.yaml"
 sed -i -E 's/min: [0-9.e-]+/min: 1.25e-07/' "$dir/best.yaml"
