@@ -265,17 +265,19 @@ static bool open_one(struct bench_call *b, struct err *e)
 static int ablate(struct bench_call *b)
 {
     struct err e = {0};
-    struct str out = {0};
+    struct str out = {0}, json = {0};
     struct ablation *a = NULL;
     struct progress pr = cli_progress(b->cli);
-    const struct history *h = b->session[0] ? b->session[0]->history : NULL;
+    const struct history *h = b->session[0]->history;
     bool ok = ablation_plan(history_current(h)->program, &a, &e)
            && ablation_measure(a, &b->opts, &pr, b->cli->cancel, &e);
     cli_progress_clear(b->cli);
     for (int i = 0; ok && i < a->n; i++)
-        a->row[i].step = history_applied(h, i + 1);
+        a->row[i].step = ablation_step_number(h, history_current(h)->id, i + 1);
+    if (ok)
+        report_ablation_json(&json, b->cli->args->word.data[0], a);
     if (ok && args_has(b->cli->args, OPT_JSON)) {
-        report_ablation_json(&out, b->cli->args->word.data[0], a);
+        str_add(&out, str_text(&json));
     } else if (ok) {
         struct doc d;
         doc_open(&d);
@@ -285,7 +287,9 @@ static int ablate(struct bench_call *b)
     }
     ablation_free(a);
     cli_put(&out);
-    return ok ? EXIT_FINE : cli_fail(b->cli, &e);
+    int code = ok ? cli_asserts(b->cli, &json, true) : cli_fail(b->cli, &e);
+    str_free(&json);
+    return code;
 }
 
 int cli_bench(const struct cli *c)

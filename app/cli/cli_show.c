@@ -10,6 +10,7 @@
 #include "app/views/roofline_plot.h"
 #include "kernels/base/file.h"
 #include "kernels/module/simplify.h"
+#include "kernels/program/contract.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
@@ -204,8 +205,13 @@ static void add_branch(struct str *out, const struct history *h, bool is_current
     int n = history_ledger(h, NULL, 0);
     struct ledger_row *row = xcalloc((size_t)n, sizeof *row);
     history_ledger(h, row, n);
-    str_printf(out, "branch %s%s\n", history_branch(h, history_branch_index(h))->name,
+    str_printf(out, "branch %s%s", history_branch(h, history_branch_index(h))->name,
                is_current ? " (current)" : "");
+    if (!contract_is_plain(history_current(h)->program)) {
+        str_add(out, ": ");
+        contract_print(out, history_current(h)->program);
+    }
+    str_add_char(out, '\n');
     for (int i = 0; i < n; i++)
         add_step_row(out, i, &row[i]);
     free(row);

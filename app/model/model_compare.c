@@ -189,7 +189,8 @@ void model_compared(struct model *m, struct app_job *j)
         k->pair_of[1] = k->to;
     } else if (j->kind == JOB_BISECT) {
         str_clear(&k->found);
-        j->bisection.step = history_applied(m->session->history, j->bisection.step);
+        j->bisection.step = ablation_step_number(m->session->history, k->to,
+                                                 j->bisection.step);
         bisect_print(&k->found, &j->bisection);
         model_info(m, "%s", str_text(&k->found));
     } else {
@@ -197,7 +198,8 @@ void model_compared(struct model *m, struct app_job *j)
         k->ablation = j->ablation;
         j->ablation = NULL;
         for (int i = 0; i < k->ablation->n; i++)
-            k->ablation->row[i].step = history_applied(m->session->history, i + 1);
+            k->ablation->row[i].step = ablation_step_number(m->session->history, k->to,
+                                                           i + 1);
         model_info(m, "every step was left out once");
     }
 }

@@ -201,12 +201,12 @@ void bisect_print(struct str *out, const struct bisection *b)
                faster ? 1 / r.low : r.high);
 }
 
-int history_applied(const struct history *h, int k)
+int ablation_step_number(const struct history *h, int state, int k)
 {
-    int n, at;
-    const int *path = history_path(h, history_branch_index(h), &n, &at);
-    for (int i = 1; i < n; i++)
-        if (!history_state(h, path[i])->held && --k == 0)
-            return i;
-    return 0;
+    int number = 0;
+    while (history_state(h, state)->held || history_state(h, state)->program->n_steps > k)
+        state = history_state(h, state)->parent;
+    for (; history_state(h, state)->parent >= 0; state = history_state(h, state)->parent)
+        number++;
+    return number;
 }

@@ -44,6 +44,6 @@ bool bisect_steps(const struct program *p, int from, int to, const struct measur
 /* Appends "step 7 `loop ...` makes it 1.80x faster (1.75 to 1.85)". */
 void bisect_print(struct str *out, const struct bisection *b);
 
-/* Returns the number, on the current branch, of the k-th step that is not held; k from 1. */
-int history_applied(const struct history *h, int k);
+/* Returns the number, on the way to a state, of the k-th step that is not held; k from 1. */
+int ablation_step_number(const struct history *h, int state, int k);
 #endif

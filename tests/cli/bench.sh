@@ -64,6 +64,9 @@ t 0 'note: B has another contract than A: A arrives as KM instead of MK' \
 t 0 '^  2 .*loop vectorize C N' bench "$dir/tiled.yaml" --ablate "${quick[@]}"
 t 0 '"without": \[' bench "$dir/two.yaml@1" --ablate --json "${quick[@]}"
 same 'one object per step' 1 "$(grep -c '"step":' <<< "$out")"
+t 1 'assertion failed: without.0.ratio.high < 0' bench "$dir/tiled.yaml" --ablate "${quick[@]}" \
+    --assert 'without.0.ratio.high < 0'
+t 0 '^branch main .current.: A KM -> C MN' show "$dir/given.yaml" -w steps
 t 2 'there is no step to leave out' bench "$gmm" --ablate
 t 2 '--ablate takes one session' bench "$gmm" "$gmm" --ablate
 

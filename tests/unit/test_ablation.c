@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/history/ablation.h"
+#include "explorer/history/rebase.h"
 #include "kernels/base/arena.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -78,6 +79,23 @@ static void check_print(void **state)
     }
 }
 
+/* Held steps keep their numbers, and are not counted. */
+static void check_numbers(void **state)
+{
+    (void)state;
+    struct history *h;
+    struct err e;
+    assert_true(history_new(SPEC, &h, &e));
+    assert_true(history_apply(h, steps[0], &e));
+    assert_true(history_apply_held(h, "loop vectorize C Q", &e));
+    assert_true(history_apply(h, steps[1], &e));
+    assert_true(history_apply_held(h, "loop vectorize C Q", &e));
+    int state_id = history_current(h)->id;
+    assert_int_equal(ablation_step_number(h, state_id, 1), 1);
+    assert_int_equal(ablation_step_number(h, state_id, 2), 3);
+    history_free(h);
+}
+
 /* More rows than one child takes: all have their ratio to the whole schedule. */
 static void check_measure(void **state)
 {
@@ -126,7 +144,8 @@ static void check_bisect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_plan), cmocka_unit_test(check_print),
+        cmocka_unit_test(check_plan), cmocka_unit_test(check_numbers),
+        cmocka_unit_test(check_print),
         cmocka_unit_test(check_measure), cmocka_unit_test(check_bisect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

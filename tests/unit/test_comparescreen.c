@@ -182,6 +182,7 @@ int main(void)
     };
     if (!getcwd(root, sizeof root))
         return 1;
+    setenv("TILESCOPE_HOME", root, 0);
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
