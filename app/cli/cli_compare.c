@@ -90,8 +90,15 @@ int cli_compare(const struct cli *c)
 {
     struct compare_call *x = xcalloc(1, sizeof *x);
     const char *path = args_value(c->args, OPT_OUTPUT);
+    static const enum opt other[] = { OPT_BRANCH, OPT_STEP, OPT_STEPS, OPT_TENSOR, OPT_THREADS };
     struct str out = {0};
     struct err e = {0};
+    for (int i = 0; i < COUNT_OF(other); i++)
+        if (args_has(c->args, other[i])) {
+            free(x);
+            return cli_usage(c, "--%s does not go with --what compare, which takes states as"
+                             " FILE#BRANCH@STEP", args_opt[other[i]].name);
+        }
     x->cli = c;
     bool ok = c->args->word.len == 2 || err_set(&e, ERR_SYNTAX, "--what compare takes two sessions"
                                                 " (FILE#BRANCH@STEP, or operators in quotes)");

@@ -51,7 +51,7 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
     j->pair = xcalloc(1, sizeof *j->pair);
     bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c)
            && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
-    j->pair->time = result[1];
+    j->pair->time = result[result[0].m.outcome == OUTCOME_OK];       /* or why there is none */
     free(result);
     return ok;
 }

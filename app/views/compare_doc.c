@@ -24,7 +24,14 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
         doc_put(d, STYLE_NOTE, "B has another contract than A: ");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
     }
-    if (time) {
+    if (time && time->verdict == VERDICT_NONE) {
+        bool failed = time->m.outcome != OUTCOME_OK;
+        str_clear(&text);
+        str_printf(&text, "There is no ratio of the times: %s",
+                   !failed ? "too few samples" : time->m.reason[0] ? time->m.reason
+                           : outcome_name[time->m.outcome]);
+        doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
+    } else if (time) {
         const struct ratio *r = &time->ratio;
         enum style s = time->verdict == VERDICT_FASTER ? STYLE_GOOD
                      : time->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;

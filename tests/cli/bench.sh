@@ -77,6 +77,7 @@ t 0 '^The assembly is the same' show -w compare "$gmm" "$dir/two.yaml#plain" --o
 t 0 '"differences": 0' show -w compare "$gmm" "$dir/two.yaml#plain" --of c --json
 t 0 '^B has another contract than A: A arrives as KM' show -w compare "$gmm" "$dir/given.yaml"
 t 2 '--what compare takes two sessions' show -w compare "$gmm"
+t 2 '--step does not go with --what compare' show -w compare "$gmm" "$gmm" --step 0
 t 2 'expected nest, c or asm' show -w compare "$gmm" "$gmm" --of d
 t 2 '--of goes with --what compare' show "$gmm" --of c
 

@@ -165,6 +165,10 @@ static void check_printed(void **state)
     golden_check("tests/golden/compare-60.txt", str_text(&out));
     side[1].sim = NULL;
     str_clear(&out);
+    time = (struct compared){ .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } };
+    print_doc(side, &time, 100, &out);
+    assert_non_null(strstr(str_text(&out), "There is no ratio of the times: crashed: SIGSEGV"));
+    str_clear(&out);
     compare_json(&out, side, COMPARE_NEST);
     golden_check("tests/golden/compare.json", str_text(&out));
     str_free(&out);
