@@ -45,7 +45,7 @@ S
 t 0 '^B  two.yaml#plain ' bench "$dir/two.yaml" "$dir/two.yaml#plain" "${quick[@]}"
 t 0 '^A  two.yaml@1 ' bench "$dir/two.yaml@1" "$dir/two.yaml#main@2" "${quick[@]}"
 t 0 'vectorize' show "$dir/two.yaml#main"
-same 'FILE@STEP is shown' 0 "$("$TILESCOPE" show "$dir/two.yaml@1" | grep -c vectorize)"
+same 'FILE@STEP is shown' 1 "$("$TILESCOPE" show "$dir/two.yaml@1" | grep -c vectorize)"    # zeros
 t 0 'branch plain, step 0' run "$dir/two.yaml#plain" --meters none
 t 2 'there is no branch "plan".*' bench "$dir/two.yaml#plan" "$gmm"
 t 2 'did you mean "plain"' show "$dir/two.yaml#plan"
