@@ -141,7 +141,7 @@ static void every_small_size_is_right(void **state)
 static double of_bound_when(const struct program *p, double by)
 {
     const struct oracle *o;
-    const struct func *f;
+    const struct func *f = NULL;
     struct deviation worst = { 0 };
     struct err e;
     assert_true(oracle_acquire(p->base, 7, NULL, &o, &e) && program_lower(p, &f, &e));
@@ -336,7 +336,7 @@ static const char block[] =
 static int measured_block(double accuracy, int threads)
 {
     const struct graph *g;
-    const struct network *net;
+    const struct network *net = NULL;
     struct network_measurement m;
     struct measure_opts mo = { .seed = 7, .threads = threads, .meters = METER_CLOCK,
                                .time_s = 0.001, .min_runs = 2 };
