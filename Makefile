@@ -91,7 +91,7 @@ DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
 .PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
         bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
-        golden-update install deps clean help FORCE
+        pictures golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -270,6 +270,9 @@ mutants: deps
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance
+pictures: $(B)/tilescope
+	@$(B)/tilescope snapshot sessions/examples/resnet8.onnx --size 110x30 -o sessions/pictures/resnet8.svg
+	@$(B)/tilescope snapshot sessions/examples/r18-conv1-nhwo.yaml --size 110x34 -o sessions/pictures/nest.svg
 golden-update:
 	@$(MAKE) --no-print-directory all tests
 	@for t in $$(grep -l golden_check tests/unit/test_*.c); do \
