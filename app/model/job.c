@@ -43,15 +43,14 @@ void job_free(struct app_job *j)
     arena_free(j->mem);
     tuning_free(j->tuning);
     tune_snapshot_drop(j->snapshot);
+    network_live_drop(j->live);
     free(j);
 }
 
 static enum job_lane lane_of(enum job_kind kind)
 {
-    return kind == JOB_TUNE ? LANE_TUNE
-         : kind == JOB_MEASURE || kind == JOB_MACHINE || kind == JOB_NETWORK_RUN
-           || kind == JOB_COMPARE || kind == JOB_BISECT || kind == JOB_ABLATE ? LANE_MEASURE
-                                                                              : LANE_TEXT;
+    bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN;
+    return kind == JOB_TUNE ? LANE_TUNE : text ? LANE_TEXT : LANE_MEASURE;
 }
 
 /* Builds the program of a recipe in arena a. */
@@ -167,6 +166,16 @@ static bool make_network(struct app_job *j, struct cancel *c, const struct progr
     return j->network != NULL;
 }
 
+static bool tune_network(struct app_job *j, struct cancel *c, const struct progress *pr)
+{
+    const struct network_live_order o = { j->seconds, j->threads };
+    if (!session_new(j->recipe, &j->session, &j->e))
+        return false;
+    str_add(&j->session->kernels, j->chosen ? j->chosen : "");
+    j->session->accuracy = j->accuracy;
+    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->e);
+}
+
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     if (j->kind == JOB_OPEN) {
@@ -175,6 +184,10 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     }
     if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN) {
         j->ok = make_network(j, c, pr);
+        return;
+    }
+    if (j->kind == JOB_NETWORK_TUNE) {
+        j->ok = tune_network(j, c, pr);
         return;
     }
     if (j->kind == JOB_TUNE) {

@@ -6,6 +6,7 @@
  * announced by a descriptor that poll() can watch.  Jobs never touch the model. */
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
+#include "app/model/network_live.h"
 #include "app/model/network_made.h"
 #include "explorer/history/ablation.h"
 #include "profile/machine/machine_model.h"
@@ -18,7 +19,8 @@
  * turns. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN, JOB_OPEN
+    JOB_NETWORK, JOB_NETWORK_RUN,
+    JOB_NETWORK_TUNE, JOB_OPEN
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
@@ -59,7 +61,9 @@ struct app_job {
     struct code_lines lines;     /* the loops of the lines of text */
     struct machine_model *model; /* MACHINE */
     struct network_made *network;        /* NETWORK */
-    struct session *session;     /* OPEN */
+    struct session *session;     /* OPEN; NETWORK_TUNE: with its new schedules */
+    struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
+    double seconds;              /* NETWORK_TUNE, set after job_new */
     struct job_pair *pair;       /* COMPARE */
     struct bisection bisection;  /* BISECT; its text is in `text` */
     struct ablation *ablation;   /* ABLATE */

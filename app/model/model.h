@@ -106,6 +106,10 @@ struct app_network {
     struct scroll at;                    /* of the list, while a kernel is shown */
     int tag;                             /* of its jobs; another one after every change */
     bool build_wanted, measure_wanted;
+    struct network_live *live;           /* of a search of all kernels; NULL: there was none */
+    bool tune_wanted;                    /* it should run, for that many seconds */
+    double tune_s;
+    unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why it could not be built; "": it could */
     VEC(char *) undone;                  /* steps of the network that redo takes back, last first */
 };
@@ -389,7 +393,10 @@ void model_network_update(struct model *m);      /* builds it again */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
-bool model_network_cancel(struct model *m);      /* false when it is not being measured */
+/* The command `tune_all`: tunes all kernels for that many seconds ("": 60). */
+bool model_network_tune(struct model *m, const char *arg);
+void model_network_look(struct model *m);        /* notes new text of the search */
+bool model_network_cancel(struct model *m);      /* false when it is neither measured nor tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 void model_networked(struct model *m, struct app_job *j);        /* takes over its result */

@@ -408,6 +408,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_COMPARE:    return model_compare(m, arg);
     case APP_BISECT:     return model_bisect(m);
     case APP_ABLATE:     return model_ablate(m);
+    case APP_TUNE_ALL:   return model_network_tune(m, arg);
     case APP_VIEW:       return change_view(m, arg);
     case APP_HOT:        model_show_view(m, VIEW_ASM); m->to_hot = true; return true;
     case APP_FOCUS:      return change_focus(m, arg);

@@ -13,6 +13,7 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
+#define TUNE_S 60                         /* of all kernels, unless the user says otherwise */
 #define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
 
 bool model_shows_network(const struct model *m)
@@ -64,6 +65,7 @@ void model_network_close(struct model *m)
     vec_free(&n->undone);
     session_free(n->session);
     str_free(&n->why);
+    network_live_drop(n->live);
     free(n);
     m->network = NULL;
     m->session = NULL;
@@ -304,6 +306,7 @@ bool model_network_step(struct model *m, const char *line)
 void model_network_update(struct model *m)
 {
     m->network->tag = ++m->network_jobs;
+    m->network->tune_wanted = false;
     m->network->build_wanted = true;
     m->data_stamp++;
 }
@@ -315,8 +318,41 @@ bool model_network_measure(struct model *m)
     return true;
 }
 
+bool model_network_tune(struct model *m, const char *arg)
+{
+    struct app_network *n = m->network;
+    long long seconds = TUNE_S;
+    if (!n || !n->made)
+        return model_say_error(m, "no network is open", "e model.onnx");
+    if (*arg && !str_to_int64(arg, 1, 1000000, &seconds))
+        return model_say_error(m, "the time is in seconds", "tune_all 600");
+    network_live_drop(n->live);
+    n->live = network_live_new();
+    n->live_seen = 0;
+    n->tune_wanted = true;
+    n->tune_s = (double)seconds;
+    m->data_stamp++;
+    return true;
+}
+
+void model_network_look(struct model *m)
+{
+    struct app_network *n = m->network;
+    unsigned version = n && n->live ? network_live_version(n->live) : 0;
+    if (!n || version == n->live_seen)
+        return;
+    n->live_seen = version;
+    m->data_stamp++;
+}
+
 bool model_network_cancel(struct model *m)
 {
+    if (model_shows_network(m) && m->network->tune_wanted) {
+        m->network->tune_wanted = false;
+        m->data_stamp++;
+        model_info(m, "ending the search; what is clearly faster stays");
+        return true;
+    }
     if (!model_shows_network(m) || !m->network->measure_wanted)
         return false;
     m->network->measure_wanted = false;
@@ -330,9 +366,14 @@ bool model_desired_network(const struct model *m, enum job_lane lane, struct des
     const struct app_network *n = m->network;
     if (!n)
         return false;
-    *out = (struct desired_job){ lane == LANE_TEXT ? JOB_NETWORK : JOB_NETWORK_RUN, n->tag };
-    return lane == LANE_TEXT ? n->build_wanted
-                             : lane == LANE_MEASURE && n->measure_wanted && !n->build_wanted;
+    bool tunes = lane == LANE_MEASURE && n->tune_wanted && !n->measure_wanted;
+    enum job_kind kind = lane == LANE_TEXT ? JOB_NETWORK
+                       : tunes             ? JOB_NETWORK_TUNE
+                                           : JOB_NETWORK_RUN;
+    *out = (struct desired_job){ kind, n->tag };
+    return lane == LANE_TEXT
+             ? n->build_wanted
+             : lane == LANE_MEASURE && (n->measure_wanted || tunes) && !n->build_wanted;
 }
 
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w)
@@ -341,6 +382,8 @@ struct app_job *model_network_job(const struct model *m, const struct desired_jo
     struct app_job *j = job_new(w->kind, history_spec(n->session->history), w->tag, m->threads);
     j->chosen = xstrdup(str_text(&n->session->kernels));
     j->accuracy = n->session->accuracy;
+    j->live = w->kind == JOB_NETWORK_TUNE ? network_live_keep(n->live) : NULL;
+    j->seconds = n->tune_s;
     return j;
 }
 
@@ -369,9 +412,33 @@ static void take_made(struct model *m, struct app_job *j)
     j->network = NULL;
 }
 
+/* Takes over the schedules that a search of all kernels found. */
+static void take_tuned(struct model *m, struct app_job *j)
+{
+    struct app_network *n = m->network;
+    n->tune_wanted = false;
+    m->data_stamp++;
+    if (!j->ok && j->e.code != ERR_CANCEL)
+        model_error(m, &j->e);
+    if (!j->ok)
+        return;
+    if (!streq(str_text(&n->session->kernels), str_text(&j->session->kernels))) {
+        str_clear(&n->session->kernels);
+        str_add(&n->session->kernels, str_text(&j->session->kernels));
+        n->session->dirty = true;
+        network_changed(m);
+        n->measure_wanted = true;
+    }
+    model_info(m, "%s", str_text(&j->text));
+}
+
 void model_networked(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
+    if (n && j->tag == n->tag && j->kind == JOB_NETWORK_TUNE) {
+        take_tuned(m, j);
+        return;
+    }
     if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))
         return;
     n->build_wanted = false;

@@ -149,7 +149,7 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
 {
     if (w->kind == JOB_OPEN)
         return job_new(JOB_OPEN, str_text(&m->opening), w->tag, 1);
-    if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN)
+    if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN || w->kind == JOB_NETWORK_TUNE)
         return model_network_job(m, w);
     bool compares = w->kind == JOB_COMPARE || w->kind == JOB_BISECT || w->kind == JOB_ABLATE;
     int state = compares ? m->marking.to
@@ -315,7 +315,8 @@ void model_done(struct model *m, struct app_job *j)
 {
     if (j->kind == JOB_OPEN)
         model_opened(m, j);
-    else if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN)
+    else if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN
+             || j->kind == JOB_NETWORK_TUNE)
         model_networked(m, j);
     else if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
         return;
@@ -335,4 +336,5 @@ void model_done(struct model *m, struct app_job *j)
 void model_tick(struct model *m)
 {
     m->spin++;
+    model_network_look(m);
 }

@@ -20,7 +20,7 @@ static void put_status(const struct model *m, struct str *out)
         [JOB_MEASURE] = "measuring", [JOB_C] = "writing C", [JOB_ASM] = "disassembling",
         [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
         [JOB_COMPARE] = "comparing", [JOB_BISECT] = "bisecting", [JOB_ABLATE] = "ablating",
-        [JOB_OPEN] = "reading the model",
+        [JOB_NETWORK_TUNE] = "tuning all", [JOB_OPEN] = "reading the model",
     };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];

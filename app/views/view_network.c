@@ -36,6 +36,13 @@ void view_kernel_build(struct model *m, struct pane_doc *p, int width)
 {
     int task = model_kernel(m);
     doc_clear(&p->doc);
+    if (m->network && m->network->tune_wanted) {
+        struct str text = {0};
+        network_live_text(m->network->live, &text);
+        doc_source(&p->doc, text.len ? str_text(&text) : "tuning: measuring the network", NULL, 0);
+        str_free(&text);
+        return;
+    }
     if (task >= 0)
         network_doc_kernel(&p->doc, m->network->made->net, task, width - 2);
 }

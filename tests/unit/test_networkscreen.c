@@ -459,6 +459,39 @@ static void bad_models_are_messages(void **state)
     unlink(path);
 }
 
+/* T tunes every kernel in the background, with a table of them; Esc ends the search. */
+static void all_kernels_are_tuned(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    struct desired_job w;
+    press(m, "T");
+    assert_shows(m, "no network is open");                /* it is not built yet */
+    run_jobs(m);
+    press(m, "01T");
+    assert_shows(m, "tuning: measuring the network");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    assert_int_equal(w.kind, JOB_NETWORK_TUNE);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    if (!j->ok)
+        fail_msg("%s", j->e.text);
+    model_tick(m);
+    assert_shows(m, "share       ms  gain  hoped  trials  kernel");
+    bool changed = j->session->kernels.len > 0;
+    model_done(m, j);
+    job_free(j);
+    assert_shows(m, changed ? "faster: " : "no kernel became faster in the network");
+    assert_int_equal(m->network->session->dirty, changed);
+    run_jobs(m);
+    press(m, "T");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_NETWORK_TUNE);
+    press(m, "Esc");
+    assert_shows(m, "ending the search");
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +509,7 @@ int main(void)
         cmocka_unit_test(the_start_page_has_a_network),
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
+        cmocka_unit_test(all_kernels_are_tuned),
     };
     if (!getcwd(root, sizeof root))
         return 1;

@@ -1,0 +1,21 @@
+/* A network is tuned in the background: the text that its thread writes and the screen shows. */
+#ifndef TS_APP_NETWORK_LIVE_H
+#define TS_APP_NETWORK_LIVE_H
+#include "kernels/base/subprocess.h"
+#include "sessions/file/session.h"
+
+/* Shared by the model and the job; each drops its reference. */
+struct network_live;
+struct network_live *network_live_new(void);
+struct network_live *network_live_keep(struct network_live *l);
+void network_live_drop(struct network_live *l);          /* l may be NULL */
+unsigned network_live_version(struct network_live *l);   /* counts the texts */
+void network_live_text(struct network_live *l, struct str *out);
+
+/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels, and
+ * *said is a sentence on the result; a cancel keeps what is clearly faster. */
+struct network_live_order { double seconds; int threads; };
+bool network_live_tune(struct network_live *l, struct session *s,
+                       const struct network_live_order *o, const struct progress *pr,
+                       struct cancel *c, struct str *said, struct err *e);
+#endif
