@@ -97,18 +97,18 @@ t 0 '"bound_ms": null' run "$model" --time 0.02 --json
 t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
 t 0 '^calls +ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^calls +MFLOP +share +bound ms +MiB +# +kernel' show "$model"
-t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --time 0.02
-t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim
+t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --sim-budget 1e4 --time 0.02
+t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim --sim-budget 1e4
 t 0 '^perf-sw: +(task_clock|not available: )' run "$model" -m clock,perf-sw --time 0.02
-t 0 '^sim: .* L1 misses' run "$model" --cache 32K/8/64 --time 0.02
-t 0 '"bound_by": "(FMA|L[123]|DRAM)"' run "$model" -m sim --json
-t 0 '"l1_misses": [1-9]' run "$model" -m sim --json
+t 0 '^sim: .* L1 misses' run "$model" --cache 32K/8/64 --sim-budget 1e4 --time 0.02
+t 0 '"bound_by": "(FMA|L[123]|DRAM)"' run "$model" -m sim --sim-budget 1e4 --json
+t 0 '"l1_misses": [1-9]' run "$model" -m sim --sim-budget 1e4 --json
 same 'one kernel has the misses that it has in the network' \
-    "$("$TILESCOPE" run "$model" -m sim --json | sed -n '/"sim"/,/l1_misses/p' \
+    "$("$TILESCOPE" run "$model" -m sim --sim-budget 1e4 --json | sed -n '/"sim"/,/l1_misses/p' \
         | grep -m1 l1_misses)" \
-    "$("$TILESCOPE" run "$model" -k 0 -m sim --json | grep -m1 l1_misses | sed 's/^/    /')"
+    "$("$TILESCOPE" run "$model" -k 0 -m sim --sim-budget 1e4 --json | grep -m1 l1_misses | sed 's/^/    /')"
 for columns in 80 100; do
-    wide=$(COLUMNS=$columns "$TILESCOPE" run "$model" -m clock,sim --time 0.02 | wc -L)
+    wide=$(COLUMNS=$columns "$TILESCOPE" run "$model" -m clock,sim --sim-budget 1e4 --time 0.02 | wc -L)
     same "fits $columns columns: $wide" 1 $((wide <= columns))
 done
 t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
@@ -200,7 +200,7 @@ Y
 t 2 'no variant "nhwc"' tune "$dir/net.yaml" --variant nhwc
 t 2 'variant is for networks' tune 'gmm m=8 k=8 n=8' --variant ol
 for variant in packed loops; do
-    line=(tune "$dir/small.yaml" --variant $variant --budget 40 --experts 2 -o "$dir/$variant.yaml")
+    line=(tune "$dir/small.yaml" --variant $variant --budget 16 --experts 2 -o "$dir/$variant.yaml")
     t 0 'network .* ms before, .* ms after' "${line[@]}"
     first=$(measured)
     t 0 'verified: true' "${line[@]}"
@@ -210,7 +210,7 @@ for variant in packed loops; do
         flunk "$variant: nothing is measured again ($first, then $(measured))"
     fi
 done
-t 0 'verified: true' tune "$dir/small.yaml" --variant alt --budget 40 --experts 2
+t 0 'verified: true' tune "$dir/small.yaml" --variant alt --budget 16 --experts 2
 t 0 'verified: true' run "$dir/loops.yaml" -m none
 
 # A network whose kernels all have the expert's schedule is one as well.

@@ -405,7 +405,7 @@ static void slow_ones_are_given_up(void **state)
 static void long_calls_are_sampled_once(void **state)
 {
     struct batch_opts o = quick();
-    struct batch_item item = { .p = program_of("gmm m=512 n=1024 k=1024",
+    struct batch_item item = { .p = program_of("gmm m=256 n=512 k=512",
                                                (const char *[]){ NULL }) };
     struct err e;
     (void)state;
