@@ -57,6 +57,14 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
             str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
                        k->kept ? "" : " (as it was: nothing is faster in the network)");
     }
+    double fixed = 0, all = 0;
+    for (int i = 0; i < t->n; i++) {
+        fixed += t->kernel[i].why ? t->kernel[i].before_ms : 0;
+        all += t->kernel[i].before_ms;
+    }
+    if (fixed > 0.2 * all)
+        str_printf(out, "%.0f %% of the time is in kernels that were not searched\n",
+                   100 * fixed / all);
     str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
                t->before_ms / t->after_ms);
     str_printf(out, "verified: %s\n", t->verified ? "true" : "false");

@@ -487,6 +487,9 @@ bool model_command(struct model *m, const char *line)
     if (model_shows_network(m) && id < 0 && model_network_takes(line))
         return model_network_step(m, line);
     bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
+    if (model_shows_network(m) && id == APP_EXPORT)
+        return model_say_error(m, "a network becomes a C library, by the command line",
+                               "tilescope export FILE -o FOLDER, after s has saved it");
     if (model_shows_network(m) && kernel)
         return model_say_error(m, "this needs a kernel: the network itself takes no steps but "
                                "module cut and module join",

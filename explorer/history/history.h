@@ -56,10 +56,10 @@ void history_set_measured(struct history *h, int state, const struct measurement
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 void history_forget_measured(struct history *h, int state);
 
-/* What the last change of the past (rebase.h) did to the steps after it.  first_held: number of the
- * first held step; 0: none.  kept: the branch that keeps the measured steps from before; NULL:
- * none. */
-struct rebased { int at, replayed, renamed, held, first_held; const char *kept; };
+/* What the last change of the past (rebase.h) did to the steps after it.  what: "changed",
+ * "dropped", "moved" or "inserted".  first_held: number of the first held step; 0: none.  kept: the
+ * branch that keeps the measured steps from before; NULL: none. */
+struct rebased { const char *what; int at, replayed, renamed, held, first_held; const char *kept; };
 const struct rebased *history_rebased(const struct history *h);
 
 /* The ledger: one row per state on the current branch. */

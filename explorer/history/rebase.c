@@ -191,6 +191,12 @@ static int new_place(const struct replay *r, const struct branch *before)
     return at < r->first ? before->at : id;
 }
 
+static const char *what_of(enum rebase_kind kind)
+{
+    return kind == REBASE_DROP ? "dropped" : kind == REBASE_MOVE ? "moved"
+         : kind == REBASE_INSERT ? "inserted" : "changed";
+}
+
 static void settle(struct replay *r)
 {
     struct history *h = r->h;
@@ -206,6 +212,7 @@ static void settle(struct replay *r)
     history_here(h)->at = at;
     r->did.kept = kept;
     r->did.at = r->change->kind == REBASE_MOVE ? r->change->to : r->change->at;
+    r->did.what = what_of(r->change->kind);
     h->rebased = r->did;
     h->changes.len = h->n_done;
     vec_push(&h->changes, (struct past_change){ before.name, before, *history_here(h), kept,
@@ -230,7 +237,7 @@ bool history_rebase(struct history *h, const struct rebase *change, struct err *
     int n_states = h->states.len;
     bool ok = list_items(&r, e);
     if (ok && changes_nothing(&r)) {
-        h->rebased = (struct rebased){ .at = change->at };
+        h->rebased = (struct rebased){ .at = change->at, .what = what_of(change->kind) };
     } else if (ok) {
         ok = replay_all(&r);
         if (ok)
@@ -275,7 +282,7 @@ void history_rebased_print(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
     if (did->replayed == 0)
-        str_printf(out, "step %d is changed", did->at);
+        str_printf(out, "step %d is %s", did->at, did->what);
     else
         str_printf(out, "%d later step%s replayed", did->replayed, did->replayed == 1 ? "" : "s");
     if (did->renamed)
