@@ -106,9 +106,11 @@ t 0 '"l1_misses": [1-9]' run "$model" -m sim --sim-budget 1e4 --json
 same 'one kernel has the misses that it has in the network' \
     "$("$TILESCOPE" run "$model" -m sim --sim-budget 1e4 --json | sed -n '/"sim"/,/l1_misses/p' \
         | grep -m1 l1_misses)" \
-    "$("$TILESCOPE" run "$model" -k 0 -m sim --sim-budget 1e4 --json | grep -m1 l1_misses | sed 's/^/    /')"
+    "$("$TILESCOPE" run "$model" -k 0 -m sim --sim-budget 1e4 --json | grep -m1 l1_misses \
+        | sed 's/^/    /')"
 for columns in 80 100; do
-    wide=$(COLUMNS=$columns "$TILESCOPE" run "$model" -m clock,sim --sim-budget 1e4 --time 0.02 | wc -L)
+    wide=$(COLUMNS=$columns "$TILESCOPE" run "$model" -m clock,sim --sim-budget 1e4 --time 0.02 \
+        | wc -L)
     same "fits $columns columns: $wide" 1 $((wide <= columns))
 done
 t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
