@@ -275,7 +275,8 @@ static int last_reorder(const struct model *m, struct arena *a, const char *stag
     const struct step_word *word;
     struct err ignored;
     int n;
-    if (now->measured || now->parent < 0 || !step_words(a, now->step, &word, &n, &ignored))
+    if (now->measured || now->held || now->parent < 0
+        || !step_words(a, now->step, &word, &n, &ignored))
         return 0;
     if (n < 5 || n - 3 > max || !streq(word[0].text, "loop") || !streq(word[1].text, "reorder")
         || !strcaseeq(word[2].text, stage))
@@ -305,7 +306,7 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
 }
 
 /* Moves the loop under the cursor; a move right after a move of the same loop replaces that
- * step. */
+ * step.  goto leaves just that step: undo would take a change of the past back. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -314,6 +315,9 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     struct err e;
     int axis = 0, n = 0;
     bool has = model_loop(m, &s, &axis);
+    struct history *h = m->session->history;
+    int at, steps;
+    history_path(h, history_branch_index(h), &steps, &at);
     int other = axis + (inwards ? 1 : -1);
     struct arena *a = arena_new();
     if (has && other >= 0 && other < s->n_axes)
@@ -323,13 +327,14 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     if (n == 0) {
         run_line(m, line);
     } else if (n == 1) {
-        model_run(m, "undo");
-    } else if (history_undo(m->session->history, 1, &e)) {
+        str_printf(&text, "goto %d", at - 1);
+        model_run(m, str_text(&text));
+    } else if (history_goto(h, at - 1, &e)) {
         str_printf(&text, "loop reorder %s", s->name);
         for (int i = 0; i < n; i++)
             str_printf(&text, " %s", order[i]);
         if (!model_run(m, str_text(&text)))
-            history_redo(m->session->history, 1, &e);
+            history_goto(h, at, &e);
     }
     str_free(&text);
     arena_free(a);

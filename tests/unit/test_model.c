@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "app/views/view.h"
+#include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "tests/unit/fork_child.h"
@@ -124,6 +125,31 @@ static void test_annotations_toggle(void **state)
     assert_string_equal(step_of(m), "loop unroll C M");
     press(m, "Backspace");
     assert_string_equal(step_of(m), "loop serial C M");
+    model_free(m);
+}
+
+/* A move replaces the step before it, also where that came from an edit; held steps stay. */
+static void test_moves_after_edits(void **state)
+{
+    (void)state;
+    struct model *m = model_on(C2D);
+    press(m, "J");
+    assert_true(model_run(m, "edit 1 loop reorder Conv H W O"));
+    press(m, "J");
+    assert_string_equal(step_of(m), "loop reorder Conv H W I O");
+    assert_int_equal(history_current(m->session->history)->parent, 0);
+    press(m, "K K");
+    assert_string_equal(step_of(m), "loop reorder Conv H O");
+    struct history *h = m->session->history;
+    struct err e;
+    assert_true(history_goto(h, 0, &e));
+    assert_true(history_apply_held(h, "loop reorder Conv H.0 O", &e));
+    int held = history_current(h)->id;
+    model_edited(m);
+    screen_refresh(m);
+    press(m, "J");
+    assert_string_equal(step_of(m), "loop reorder Conv H O");
+    assert_int_equal(history_current(h)->parent, held);
     model_free(m);
 }
 
@@ -1556,6 +1582,7 @@ int main(void)
         cmocka_unit_test(test_error_keeps_the_line),
         cmocka_unit_test(test_annotations_toggle),
         cmocka_unit_test(test_moves_join),
+        cmocka_unit_test(test_moves_after_edits),
         cmocka_unit_test(test_cursor_goes_to_the_step),
         cmocka_unit_test(test_moves_stop_at_the_ends),
         cmocka_unit_test(test_other_loop_keys),
