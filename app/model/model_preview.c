@@ -20,26 +20,29 @@ static int changed_step(const char *line, bool *insert, const char **step)
     return *insert || edit ? n : 0;
 }
 
-/* Replays the steps of p with one of them changed. */
-static bool replay(struct arena *a, const struct program *p, const char *line,
+/* Replays the steps up to the current one with one of them changed.  Held steps are numbered, but
+ * not applied. */
+static bool replay(struct arena *a, const struct history *h, const char *line,
                    const struct program **out)
 {
     bool insert;
     const char *step;
-    int at = changed_step(line, &insert, &step), n = 0, bad;
+    int at = changed_step(line, &insert, &step), n = 0, bad, n_path, last;
     struct err ignored;
-    if (at < 0 || at > p->n_steps || (at == 0 && step != line))
+    const int *path = history_path(h, history_branch_index(h), &n_path, &last);
+    if (at < 0 || at > last || (at == 0 && step != line))
         return false;
-    const char **lines = ARENA_ARRAY(a, const char *, p->n_steps + 1);
-    for (int i = 0; i < p->n_steps; i++) {
-        if (i == at - 1)
+    const char **lines = ARENA_ARRAY(a, const char *, last + 1);
+    for (int i = 1; i <= last; i++) {
+        const struct state *s = history_state(h, path[i]);
+        if (i == at)
             lines[n++] = step;
-        if (i != at - 1 || insert)
-            lines[n++] = p->steps[i];
+        if ((i != at || insert) && !s->held)
+            lines[n++] = s->step;
     }
     if (at == 0)
         lines[n++] = step;
-    return program_replay(a, p->base->spec, lines, n, out, &bad, &ignored);
+    return program_replay(a, history_spec(h), lines, n, out, &bad, &ignored);
 }
 
 /* Whether the line looks like a whole step, so that trying it is worth the time. */
@@ -77,7 +80,7 @@ void model_preview_update(struct model *m)
     v->arena = v->arena ? v->arena : arena_new();
     arena_reset(v->arena);
     double start = clock_s();
-    if (!replay(v->arena, p, line, &v->program))
+    if (!replay(v->arena, m->session->history, line, &v->program))
         v->program = NULL;
     v->slow = clock_s() - start > PREVIEW_S;
 }

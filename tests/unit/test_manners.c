@@ -228,6 +228,23 @@ static void test_tile_without_sums(void **state)
     model_free(m);
 }
 
+/* The numbers of the preview count the held steps, as those of the ledger do. */
+static void test_preview_counts_held_steps(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space N Space 16 Enter");
+    press(m, ": loop Space reorder Space C Space N.1 Space N.0 Enter");
+    press(m, ": loop Space split Space C Space M Space 8 Enter");
+    press(m, ": edit Space 1 Space loop Space unroll Space C Space K Enter");
+    const struct history *h = m->session->history;
+    assert_non_null(history_state(h, history_current(h)->parent)->held);
+    press(m, ": edit Space 3 Space loop Space split Space C Space M Space 4");
+    assert_shows(m, "in range(16, 4");
+    assert_hides(m, "range(8, 8");
+    model_free(m);
+}
+
 /* A whole step on the prompt shows the nest that it would make. */
 static void test_preview(void **state)
 {
@@ -514,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
+        cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
