@@ -11,7 +11,8 @@ void model_compare_forget(struct model *m)
     job_pair_free(k->pair);
     ablation_free(k->ablation);
     str_free(&k->found);
-    *k = (struct marking){ .state = -1 };
+    /* Numbers go on: a job of the old mark may still run. */
+    *k = (struct marking){ .state = -1, .number = k->number };
 }
 
 /* --- The mark --------------------------------------------------------------------------------- */

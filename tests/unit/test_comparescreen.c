@@ -86,6 +86,39 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     model_free(m);
 }
 
+/* A job of an earlier mark is not taken for one of the mark that there is now. */
+static void jobs_of_an_old_mark_are_dropped(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    struct desired_job w;
+    assert_true(model_run(m, "mark 0"));
+    assert_true(model_run(m, "compare"));
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    assert_true(model_run(m, "mark 1"));
+    assert_true(model_run(m, "compare"));
+    j->ok = true;
+    j->pair = calloc(1, sizeof *j->pair);
+    model_done(m, j);
+    job_free(j);
+    assert_null(m->marking.pair);
+    model_free(m);
+}
+
+/* Both sides are made for the instruction set of the settings. */
+static void comparisons_follow_the_settings(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    assert_true(model_run(m, "isa plain"));
+    assert_true(model_run(m, "mark 0"));
+    assert_true(model_run(m, "compare"));
+    do_job(m, JOB_COMPARE);
+    assert_string_equal(m->marking.pair->time.m.isa, "plain");
+    model_free(m);
+}
+
 static void branches_can_be_marked(void **state)
 {
     (void)state;
@@ -176,6 +209,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_marked_state_is_shown_beside_the_current_one),
         cmocka_unit_test(branches_can_be_marked),
+        cmocka_unit_test(jobs_of_an_old_mark_are_dropped),
+        cmocka_unit_test(comparisons_follow_the_settings),
         cmocka_unit_test(bisect_names_the_step),
         cmocka_unit_test(ablation_has_a_row_per_step),
         cmocka_unit_test(other_contracts_are_said),
