@@ -261,10 +261,11 @@ static bool undo_steps(struct model *m, long long n)
 {
     struct app_network *net = m->network;
     char *last = NULL;
+    int undone = net->undone.len;
     while (n-- > 0 && (last = session_network_undo(net->session)) != NULL)
         vec_push(&net->undone, last);
-    return net->undone.len > 0 ? network_changed(m)
-                               : model_say_error(m, "the network has no step to undo", "");
+    return net->undone.len > undone ? network_changed(m)
+                                    : model_say_error(m, "the network has no step to undo", "");
 }
 
 static bool redo_steps(struct model *m, long long n)
