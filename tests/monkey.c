@@ -50,6 +50,11 @@ static const char *const command_text[] = {
     "w monkey%d.yaml", "e monkey%d.yaml", "export monkey%d.c", "help layouts", "help", "title b%d",
     "view C", "view asm", "view profile", "view roofline", "view tune", "zoom",
     "branches", "copy", "redraw", "dump monkey%d.txt",
+    "edit %d loop split C M 8", "edit %d layout reset C", "drop %d", "move %d up", "move %d down",
+    "insert %d loop split C N %d", "pick main %d", "mark %d", "mark main", "mark off", "compare",
+    "compare asm", "compare ablation", "bisect", "ablate", "tour", "tour do", "wider %d", "hot",
+    "cache 32k:8:64", "cache default", "compiler clang", "compiler default", "isa avx2",
+    "isa default", "sim_budget %d", "measure_fresh", "dump monkey%d.svg", "network",
     "", "nonsense %d", "loop", "layout set", "\"", "loop split C M \xc3\xa9 \xf0\x9f\x90\x92",
 };
 
