@@ -109,7 +109,8 @@ static int steps_of(const struct history *h, const char *line)
     bool is = step_parse(a, line, &step, &ignored);
     int n, at;
     history_path(h, history_branch_index(h), &n, &at);
-    int most = is ? str_starts(step->text, "loop ") ? 1 : n : command_rebases(line) ? n : 0;
+    bool rebases = command_rebases(line) || str_starts(line + strspn(line, " \t"), "pick ");
+    int most = is ? str_starts(step->text, "loop ") ? 1 : n : rebases ? n : 0;
     arena_free(a);
     return most;
 }

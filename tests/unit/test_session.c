@@ -590,6 +590,7 @@ static void test_room_for_steps(void **state)
         must_run(s, i % 2 ? "loop serial C N" : "loop parallel C N");
     assert_loads(s);
     must_refuse(s, "loop parallel C N", "at most 2000 steps");
+    must_refuse(s, "pick main 2", "at most 2000 steps");
     must_run(s, "branch another");
     must_run(s, "undo 5");
     must_refuse(s, "loop parallel C K", "at most 2000 steps");
