@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Networks: run against their author's numbers, tuned, killed, continued, saved.
+# tests/run.sh: early
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null
