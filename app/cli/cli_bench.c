@@ -33,13 +33,9 @@ static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct e
 {
     const char *name = b->cli->args->word.data[i];
     struct str list = { 0 };
-    struct session_place place;
-    bool ok = session_place_read(name, &place, e)
-           && session_open(place.name, args_joined(b->cli->args, OPT_DIM, &list),
-                           &b->session[i], e);
+    bool ok = session_place_open(name, args_joined(b->cli->args, OPT_DIM, &list), &b->session[i],
+                                 e);
     b->n += ok;
-    ok = ok && session_place_go(b->session[i]->history, &place, e);
-    session_place_free(&place);
     str_free(&list);
     if (ok && args_has(b->cli->args, OPT_KERNEL) && session_is_network(b->session[i])) {
         ++*n_kernels;

@@ -31,13 +31,10 @@ static bool read_of(struct compare_call *x, struct err *e)
 static bool open_side(struct compare_call *x, int i, struct err *e)
 {
     const struct args *a = x->cli->args;
-    struct session_place place;
     struct str list = {0};
     const struct target *target = NULL;
-    bool ok = session_place_read(a->word.data[i], &place, e)
-           && session_open(place.name, args_joined(a, OPT_DIM, &list), &x->session[i], e)
-           && session_place_go(x->session[i]->history, &place, e);
-    session_place_free(&place);
+    bool ok = session_place_open(a->word.data[i], args_joined(a, OPT_DIM, &list), &x->session[i],
+                                 e);
     str_free(&list);
     if (!ok || !args_target(a, &target, e))
         return false;

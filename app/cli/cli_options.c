@@ -1,4 +1,4 @@
-/* What the options of a command mean for networks: some open one kernel, some are refused. */
+/* Options of commands on networks: some open one kernel, some are refused. */
 #include "app/cli/cli.h"
 
 #include "kernels/base/arena.h"

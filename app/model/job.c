@@ -176,6 +176,14 @@ static bool tune_network(struct app_job *j, struct cancel *c, const struct progr
     return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->e);
 }
 
+struct measure_opts job_measure_opts(const struct app_job *j)
+{
+    const struct job_settings *s = &j->set;
+    return (struct measure_opts){ .threads = j->threads, .seed = 1, .cache = s->cache,
+                                  .sim_budget = s->sim_budget, .target = s->target,
+                                  .compiler = s->compiler[0] ? s->compiler : NULL };
+}
+
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     if (j->kind == JOB_OPEN) {
@@ -200,11 +208,9 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     }
     struct arena *a = arena_new();
     const struct program *p, *other = NULL;
-    struct measure_opts o = {
-        .meters = meters_default(), .threads = j->threads, .baselines = j->baselines,
-        .seed = 1, .sim_budget = j->set.sim_budget, .cache = j->set.cache,
-        .target = j->set.target, .compiler = j->set.compiler[0] ? j->set.compiler : NULL,
-    };
+    struct measure_opts o = job_measure_opts(j);
+    o.meters = meters_default();
+    o.baselines = j->baselines;
     if (j->kind == JOB_MEASURE)
         o.detail = j->detail = xcalloc(1, sizeof *j->detail);
     j->mem = arena_new();

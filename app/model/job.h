@@ -19,8 +19,7 @@
  * turns. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN,
-    JOB_NETWORK_TUNE, JOB_OPEN
+    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
@@ -74,6 +73,8 @@ void job_free(struct app_job *j);
 /* Does the work of j on the calling thread. */
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr);
 
+/* Returns the options of a measurement with the settings of j; meters and the like are not set. */
+struct measure_opts job_measure_opts(const struct app_job *j);
 /* job_compare.c: does the work of COMPARE, BISECT and ABLATE on the program of the recipe. */
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
                      const struct progress *pr, const struct cancel *c);

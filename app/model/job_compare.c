@@ -26,24 +26,15 @@ void job_pair_free(struct job_pair *pair)
     free(pair);
 }
 
-static struct measure_opts options(const struct app_job *j)
-{
-    const struct job_settings *s = &j->set;
-    return (struct measure_opts){ .threads = j->threads, .seed = 1, .cache = s->cache,
-                                  .sim_budget = s->sim_budget, .target = s->target,
-                                  .compiler = s->compiler[0] ? s->compiler : NULL };
-}
-
 /* Fills in the texts and the simulated misses of one side. */
 static bool look_at(const struct program *p, int i, struct app_job *j, const struct progress *pr,
                     const struct cancel *c)
 {
-    struct measure_opts o = options(j);
+    struct measure_opts o = job_measure_opts(j);
     o.meters = METER_SIM;
     struct measurement *m = xcalloc(1, sizeof *m);
     bool ok = program_text_c(p, o.target, &j->pair->c[i], &j->e)
-           && program_text_asm(p, o.target, o.compiler, c, &j->pair->assembly[i],
-                            &j->e)
+           && program_text_asm(p, o.target, o.compiler, c, &j->pair->assembly[i], &j->e)
            && measure_program(p, &o, pr, c, m, &j->e);
     j->pair->sim[i] = m->sim;
     if (ok && m->outcome == OUTCOME_CANCEL)
@@ -55,7 +46,7 @@ static bool look_at(const struct program *p, int i, struct app_job *j, const str
 static bool pair(struct app_job *j, const struct program *const p[2], const struct progress *pr,
                  const struct cancel *c)
 {
-    struct measure_opts o = options(j);
+    struct measure_opts o = job_measure_opts(j);
     struct compared *result = xcalloc(2, sizeof *result);
     struct comparison how;
     j->pair = xcalloc(1, sizeof *j->pair);
@@ -69,7 +60,7 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
                      const struct progress *pr, const struct cancel *c)
 {
-    struct measure_opts o = options(j);
+    struct measure_opts o = job_measure_opts(j);
     if (j->kind == JOB_COMPARE)
         return pair(j, (const struct program *[]){ other, p }, pr, c);
     if (j->kind == JOB_BISECT) {

@@ -11,6 +11,7 @@
 #include "app/ui/key.h"
 #include "app/ui/prompt.h"
 #include "sessions/file/session.h"
+#include "sessions/report/compare.h"
 
 enum view {
 #define VIEW(id, name, tab, context, moves, rebuilt, build, hint) VIEW_##id,
@@ -79,10 +80,10 @@ struct tuner {
 };
 
 /* The marked state and what was measured of it and others (model_compare.c). */
-enum marking_view { MARKING_NEST, MARKING_C, MARKING_ASM, MARKING_ABLATION };
+enum { MARKING_ABLATION = COMPARE_OF_COUNT };
 struct marking {
     int state;                           /* the marked one; -1: none */
-    enum marking_view what;              /* what the view shows */
+    int what;                            /* shown: an enum compare_of, or MARKING_ABLATION */
     bool wanted;                         /* a job of this kind runs or is due: */
     enum job_kind job;
     int number;                          /* counts the jobs */
@@ -411,7 +412,7 @@ bool model_pair_fits(const struct model *m);     /* marking.pair is of the mark 
 bool model_compare_cancel(struct model *m);      /* false when nothing is being compared */
 void model_compare_forget(struct model *m);
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
-void model_compared(struct model *m, struct app_job *j);         /* takes over its result */
+void model_compared(struct model *m, struct app_job *j, int number);     /* takes its result */
 
 /* model_tune.c: the tuner. */
 

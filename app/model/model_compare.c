@@ -86,19 +86,18 @@ bool model_pair_fits(const struct model *m)
 
 bool model_compare(struct model *m, const char *arg)
 {
-    static const char *const what[] = { "nest", "c", "asm", "ablation" };
     struct marking *k = &m->marking;
-    int found = -1;
-    for (int i = 0; i < COUNT_OF(what); i++)
-        if (strcaseeq(arg, what[i]))
+    int found = strcaseeq(arg, "ablation") ? MARKING_ABLATION : -1;
+    for (int i = 0; i < COMPARE_OF_COUNT; i++)
+        if (strcaseeq(arg, compare_of_name[i]))
             found = i;
     if (streq(arg, "next"))
-        found = (int)(k->what + 1) % (k->ablation ? COUNT_OF(what) : COUNT_OF(what) - 1);
+        found = (k->what + 1) % (k->ablation ? MARKING_ABLATION + 1 : MARKING_ABLATION);
     if (arg[0] && found < 0)
         return model_say_error(m, "there is nothing of that name to compare",
                                "nest, c, asm or ablation");
     if (found >= 0)
-        k->what = (enum marking_view)found;
+        k->what = found;
     model_show_view(m, VIEW_COMPARE);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;
@@ -108,14 +107,6 @@ bool model_compare(struct model *m, const char *arg)
     return true;
 }
 
-/* Whether `old` is an ancestor of `young`. */
-static bool is_before(const struct history *h, int old, int young)
-{
-    while (young > old)
-        young = history_state(h, young)->parent;
-    return young == old;
-}
-
 bool model_bisect(struct model *m)
 {
     const struct history *h = m->session->history;
@@ -123,8 +114,8 @@ bool model_bisect(struct model *m)
     int now = history_current(h)->id;
     if (!needs_mark(m))
         return false;
-    bool before = is_before(h, k->state, now);
-    if (k->state == now || (!before && !is_before(h, now, k->state)))
+    bool before = history_leads(h, k->state, now);
+    if (k->state == now || (!before && !history_leads(h, now, k->state)))
         return model_say_error(m, "the marked and the current state are not two steps of one "
                                "branch", "Space on a step of this branch marks it");
     want(m, JOB_BISECT);
@@ -174,10 +165,10 @@ void model_compare_job(const struct model *m, struct app_job *j)
         j->from = program_of(m, k->from)->n_steps;
 }
 
-void model_compared(struct model *m, struct app_job *j)
+void model_compared(struct model *m, struct app_job *j, int number)
 {
     struct marking *k = &m->marking;
-    if (!k->wanted || j->tag % (1 << 20) != k->number || (!j->ok && j->e.code == ERR_CANCEL))
+    if (!k->wanted || number != k->number || (!j->ok && j->e.code == ERR_CANCEL))
         return;
     k->wanted = false;
     if (!j->ok) {

@@ -1,4 +1,4 @@
-/* What the step on the prompt would make of the program, tried on a copy. */
+/* The program after the step on the prompt, tried on a copy. */
 #include "app/model/model.h"
 
 #include <stdio.h>

@@ -27,7 +27,7 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* What is on the screen was made with other settings, and says so; m measures again. */
+/* Shows the new settings.  Texts are made anew; numbers stay and say that they are of others. */
 static bool changed(struct model *m)
 {
     struct str now = {0};

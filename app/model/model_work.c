@@ -323,7 +323,7 @@ void model_done(struct model *m, struct app_job *j)
     else if (j->kind == JOB_MEASURE)
         measured(m, j);
     else if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE)
-        model_compared(m, j);
+        model_compared(m, j, j->tag % STATES_MAX);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
     else if (j->kind == JOB_TUNE)

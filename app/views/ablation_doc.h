@@ -1,4 +1,4 @@
-/* What each step is worth, as a document: for the view `compare` and `tilescope bench --ablate`. */
+/* The worth of each step as a document: for the view `compare` and `tilescope bench --ablate`. */
 #ifndef TS_APP_ABLATION_DOC_H
 #define TS_APP_ABLATION_DOC_H
 #include "app/ui/doc.h"

@@ -228,21 +228,22 @@ static void catch_signals(sigset_t *waiting)
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
 
-/* Lines typed at the prompt are kept between sessions. */
-static bool history_path_of(struct str *out)
+/* Prints the path of a file that is kept between sessions. */
+static bool kept_file(struct str *out, const char *name)
 {
     struct err ignored;
     bool ok = dir_state(out, &ignored);
-    str_add(out, "/prompt");
+    str_printf(out, "/%s", name);
     return ok;
 }
 
+/* The lines that were typed at the prompt. */
 static void load_prompt(struct prompt *p)
 {
     struct str path = {0}, text = {0};
     struct err ignored;
     char *rest = NULL;
-    if (history_path_of(&path)
+    if (kept_file(&path, "prompt")
         && file_read_regular(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
         char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
         for (; line; line = strtok_r(NULL, "\n", &rest))
@@ -258,27 +259,19 @@ static void save_prompt(const struct prompt *p)
     struct err ignored;
     for (int i = 0; i < p->history.len; i++)
         str_printf(&text, "%s\n", p->history.data[i]);
-    if (text.len > 0 && history_path_of(&path))
+    if (text.len > 0 && kept_file(&path, "prompt"))
         file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
     str_free(&path);
     str_free(&text);
 }
 
-/* The widths of panes, in a file beside the prompt's. */
-static bool panes_path(struct str *out)
-{
-    struct err ignored;
-    bool ok = dir_state(out, &ignored);
-    str_add(out, "/panes");
-    return ok;
-}
-
+/* The widths of panes. */
 static void load_panes(struct model *m)
 {
     struct str path = {0}, text = {0};
     struct err ignored;
     int wider, split;
-    if (panes_path(&path) && file_read_regular(str_text(&path), 100, &text, &ignored)
+    if (kept_file(&path, "panes") && file_read_regular(str_text(&path), 100, &text, &ignored)
         && sscanf(str_text(&text), "%d %d", &wider, &split) == 2 && abs(wider) < 1000
         && abs(split) < 1000) {
         m->wider = wider;
@@ -293,7 +286,7 @@ static void save_panes(const struct model *m, int wider, int split)
     struct str path = {0}, text = {0};
     struct err ignored;
     str_printf(&text, "%d %d\n", m->wider, m->split);
-    if ((m->wider != wider || m->split != split) && panes_path(&path))
+    if ((m->wider != wider || m->split != split) && kept_file(&path, "panes"))
         file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
     str_free(&path);
     str_free(&text);

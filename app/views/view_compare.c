@@ -7,7 +7,7 @@ static void put_what(struct doc *d, const struct marking *k, int width)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
     for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
-        doc_printf(d, (int)k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
+        doc_printf(d, k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
                    name[i]);
     doc_put(d, STYLE_DIM, width >= 50 ? "   (Space: the next)" : "");
     doc_end(d);
@@ -64,8 +64,8 @@ static void put_pair(struct model *m, struct doc *d, int width)
         program_print_nest(&nest[i], p);
         side[i] = (struct compare_side){ str_text(&name[i]), str_text(&nest[i]), p,
                                          sim_of(m, i, state[i]) };
-        if (fits && k->what != MARKING_NEST)
-            side[i].text = str_text(k->what == MARKING_C ? &k->pair->c[i] : &k->pair->assembly[i]);
+        if (fits && k->what != COMPARE_NEST)
+            side[i].text = str_text(k->what == COMPARE_C ? &k->pair->c[i] : &k->pair->assembly[i]);
     }
     compare_doc_head(d, side, fits ? &k->pair->time : NULL, width);
     if (state[0] == state[1])
@@ -76,10 +76,8 @@ static void put_pair(struct model *m, struct doc *d, int width)
     if (k->found.len > 0)
         doc_wrap(d, STYLE_NOTE, str_text(&k->found), width, 3);
     doc_line(d, STYLE_PLAIN, "");
-    if (fits || k->what == MARKING_NEST)
-        compare_doc_lines(d, side, k->what == MARKING_NEST ? COMPARE_NEST
-                          : k->what == MARKING_C ? COMPARE_C : COMPARE_ASM,
-                          k->what == MARKING_NEST, width);
+    if (fits || k->what == COMPARE_NEST)
+        compare_doc_lines(d, side, (enum compare_of)k->what, k->what == COMPARE_NEST, width);
     compare_doc_misses(d, side, width);
     for (int i = 0; i < 2; i++) {
         str_free(&name[i]);

@@ -1,4 +1,4 @@
-/* What each step of a schedule is worth: the schedule is timed with each step left out. */
+/* The worth of each step of a schedule: the schedule is timed with each step left out. */
 #ifndef TS_EXPLORER_ABLATION_H
 #define TS_EXPLORER_ABLATION_H
 #include "explorer/history/history.h"

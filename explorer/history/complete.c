@@ -305,14 +305,31 @@ static void complete_algorithm(struct completer *c)
     }
 }
 
+/* Completes a line that is a step, or nothing yet.  Returns whether it is one of these. */
+static bool complete_any_step(struct completer *c)
+{
+    const char *first = c->n_words ? c->word[0].text : "";
+    if (c->n_words == 0) {
+        offer(c, "layout", "change how a tensor is stored");
+        offer(c, "loop", "change the loops of a stage");
+        offer(c, "algorithm", step_info(STEP_ALGORITHM)->help);
+        offer(c, "set", step_info(STEP_SET)->help);
+    } else if (streq(first, "layout") || streq(first, "loop")) {
+        complete_step(c);
+    } else if (streq(first, "algorithm")) {
+        complete_algorithm(c);
+    } else if (streq(first, "set") && c->n_words <= 2) {
+        offer_settings(c, c->n_words == 2 ? c->word[1].text : NULL);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* commands */
 
-static void complete_first(struct completer *c, const char *const *extra)
+static void offer_commands(struct completer *c, const char *const *extra)
 {
-    offer(c, "layout", "change how a tensor is stored");
-    offer(c, "loop", "change the loops of a stage");
-    offer(c, "algorithm", step_info(STEP_ALGORITHM)->help);
-    offer(c, "set", step_info(STEP_SET)->help);
     for (int i = 0; i < COMMAND_COUNT; i++)
         offer(c, command_info((enum command_id)i)->name, command_info((enum command_id)i)->help);
     for (int i = 0; extra && extra[i]; i++)
@@ -330,15 +347,7 @@ static void complete_changed_step(struct completer *c)
     c->p = history_state(c->h, path[number - 1])->program;
     c->word += 2;
     c->n_words -= 2;
-    if (c->n_words == 0) {
-        offer(c, "layout", "change how a tensor is stored");
-        offer(c, "loop", "change the loops of a stage");
-        offer(c, "set", step_info(STEP_SET)->help);
-    } else if (streq(c->word[0].text, "set") && c->n_words <= 2) {
-        offer_settings(c, c->n_words == 2 ? c->word[1].text : NULL);
-    } else {
-        complete_step(c);
-    }
+    complete_any_step(c);
 }
 
 static void complete_command(struct completer *c, enum command_id id)
@@ -386,16 +395,9 @@ void command_complete(struct arena *a, const struct history *h, const char *line
     const char *head = arena_strndup(a, line, (size_t)out->replace_from);
     if (strchr(line, '#') || !step_words(a, head, &c.word, &c.n_words, &ignored))
         return;
-    const char *first = c.n_words ? c.word[0].text : "";
-    int id = command_find(first);
-    if (c.n_words == 0)
-        complete_first(&c, extra);
-    else if (streq(first, "layout") || streq(first, "loop"))
-        complete_step(&c);
-    else if (streq(first, "algorithm"))
-        complete_algorithm(&c);
-    else if (streq(first, "set") && c.n_words <= 2)
-        offer_settings(&c, c.n_words == 2 ? c.word[1].text : NULL);
+    int id = c.n_words ? command_find(c.word[0].text) : -1;
+    if (complete_any_step(&c) && c.n_words == 0)
+        offer_commands(&c, extra);
     else if (id >= 0)
         complete_command(&c, (enum command_id)id);
     out->n = c.found.len;

@@ -166,7 +166,7 @@ struct branch *history_here(struct history *h)
     return &h->branches.data[h->current];
 }
 
-static bool is_ancestor(const struct history *h, int old, int young)
+bool history_leads(const struct history *h, int old, int young)
 {
     while (young > old)                   /* parents have smaller ids */
         young = h->states.data[young]->parent;
@@ -176,7 +176,7 @@ static bool is_ancestor(const struct history *h, int old, int young)
 bool history_precious(const struct history *h, int old, int below)
 {
     for (int i = 0; i < h->branches.len; i++)
-        if (i != h->current && is_ancestor(h, old, h->branches.data[i].tip))
+        if (i != h->current && history_leads(h, old, h->branches.data[i].tip))
             return false;
     for (int id = old; id != below; id = h->states.data[id]->parent)
         if (h->states.data[id]->measured)
@@ -201,6 +201,12 @@ int history_add(struct history *h, int parent, const char *step, const struct pr
     return s->id;
 }
 
+bool history_keeps_undone(const struct history *h)
+{
+    const struct branch *b = &h->branches.data[h->current];
+    return b->at != b->tip && history_precious(h, b->tip, b->at);
+}
+
 bool history_apply(struct history *h, const char *line, struct err *e)
 {
     const struct step *step;
@@ -212,9 +218,8 @@ bool history_apply(struct history *h, const char *line, struct err *e)
             err_where(e, NULL, 0, e->at.col, line);
         return false;
     }
-    struct branch *b = history_here(h);
-    if (b->at != b->tip && history_precious(h, b->tip, b->at))
-        history_keep(h, b->tip);
+    if (history_keeps_undone(h))
+        history_keep(h, history_here(h)->tip);
     int id = history_add(h, history_here(h)->at, step->text, next, NULL);
     history_here(h)->at = history_here(h)->tip = id;
     return true;
@@ -261,12 +266,10 @@ static bool take_back(struct history *h)
     if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->after))
         return false;
     stand(h, &x->before);
-    for (int i = 0; x->kept && i < h->branches.len; i++)
-        if (streq(h->branches.data[i].name, x->kept)
-            && h->branches.data[i].tip == x->before.tip) {
-            struct err ignored;
-            history_branch_delete(h, x->kept, &ignored);
-        }
+    int kept = x->kept ? find_branch(h, x->kept) : -1;
+    struct err ignored;
+    if (kept >= 0 && h->branches.data[kept].tip == x->before.tip)
+        history_branch_delete(h, x->kept, &ignored);
     h->n_done--;
     return true;
 }

@@ -26,6 +26,8 @@ const char *history_spec(const struct history *h);
 int history_n_states(const struct history *h);
 const struct state *history_state(const struct history *h, int id);
 const struct state *history_current(const struct history *h);
+/* Whether state `old` is on the way from state 0 to state `young`, or is that state. */
+bool history_leads(const struct history *h, int old, int young);
 int history_n_branches(const struct history *h);
 const struct branch *history_branch(const struct history *h, int i);
 int history_branch_index(const struct history *h);      /* index of the current branch */
@@ -37,6 +39,8 @@ const int *history_path(const struct history *h, int b, int *n, int *at);
  * an automatic branch "NAME~1" keeps the undone states if any of them was measured, else they are
  * dropped.  A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
+/* Whether a new step would make that branch. */
+bool history_keeps_undone(const struct history *h);
 /* One step right after a change of the past takes that back; redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
@@ -56,7 +60,7 @@ void history_set_measured(struct history *h, int state, const struct measurement
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 void history_forget_measured(struct history *h, int state);
 
-/* What the last change of the past (rebase.h) did to the steps after it.  what: "changed",
+/* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
  * "dropped", "moved" or "inserted".  first_held: number of the first held step; 0: none.  kept: the
  * branch that keeps the measured steps from before; NULL: none. */
 struct rebased { const char *what; int at, replayed, renamed, held, first_held; const char *kept; };

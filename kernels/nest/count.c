@@ -85,6 +85,12 @@ double func_flops(const struct func *f)
     return count_func(f, -1);
 }
 
+double func_needed(const struct func *f, double asked)
+{
+    double executed = func_flops(f);
+    return executed > 0 && executed < asked ? executed : asked;
+}
+
 double func_sums(const struct func *f, int node)
 {
     return count_func(f, node);

@@ -107,6 +107,10 @@ void tree_verify(const struct func *f);  /* fail()s when a requirement does not 
  * is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
 
+/* Returns the float operations that the result of f needs, where its definition has `asked`: work
+ * that f skips does not count, nor does work that it repeats. */
+double func_needed(const struct func *f, double asked);
+
 /* Returns how many additions and maxima one node accumulates with in one call of f, without those
  * of values that a condition selects.  No correct code executes fewer.  0: as for func_flops. */
 double func_sums(const struct func *f, int node);

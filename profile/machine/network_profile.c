@@ -16,9 +16,9 @@ void network_profile(const struct machine_model *model, const struct network *ne
     for (int i = 0; i < net->n_tasks; i++) {
         const struct network_task *t = &net->task[i];
         const struct graph *g = t->program->base;
-        double skips = func_flops(t->func), flops = fmax(g->flops, 1);
+        double flops = fmax(g->flops, 1);
         m->gflops = flops;                /* only their ratio matters */
-        m->executed_gflops = skips > 0 && skips < flops ? skips : flops;
+        m->executed_gflops = func_needed(t->func, flops);
         /* A kernel without arithmetic gets one operation, so that only its bytes count. */
         roofline_of(model, flops, g->bytes, m, &r);
         out[i] = (struct kernel_profile){ .flops = t->count * g->flops,

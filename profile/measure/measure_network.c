@@ -427,9 +427,8 @@ static struct measure_many work_of(struct net_run *r)
     struct measure_many all = { .sums = sums_of, .check = right_again, .ctx = r };
     for (int i = 0; i < r->module->n_calls; i++) {
         const struct network_task *t = &r->net->task[r->net->call[i].task];
-        double asked = t->program->base->flops, executed = func_flops(t->func);
-        all.asked_flops += asked;
-        all.needed_flops += executed > 0 && executed < asked ? executed : asked;
+        all.asked_flops += t->program->base->flops;
+        all.needed_flops += func_needed(t->func, t->program->base->flops);
     }
     for (int b = 0; b < r->module->n_buffers; b++)
         if (r->net->buffer[b].role == NETWORK_OUTPUT)

@@ -27,8 +27,7 @@ static double needed_flops(const struct measure_job *j)
 {
     if (j->many)
         return j->many->needed_flops;
-    double asked = j->program->base->flops, executed = func_flops(j->func);
-    return executed > 0 && executed < asked ? executed : asked;
+    return func_needed(j->func, j->program->base->flops);
 }
 
 static int cores_of(const struct measure_job *j)

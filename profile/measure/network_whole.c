@@ -178,7 +178,7 @@ static bool evaluate(struct whole_run *r, const struct progress *pr, const struc
         if (!r->needed[n->out])
             continue;
         if (pr && pr->report && r->v)
-            pr->report(pr->ctx, "evaluating the whole graph", done / r->g->flops);
+            pr->report(pr->ctx, "evaluating the whole graph", done / fmax(r->g->flops, 1));
         each_load(r, n->body, hold, i);
         hold(r, n->out, i);
         r->ok = r->ok && (!r->v || evaluate_node(r, i, c));

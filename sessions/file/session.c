@@ -84,22 +84,6 @@ bool session_room(const struct session *s, int steps, bool branch, struct err *e
     return err_fix(e, "delete a branch that is not needed any more: delete NAME");
 }
 
-/* Whether a new step here would move undone steps to a branch of their own (history_apply). */
-static bool keeps_undone(const struct history *h)
-{
-    int n, at, here = history_branch_index(h), tip = history_branch(h, here)->tip;
-    for (int b = 0; b < history_n_branches(h); b++) {
-        const int *path = history_path(h, b, &n, &at);
-        for (int i = 0; b != here && i < n; i++)
-            if (path[i] == tip)
-                return false;
-    }
-    for (int id = tip; id != history_current(h)->id; id = history_state(h, id)->parent)
-        if (history_state(h, id)->measured)
-            return true;
-    return false;
-}
-
 /* The most steps that a line can add: a change of the past repeats all later ones. */
 static int steps_of(const struct history *h, const char *line)
 {
@@ -127,7 +111,7 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
     struct err full;
     int steps = steps_of(h, line);
     if (!session_room(s, steps > 0 ? steps : 1, true, &full)
-        && ((steps > 0 && !session_room(s, steps, steps > 1 || keeps_undone(h), e))
+        && ((steps > 0 && !session_room(s, steps, steps > 1 || history_keeps_undone(h), e))
             || (makes_branch(line) && !session_room(s, 0, true, e))))
         return false;
     return command_run(s->history, line, effect, e);

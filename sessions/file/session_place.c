@@ -62,3 +62,17 @@ bool session_place_go(struct history *h, const struct session_place *p, struct e
     return (!p->branch[0] || history_branch_switch(h, p->branch, e))
         && (p->step < 0 || history_goto(h, p->step, e));
 }
+
+bool session_place_open(const char *arg, const char *dims, struct session **out, struct err *e)
+{
+    struct session_place place;
+    struct session *s = NULL;
+    bool ok = session_place_read(arg, &place, e) && session_open(place.name, dims, &s, e)
+           && session_place_go(s->history, &place, e);
+    session_place_free(&place);
+    if (ok)
+        *out = s;
+    else
+        session_free(s);
+    return ok;
+}

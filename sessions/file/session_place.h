@@ -2,7 +2,7 @@
  * FILE#BRANCH@STEP. */
 #ifndef TS_SESSIONS_SESSION_PLACE_H
 #define TS_SESSIONS_SESSION_PLACE_H
-#include "explorer/history/history.h"
+#include "sessions/file/session.h"
 
 /* name: what session_open takes.  branch "": the current one; step -1: the current one. */
 struct session_place { char *name, *branch; int step; };
@@ -13,4 +13,6 @@ bool session_place_read(const char *arg, struct session_place *out, struct err *
 void session_place_free(struct session_place *p);
 /* Goes there.  Errors list the branches, or the steps, that there are. */
 bool session_place_go(struct history *h, const struct session_place *p, struct err *e);
+/* Opens the session of a place (session_open) and goes there. */
+bool session_place_open(const char *arg, const char *dims, struct session **out, struct err *e);
 #endif

@@ -195,11 +195,6 @@ static json_t *side_json(const struct compare_side *s)
     return o;
 }
 
-static json_t *count_json(int64_t n)
-{
-    return n < 0 ? json_null() : json_integer(n);
-}
-
 static json_t *misses_json(const struct compare_misses *m, int n, bool sites)
 {
     json_t *list = json_array();
@@ -207,17 +202,13 @@ static json_t *misses_json(const struct compare_misses *m, int n, bool sites)
         json_t *o = json_make(sites ? "site" : "tensor", JSON(m[i].name));
         if (sites)
             json_put(o, "store", JSON(m[i].store));
-        json_array_append_new(list, json_put(o, "l1_misses_a", count_json(m[i].l1[0]),
-                                             "l1_misses_b", count_json(m[i].l1[1]),
-                                             "l2_misses_a", count_json(m[i].l2[0]),
-                                             "l2_misses_b", count_json(m[i].l2[1])));
+        json_put(o, "l1_misses_a", JSON_IF(m[i].l1[0] >= 0, m[i].l1[0]),
+                 "l1_misses_b", JSON_IF(m[i].l1[1] >= 0, m[i].l1[1]),
+                 "l2_misses_a", JSON_IF(m[i].l2[0] >= 0, m[i].l2[0]),
+                 "l2_misses_b", JSON_IF(m[i].l2[1] >= 0, m[i].l2[1]));
+        json_array_append_new(list, o);
     }
     return list;
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_text(text) : json_null();
 }
 
 void compare_json(struct str *out, const struct compare_side side[2], enum compare_of of)
@@ -229,8 +220,8 @@ void compare_json(struct str *out, const struct compare_side side[2], enum compa
     compare_lines(side, of, &x);
     for (int i = 0; i < x.row.len; i++) {
         const struct compare_line *l = &x.row.data[i];
-        json_array_append_new(lines, json_make("a", text_or_null(l->text[0]),
-                                               "b", text_or_null(l->text[1]),
+        json_array_append_new(lines, json_make("a", JSON_IF(l->text[0], l->text[0]),
+                                               "b", JSON_IF(l->text[1], l->text[1]),
                                                "same", JSON(l->same)));
     }
     contract_difference(&other, side[1].program, side[0].program);

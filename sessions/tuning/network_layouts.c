@@ -81,30 +81,19 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
 static bool try_layouts(struct net_tuner *t, const char *spec, int n, const char *const *line,
                         struct err *e)
 {
-    const struct measure_opts *mo = &t->o->each.measure;
     const char *before = arena_strdup(t->a, str_text(&t->session->kernels));
     const struct network *now;
     struct err refused;
-    double old_ms = INFINITY, new_ms = INFINITY;
+    double old_ms, new_ms;
     kernels_put(&t->session->kernels, spec, n, line);
-    bool fits = network_of_graph(t->a, t->graph, str_text(&t->session->kernels),
-                                 t->session->accuracy, mo->target,
-                                 mo->threads, &now, &refused);
-    bool ok = true;
-    for (int i = 0; ok && fits && i < TURNS; i++) {
-        struct network_measurement old, new;
-        ok = network_measure(t, t->net, false, &old, e)
-          && network_measure(t, now, i == 0, &new, e);
-        old_ms = ok ? fmin(old_ms, old.latency.min_ms) : old_ms;
-        new_ms = ok ? fmin(new_ms, new.latency.min_ms) : new_ms;
-    }
+    bool fits = network_now(t, &now, &refused);
+    bool ok = !fits || network_in_turns(t, t->net, now, TURNS, &old_ms, &new_ms, e);
     if (ok && fits && new_ms < CHEAPER * old_ms) {
         t->net = now;
         t->layouts_changed = true;
         return true;
     }
-    str_clear(&t->session->kernels);
-    str_add(&t->session->kernels, before);
+    network_restore(t, before);
     return ok || e->code == ERR_WRONG || e->code == ERR_CANCEL;
 }
 

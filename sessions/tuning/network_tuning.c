@@ -24,6 +24,33 @@ bool network_measure(struct net_tuner *t, const struct network *net, bool check,
         || err_set(e, ERR_WRONG, "the network is not right: %.400s", m->reason);
 }
 
+bool network_now(struct net_tuner *t, const struct network **out, struct err *e)
+{
+    const struct measure_opts *mo = &t->o->each.measure;
+    return network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
+                            mo->target, mo->threads, out, e);
+}
+
+void network_restore(struct net_tuner *t, const char *kernels)
+{
+    str_clear(&t->session->kernels);
+    str_add(&t->session->kernels, kernels);
+}
+
+bool network_in_turns(struct net_tuner *t, const struct network *old, const struct network *now,
+                      int turns, double *old_ms, double *now_ms, struct err *e)
+{
+    *old_ms = *now_ms = INFINITY;
+    for (int i = 0; i < turns; i++) {
+        struct network_measurement x, y;
+        if (!network_measure(t, old, false, &x, e) || !network_measure(t, now, i == 0, &y, e))
+            return false;
+        *old_ms = fmin(*old_ms, x.latency.min_ms);
+        *now_ms = fmin(*now_ms, y.latency.min_ms);
+    }
+    return true;
+}
+
 /* Lowers least[task] to the milliseconds that all calls of each task took. */
 static void take_times(const struct network *net, const struct network_measurement *m,
                        double *least)
@@ -94,13 +121,11 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
 {
     const struct network *now;
     struct network_measurement m;
-    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
-                          t->o->each.measure.target,
-                          t->o->each.measure.threads, &now, e))
+    if (!network_now(t, &now, e))
         return false;
     double *before = ARENA_ARRAY(t->a, double, t->net->n_tasks);
     double *after = ARENA_ARRAY(t->a, double, now->n_tasks);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < FINAL_TURNS; i++) {
         if (!network_measure(t, t->net, false, &m, e))
             return false;
         take_times(t->net, &m, before);
@@ -132,25 +157,13 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
 static bool compare(struct net_tuner *t, const char *kernels_before, struct network_tuning *out,
                     struct err *e)
 {
-    const struct measure_opts *mo = &t->o->each.measure;
     const struct network *now;
-    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
-                          mo->target, mo->threads,
-                          &now, e))
+    if (!network_now(t, &now, e)
+        || !network_in_turns(t, t->first, now, FINAL_TURNS, &out->before_ms, &out->after_ms, e))
         return false;
-    out->before_ms = out->after_ms = INFINITY;
-    for (int i = 0; i < FINAL_TURNS; i++) {
-        struct network_measurement old, new;
-        if (!network_measure(t, t->first, false, &old, e)
-            || !network_measure(t, now, i == 0, &new, e))
-            return false;
-        out->before_ms = fmin(out->before_ms, old.latency.min_ms);
-        out->after_ms = fmin(out->after_ms, new.latency.min_ms);
-        out->verified |= new.verified;
-    }
+    out->verified = true;                 /* the first turn has checked it */
     if (out->after_ms > out->before_ms) {
-        str_clear(&t->session->kernels);
-        str_add(&t->session->kernels, kernels_before);
+        network_restore(t, kernels_before);
         out->after_ms = out->before_ms;
         for (int i = 0; i < t->net->n_tasks; i++) {
             t->kernel[i].kept = false;
@@ -163,11 +176,7 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
 /* Builds the network of the session's kernels as t->net, and measures it. */
 static bool open_network(struct net_tuner *t, struct err *e)
 {
-    const struct measure_opts *mo = &t->o->each.measure;
-    if (!network_of_graph(t->a, t->graph, str_text(&t->session->kernels), t->session->accuracy,
-                          mo->target, mo->threads,
-                          &t->net, e)
-        || !network_measure(t, t->net, true, &t->before, e))
+    if (!network_now(t, &t->net, e) || !network_measure(t, t->net, true, &t->before, e))
         return false;
     open_kernels(t);
     return true;
@@ -190,8 +199,7 @@ static bool open_variant(struct net_tuner *t, struct err *e)
     if (!cancelled(t->cancel))
         return !t->layouts_changed || open_network(t, e);
     t->net = t->first;                    /* which t->kernel belongs to */
-    str_clear(&t->session->kernels);
-    str_add(&t->session->kernels, before);
+    network_restore(t, before);
     return true;
 }
 
@@ -203,8 +211,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     const char *kernels_before = arena_strdup(a, str_text(&s->kernels));
     s->network = true;
     if (!open_variant(&t, e)) {
-        str_clear(&s->kernels);
-        str_add(&s->kernels, kernels_before);
+        network_restore(&t, kernels_before);
         return false;
     }
     if (o->variant == NETWORK_LOOPS)      /* row-major is what its schedules are compared with */
@@ -222,8 +229,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     if (keep_faster(&t, frozen, e) && compare(&t, kernels_before, out, e))
         return !o->save || o->save(o->ctx, s, e);
     struct err why = *e, ignored;         /* what was not compared does not stay */
-    str_clear(&s->kernels);
-    str_add(&s->kernels, kernels_before);
+    network_restore(&t, kernels_before);
     if (o->save)
         o->save(o->ctx, s, &ignored);
     *e = why;

@@ -20,6 +20,13 @@ struct net_tuner {
     int spent; double spent_s;            /* trials and time of the joint stage */
 };
 
+/* Builds the network with the schedules that the session has now. */
+bool network_now(struct net_tuner *t, const struct network **out, struct err *e);
+/* Gives the session these schedules (kernels_text.h) again. */
+void network_restore(struct net_tuner *t, const char *kernels);
+/* Measures two networks in turns, and checks `now` once: the least milliseconds of both. */
+bool network_in_turns(struct net_tuner *t, const struct network *old, const struct network *now,
+                      int turns, double *old_ms, double *now_ms, struct err *e);
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,
                      struct network_measurement *m, struct err *e);
 /* Returns how many tasks have something to search, whatever their times are: what depends on this

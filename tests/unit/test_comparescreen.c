@@ -76,7 +76,7 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     assert_shows(m, "faster");
     assert_shows(m, "Misses (simulated)");
     press(m, "Space Space");
-    assert_int_equal(m->marking.what, MARKING_ASM);
+    assert_int_equal(m->marking.what, COMPARE_ASM);
     assert_shows(m, "asm: ");
     /* Another current state: the numbers do not fit any more. */
     press(m, "u");

@@ -403,6 +403,7 @@ static void test_completion(void **state)
         { "drop ", "0 1 @5" },
         { "edit 1 loop unroll Conv K", "KH KW @24" },
         { "insert 1 l", "layout loop @9" },
+        { "insert 1 algorithm Conv ", "winograd @24" },
         { "move 1 ", "up down @7" },
         { "undo ", "@5" },
         { "measure ", "@8" },
