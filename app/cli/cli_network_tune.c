@@ -93,23 +93,6 @@ static void print_json(const struct network_tuning *t, struct str *out)
                8);
 }
 
-static bool read_variant(const struct cli *c, enum network_variant *out, struct err *e)
-{
-    static const char *const name[] = {
-        [NETWORK_PACKED] = "packed", [NETWORK_ALT] = "alt", [NETWORK_WP] = "wp",
-        [NETWORK_OL] = "ol", [NETWORK_LOOPS] = "loops",
-    };
-    const char *word = args_value(c->args, OPT_VARIANT);
-    *out = NETWORK_PACKED;
-    for (int i = 0; word && i < COUNT_OF(name); i++)
-        if (streq(word, name[i])) {
-            *out = (enum network_variant)i;
-            return true;
-        }
-    return !word || (err_set(e, ERR_SYNTAX, "there is no variant \"%.40s\"", word),
-                     err_fix(e, "--variant takes packed, alt, wp, ol or loops"));
-}
-
 int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_opts *each,
                      const struct search_sink *view, struct goal *to)
 {
@@ -122,7 +105,8 @@ int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_
     struct network_tuning t;
     struct err e = {0};
     struct str out = {0};
-    bool ok = read_variant(c, &opts.variant, &e)
+    const char *variant = args_value(c->args, OPT_VARIANT);
+    bool ok = (!variant || network_variant_find(variant, &opts.variant, &e))
            && network_tuning_run(a, o->session, &opts, c->cancel, &t, &e);
     cli_progress_clear(c);
     if (ok && args_has(c->args, OPT_JSON))

@@ -59,6 +59,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
     o->fresh = args_has(a, OPT_FRESH);
     o->weights = args_value(a, OPT_WEIGHTS);
     o->cases = args_value(a, OPT_CASES);
+    o->models = args_value(a, OPT_MODELS);
     return true;
 }
 

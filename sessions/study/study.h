@@ -14,6 +14,7 @@
  *     - {id: nhwo, session: ../examples/r18-conv1-nhwo.yaml}
  *     - {id: best, steps: ["loop split Conv W {wt}"], search: {wt: [7, 14, 28]}}
  *     - {id: alt, tune: {budget: 1000, strategy: ppo, seeds: [1, 2, 3]}}       # the auto-tuner
+ *     - {id: ol, tune: {variant: ol}}           # of a network, whose case has `model: FILE.onnx`
  *     metrics:                                  # numbers of a cell: expressions over `run --json`
  *     - {id: misses, value: counters.sim.l1_misses, base: best, paper: {nhwo: 9.7, best: 3.9}}
  *     findings:                                 # expressions over the metrics of a case
@@ -33,6 +34,7 @@
 #include "explorer/expert/param.h"
 #include "sessions/file/session.h"
 #include "sessions/report/chart.h"
+#include "sessions/tuning/network_tuning.h"
 #include "sessions/tuning/tuning.h"
 
 #define STUDY_MAX_SEEDS 32
@@ -41,6 +43,7 @@
  * and seeds count, and 0 means "not given". */
 struct study_tune {
     bool on;
+    enum network_variant variant;        /* of a network */
     int budget;
     const char *strategy, *weights;      /* NULL: the default strategy; untrained agents */
     bool loop_only, cold;                /* as in struct search_opts */
@@ -48,6 +51,7 @@ struct study_tune {
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
 
+/* spec: the operator; in a study of networks the ONNX file. */
 struct study_case {
     const char *id, *title, *spec;
     struct param_set params;
@@ -91,6 +95,7 @@ struct study_scale { int cases, search, budget, seeds; double time_s; };
 struct study {
     struct arena *arena;
     const char *path, *id, *title, *paper, *item, *machine, *prose;
+    bool networks;                                       /* every case is a network, or none */
     int n_cases; const struct study_case *cases;
     int n_variants; const struct study_variant *variant;
     int n_metrics; const struct study_metric *metric;
@@ -129,6 +134,7 @@ struct study_cell {
     const char *reason;                                  /* FAILED, LEFT: why */
     const char *key, *spec, *cache;                      /* key: hash of all inputs and options */
     int n_steps; const char *const *step;                /* with parameters substituted */
+    const char *kernels;                                 /* a network's, tuned (kernels_text.h) */
     struct param_set chosen;                             /* the search's best combination */
     int combinations, tried, illegal, failed;
     const char *first_illegal;                           /* "wt=12: ...", or NULL */
@@ -182,6 +188,7 @@ struct study_search {
     double start_ms, seconds;                            /* start_ms INFINITY: unknown */
     int n_curve; const struct study_point *curve;        /* the trials that improved the best */
     int n_lines; const char *const *line;                /* winner's steps; n -1: none correct */
+    const char *kernels;                                 /* of a network: the winners */
 };
 /* Runs one search: tuning_run, or a test's own function.  Texts and lists are in arena a. */
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
@@ -192,6 +199,7 @@ typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = the whole study */
     const char *cases;                                   /* "A,B*": only these; NULL = all */
+    const char *models;             /* the folder of models; NULL: they lie as the study says */
     unsigned meters;                                     /* 0 = the study's */
     int threads; uint64_t seed; double time_s;           /* 0 = the study's */
     const char *compiler, *isa;                          /* NULL = the default; the study's */

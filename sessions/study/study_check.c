@@ -100,7 +100,7 @@ bool study_check_operators(struct study_loader *l)
         for (int c = 0; c < l->s->n_cases; c++)
             if (!l->s->variant[v].spec && !l->s->cases[c].spec)
                 return yaml_refuse(&l->y.doc, l->case_at.data[c], l->y.e, ERR_SYNTAX,
-                                   "the key \"operator\" is missing");
+                                   "the key \"operator\" or \"model\" is missing");
     return true;
 }
 
@@ -108,7 +108,7 @@ bool study_check_cells(struct study_loader *l)
 {
     struct arena *pass = arena_new();
     bool ok = true;
-    for (int v = 0; ok && v < l->s->n_variants; v++)
+    for (int v = 0; ok && !l->s->networks && v < l->s->n_variants; v++)
         for (int c = 0; ok && c < l->s->n_cases; c++) {
             const struct study_variant *var = &l->s->variant[v];
             arena_reset(pass);

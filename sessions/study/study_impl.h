@@ -14,6 +14,9 @@
 struct study_code { const char *spec, *cache; int n; const char **step; };
 bool study_code(struct arena *a, const struct study *s, int c, int v, const struct param_set *more,
                 struct study_code *out, int *bad, struct err *e);
+/* Sets the end of a cell, with a copy of the reason. */
+void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
+                     const char *reason);
 /* Sets keep[case] where names ("A,B*") has its id or title.  ERR_NAME lists the cases. */
 bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e);
 /* Computes the metrics of a cell from its `run --json`. */

@@ -62,15 +62,29 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
     return true;
 }
 
+/* Reads `model:` of a case in the place of an operator; a study has networks only, or none. */
+static bool read_model(struct study_loader *l, const struct ynode *map, const char **spec)
+{
+    const struct ynode *model = yaml_get(map, "model"), *other = yaml_get(map, "operator");
+    if (l->cases.len == 0)
+        l->s->networks = model != NULL;
+    if (l->s->networks != (model != NULL) || (model && other))
+        return yaml_refuse(&l->y.doc, model ? model : map, l->y.e, ERR_SYNTAX,
+                           "`model` and `operator` exclude each other: every case of a study is a"
+                           " network, or none");
+    return yaml_load_text(&l->y, map, "model", 1000, false, spec);
+}
+
 static bool read_case(struct study_loader *l, const struct ynode *map, const char *spec)
 {
-    static const char *const keys[] = { "id", "title", "operator", "for", "tune", NULL };
+    static const char *const keys[] = { "id", "title", "operator", "model", "for", "tune", NULL };
     const struct ynode *id;
     struct param_grid grid;
     struct study_tune tune = {0};
     if (!yaml_keys(&l->y.doc, map, "a case", keys, l->y.e)
         || !yaml_need(&l->y.doc, map, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, map, "operator", 65536, true, &spec)
+        || !read_model(l, map, &spec)
         || !yaml_load_grid(&l->y, map, "for", &grid) || !study_read_case_tune(l, map, &tune))
         return false;
     if (!room_for(l, map, param_grid_size(&grid), l->cases.len))
@@ -204,6 +218,10 @@ static bool read_variant(struct study_loader *l, const struct ynode *map)
         return yaml_refuse(&l->y.doc, yaml_get(map, v.search.n ? "search" : "steps"), l->y.e,
                            ERR_SYNTAX,
                            "`session` and `steps` exclude each other: a session has its own steps");
+    if (l->s->networks && (yaml_get(map, "session") || v.n_steps || v.search.n || v.cache))
+        return yaml_refuse(&l->y.doc, map, l->y.e, ERR_SYNTAX,
+                           "a variant of networks has no steps and no cache: `tune` says what the"
+                           " search may change");
     if (!room_for(l, map, param_grid_size(&grid), l->variant.len))
         return false;
     for (int64_t i = 0; i < param_grid_size(&grid); i++) {
@@ -277,11 +295,10 @@ static bool read_root(struct study_loader *l, const struct ynode *root)
         || !yaml_need(&l->y.doc, root, "id", &id, l->y.e)
         || !yaml_load_text(&l->y, root, "id", 60, false, &s->id) || !check_file_id(l, s->id, id)
         || !yaml_load_text(&l->y, root, "title", 200, false, &s->title) || !read_paper(l, root)
-        || !yaml_load_text(&l->y, root, "prose", 20000, true, &s->prose)
-        || !study_read_tune(l, root, &s->tune))
+        || !yaml_load_text(&l->y, root, "prose", 20000, true, &s->prose))
         return false;
-    return read_cases(l, root) && read_variants(l, root) && study_check_operators(l)
-        && study_read_numbers(l, root) && study_check_cells(l);
+    return read_cases(l, root) && study_read_tune(l, root, &s->tune) && read_variants(l, root)
+        && study_check_operators(l) && study_read_numbers(l, root) && study_check_cells(l);
 }
 
 static bool parse(struct study_loader *l, const char *name, const char *text, size_t n)

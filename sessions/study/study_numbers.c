@@ -97,19 +97,19 @@ static bool check_paths(struct study_loader *l, const char *expr, const struct y
     double ignored;
     int bad;
     struct param_set first = param_grid_at(pass, &l->s->variant[0].search, 0);
-    bool built = study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
+    bool network = l->s->networks && study_network_example(&json, l->s->meters, &e);
+    bool built = !l->s->networks && study_code(pass, l->s, 0, 0, &first, &code, &bad, &e)
               && session_new(code.spec, &s, &e);
-    if (built) {
+    if (built)
         report_run_json(&json, s, &timed, l->s->meters, NULL, NULL);
-        if (study_is_tuned(l->s))
-            study_tune_example(&json);
-    }
+    built |= network;
+    if (built && study_is_tuned(l->s))
+        study_tune_example(&json);
     bool wrong = built && !report_number(str_text(&json), expr, &ignored, &e)
               && e.code == ERR_NAME && !strstr(expr, "baselines.");
     if (wrong)
         *l->y.e = e;
-    if (built)
-        session_free(s);
+    session_free(s);
     str_free(&json);
     arena_free(pass);
     return wrong ? yaml_at_text(&l->y.doc, node, l->y.e) : true;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
 #include "profile/measure/meters.h"
@@ -24,6 +25,7 @@ struct running {
     struct cancel *cancel;
     struct measure_opts measure;         /* of every cell */
     double budget_s, spent_s;            /* of all searches */
+    double search_time_s;                /* per combination */
     int searches_left;
     int done, total;                     /* number of cells */
     bool any;                            /* some cell was measured */
@@ -74,16 +76,13 @@ static bool choose_cases(struct study_report *r, const char *names, struct err *
     return true;
 }
 
-static double search_time_s(const struct study *s)
-{
-    return s->search_time_s > 0 ? s->search_time_s : SEARCH_TIME_S;
-}
-
 /* Adds all options of the tuner; weights count by the name of their file. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
     str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
                t->loop_only, t->cold, t->experts, t->levels, t->weights ? t->weights : "");
+    if (t->variant)
+        str_printf(text, " variant %d", (int)t->variant);
     for (int i = 0; i < t->n_seeds; i++)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
@@ -112,9 +111,11 @@ static const char *cell_key(const struct running *run, const struct study_code *
         str_printf(&text, " %x", run->s->baselines);
     if (tune->on)
         add_tune_key(&text, tune);
+    if (run->s->networks)
+        str_printf(&text, " %016llx", (unsigned long long)file_seen(code->spec));
     if (v->search.n)
         str_printf(&text, " %lld %g %g", (long long)combinations, run->budget_s,
-                   search_time_s(run->s));
+                   run->search_time_s);
     const char *key = arena_printf(r->arena, "%016llx",
                                    (unsigned long long)hash_text(str_text(&text)));
     str_free(&text);
@@ -133,8 +134,8 @@ static void take_code(struct study_report *r, struct study_cell *cell,
     cell->n_steps = code->n;
 }
 
-static void cell_fails(struct study_report *r, struct study_cell *cell, enum cell_state state,
-                       const char *reason)
+void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
+                     const char *reason)
 {
     cell->state = state;
     cell->reason = arena_strdup(r->arena, reason);
@@ -182,7 +183,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     *ms = INFINITY;
     o.meters = METER_CLOCK;
     o.min_runs = SEARCH_RUNS;            /* few: a slow combination cannot win */
-    o.time_s = search_time_s(run->s);
+    o.time_s = run->search_time_s;
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !program_replay(pass, code.spec, code.step, code.n, &p, &bad, &why)) {
         if (cell->illegal++ == 0)
@@ -288,7 +289,7 @@ static bool measure_cell(struct running *run, struct study_cell *cell,
     bool ok = program_replay(pass, cell->spec, cell->step, cell->n_steps, &p, &bad, e)
            && (!cell->cache || cache_config_parse(cell->cache, &o.cache, e));
     if (!ok) {
-        cell_fails(run->r, cell, CELL_FAILED, e->text);
+        study_cell_ends(run->r, cell, CELL_FAILED, e->text);
         ok = true;
     } else if (measure(run, p, &o, m, e)) {
         if (timed)
@@ -296,7 +297,7 @@ static bool measure_cell(struct running *run, struct study_cell *cell,
         cell->interleaved = timed != NULL;
         ok = keep_json(run, cell, m, e);
         if (ok && m->outcome != OUTCOME_OK)
-            cell_fails(run->r, cell, CELL_FAILED,
+            study_cell_ends(run->r, cell, CELL_FAILED,
                        arena_printf(pass, "%s: %s", outcome_name[m->outcome], m->reason));
         if (!run->r->compiler[0])
             run->r->compiler = arena_strdup(run->r->arena, m->compiler);
@@ -326,9 +327,11 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     struct err why = {0};
     int bad;
     if (!study_code(a, s, c, v, &first, code, &bad, &why)) {
-        cell_fails(run->r, cell, CELL_FAILED, why.text);
+        study_cell_ends(run->r, cell, CELL_FAILED, why.text);
         return false;
     }
+    if (s->networks)
+        code->spec = study_model_path(a, s, run->opts->models, code->spec);
     take_code(run->r, cell, code);
     *tune = study_tune_scaled(run->r, run->opts, c, v);
     cell->key = cell_key(run, code, &s->cases[c], var, combinations_of(run, var), tune);
@@ -374,7 +377,7 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
         if (!search(run, cell, c, v, e))
             return false;
         if (cell->chosen.n == 0) {
-            cell_fails(run->r, cell, CELL_FAILED, no_combination(run->r, cell));
+            study_cell_ends(run->r, cell, CELL_FAILED, no_combination(run->r, cell));
             return true;
         }
         if (!study_code(run->r->arena, s, c, v, &cell->chosen, &code, &bad, e))
@@ -420,8 +423,23 @@ static bool settle(struct running *run, struct study_cell *cell, struct err *e)
     bool stopped = e->code == ERR_CANCEL;
     if (!stopped && !run->any)
         return false;
-    cell_fails(run->r, cell, stopped ? CELL_LEFT : CELL_FAILED, stopped ? "cancelled" : e->text);
+    study_cell_ends(run->r, cell, stopped ? CELL_LEFT : CELL_FAILED,
+                    stopped ? "cancelled" : e->text);
     *e = (struct err){0};
+    return true;
+}
+
+/* Measures the ready cells of a case that is a network. */
+static bool measure_networks(struct running *run, struct study_cell *cell, struct err *e)
+{
+    struct progress pr = { .report = report_cell, .ctx = run };
+    struct err why = {0};
+    bool ok = study_network_measure(run->r, cell, &run->measure, &pr, run->cancel, &why);
+    for (int v = 0; !ok && v < run->s->n_variants; v++) {
+        *e = why;
+        if (cell[v].state == CELL_READY && !settle(run, &cell[v], e))
+            return false;
+    }
     return true;
 }
 
@@ -433,17 +451,19 @@ static bool run_case(struct running *run, int i, struct arena *pass, struct err 
     for (int v = 0; v < n; v++) {
         run->done = i * n + v;
         if (cell[v].state != CELL_REUSED && cancelled(run->cancel))
-            cell_fails(run->r, &cell[v], CELL_LEFT, "cancelled");
+            study_cell_ends(run->r, &cell[v], CELL_LEFT, "cancelled");
         else if (!prepare_cell(run, &cell[v], run->r->cases[i], v, e)
                  && !settle(run, &cell[v], e))
             return false;
     }
-    if (!cancelled(run->cancel))
+    if (run->s->networks && !measure_networks(run, cell, e))
+        return false;
+    if (!run->s->networks && !cancelled(run->cancel))
         time_together(run, cell, timed, pass);
     for (int v = 0; v < n; v++) {
         run->done = i * n + v;
         if (cell[v].state == CELL_READY && cancelled(run->cancel)) {
-            cell_fails(run->r, &cell[v], CELL_LEFT, "cancelled");
+            study_cell_ends(run->r, &cell[v], CELL_LEFT, "cancelled");
         } else if (cell[v].state == CELL_READY) {
             cell[v].state = CELL_MEASURED;
             if (!measure_cell(run, &cell[v], timed[v], e) && !settle(run, &cell[v], e))
@@ -534,7 +554,7 @@ static struct study_report *open_report(const struct study *s, const struct stud
         cell->value = ARENA_ARRAY(a, double, s->n_metrics);
         cell->spread = ARENA_ARRAY(a, double, s->n_metrics);
         cell->missing = ARENA_ARRAY(a, const char *, s->n_metrics);
-        cell_fails(r, cell, CELL_LEFT, "not reached");
+        study_cell_ends(r, cell, CELL_LEFT, "not reached");
         study_cell_values(r, cell);
     }
     r->n_meters = meters_probe(r->meter, COUNT_OF(r->meter));
@@ -550,6 +570,8 @@ bool study_run(const struct study *s, const struct study_opts *o, const struct p
         return false;
     struct running run = { .s = s, .opts = o, .r = r, .progress = pr, .cancel = c,
                            .budget_s = s->budget_s * r->scale,
+                           .search_time_s = s->search_time_s > 0 ? s->search_time_s
+                                                                 : SEARCH_TIME_S,
                            .total = r->n_cases * s->n_variants };
     run.measure = (struct measure_opts){ .meters = r->meters, .threads = r->threads,
                                          .seed = r->seed, .time_s = r->time_s,

@@ -136,12 +136,6 @@ static int fastest_search(const struct study_tune *t, const struct study_search 
     return best;
 }
 
-static void ends(struct study_cell *cell, enum cell_state state, const char *reason)
-{
-    cell->state = state;
-    cell->reason = reason;
-}
-
 static void take_searches(struct study_report *r, struct study_cell *cell,
                           const struct study_tune *t, const char *trained,
                           const struct study_search *search)
@@ -149,13 +143,14 @@ static void take_searches(struct study_report *r, struct study_cell *cell,
     int best = fastest_search(t, search);
     struct str json = {0};
     if (best < 0) {
-        ends(cell, CELL_FAILED, "nothing that the tuner measured is right");
+        study_cell_ends(r, cell, CELL_FAILED, "nothing that the tuner measured is right");
         return;
     }
     study_tune_json(&json, t, trained, search);
     cell->tuned = arena_strdup(r->arena, str_text(&json));
     cell->step = search[best].line;
     cell->n_steps = search[best].n_lines;
+    cell->kernels = search[best].kernels;
     cell->state = CELL_READY;
     str_free(&json);
 }
@@ -170,25 +165,27 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
     struct err why = {0};
     const char *trained = "";
     bool ok = true, stopped = false;
-    bool typed = o->weights != NULL, parts = study_has_parts(r->arena, cell->spec);
+    bool typed = o->weights != NULL, network = r->study->networks;
+    bool parts = !network && study_has_parts(r->arena, cell->spec);
     if (t->weights
         && !pretrain_weights_bytes(r->arena, t->weights, typed, &weights, &trained, &why)) {
-        ends(cell, CELL_FAILED,
-             arena_printf(r->arena, "%s; `tilescope pretrain` makes weights", why.text));
+        study_cell_ends(r, cell, CELL_FAILED,
+                        arena_printf(r->arena, "%s; `tilescope pretrain` makes weights", why.text));
         str_free(&weights);
         return true;
     }
     for (int i = 0; ok && !stopped && i < t->n_seeds; i++) {
         struct tuning_opts to = question(r, o, t, t->seed[i], &weights);
         struct study_part_search how = { tune, o->ctx, &to, cell->n_steps, cell->step, view, c };
-        ok = parts ? study_search_parts(r->arena, cell->spec, &how, &search[i], e)
-                   : tune(o->ctx, r->arena, cell->spec, cell->step, cell->n_steps, &to, view, c,
-                          &search[i], e);
+        ok = network ? study_network_search(r->arena, cell->spec, t->variant, &how, &search[i], e)
+           : parts   ? study_search_parts(r->arena, cell->spec, &how, &search[i], e)
+                     : tune(o->ctx, r->arena, cell->spec, cell->step, cell->n_steps, &to, view, c,
+                            &search[i], e);
         stopped = ok && search[i].stopped;
     }
     str_free(&weights);
     if (ok && stopped)
-        ends(cell, CELL_LEFT, "cancelled");
+        study_cell_ends(r, cell, CELL_LEFT, "cancelled");
     else if (ok)
         take_searches(r, cell, t, trained, search);
     return ok;

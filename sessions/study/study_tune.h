@@ -28,6 +28,26 @@ struct study_part_search {
 bool study_search_parts(struct arena *a, const char *spec, const struct study_part_search *how,
                         struct study_search *out, struct err *e);
 
+/* --- Networks (study_network.c) --- */
+
+/* Returns where the model `file` of a study lies: in `folder`, or when that is NULL, relative to
+ * the study's own folder. */
+const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
+                             const char *file);
+/* Searches a network.  The search found has its kernels, and the time of the network before and
+ * after as the start and the only point of its curve. */
+bool study_network_search(struct arena *a, const char *path, enum network_variant variant,
+                          const struct study_part_search *how, struct study_search *out,
+                          struct err *e);
+/* Checks the ready cells of one case (one per variant) and times them in turns, then writes their
+ * `run NETWORK --json`; a wrong one fails with its reason.  False only on a cancel, or when the
+ * model or the environment lacks something. */
+bool study_network_measure(struct study_report *r, struct study_cell *cell,
+                           const struct measure_opts *mo, const struct progress *pr,
+                           const struct cancel *c, struct err *e);
+/* Appends the JSON of some network, to check the paths in the metrics of a study. */
+bool study_network_example(struct str *json, unsigned meters, struct err *e);
+
 /* Returns the best time in ms up to a trial; NAN when no trial was correct by then. */
 double study_search_at(const struct study_search *s, int trial);
 

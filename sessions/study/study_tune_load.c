@@ -47,6 +47,20 @@ static bool read_weights(struct study_loader *l, const struct ynode *map, struct
     return true;
 }
 
+/* Reads the variant of a network's search. */
+static bool read_variant(struct study_loader *l, const struct ynode *map, struct study_tune *t)
+{
+    const struct ynode *node = yaml_get(map, "variant");
+    const char *name = NULL;
+    if (!node)
+        return true;
+    if (!l->s->networks)
+        return yaml_refuse(&l->y.doc, node, l->y.e, ERR_SYNTAX,
+                           "variant: only a case with a `model` has variants");
+    return yaml_load_text(&l->y, map, "variant", 40, false, &name)
+        && (network_variant_find(name, &t->variant, l->y.e) || yaml_load_at(&l->y, node));
+}
+
 static bool read_keys(struct study_loader *l, const struct ynode *map, const char *what,
                       const char *const *keys, struct study_tune *t)
 {
@@ -57,14 +71,15 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
         && yaml_load_int(&l->y, map, "levels", 1, 2, &t->levels)
         && (!loop_only || yaml_bool(&l->y.doc, loop_only, "loop_only", &t->loop_only, l->y.e))
         && (!cold || yaml_bool(&l->y.doc, cold, "cold", &t->cold, l->y.e))
-        && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t);
+        && read_strategy(l, map, t) && read_weights(l, map, t) && read_seeds(l, map, t)
+        && read_variant(l, map, t);
 }
 
 /* Changes only the members of *out whose keys exist: a variant starts from the study's values. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",
-                                        "levels", "seeds", "weights", NULL };
+                                        "levels", "seeds", "weights", "variant", NULL };
     const struct ynode *t = yaml_get(map, "tune");
     if (!t)
         return true;

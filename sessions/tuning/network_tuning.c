@@ -11,6 +11,21 @@
 #define FINAL_TURNS 3
 #define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
 
+bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
+{
+    static const char *const all[] = {
+        [NETWORK_PACKED] = "packed", [NETWORK_ALT] = "alt", [NETWORK_WP] = "wp",
+        [NETWORK_OL] = "ol", [NETWORK_LOOPS] = "loops",
+    };
+    for (int i = 0; i < COUNT_OF(all); i++)
+        if (streq(name, all[i])) {
+            *out = (enum network_variant)i;
+            return true;
+        }
+    err_set(e, ERR_SYNTAX, "there is no variant \"%.40s\"", name);
+    return err_fix(e, "packed, alt, wp, ol or loops");
+}
+
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,
                      struct network_measurement *m, struct err *e)
 {

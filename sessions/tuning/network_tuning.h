@@ -13,6 +13,8 @@ enum { NETWORK_BUDGET = 20000 };
  * along the graph; WP does not propagate a layout downstream.  OL: loops, with all layouts as the
  * experts have them.  LOOPS: loops, with row-major activations. */
 enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETWORK_LOOPS };
+/* Finds a variant by its name: packed, alt, wp, ol or loops. */
+bool network_variant_find(const char *name, enum network_variant *out, struct err *e);
 struct network_tuning_view;
 struct network_tuning_opts {
     struct tuning_opts each;

@@ -56,6 +56,42 @@ t 0 'layout set c1 ."N O/4 H W 4o."' study "$dir/parts.yaml" --json
 grep -q 'loop [a-z]* c2 ' <<< "$out" && grep -q 'loop [a-z]* c1 ' <<< "$out" \
     && pass 'loops of both' || flunk 'loops of both' "$out"
 
+# A case that is a network: variants as `tune MODEL --variant`, and the schedules as they are.
+cat > "$dir/net.yaml" <<'S4'
+study: 1
+id: net
+title: a network
+cases: [{id: conv, model: nowhere/conv.onnx}]
+variants:
+- {id: instant}
+- {id: loops, tune: {variant: loops}}
+- {id: alt, tune: {variant: alt}}
+tune: {budget: 8}
+metrics:
+- {id: latency, unit: ms, value: latency_ms.min, base: loops}
+- {id: conversions, value: conversions}
+- {id: tuned, unit: ms, value: tune.best_ms}
+findings: [{text: gain, each: loops.latency / alt.latency, combine: geomean, unit: x}]
+measure: {meters: clock, time: 0.01}
+S4
+t 0 '^ +conv +instant +[0-9.e-]+ +[0-9.]+x$' study "$dir/net.yaml" --models tests/fuzz/corpus/onnx
+grep -qE '^ +conv +loops +ppo +1 x 8 ' <<< "$out" && grep -qE '^ +measured +[0-9.]+ x,' <<< "$out" \
+    && pass 'a tuned network' || flunk 'a tuned network' "$out"
+t 0 '^  alt.fig10 +5 +5 ' studies
+t 2 'fix: --models FOLDER says where' study "$dir/net.yaml"
+sed 's/variant: alt/variant: ansor/' "$dir/net.yaml" > "$dir/bad.yaml"
+t 2 'bad.yaml:8:29: error: there is no variant "ansor"' study "$dir/bad.yaml"
+sed 's/{id: instant}/{id: instant, steps: [set variant fp]}/' "$dir/net.yaml" > "$dir/bad.yaml"
+t 2 'bad.yaml:6:3: error: a variant of networks has no steps' study "$dir/bad.yaml"
+sed 's/conversions}/convertions}/' "$dir/net.yaml" > "$dir/bad.yaml"
+t 2 'bad.yaml:12:28: .*convertions' study "$dir/bad.yaml"
+sed 's/tune: {strategy: random}/tune: {variant: alt}/' "$two" \
+    > "$dir/bad.yaml"
+t 2 'only a case with a `model` has variants' study "$dir/bad.yaml"
+sed 's/^cases: .*/operator: gmm m=8 k=8 n=8\ncases: [{id: a}, {id: conv, model: a.onnx}]/' \
+    "$dir/net.yaml" > "$dir/bad.yaml"
+t 2 'every case of a study is a network, or none' study "$dir/bad.yaml"
+
 t 0 'auto-tuner: the best so far in ms' study "$two" --scale 0.01 -o "$dir/report"
 grep -qE 'm8 +random +random +1 x 9 ' <<< "$out" && pass 'a row for each search' \
     || flunk 'a row for each search' "$out"
