@@ -51,6 +51,13 @@ int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t 
     return k->arm.len - 1;
 }
 
+int kernels_add_closed(struct kernels *k, const char *const *line, int n, const char *family)
+{
+    struct kernels_arm arm = { .n = n, .line = copy_lines(k->keep, line, n), .family = family };
+    vec_push(&k->arm, arm);
+    return k->arm.len - 1;
+}
+
 /* --- What the search calls ---------------------------------------------------------------- */
 
 static void layout_decode(void *ctx, const double *action, int n_done, int64_t *factor)

@@ -53,6 +53,8 @@ struct loop_opts kernels_loop_opts(const struct kernels *k);
 /* Adds an arm for new layout lines and returns its index; -1: they make no valid program. */
 int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
                     const char *family);
+/* Adds an arm without a loop space, for a seed. */
+int kernels_add_closed(struct kernels *k, const char *const *line, int n, const char *family);
 bool kernels_is_layout(const char *line);            /* whether it is no loop step */
 /* kernels_seed.c: adds the seeds of the options. Errors as of kernels_new. */
 bool kernels_add_seeds(struct kernels *k, struct err *e);

@@ -23,6 +23,20 @@ static bool is_pinned(const struct kernels *k, struct arena *a, const char *line
 
 struct schedule { int n_layout, n; const char **line; };     /* a schedule, layout lines first */
 
+static bool is_algorithm(const char *line)
+{
+    return str_starts(line, "algorithm ");
+}
+
+/* Adds the algorithms of the seed.  They come before all layouts, since they make some of the
+ * tensors that these are for. */
+static void add_algorithms(struct schedule *s, const struct tune_lines *from)
+{
+    for (int i = 0; i < from->n; i++)
+        if (is_algorithm(from->line[i]))
+            s->line[s->n++] = from->line[i];
+}
+
 /* Combines the pinned lines, the layout lines of the seed for other tensors, and its loop lines. */
 static struct schedule over_pins(const struct kernels *k, struct arena *a,
                                  const struct tune_lines *from, bool first)
@@ -30,6 +44,8 @@ static struct schedule over_pins(const struct kernels *k, struct arena *a,
     const struct tune_lines *base = &k->o.schedule[0];
     struct schedule s = {0};
     s.line = ARENA_ARRAY(a, const char *, k->o.n_pins + base->n + from->n);
+    if (!first)
+        add_algorithms(&s, from);
     if (!first && k->o.fixed) {
         for (int i = 0; i < base->n; i++)
             if (kernels_is_layout(base->line[i]))
@@ -39,7 +55,8 @@ static struct schedule over_pins(const struct kernels *k, struct arena *a,
             s.line[s.n++] = k->o.pin[i];
     }
     for (int i = 0; i < from->n; i++)
-        if (kernels_is_layout(from->line[i]) && (first || !is_pinned(k, a, from->line[i])))
+        if (kernels_is_layout(from->line[i])
+            && (first || !(is_algorithm(from->line[i]) || is_pinned(k, a, from->line[i]))))
             s.line[s.n++] = from->line[i];
     s.n_layout = s.n;
     for (int i = 0; i < from->n; i++)
@@ -151,6 +168,8 @@ static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines
     if (!program_replay(a, k->o.spec, line, n, &p, &bad, e))
         return !first;
     int arm = arm_of(k, a, &s, p);
+    if (arm < 0 && p->n_algorithms > 0)   /* it is measured, but there is nothing around it */
+        arm = kernels_add_closed(k, s.line, s.n_layout, family_of(k, p));
     if (arm < 0)
         return !first || say_why(k, a, &s, e);
     if (first && !k->o.fixed && !keeps_pins(k, p))

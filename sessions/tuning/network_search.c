@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explorer/expert/expert.h"
 #include "explorer/tune/tune.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
@@ -13,9 +14,11 @@
 #include "sessions/tuning/task_rounds.h"
 
 #define JOINT_SHARE 0.4                   /* of the budget, for layouts: 8,000 of 20,000 [ALT] */
+#define LEAST_HOPE 2e-5                   /* of the network's time: less is not worth a round */
 #define LONGEST_ROUND 64
 #define LEAST_ROUNDS 8                    /* of every task on average, on a small budget */
 #define LEAST_TRIALS 32                   /* of the first round: seeds and some of their own */
+#define ALGORITHM_EXPERTS 15              /* schedules of a kernel with an algorithm, best first */
 #define CLEARLY_LESS 0.97                 /* of the time at the start, for what was not compared */
 
 /* The search of a task, while it is open. */
@@ -100,6 +103,13 @@ static int whole_batches(double trials, int least, int most)
     return (n + TUNE_TOP - 1) / TUNE_TOP * TUNE_TOP;
 }
 
+/* Whether only the experts' schedules of a task are measured: there is no loop space around an
+ * algorithm. */
+static bool experts_only(const struct network_task *task)
+{
+    return task->program->n_algorithms > 0;
+}
+
 /* Opens the search of a task, or notes why there is none. */
 static bool open_search(struct net_rounds *r, int task, struct err *e)
 {
@@ -117,13 +127,18 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     s->opts.loop_only |= loops_only(t);
     if (!network_open_kernel(t, x, false, &s->session, e))
         return false;
+    if (experts_only(x)) {
+        s->opts.experts = ALGORITHM_EXPERTS;
+        s->session->accuracy = t->session->accuracy == 0 ? EXPERT_ACCURACY : t->session->accuracy;
+    }
     s->opts.n_pins = history_current(s->session->history)->program->n_steps > 0;
     if (tuning_open(s->session, &s->opts, t->o->view, t->cancel, &s->inquiry, e)) {
         const struct graph *g = x->program->base;
         struct tuned_kernel *k = &t->kernel[task];
         r->task[r->n++] = (struct task_rounds){
             .weight = calls_of(t->net, x->spec), .flop = g->flops,
-            .bound_s = 1e-3 * k->bound_ms / k->count, .kind = g->node[g->main_node].op,
+            .bound_s = 1e-3 * k->bound_ms / k->count,
+            .kind = experts_only(x) ? "algorithm" : g->node[g->main_node].op,
         };
         return true;
     }
@@ -186,25 +201,26 @@ static bool is_spent(const struct net_rounds *r)
     return limit > 0 ? r->spent_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
-/* Returns the best time of the seeds, of which the expert's is what the network had. */
-static double seeds_ms(const struct tune_view *v)
+/* Returns the time that the network had: the best of the seeds, or where they are all that there
+ * is, of the first two, the kernel without loops and what the experts prefer. */
+static double seeds_ms(const struct tune_view *v, bool seeds_only)
 {
     double least = INFINITY;
     for (int i = 0; i < v->n_trials; i++)
-        if (v->trial[i]->seed)
+        if (v->trial[i]->seed && (!seeds_only || v->trial[i]->trial < 2))
             least = fmin(least, v->trial[i]->ms);
     return least;
 }
 
 /* Takes over what a round has found. */
-static void note_round(struct net_rounds *r, int i)
+static void note_round(struct net_rounds *r, int i, bool seeds_only)
 {
     struct net_search *s = &r->search[i];
     struct task_rounds *x = &r->task[i];
     struct tuned_kernel *k = &r->t->kernel[s->task];
     const struct tune_result *now = tuning_now(s->inquiry);
     int before = k->trials;
-    x->closed = !now || now->end == SEARCH_EXHAUSTED;
+    x->closed = seeds_only || !now || now->end == SEARCH_EXHAUSTED;
     double ms = now ? now->view->best_ms : INFINITY;
     k->trials = now ? now->view->n_trials : 0;
     x->closed = x->closed || (k->trials == before && now->end != SEARCH_TIME);
@@ -212,7 +228,7 @@ static void note_round(struct net_rounds *r, int i)
     vec_push(&s->best_s, isfinite(ms) ? 1e-3 * ms : 1e-3 * k->before_ms / k->count);
     x->best_s = s->best_s.data;
     x->n = s->best_s.len;
-    double seeds = now ? seeds_ms(now->view) : INFINITY;
+    double seeds = now ? seeds_ms(now->view, seeds_only) : INFINITY;
     if (isfinite(ms) && isfinite(seeds))
         k->gain_ms = k->before_ms * (1 - ms / seeds);
 }
@@ -252,11 +268,14 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     int had = r->spent, left = budget_of(r->t->o) - had;
     int trials = !first ? r->round
                : r->joint + r->round > LEAST_TRIALS ? r->joint + r->round : LEAST_TRIALS;
+    bool seeds_only = experts_only(&r->t->net->task[s->task]);
+    if (seeds_only)
+        trials = 1 + ALGORITHM_EXPERTS;
     s->trials += trials < left ? trials : left;
     if (!tuning_go(s->inquiry, s->trials, limit, e))
         return false;
     now = tuning_now(s->inquiry);
-    note_round(r, i);
+    note_round(r, i, seeds_only);
     bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
     if (!known)                           /* replaying does not count */
         r->spent_s += clock_s() - began;
@@ -264,9 +283,15 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     return true;
 }
 
+/* Whether a next round can gain anything that one would see. */
+static bool is_worth(const struct net_rounds *r)
+{
+    return 1e3 * task_rounds_hope(r->task, r->n) > LEAST_HOPE * r->t->before.latency.min_ms;
+}
+
 static bool run_rounds(struct net_rounds *r, struct err *e)
 {
-    for (int i; !is_spent(r) && !cancelled(r->t->cancel)
+    for (int i; !is_spent(r) && !cancelled(r->t->cancel) && is_worth(r)
                 && (i = task_rounds_next(r->task, r->n, r->n_rounds)) >= 0; ) {
         show(r, i);
         if (!run_round(r, i, e))

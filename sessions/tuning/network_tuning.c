@@ -85,8 +85,6 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     const struct node *main = &task->program->base->node[task->program->base->main_node];
     if (task->conversion)
         return "a conversion";
-    if (task->program->n_algorithms > 0)
-        return "the search does not know its algorithm";
     if (!main->complex)
         return "it has no loop space";
     for (const struct network_task *x = t->net->task; x < task; x++)

@@ -43,6 +43,15 @@ static bool is_open(const struct task_rounds *t)
     return !t->closed && (t->n == 0 || latest(t) > AT_BOUND * t->bound_s);
 }
 
+double task_rounds_hope(const struct task_rounds *t, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        if (is_open(&t[i]))
+            most = fmax(most, t[i].n == 0 ? INFINITY : -task_rounds_gain(t, n, i));
+    return most;
+}
+
 /* Returns the turn-th of the open tasks, counted around. */
 static int by_turns(const struct task_rounds *t, int n, int turn)
 {

@@ -21,6 +21,9 @@ struct task_rounds {
  * with alpha 0.2, beta 2 and D 3 rounds, or as many as there were.  C is its FLOP, V the greatest
  * FLOP/s of a task of its kind. */
 double task_rounds_gain(const struct task_rounds *t, int n, int i);
+/* Returns the seconds of a run that any next round may gain: the most of all open tasks; INFINITY
+ * while one of them has had no round. */
+double task_rounds_hope(const struct task_rounds *t, int n);
 /* Returns the task of the next round: one without rounds first, then the one with the greatest
  * gain; every 20th round goes to the tasks by turns.  -1: all are closed or at their bounds.
  * round: the rounds of all tasks so far. */

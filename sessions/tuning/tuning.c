@@ -113,6 +113,7 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
         return true;
     if (!expert_file_all(q->mem, &all, e))
         return false;
+    all.accuracy = q->accuracy;
     struct err none;
     if (!expert_schedules(q->mem, &all, q->spec, q->target, q->threads, most, list, &n, &none))
         return true;
@@ -144,6 +145,8 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
         json_put(j, "cold", json_true());
     if (o->joint > 0)
         json_put(j, "joint", JSON(o->joint));
+    if (q->accuracy > 0)
+        json_put(j, "accuracy", JSON(q->accuracy));
     if (o->weights)
         json_put(j, "weights", json_sprintf("%016llx", (unsigned long long)
                                             hash_bytes(o->weights, o->weights_bytes, 0)));
@@ -158,6 +161,7 @@ static bool ask(struct inquiry *q, const struct session *s, const struct tuning_
                 struct err *e)
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
+    q->accuracy = fmax(0, s->accuracy);
     q->target = target_or_host(o->measure.target);
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
     q->schedule[q->n_schedules++] = session_lines(q->mem, s);

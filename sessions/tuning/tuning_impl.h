@@ -14,6 +14,7 @@ struct inquiry {
     struct arena *mem, *scratch;         /* mem is t's */
     const char *spec; const struct target *target; int threads;
     uint64_t data_seed;
+    double accuracy;                     /* that the experts may choose algorithms with */
     int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];    /* [0]: the session */
     int n_pins; const char **pin;
     bool fixed;

@@ -125,6 +125,24 @@ if command -v python3 > /dev/null; then
     same 'the table of make bench-networks' 1 "$(grep -cE "$row" <<< "$table")"
 fi
 
+# Of a kernel with an algorithm, tune tries the experts' schedules: here its loops were forgotten.
+cat > "$dir/wino.yaml" <<'Y'
+tilescope: 1
+operator: |
+  x = input n=1 i=32 h=28 w=28
+  a = c2d(x) o=32 k=3 p=1
+  b = c2d(a) o=32 k=3 p=1
+kernels:
+- operator: c2d n=1 i=32 h=28 w=28 o=32 k=3 p=1
+  steps:
+  - algorithm Conv winograd m=4
+  - layout set Inp "N H W I"
+  - layout set Conv "N H W O"
+Y
+t 0 '^ +2 .* [0-9]{2,}\.[0-9]+x +16 +[0-9]+ +c2d' tune "$dir/wino.yaml" --budget 40 \
+    -o "$dir/wino-2.yaml" --quiet
+same 'with loops' 1 "$(grep -c 'loop cache_write Conv_wino' "$dir/wino-2.yaml")"
+
 # The steps of a kernel in a session must fit it.  Equal kernels have one schedule.
 cat > "$dir/net.yaml" <<'Y'
 tilescope: 1

@@ -38,6 +38,10 @@ static void the_gain_is_the_formula(void **state)
     /* (7.4 - 9) / 3; V of its kind is 370 / 10, so 2 * 74 / 37 - 7.4 = -3.4 is less than -7.4/5 */
     near(task_rounds_gain(t, 5, 2), 0.2 * -1.6 / 3 + 0.8 * -3.4);
     near(task_rounds_gain(t, 5, 4), 0);
+    assert_true(isinf(task_rounds_hope(t, 5)));          /* one had no round yet */
+    near(task_rounds_hope(t, 4), 16);
+    t[0].closed = true;
+    near(task_rounds_hope(t, 4), 3 * (0.2 + 0.8 * 4.5));
 }
 
 static void rounds_go_where_most_is_gained(void **state)
