@@ -189,29 +189,28 @@ static int set_aside(const struct cli *c)
 
 /* --- The command ------------------------------------------------------------------------------ */
 
-/* Sets of options, by enum opt. */
-#define HAS(id) (1ull << OPT_##id)
-#define OF_TASK (HAS(THREADS) | HAS(ISA) | HAS(MACHINE))
-#define OF_RUN (OF_TASK | HAS(RUN) | HAS(BEFORE))
-#define OF_RECORD (OF_RUN | HAS(OUTCOME) | HAS(FAILED))
-static_assert(OPT_COUNT <= 64, "a set of options is one word");
+/* Sets of options, as initialisers of an array by enum opt. */
+#define HAS(id) [OPT_##id] = true
+#define OF_TASK HAS(THREADS), HAS(ISA), HAS(MACHINE)
+#define OF_RUN OF_TASK, HAS(RUN), HAS(BEFORE)
+#define OF_RECORD OF_RUN, HAS(OUTCOME), HAS(FAILED)
 
 static const struct verb {
     const char *name;
     bool writes, alone;                  /* alone: takes no operand */
-    unsigned long long options;          /* the options it takes besides those of all verbs */
+    bool takes[OPT_COUNT];               /* the options it takes besides those of all verbs */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
-    { "list", false, false, OF_RECORD, cli_records_list },
-    { "show", false, false, OF_RECORD | HAS(COUNT_ROWS), cli_records_show },
-    { "best", false, false, OF_RUN | HAS(COUNT_ROWS) | HAS(OUTPUT), cli_records_best },
-    { "runs", false, false, OF_RUN | HAS(COUNT_ROWS), cli_records_runs },
-    { "export", false, false, OF_RECORD | HAS(OUTPUT), do_export },
-    { "import", true, false, 0, do_import },
-    { "merge", true, false, 0, do_merge },
-    { "prune", true, false, OF_RECORD | HAS(KEEP) | HAS(YES), do_prune },
-    { "check", false, true, 0, do_check },
-    { "aside", true, true, HAS(YES), NULL },
+    { "list", false, false, { OF_RECORD }, cli_records_list },
+    { "show", false, false, { OF_RECORD, HAS(COUNT_ROWS) }, cli_records_show },
+    { "best", false, false, { OF_RUN, HAS(COUNT_ROWS), HAS(OUTPUT) }, cli_records_best },
+    { "runs", false, false, { OF_RUN, HAS(COUNT_ROWS) }, cli_records_runs },
+    { "export", false, false, { OF_RECORD, HAS(OUTPUT) }, do_export },
+    { "import", true, false, { false }, do_import },
+    { "merge", true, false, { false }, do_merge },
+    { "prune", true, false, { OF_RECORD, HAS(KEEP), HAS(YES) }, do_prune },
+    { "check", false, true, { false }, do_check },
+    { "aside", true, true, { HAS(YES) }, NULL },
 };
 #undef HAS
 
@@ -235,7 +234,7 @@ static bool takes(const struct verb *v, const struct args *args, struct err *e)
 {
     for (int i = 0; i < args->given.len; i++) {
         enum opt o = args->given.data[i].opt;
-        if (args_opt[o].commands != IN_ALL && o != OPT_JSON && !(v->options >> o & 1))
+        if (args_opt[o].commands != IN_ALL && o != OPT_JSON && !v->takes[o])
             return err_set(e, ERR_SYNTAX, "records %s takes no --%s", v->name, args_opt[o].name);
     }
     if (!v->alone || args->word.len == 1)
