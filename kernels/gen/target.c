@@ -1,6 +1,8 @@
 /* The table of targets, which of them this machine can run, and which loops each can have. */
 #include "kernels/gen/target.h"
 
+#include "kernels/base/rng.h"
+
 /* Plain C is compiled for any CPU of the architecture, not for the vectors of this machine. */
 #if defined __x86_64__
 #define ANY_CPU "-march=x86-64"
@@ -139,6 +141,26 @@ const char *const *target_free_flags(bool is_clang)
                                        NULL };
     static const char *const clang[] = { "-fvectorize", "-fbuiltin", NULL };
     return is_clang ? clang : gcc;
+}
+
+static void add_flags(struct str *out, const char *const *flag)
+{
+    for (; *flag; flag++)
+        str_printf(out, " %s", *flag);
+}
+
+uint64_t target_code(void)
+{
+    struct str text = {0};
+    str_printf(&text, "%d", GEN_VERSION);
+    for (int clang = 0; clang < 2; clang++) {
+        for (int i = 0; i < COUNT_OF(targets); i++)
+            add_flags(&text, target_flags(&targets[i], clang));
+        add_flags(&text, target_free_flags(clang));
+    }
+    uint64_t hash = hash_text(str_text(&text));
+    str_free(&text);
+    return hash;
 }
 
 /* Returns the first loop with an annotation that target t does not have, or NULL. */

@@ -4,6 +4,10 @@
 #define TS_GEN_TARGET_H
 #include "kernels/nest/tree.h"
 
+/* Counts the changes of generated code that change times: raise it with each, so that stored times
+ * of older code do not answer for today's. */
+#define GEN_VERSION 1
+
 struct unit;                              /* gen_impl.h: a function during generation */
 
 struct target {
@@ -34,6 +38,9 @@ const struct target *target_named(const char *isa);
 /* Finds a target by name.  NULL: ERR_NAME (no such name) or ERR_ENV (this CPU cannot run it). */
 const struct target *target_find(const char *isa, struct err *e);
 const char *const *target_flags(const struct target *t, bool is_clang);
+/* Returns a hash of GEN_VERSION and all these flags: of all that makes machine code of a nest,
+ * besides the compiler.  Times of code with another hash are not today's. */
+uint64_t target_code(void);
 /* Returns the flags that follow target_flags under `set autovectorize on`. */
 const char *const *target_free_flags(bool is_clang);
 /* Fails with ERR_STEP at the first loop or buffer of f that code for t cannot have. */

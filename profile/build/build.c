@@ -215,6 +215,17 @@ bool compiler_find(const char *want, struct compiler *out, struct err *e)
     return err_fix(e, "apt install gcc libc6-dev");
 }
 
+void compiler_print(struct str *out, const char *want)
+{
+    const char *flags = getenv("TILESCOPE_CFLAGS");
+    struct compiler cc;
+    struct err ignored;
+    if (!compiler_find(want, &cc, &ignored))
+        return;
+    str_printf(out, "%s, code %016llx%s%s", cc.version, (unsigned long long)target_code(),
+               flags && *flags ? " " : "", flags ? flags : "");
+}
+
 /* --- Compiling
  * --------------------------------------------------------------------------------------- */
 

@@ -16,6 +16,11 @@ struct compiler {
  * names the packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
+/* Prints all that makes machine code of a nest: the version of the compiler, the variable
+ * TILESCOPE_CFLAGS and target_code.  Stored times are of use only where this text is the same.
+ * "" for a compiler that does not work. */
+void compiler_print(struct str *out, const char *want);
+
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
 /* Compiles c_source, or takes the object from the cache (dir_cache()/objects), which holds KEY.c
  * and KEY.so.  The key is a hash of the source, the flags, and the version and files of the

@@ -13,6 +13,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
+#include "kernels/gen/target.h"
 #include "sessions/file/process.h"
 #include "sessions/records/records_impl.h"
 
@@ -327,10 +328,15 @@ bool records_put(struct records *r, const struct record *rec, bool *added, struc
     return insert_record(r, rec, added, e);
 }
 
+void records_version(char out[RECORDS_VERSION])
+{
+    snprintf(out, RECORDS_VERSION, TILESCOPE_VERSION " code %08x", (unsigned)target_code());
+}
+
 bool records_add(struct records *r, const struct record *rec, struct err *e)
 {
     bool found, added;
-    char date[24];
+    char date[24], version[RECORDS_VERSION];
     struct record full = *rec;
     if (!records_seek_run(r, rec->run, &found, e))
         return false;
@@ -338,7 +344,8 @@ bool records_add(struct records *r, const struct record *rec, struct err *e)
         return no_run(rec->run, e);
     records_date_now(date);
     full.date = date;
-    full.version = TILESCOPE_VERSION;
+    records_version(version);
+    full.version = version;
     if (insert_record(r, &full, &added, e))
         return true;
     r->run_id[0] = '\0';

@@ -18,6 +18,7 @@
 struct records;
 
 enum { RUN_ID = 17 };                    /* 16 hexadecimal digits and the NUL */
+enum { RECORDS_VERSION = 40 };
 
 /* Opens for writing and creates a missing file.  path NULL: records_path.  ERR_ENV when that has
  * no folder for it. */
@@ -96,6 +97,9 @@ void records_of_measurement(struct record *out, const struct measurement *m);
 struct tune_candidate;
 void records_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
 
+/* Prints what new records have as their version: "0.1.0 code 5f31c2aa", where the number stands for
+ * the generated code and the flags of compilers (target_code). */
+void records_version(char out[RECORDS_VERSION]);
 /* Adds a record and commits it.  ERR_NAME when the run is not in this file.  Adding the same
  * record again changes nothing. */
 bool records_add(struct records *r, const struct record *rec, struct err *e);
@@ -124,8 +128,9 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 bool records_list(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
-/* Finds the latest record of these steps of a task on this machine, from any run; *out is NULL when
- * none exists.  Ignores measurements that were cancelled or failed for lack of a tool or memory. */
+/* Finds the latest record of these steps of a task on this machine and of this version, from any
+ * run; *out is NULL when none exists.  Ignores measurements that were cancelled or failed for lack
+ * of a tool or memory. */
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e);
 /* Lists the k fastest correct records of f, each with different steps.  Ignores good, failed,

@@ -216,7 +216,9 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
                   const char *steps, struct arena *a, const struct record **out, struct err *e)
 {
     struct record *rec = NULL;
+    char version[RECORDS_VERSION];
     sqlite3_stmt *s = records_sql(r, SQL_FIND, e);
+    records_version(version);
     if (!s)
         return false;
     sqlite3_bind_text(s, 1, spec, -1, SQLITE_STATIC);
@@ -225,6 +227,7 @@ bool records_find(struct records *r, const char *spec, int threads, const char *
     sqlite3_bind_text(s, 4, str_text(&r->machine), -1, SQLITE_STATIC);
     sqlite3_bind_int64(s, 5, (int64_t)hash_text(steps));
     sqlite3_bind_text(s, 6, steps, -1, SQLITE_STATIC);
+    sqlite3_bind_text(s, 7, version, -1, SQLITE_STATIC);
     int rc = sqlite3_step(s);
     if (rc == SQLITE_ROW) {
         record_of_row(s, rec = ARENA_NEW(a, struct record));

@@ -6,6 +6,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/version.h"
+#include "profile/build/build.h"
 #include "profile/measure/meters.h"
 #include "sessions/file/measured_fields.h"
 #include "sessions/report/report.h"
@@ -87,13 +88,15 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
 
-/* Hashes all that a result depends on, including options of the search and tilescope's version. */
+/* Hashes all that a result depends on, including options of the search, the compiler with its
+ * flags, and tilescope's version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_case *c, const struct study_variant *v,
                             int64_t combinations, const struct study_tune *tune)
 {
     const struct study_report *r = run->r;
     struct str text = {0};
+    compiler_print(&text, run->opts->compiler);
     str_printf(&text, "%s\n%s\n%u %d %llu %g %s\n%s %s\n", code->spec,
                code->cache ? code->cache : "", r->meters, r->threads, (unsigned long long)r->seed,
                r->time_s, r->host, run->opts->compiler ? run->opts->compiler : "",

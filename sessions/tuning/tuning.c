@@ -121,26 +121,17 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
     return true;
 }
 
-/* Returns compiler and flags as text, because the same steps give another kernel with others. */
-static const char *compiler_text(struct inquiry *q, const struct tuning_opts *o)
-{
-    const char *flags = getenv("TILESCOPE_CFLAGS");
-    struct compiler cc;
-    struct err none;                             /* a missing compiler is reported later */
-    if (!compiler_find(o->measure.compiler, &cc, &none))
-        return "";
-    return arena_printf(q->mem, "%s%s%s", cc.version, flags && *flags ? " " : "",
-                        flags ? flags : "");
-}
-
 /* Returns all options but seed, strategy and budget as JSON.  A run with equal text can answer. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
+    struct str compiler = {0};
+    compiler_print(&compiler, o->measure.compiler);
     json_t *j = json_make("start", json_texts(q->schedule[0].line, q->schedule[0].n),
                           "pins", json_texts(q->pin, q->n_pins), "fixed", JSON(q->fixed),
                           "levels", JSON(o->levels == 2 ? 2 : 1),
                           "experts", JSON(q->n_schedules - 1),
-                          "compiler", JSON(compiler_text(q, o)));
+                          "compiler", JSON(str_text(&compiler)));
+    str_free(&compiler);
     if (o->cold)
         json_put(j, "cold", json_true());
     if (o->joint > 0)

@@ -74,7 +74,10 @@ static void check_same(const struct record *got, const struct record *want)
     assert_string_equal(got->spec, RECORD_SPEC);
     assert_string_equal(got->isa, "avx2");
     assert_int_equal(got->threads, 1);
-    assert_string_equal(got->version, TILESCOPE_VERSION);
+    char version[RECORDS_VERSION];
+    records_version(version);
+    assert_string_equal(got->version, version);
+    assert_true(str_starts(version, TILESCOPE_VERSION " code "));
     assert_int_equal(strlen(got->date), 20);
 }
 
@@ -104,7 +107,17 @@ static void kept_as_it_was(void **state)
     records_close(r);
 }
 
-/* Another machine, other threads, another instruction set: never answered as this task's. */
+static void run_sql(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+/* Another machine, other threads, another instruction set, the code of another version: never
+ * answered as this task's. */
 static void found_by_steps(void **state)
 {
     (void)state;
@@ -137,6 +150,15 @@ static void found_by_steps(void **state)
     records_must_add(r, &vain);
     assert_true(records_find(r, RECORD_SPEC, 1, "avx2", vain.steps, a, &got, &e));
     assert_null(got);
+    char now[RECORDS_VERSION], sql[120];
+    run_sql("UPDATE record SET version = '0.1.0'");
+    assert_true(records_find(r, RECORD_SPEC, 1, "avx2", rec.steps, a, &got, &e));
+    assert_null(got);
+    records_version(now);
+    snprintf(sql, sizeof sql, "UPDATE record SET version = '%s'", now);
+    run_sql(sql);
+    assert_true(records_find(r, RECORD_SPEC, 1, "avx2", rec.steps, a, &got, &e));
+    assert_non_null(got);
     records_set_machine(r, "another | machine");
     got = &rec;
     assert_true(records_find(r, RECORD_SPEC, 1, "avx2", rec.steps, a, &got, &e));
@@ -541,15 +563,6 @@ static void check_refused(const char *words, const char *fix)
     }
     str_free(&before);
     str_free(&after);
-}
-
-static void run_sql(const char *sql)
-{
-    sqlite3 *db;
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        fail_msg("%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
 }
 
 static void refused_files(void **state)

@@ -219,7 +219,12 @@ static void numbers_follow_from_the_curves(void **state)
     study_text(&out, r);
     golden_check("tests/golden/study-tune.txt", str_text(&out));
     study_json(&json, r);
-    golden_check("tests/golden/study-tune.json", str_text(&json));
+    struct str masked = {0};                             /* keys hang on the compiler */
+    str_add(&masked, str_text(&json));
+    for (char *key = masked.data; (key = strstr(key, "\"key\": \"")) != NULL; key += 8)
+        memset(key + 8, '0', 16);
+    golden_check("tests/golden/study-tune.json", str_text(&masked));
+    str_free(&masked);
     study_report_free(r);
 
     /* The same again from that report: nothing is searched. */
