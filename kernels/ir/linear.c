@@ -179,6 +179,12 @@ static int by_stride(const void *x, const void *y)
     return expr_order(a->e, b->e);
 }
 
+void lin_sort(struct lin *l)
+{
+    if (l->n > 1)
+        qsort(l->t, (size_t)l->n, sizeof *l->t, by_stride);
+}
+
 const struct expr *lin_expr(const struct lin *l)
 {
     struct exprs *p = l->p;
@@ -188,8 +194,7 @@ const struct expr *lin_expr(const struct lin *l)
     struct term *t = scratch_alloc(p, (size_t)l->n * sizeof *t);
     if (l->n)
         memcpy(t, l->t, (size_t)l->n * sizeof *t);
-    if (l->n > 1)
-        qsort(t, (size_t)l->n, sizeof *t, by_stride);
+    lin_sort(&(struct lin){ .n = l->n, .t = t });
     if (l->n && t[0].coef < 0 && rest > 0) {              /* prints "20 - 4*h", not "-4*h + 20" */
         sum = expr_const(p, rest);
         rest = 0;

@@ -163,13 +163,16 @@ const struct expr *rule_sum_digits(struct redex *r)
     return each_pair(r, EXPR_MOD, join_digits);
 }
 
-/* Whether l contains m * x, term by term.  Constants need not match: they can be adjusted. */
+/* Whether l, in any order, contains m * x, term by term.  Constants need not match: they can be
+ * adjusted. */
 static bool contains(const struct lin *l, const struct lin *x, int64_t m)
 {
-    for (int i = 0; i < x->n; i++)
-        if (lin_coef(l, x->t[i].e) != wrap_mul(m, x->t[i].coef))
-            return false;
-    return true;
+    int n = 0;
+    for (int i = 0; i < l->n; i++) {
+        int64_t coef = wrap_mul(m, lin_coef(x, l->t[i].e));
+        n += coef != 0 && coef == l->t[i].coef;
+    }
+    return n == x->n;
 }
 
 /* Replaces term i of l - m*x by k * e. */

@@ -164,6 +164,7 @@ static struct redex view(struct exprs *p, const struct expr *e)
     case EXPR_AND: case EXPR_CONST: case EXPR_VAR: case EXPR_KIND_COUNT:
         break;
     }
+    lin_sort(&r.l);
     r.range = lin_range(&r.l);
     if (r.c > MAX_DIVISOR || !tame_coefs(&r.l))
         r.range = (struct range){ INT64_MIN, INT64_MAX };
