@@ -12,34 +12,48 @@
 
 #define CONV "c2d n=1 i=16 h=8 w=8 o=16 k=3 p=1 bias=1 relu=1"
 
-/* differs: from the operator without steps. */
-static const struct { const char *spec, *steps, *contract, *differs; } cases[] = {
-    { CONV, "", "as the caller has it", "" },
+/* differs: from the operator without steps, or with the steps `than`. */
+static const struct { const char *spec, *steps, *contract, *differs, *than; } cases[] = {
+    { CONV, "", "as the caller has it", "", "" },
     /* A constant is packed ahead, and an input is converted by the kernel. */
-    { CONV, "layout set Ker \"O/16 I KH KW 16o\"", "as the caller has it", "" },
-    { "gmm m=8 k=8 n=8", "layout set A \"K M\"", "as the caller has it", "" },
+    { CONV, "layout set Ker \"O/16 I KH KW 16o\"", "as the caller has it", "", "" },
     { "gmm m=8 k=8 n=8", "set input_layout given;layout set A \"K M\"", "A KM -> C MN",
-      "A arrives as KM instead of MK" },
+      "A arrives as KM instead of MK", "" },
     { CONV, "layout set Conv \"N H W O\"", "Inp_in NIHW -> ReLU NHWO",
-      "ReLU leaves as NHWO instead of NOHW" },
+      "ReLU leaves as NHWO instead of NOHW", "" },
     { CONV, "layout set Conv \"N O/8 H W 8o\"", "Inp_in NIHW -> ReLU N O/8 H W 8o",
-      "ReLU leaves as N O/8 H W 8o instead of NOHW" },
-    { CONV, "set output_layout original;layout set Conv \"N H W O\"", "as the caller has it", "" },
+      "ReLU leaves as N O/8 H W 8o instead of NOHW", "" },
+    { CONV, "set output_layout original;layout set Conv \"N H W O\"", "as the caller has it", "",
+      "" },
+    /* Layouts without a notation, whose dims look alike; one that moves no element. */
+    { "gmm m=8 k=8 n=8", "layout pad C M before=1 after=1", "A MK -> C M=10 N=8",
+      "C leaves as M=10 N=8 instead of the same dims with elements at other places",
+      "layout pad C M before=2 after=0" },
+    { "gmm m=8 k=8 n=8", "layout fuse C M N", "A MK -> C (M N)", "", "" },
 };
+
+static struct history *history_with(const char *spec, const char *steps)
+{
+    struct history *h;
+    struct err e;
+    char *text = xstrdup(steps), *rest = NULL;
+    assert_true(history_new(spec, &h, &e));
+    for (char *s = strtok_r(text, ";", &rest); s; s = strtok_r(NULL, ";", &rest))
+        if (!history_apply(h, s, &e))
+            fail_msg("%s: %s", s, e.text);
+    free(text);
+    return h;
+}
 
 static void check_contracts(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT_OF(cases); i++) {
-        struct history *h;
-        struct err e;
-        char *steps = xstrdup(cases[i].steps), *rest = NULL;
-        assert_true(history_new(cases[i].spec, &h, &e));
-        for (char *s = strtok_r(steps, ";", &rest); s; s = strtok_r(NULL, ";", &rest))
-            if (!history_apply(h, s, &e))
-                fail_msg("%s: %s", s, e.text);
+        struct history *h = history_with(cases[i].spec, cases[i].steps);
+        struct history *other = history_with(cases[i].spec, cases[i].than);
         struct str text = {0}, differs = {0}, back = {0};
-        const struct program *p = history_current(h)->program, *bare = history_state(h, 0)->program;
+        const struct program *p = history_current(h)->program;
+        const struct program *bare = history_current(other)->program;
         contract_print(&text, p);
         assert_string_equal(str_text(&text), cases[i].contract);
         assert_int_equal(contract_difference(&differs, p, bare), cases[i].differs[0] != '\0');
@@ -48,7 +62,7 @@ static void check_contracts(void **state)
         str_free(&text);
         str_free(&differs);
         str_free(&back);
-        free(steps);
+        history_free(other);
         history_free(h);
     }
 }
