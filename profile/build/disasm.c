@@ -201,6 +201,7 @@ static int print_matching(struct listing *t, const char *dump, const char *symbo
             if (!test(name, (size_t)name_len, symbol))
                 name = NULL;
             found += name != NULL;
+            c_line = 0;
             vec_clear(&body);
         } else if (name && parse_insn(line, len, &x)) {
             x.c_line = c_line;

@@ -15,6 +15,7 @@
 
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "kernels/base/vec.h"
 #include "profile/build/build.h"
 #include "profile/child/child_impl.h"
 #include "profile/build/objcache.h"
@@ -1056,6 +1057,29 @@ static void assembly_has_labels_and_no_addresses(void **state)
     str_free(&s);
 }
 
+/* A function that comes from no C file has none of the lines of its neighbours. */
+static void lines_end_with_their_function(void **state)
+{
+    static const char text[] = "int once(int x) { return 3 * x; }\n#line 1 \"/made.h\"\n"
+                               "int twice(int x) { return x + 77; }\n";
+    static const char *const line_table[] = { "-g1", NULL };
+    struct str s = {0};
+    struct c_lines lines = {0};
+    struct build b;
+    struct err e;
+    (void)state;
+    assert_true(build_shared_with(&cc, text, host, false, line_table, NULL, &b, &e));
+    if (!build_disassemble(b.so_path, "twice", NULL, &s, &lines, &e)) {
+        assert_int_equal(e.code, ERR_ENV);
+        skip();
+    }
+    assert_true(lines.len > 1);
+    for (int i = 0; i < lines.len; i++)
+        assert_int_equal(lines.data[i], 0);
+    vec_free(&lines);
+    str_free(&s);
+}
+
 static void machine_is_sane(void **state)
 {
     struct machine m;
@@ -1186,6 +1210,7 @@ int main(void)
         cmocka_unit_test(compilers_are_found_by_name),
         cmocka_unit_test(variable_cc_is_honoured),
         cmocka_unit_test(assembly_has_labels_and_no_addresses),
+        cmocka_unit_test(lines_end_with_their_function),
         cmocka_unit_test(machine_is_sane),
         cmocka_unit_test(counters_count_or_say_why_not),
         cmocka_unit_test(meters_tell_the_truth),
