@@ -104,6 +104,10 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
+/* The bytes that these jobs need in one child: the buffers twice (here and there), logical copies,
+ * and the reference in double, which schedules of one operator share.  The bounds of other
+ * algorithms are computed one after the other.  A batch already has some. */
+double measure_need(struct measure_job *const *j, int n);
 /* Fails with ERR_RANGE unless so many bytes of memory are free. */
 bool measure_memory(double need, struct err *e);
 /* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed

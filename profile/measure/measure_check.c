@@ -21,23 +21,21 @@ bool measure_memory(double need, struct err *e)
                    need / (1 << 30), have / (1 << 30));
 }
 
-/* Checks that the memory suffices for the buffers twice (here and in the child), logical copies,
- * and the reference in double, which schedules of one operator share.  A batch already has some.
- */
-static bool fits_memory(struct measure_job *const *j, int n, struct err *e)
+double measure_need(struct measure_job *const *j, int n)
 {
-    double need = 0;
+    double need = 0, form = 0;
     for (int k = 0; k < n; k++) {
         bool same = j[k]->oracle
                  || (k > 0 && streq(j[k]->program->base->spec, j[0]->program->base->spec));
         need += same ? 0 : (double)oracle_bytes(j[k]->program);
+        form = fmax(form, (double)oracle_form_bytes(j[k]->program));
         for (int i = 0; i < j[k]->func->n_params; i++)
             need += 3.0 * (double)buffer_bytes(&j[k]->func->buffer[i]);
     }
-    need += (double)measure_vendor_bytes(j[0]);
+    need += form + (double)measure_vendor_bytes(j[0]);
     if (j[0]->runner)
         need -= fmin(need, 2.0 * (double)runner_bytes(j[0]->runner));
-    return measure_memory(need, e);
+    return need;
 }
 
 static int count_buffers(struct measure_job *const *j, int n)
@@ -83,7 +81,7 @@ bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];
     struct measure_job *head = j[0];
-    if (!fits_memory(j, n, e))
+    if (!measure_memory(measure_need(j, n), e))
         return false;
     struct arena *pass = arena_new();
     struct runner_buffer *buffer = ARENA_ARRAY(pass, struct runner_buffer, count_buffers(j, n));

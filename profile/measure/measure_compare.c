@@ -262,7 +262,8 @@ bool measure_compare_each(const struct program *const *p, int n, const struct me
         w.now = n - from < most ? n - from : most;
         for (int i = 0; i < w.now; i++)
             member[i + 1] = p[from + i];
-        ok = measure_compare(member, w.now + 1, o, pr ? &all : NULL, c, group, how, e);
+        ok = measure_compare(member, w.now + 1, o, pr && pr->report ? &all : NULL, c, group, how,
+                             e);
         /* Without the first program the ratios would refer to another one. */
         if (ok && group[0].m.outcome != OUTCOME_OK)
             ok = err_set(e, ERR_RANGE, "the first program has no time: %.300s",

@@ -402,8 +402,10 @@ static bool fits_memory(const struct net_run *r, struct err *e)
         double bytes = (double)buffer_bytes(r->module->buffer[b].is);
         need += (r->net->buffer[b].role == NETWORK_CONST ? 3 : 2) * bytes;
     }
-    for (int k = 0; k < r->net->n_tasks; k++)
-        largest = fmax(largest, (double)oracle_bytes(r->net->task[k].program));
+    for (int k = 0; k < r->net->n_tasks; k++) {
+        const struct program *p = r->net->task[k].program;
+        largest = fmax(largest, (double)oracle_bytes(p) + (double)oracle_form_bytes(p));
+    }
     if (!r->opts->unchecked)
         largest = fmax(largest, network_whole_bytes(r->net));
     return measure_memory(need + largest, e);

@@ -20,8 +20,8 @@ struct network_opts {
     bool unchecked;                       /* compare neither each kernel nor the whole */
     int n_inputs; const struct network_given *input;      /* others are random, by the seed */
     int n_expected; const struct network_given *expected;
-    /* NULL, or where to keep the data of constants, inputs and outputs when all is right; the
-     * caller frees them (network_values_free) */
+    /* NULL, or where to keep the data of constants, inputs and outputs when all is right, also when
+     * the other meters were cancelled then; the caller frees them (network_values_free) */
     struct network_values *values;
 };
 

@@ -121,7 +121,12 @@ static int64_t graph_bytes(const struct graph *g)
 
 int64_t oracle_bytes(const struct program *p)
 {
-    return graph_bytes(p->base) + (p->n_algorithms ? graph_bytes(p->form) : 0);
+    return graph_bytes(p->base);
+}
+
+int64_t oracle_form_bytes(const struct program *p)
+{
+    return p->n_algorithms ? graph_bytes(p->form) : 0;
 }
 
 void oracle_free_tensors(double **of, int n)

@@ -23,8 +23,10 @@ void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFF
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);
 const struct oracle *oracle_again(const struct oracle *o);  /* takes another reference to o */
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
-/* Returns the bytes that computing the reference and the bounds of p takes. */
+/* Return the bytes that computing the reference of p takes, and the bounds of the algorithms that
+ * its steps chose, if any. */
 int64_t oracle_bytes(const struct program *p);
+int64_t oracle_form_bytes(const struct program *p);
 
 /* Fills the physical buffer of a tensor: inputs and constants with the data of the seed in their
  * layout, everything else with BUFFER_POISON, a NaN that no kernel computes. o has the data; with

@@ -8,6 +8,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/reference.h"
+#include "profile/measure/job.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "profile/measure/oracle.h"
@@ -492,8 +493,38 @@ static void programs_are_compared_in_one_child(void **state)
         assert_true((out[i].ratio.ratio > 0) == (i > 0));
     }
     assert_int_equal(out[0].verdict, VERDICT_NONE);
+    struct progress silent = { 0 };
+    o.cold = false;
+    assert_true(measure_compare_each(p, 2, &o, &silent, NULL, out, &how, &e));
     assert_false(measure_compare(p, 0, &o, NULL, NULL, out, &how, &e));
     assert_int_equal(e.code, ERR_RANGE);
+}
+
+static double need_of(const struct program *const *p, int n)
+{
+    struct measure_job job[2], *list[2];
+    struct measurement m[2];
+    struct measure_opts o = quick(METER_CLOCK);
+    struct err e;
+    for (int i = 0; i < n; i++) {
+        list[i] = &job[i];
+        assert_true(measure_start(&job[i], p[i], &o, &m[i], &e) && measure_lower(&job[i], &e));
+    }
+    return measure_need(list, n);
+}
+
+/* Schedules of one operator share its reference, but not the bounds of other algorithms. */
+static void memory_counts_what_algorithms_need(void **state)
+{
+    static const char spec[] = "c2d n=1 i=64 h=16 w=16 o=64 k=3 p=1";
+    static const char *const winograd[] = { "algorithm Conv winograd m=4", NULL };
+    const struct program *bare = program_of(spec, NULL), *other = program_of(spec, winograd);
+    const struct program *two[] = { bare, other }, *turned[] = { other, bare };
+    double form = (double)oracle_form_bytes(other), own = (double)oracle_bytes(bare);
+    (void)state;
+    assert_true(form > 1e6 && oracle_form_bytes(bare) == 0);
+    assert_true(need_of(&bare, 1) + need_of(&other, 1) - own == need_of(two, 2));
+    assert_true(need_of(two, 2) == need_of(turned, 2));
 }
 
 /* One that takes too long is a result; the others are timed without it. */
@@ -592,6 +623,7 @@ int main(void)
         cmocka_unit_test(texts_are_of_the_measured_code),
         cmocka_unit_test(lines_belong_to_loops),
         cmocka_unit_test(programs_are_compared_in_one_child),
+        cmocka_unit_test(memory_counts_what_algorithms_need),
         cmocka_unit_test(one_that_fails_does_not_end_a_comparison),
         cmocka_unit_test(a_comparison_can_be_of_nothing),
         cmocka_unit_test(options_of_the_clock_are_told),
