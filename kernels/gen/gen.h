@@ -47,8 +47,8 @@ void gen_join(const char *const *source, int n, int first, struct str *out);
  * silences the warning for those. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
-/* Whether text from gen_c is of a program under `set autovectorize on`, so that it needs the flags
- * of target_free_flags.  Joined texts are all of such programs, or none is. */
+/* Whether text from gen_c, or joined texts, are all of programs under `set autovectorize on`, so
+ * that clang does without the flags that bind it (target_binds).  gcc has pragmas in the text. */
 bool gen_autovectorizes(const char *source);
 
 /* Whether text from gen_c calls functions of the mathematical library (link with -lm). */

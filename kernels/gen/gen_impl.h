@@ -15,6 +15,15 @@
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
 
+/* Before and after the functions of a program under `set autovectorize on`.  Only gcc has options
+ * of single functions. */
+#define GEN_FREE \
+    "/* The compiler may vectorize and reorder these loops. */\n" \
+    "#if defined __GNUC__ && !defined __clang__\n#pragma GCC push_options\n" \
+    "#pragma GCC optimize (\"tree-loop-vectorize\", \"tree-loop-distribute-patterns\")\n" \
+    "#endif\n"
+#define GEN_BOUND \
+    "\n#if defined __GNUC__ && !defined __clang__\n#pragma GCC pop_options\n#endif\n"
 #define GEN_MARK '\001'                   /* begins a line of gen_opts.marks (marks.c) */
 #define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 

@@ -446,6 +446,8 @@ static bool streams(const struct emit *m)
 
 static void print_entry(struct emit *m, const char *name)
 {
+    if (m->u->func->autovectorize)
+        str_add(m->out, GEN_BOUND);
     str_printf(m->out, "\nvoid ts_entry(%s *const *buffers)\n{\n", m->u->type->c);
     str_printf(m->out, "    %s(", name);
     for (int i = 0; i < m->u->func->n_params; i++)

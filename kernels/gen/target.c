@@ -135,29 +135,18 @@ const char *const *target_flags(const struct target *t, bool is_clang)
     return is_clang ? t->clang : t->gcc;
 }
 
-const char *const *target_free_flags(bool is_clang)
+bool target_binds(const char *flag)
 {
-    static const char *const gcc[] = { "-ftree-loop-vectorize", "-ftree-loop-distribute-patterns",
-                                       NULL };
-    static const char *const clang[] = { "-fvectorize", "-fbuiltin", NULL };
-    return is_clang ? clang : gcc;
-}
-
-static void add_flags(struct str *out, const char *const *flag)
-{
-    for (; *flag; flag++)
-        str_printf(out, " %s", *flag);
+    return streq(flag, "-fno-vectorize") || str_starts(flag, "-fno-builtin-");
 }
 
 uint64_t target_code(void)
 {
     struct str text = {0};
     str_printf(&text, "%d", GEN_VERSION);
-    for (int clang = 0; clang < 2; clang++) {
-        for (int i = 0; i < COUNT_OF(targets); i++)
-            add_flags(&text, target_flags(&targets[i], clang));
-        add_flags(&text, target_free_flags(clang));
-    }
+    for (int i = 0; i < 2 * COUNT_OF(targets); i++)
+        for (const char *const *f = target_flags(&targets[i / 2], i % 2); *f; f++)
+            str_printf(&text, " %s", *f);
     uint64_t hash = hash_text(str_text(&text));
     str_free(&text);
     return hash;

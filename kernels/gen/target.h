@@ -41,8 +41,9 @@ const char *const *target_flags(const struct target *t, bool is_clang);
 /* Returns a hash of GEN_VERSION and all these flags: of all that makes machine code of a nest,
  * besides the compiler.  Times of code with another hash are not today's. */
 uint64_t target_code(void);
-/* Returns the flags that follow target_flags under `set autovectorize on`. */
-const char *const *target_free_flags(bool is_clang);
+/* Whether a flag keeps clang from what it may do under `set autovectorize on`.  No later flag
+ * undoes these, and clang has no options of single functions. */
+bool target_binds(const char *flag);
 /* Fails with ERR_STEP at the first loop or buffer of f that code for t cannot have. */
 bool target_takes(const struct target *t, const struct func *f, struct err *e);
 #endif

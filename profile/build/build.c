@@ -246,10 +246,9 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
     bool math = gen_calls_libm(source);
     const char *extra = getenv("TILESCOPE_CFLAGS");
     *f = (struct flags){ .link = openmp ? NULL : "-lgcc", .math = math ? "-lm" : NULL };
+    bool is_free = gen_autovectorizes(source);
     for (const char *const *p = target_flags(t, cc->is_clang); *p; p++)
-        add_flag(f, *p);
-    if (gen_autovectorizes(source))
-        for (const char *const *p = target_free_flags(cc->is_clang); *p; p++)
+        if (!is_free || !target_binds(*p))
             add_flag(f, *p);
     add_flag(f, "-shared");
     add_flag(f, "-Wl,-Bsymbolic");        /* a kernel calls its own functions, however named */

@@ -29,24 +29,19 @@ bool program_text_code(const struct program *p, const struct target *t, struct s
 }
 
 /* Adds the ISA of the text, and the command line that compiles it with the same flags. */
-static void add_compile_line(struct str *header, const struct target *t, int lanes, bool openmp,
-                             bool autovectorize)
+static void add_compile_line(struct str *header, const struct target *t, int lanes, bool openmp)
 {
-    static const char *const none[] = { NULL };
-    const char *const *flags[] = { target_flags(t, false),
-                                   autovectorize ? target_free_flags(false) : none };
     struct str line = {0};
     str_printf(header, "\nFor %s (%d lane%s), compiled with", t->isa, lanes, lanes == 1 ? "" : "s");
     str_add(&line, "    gcc");
-    for (int i = 0; i < COUNT_OF(flags); i++)
-        for (const char *const *f = flags[i]; *f; f++) {
-            if (line.len + strlen(*f) > HEADER_COLUMNS) {
-                str_printf(header, "\n%s", str_text(&line));
-                str_clear(&line);
-                str_add(&line, "       ");
-            }
-            str_printf(&line, " %s", *f);
+    for (const char *const *f = target_flags(t, false); *f; f++) {
+        if (line.len + strlen(*f) > HEADER_COLUMNS) {
+            str_printf(header, "\n%s", str_text(&line));
+            str_clear(&line);
+            str_add(&line, "       ");
         }
+        str_printf(&line, " %s", *f);
+    }
     str_printf(header, "\n%s%s", str_text(&line), openmp ? " -fopenmp" : "");
     str_free(&line);
 }
@@ -82,7 +77,7 @@ static bool text_c(struct arena *a, const struct program *p, const struct target
     for (int i = 0; i < p->n_steps; i++)
         str_printf(&header, "\n    %s", p->steps[i]);
     add_compile_line(&header, o.target, target_lanes(o.target, p->graph->type),
-                     module_is_parallel(m), p->autovectorize);
+                     module_is_parallel(m));
     o.header = str_text(&header);
     struct str text = {0};
     bool ok = module_c(m, &o, &text, e);

@@ -425,7 +425,8 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
         str_add(&binary, ".out");
     str_add(out, cc.path);
     for (const char *const *f = target_flags(x->target, cc.is_clang); *f; f++)
-        str_printf(out, " %s", *f);
+        if (!x->program->autovectorize || !target_binds(*f))
+            str_printf(out, " %s", *f);
     str_add(out, x->parallel ? " -fopenmp " : " ");
     add_word(out, str_text(&file));
     str_add(out, " -o ");
@@ -499,7 +500,7 @@ static void add_file(struct str *out, const struct export *x, const char *comman
     add_head(out, x, command);
     export_language(out);
     add_title(out, "the kernel");
-    export_optimize(out, x->target, x->program->autovectorize);
+    export_optimize(out, x->target);
     export_kernel(out, kernel);
     add_title(out, "the reference: the operator as it is defined, in double precision");
     gen_reference(defined(x), "reference", out);

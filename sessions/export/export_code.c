@@ -18,15 +18,13 @@ void export_language(struct str *out)
     str_add(out, language_text);
 }
 
-void export_optimize(struct str *out, const struct target *target, bool autovectorize)
+void export_optimize(struct str *out, const struct target *target)
 {
     int n = 0;
     str_add(out, "#if defined __GNUC__ && !defined __clang__\n#pragma GCC optimize (");
     for (const char *const *f = target_flags(target, false); *f; f++)
         if (str_starts(*f, "-f"))
             str_printf(out, "%s\"%s\"", n++ ? ", " : "", *f + 2);
-    for (const char *const *f = target_free_flags(false); autovectorize && *f; f++)
-        str_printf(out, ", \"%s\"", *f + 2);
     str_add(out, ")\n#endif\n\n");
 }
 

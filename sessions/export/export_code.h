@@ -7,7 +7,7 @@
  * nothing here. */
 void export_language(struct str *out);
 /* Adds gcc's -f flags as a pragma, since without the first a plain `gcc -O2` spills sums. */
-void export_optimize(struct str *out, const struct target *target, bool autovectorize);
+void export_optimize(struct str *out, const struct target *target);
 /* Adds text of gen_c without ts_entry, which only tilescope calls.  Helpers become macros where
  * that is possible (gen_macro).  OpenMP pragmas are put under #ifdef, because without OpenMP they
  * cause warnings. */

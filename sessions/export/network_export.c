@@ -212,7 +212,7 @@ static bool write_kernels(struct library *l, const char *const *source, int n, i
     str_printf(&out, "/* Kernels of %s.  Written by tilescope. */\n", l->opts->name);
     export_language(&out);
     str_printf(&out, "#include \"%s_kernels.h\"\n\n", l->opts->name);
-    export_optimize(&out, l->opts->target, false);
+    export_optimize(&out, l->opts->target);
     gen_join(source, n, first, &out);
     bool ok = write_file(l, arena_printf(l->a, "%s.c", file), &out, e);
     str_printf(slot(l, "SOURCES"), " %s.c", file);

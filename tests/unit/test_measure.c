@@ -500,6 +500,59 @@ static void programs_are_compared_in_one_child(void **state)
     assert_int_equal(e.code, ERR_RANGE);
 }
 
+/* Joins the C of both programs, as networks and batches do, and returns the object. */
+static struct build joined_object(const struct program *const p[2], const char *compiler)
+{
+    struct str text[2] = { 0 }, joined = { 0 };
+    struct compiler cc;
+    struct build b;
+    struct err e;
+    bool openmp;
+    for (int i = 0; i < 2; i++)
+        assert_true(program_text_code(p[i], target_named("avx2"), &text[i], &openmp, &e));
+    gen_join((const char *const[]){ str_text(&text[0]), str_text(&text[1]) }, 2, 0, &joined);
+    if (!compiler_find(compiler, &cc, &e)
+        || !build_shared(&cc, str_text(&joined), target_named("avx2"), false, NULL, &b, &e))
+        fail_msg("%s", e.text);
+    str_free(&joined);
+    str_free(&text[0]);
+    str_free(&text[1]);
+    return b;
+}
+
+/* Loops of one program that the compiler may vectorize do not free those of its neighbours; clang
+ * frees all or none. */
+static void each_kernel_has_its_own_flags(void **state)
+{
+    static const char *const on[] = { "loop reorder C M K N", "set autovectorize on", NULL },
+                            *const off[] = { "loop reorder C M K N", NULL };
+    static const struct { const char *compiler, *const *other; bool vectors[2]; } row[] = {
+        { "gcc", off, { false, true } }, { "gcc", on, { true, true } },
+        { "clang", off, { false, false } }, { "clang", on, { true, true } },
+    };
+    (void)state;
+    if (!target_named("avx2")->runs_here() || !subprocess_find("objdump", NULL))
+        skip();
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        const struct program *p[] = { program_of("gmm m=64 k=96 n=48", row[i].other),
+                                      program_of("gmm m=64 k=96 n=80", on) };
+        if (!subprocess_find(row[i].compiler, NULL))
+            continue;
+        struct build b = joined_object(p, row[i].compiler);
+        for (int k = 0; k < 2; k++) {
+            struct str text = { 0 };
+            struct err e;
+            if (!build_disassemble(b.so_path, k ? "matmul_1" : "matmul_0", NULL, &text, NULL, &e))
+                fail_msg("%s", e.text);
+            bool packed = strstr(str_text(&text), "213ps") || strstr(str_text(&text), "231ps")
+                       || strstr(str_text(&text), "132ps");
+            if (packed != row[i].vectors[k])
+                fail_msg("%s, row %d, kernel %d: %s", row[i].compiler, i, k, str_text(&text));
+            str_free(&text);
+        }
+    }
+}
+
 static double need_of(const struct program *const *p, int n)
 {
     struct measure_job job[2], *list[2];
@@ -623,6 +676,7 @@ int main(void)
         cmocka_unit_test(texts_are_of_the_measured_code),
         cmocka_unit_test(lines_belong_to_loops),
         cmocka_unit_test(programs_are_compared_in_one_child),
+        cmocka_unit_test(each_kernel_has_its_own_flags),
         cmocka_unit_test(memory_counts_what_algorithms_need),
         cmocka_unit_test(one_that_fails_does_not_end_a_comparison),
         cmocka_unit_test(a_comparison_can_be_of_nothing),
