@@ -19,7 +19,7 @@ static bool find_type(const struct func *f, const struct elem_type **out, struct
     return true;
 }
 
-static bool prepare(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
+bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {
     *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
     if (!target_takes(o->target, f, e) || !find_type(f, &u->type, e))
@@ -38,7 +38,7 @@ static bool prepare(struct unit *u, const struct func *f, const struct gen_opts 
     return true;
 }
 
-static void finish(struct unit *u)
+void unit_close(struct unit *u)
 {
     vec_free(&u->regs);
     vec_free(&u->sites);
@@ -68,12 +68,12 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
 {
     atomic_fetch_add(&calls, 1);
     struct unit u;
-    bool ok = prepare(&u, f, o, e);
+    bool ok = unit_open(&u, f, o, e);
     if (ok && f->autovectorize)
         str_add(out, GEN_FREE);
     if (ok)
         o->target->print(&u, out);
-    finish(&u);
+    unit_close(&u);
     return ok;
 }
 
@@ -81,12 +81,12 @@ bool gen_trace(const struct func *f, const struct gen_opts *o, int line_bytes, s
                struct trace_table *table, struct err *e)
 {
     struct unit u;
-    bool ok = prepare(&u, f, o, e);
+    bool ok = unit_open(&u, f, o, e);
     if (ok) {
         code_print_trace(&u, line_bytes, exprs_arena(f->pool), out, table);
         table->site = ARENA_DUP(exprs_arena(f->pool), u.sites.data, u.sites.len);
         table->n_sites = u.sites.len;
     }
-    finish(&u);
+    unit_close(&u);
     return ok;
 }

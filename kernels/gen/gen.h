@@ -82,6 +82,7 @@ struct ts_sim {
 struct trace_use { int block, site, n, streamed; };
 /* The loop of one nest whose iterations are sampled and shown over time: the outermost one, or as
  * far inside as iterations stay long.  Its body is block; loops names the axes down to it. */
+#define GEN_MAX_MARKS 64
 struct trace_mark { int block; const char *loops; };
 struct trace_table {
     int n_sites, n_uses, n_blocks, n_marks;

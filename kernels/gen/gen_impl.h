@@ -107,6 +107,10 @@ struct unit {
     int n_again;
 };
 
+/* Runs the passes on a lowered program.  unit_close frees what unit_open made, also after it failed.
+ */
+bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
+void unit_close(struct unit *u);
 /* The passes, in order. */
 bool code_build(struct unit *u, struct err *e);
 void code_tidy(struct unit *u);
@@ -172,6 +176,19 @@ bool *code_stored(struct unit *u, struct block *b);
 void term_each_load(struct code_term *t, void (*f)(void *ctx, struct code_term *load,
                                                    bool in_select),
                     void *ctx);
+
+/* Accesses (accesses.c).  code_reads: the loads of a value, including both sides of every select.
+ * block_touches: whether the code accesses memory; block_accesses: how often, at most; block_asks:
+ * whether a condition or the bound of a loop depends on var. */
+int code_reads(const struct code_term *t);
+bool block_touches(const struct block *b);
+double block_accesses(const struct block *b);
+bool block_asks(const struct block *b, const struct expr *var);
+/* The marked loops of a kernel, and the axes down to each (struct trace_mark). */
+struct marked { int n; const struct code *loop[GEN_MAX_MARKS]; const char *axes[GEN_MAX_MARKS]; };
+/* Chooses the loop to mark in each nest of b, and adds it to *m, which begins empty. */
+void code_find_marks(const struct block *b, struct arena *a, struct marked *m);
+int code_mark_of(const struct marked *m, const struct code *c);  /* the mark of a loop, or -1 */
 
 /* Addresses (address.c): what is known of an access while loops are unrolled. */
 struct env;

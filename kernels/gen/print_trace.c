@@ -5,11 +5,6 @@
 
 #include <stdio.h>
 
-#define MARK_TRIPS 4096.0  /* a loop with this many iterations is long enough to sample */
-/* least accesses of one iteration; with fewer, calling ts->mark would cost too much */
-#define MARK_ACCESSES 256.0
-#define MARK_SHARE 0.9  /* the main loop of a body makes at least this share of its accesses */
-
 struct trace {
     struct emit m;
     int line_bytes;
@@ -17,133 +12,14 @@ struct trace {
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
     const char *times;                    /* counting: the variable with the number of runs */
     bool random;                          /* whether ts_trace draws indices */
-    int mark, n_marks;                    /* mark: of the enclosing marked loop, or -1 */
-    const struct code *marked[64];        /* per mark: its loop */
+    int mark;                             /* of the enclosing marked loop, or -1 */
+    struct marked marked;
     VEC(struct trace_use) uses;
     VEC(int) block_mark;
     VEC(struct trace_mark) marks;
 };
 
-/* --- Questions -------------------------------------------------------------------------------- */
-
-static int term_reads(const struct code_term *t)
-{
-    int reads = t->kind == TERM_LOAD;
-    reads += (t->a ? term_reads(t->a) : 0) + (t->b ? term_reads(t->b) : 0);
-    for (int i = 0; t->part && i < t->lanes; i++)
-        reads += term_reads(t->part[i]);
-    return reads;
-}
-
-/* Counts the accesses of a statement, including both sides of every select. */
-static int set_touches(const struct code *c)
-{
-    bool stores = c->kind == CODE_SET && c->reg < 0;
-    return term_reads(c->value) + (stores ? 1 + (c->how != STORE_SET) : 0);
-}
-
-static bool touches_memory(const struct block *b)
-{
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (code_has_value(c) ? set_touches(c) > 0 : touches_memory(&c->body))
-            return true;
-    }
-    return false;
-}
-
-static double accesses_of(const struct block *b)
-{
-    double n = 0;
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (code_has_value(c))
-            n += set_touches(c);
-        else
-            n += accesses_of(&c->body) * (c->kind == CODE_FOR ? code_trips(c) : 1);
-    }
-    return n;
-}
-
-static bool term_asks(const struct code_term *t, const struct expr *var)
-{
-    if (t->kind == TERM_SELECT && expr_uses(t->cond, var))
-        return true;
-    if ((t->a && term_asks(t->a, var)) || (t->b && term_asks(t->b, var)))
-        return true;
-    for (int i = 0; t->part && i < t->lanes; i++)
-        if (term_asks(t->part[i], var))
-            return true;
-    return false;
-}
-
-/* Whether a condition or bound of a loop in b depends on var. */
-static bool asks_for(const struct block *b, const struct expr *var)
-{
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if ((c->kind == CODE_IF && expr_uses(c->cond, var))
-            || (c->kind == CODE_FOR && (expr_uses(c->begin, var) || expr_uses(c->end, var)))
-            || (code_has_value(c) ? term_asks(c->value, var) : asks_for(&c->body, var)))
-            return true;
-    }
-    return false;
-}
-
-/* Returns the loop in b that makes nearly all of b's accesses, or NULL. */
-static const struct code *main_loop(const struct block *b, double all)
-{
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (c->kind == CODE_FOR && accesses_of(&c->body) * code_trips(c) >= MARK_SHARE * all)
-            return c;
-        const struct code *inside = c->kind == CODE_IF || c->kind == CODE_SCOPE
-                                  ? main_loop(&c->body, all) : NULL;
-        if (inside)
-            return inside;
-    }
-    return NULL;
-}
-
-/* Chooses the loop of nest c to mark, and lists in `loops` the axes down to it. */
-static const struct code *choose_mark(const struct code *c, struct str *loops)
-{
-    double trips = 1;
-    for (;;) {
-        double each = accesses_of(&c->body);
-        trips *= code_trips(c);
-        if (c->axis && (code_trips(c) > 1 || loops->len == 0))
-            str_printf(loops, "%s%s", loops->len ? " " : "", c->axis);
-        const struct code *inside = main_loop(&c->body, each);
-        if (trips >= MARK_TRIPS || !inside || accesses_of(&inside->body) < MARK_ACCESSES)
-            return c;
-        c = inside;
-    }
-}
-
-static void find_marks(struct trace *t, const struct block *b, struct arena *a)
-{
-    for (int i = 0; i < b->n; i++) {
-        const struct code *c = b->item[i];
-        if (c->kind == CODE_IF || c->kind == CODE_SCOPE)
-            find_marks(t, &c->body, a);
-        if (c->kind != CODE_FOR || !touches_memory(&c->body) || t->n_marks == COUNT_OF(t->marked))
-            continue;
-        struct str loops = { 0 };
-        t->marked[t->n_marks++] = choose_mark(c, &loops);
-        struct trace_mark mark = { -1, arena_strdup(a, str_text(&loops)) };
-        vec_push(&t->marks, mark);
-        str_free(&loops);
-    }
-}
-
-static int mark_of(const struct trace *t, const struct code *c)
-{
-    for (int i = 0; i < t->n_marks; i++)
-        if (t->marked[i] == c)
-            return i;
-    return -1;
-}
+/* --- Accesses --------------------------------------------------------------------------------- */
 
 /* Whether the access certainly lies in one cache line: its first float is at a multiple of its
  * lanes. */
@@ -153,8 +29,6 @@ static bool in_one_line(struct trace *t, const struct place *at)
         return false;
     return at->lanes == 1 || place_aligned(t->m.u, at);
 }
-
-/* --- Accesses --------------------------------------------------------------------------------- */
 
 static void count_use(struct trace *t, int site, int streamed)
 {
@@ -207,7 +81,7 @@ static void print_choice(struct trace *t, const struct code_term *v)
 {
     const struct code_term *side[2] = { v->a, v->b };
     for (int i = 0; i < 2; i++) {
-        if (term_reads(side[i]) == 0)
+        if (code_reads(side[i]) == 0)
             continue;
         emit_indent(&t->m);
         str_add(t->m.out, i ? "if (!(" : "if (");
@@ -313,15 +187,15 @@ static void print_factor(struct trace *t, const struct code *c)
               str_text(&end), str_text(&begin), str_text(&end), str_text(&begin));
     str_free(&begin);
     str_free(&end);
-    print_body(t, c, mark_of(t, c));
+    print_body(t, c, code_mark_of(&t->marked, c));
     t->times = outer;
 }
 
 static void print_loop(struct trace *t, const struct code *c)
 {
-    int mark = mark_of(t, c), around = t->mark;
+    int mark = code_mark_of(&t->marked, c), around = t->mark;
     t->mark = mark >= 0 ? mark : around;
-    if (t->counting && !asks_for(&c->body, c->var)) {
+    if (t->counting && !block_asks(&c->body, c->var)) {
         print_factor(t, c);
     } else {
         struct bounds bounds = emit_bounds(&t->m, c, false);
@@ -345,7 +219,7 @@ static void print_block(struct trace *t, const struct block *b)
         } else if (c->kind == CODE_SET) {
             print_set(t, c);
         } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN ||
-                   c->kind == CODE_AHEAD || !touches_memory(&c->body)) {
+                   c->kind == CODE_AHEAD || !block_touches(&c->body)) {
             continue;
         } else if (c->kind == CODE_FOR) {
             print_loop(t, c);
@@ -427,7 +301,9 @@ void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct st
     struct str trace = { 0 }, count = { 0 };
     emit_open(&t.m, u, &trace);
     claim_locals(&t.m);
-    find_marks(&t, &u->body, a);
+    code_find_marks(&u->body, a, &t.marked);
+    for (int i = 0; i < t.marked.n; i++)
+        vec_push(&t.marks, ((struct trace_mark){ -1, t.marked.axes[i] }));
     print_walk(&t, &trace, false);
     print_walk(&t, &count, true);
     t.m.needs.pick = false;

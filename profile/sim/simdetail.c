@@ -136,7 +136,9 @@ void simdetail_close(struct simdetail *w)
     if (!w)
         return;
     struct sim_detail *d = w->d;
-    if (d->n_moments == 1 && d->moment[0].n == 0 && d->moment[0].accesses == 0)
+    /* A program whose loops are all unrolled has no iterations to tell apart. */
+    bool idle = d->n_moments == 1 && d->moment[0].n == 0 && d->moment[0].accesses == 0;
+    if (d->n_loops == 0 || idle)
         d->n_moments = 0;
     reuse_close(w->reuse);
     free(w);

@@ -13,7 +13,7 @@
 #define WARM_ACCESSES 128                 /* a sample has at least this many per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
-#define LEVEL_COUNTS 6
+#define LEVEL_COUNTS 7
 /* cost / budget; only more is reported, since heads and periods are whole iterations */
 #define OVER_BUDGET 1.25
 
@@ -33,6 +33,7 @@ struct sample_plan {
 
 struct simsample {
     const struct cachesim *s;
+    const int64_t *conflicts;             /* counted by the caller; NULL: they are not */
     int n_sites, n_loops;
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
     struct sample_plan plan[SIMSAMPLE_MAX_MARKS];
@@ -158,6 +159,11 @@ void simsample_watch(struct simsample *p, const struct cachesim *s)
     p->s = s;
 }
 
+void simsample_conflicts(struct simsample *p, const int64_t *conflicts)
+{
+    p->conflicts = conflicts;
+}
+
 void simsample_free(struct simsample *p)
 {
     for (int i = 0; p && i < p->n_loops; i++)
@@ -180,6 +186,7 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[3] += (double)(now->prefetches - then->prefetches);
     to[4] += (double)(now->useful - then->useful);
     to[5] += (double)(now->straddled - then->straddled);
+    to[6] += (double)(now->conflicts - then->conflicts);
 }
 
 /* Adds the counts since the last call to those of the phase that has ended. */
@@ -190,6 +197,7 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
     bool counted = phase == PHASE_FIRST || phase == PHASE_SECOND;
     double *to = phase == PHASE_EXACT ? p->exact_site : counted ? plan->site : NULL;
     cachesim_levels(p->s, now);
+    now[0].conflicts = p->conflicts ? *p->conflicts : 0;
     for (int i = 0; to && i < p->n_sites; i++)
         for (int k = 0; k < CACHE_LEVELS; k++)
             to[i * CACHE_LEVELS + k] += (double)(site[i].misses[k] - p->then[i].misses[k]);
@@ -319,7 +327,7 @@ void simsample_close(struct simsample *p, struct site_count *site,
     for (int k = 0; k < CACHE_LEVELS; k++) {
         const double *c = p->exact[k];
         level[k] = (struct level_count){ llround(c[0]), 0, llround(c[2]), llround(c[3]),
-                                         llround(c[4]), llround(c[5]) };
+                                         llround(c[4]), llround(c[5]), llround(c[6]) };
         for (int i = 0; i < p->n_sites; i++)
             level[k].misses += site[i].misses[k];
     }

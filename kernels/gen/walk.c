@@ -1,0 +1,371 @@
+#include "kernels/gen/walk.h"
+#include "kernels/gen/gen_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLOCK_EVERY 8192                  /* iterations between two looks at the clock */
+
+enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_PICK };
+
+/* A product of an address: coef * the variable var, or coef * other where var is -1. */
+struct product { int var; int64_t coef; const struct expr *other; };
+
+struct walk_node {
+    enum walk_kind kind;
+    int loop;                             /* LOOP: its number */
+    bool asks;                            /* LOOP: a condition or bound inside depends on it */
+    const struct expr *var, *begin, *end; /* LOOP; PICK: var */
+    const struct expr *cond;              /* IF: runs the body where cond is `holds` */
+    bool holds;
+    int n;                                /* LOOP, IF: nodes of the body; ACCESS: products */
+    const struct walk_node *body;
+    /* ACCESS: base[buffer] + rest + the sum of the products, in bytes */
+    const struct product *product;
+    int64_t rest;
+    int buffer;
+    unsigned site, bytes;
+};
+
+struct first_use { int loop; const struct walk_node *access; };
+
+struct walk {
+    struct unit unit;
+    struct gen_opts opts;
+    struct arena *arena;
+    struct marked marked;
+    VEC(struct walk_loop) loops;
+    struct first_use *use;                /* per site; access NULL: never accessed */
+    const struct walk_node *root;
+    int n_root;
+    int64_t *value;                       /* per variable of the pool */
+    const unsigned long long *base;
+    const struct walk_calls *calls;
+    unsigned long long random;
+    double deadline;
+    const struct cancel *cancel;
+    int until_clock;
+    bool stopped;
+};
+
+typedef VEC(struct walk_node) nodes;
+
+/* --- From code to nodes ----------------------------------------------------------------------- */
+
+static void add_access(struct walk *w, nodes *out, const struct place *at, int site, int loop)
+{
+    struct expr_linear l = expr_linear(w->unit.func->pool, at->base);
+    int64_t bytes = w->unit.type->bytes;
+    struct product *product = ARENA_ARRAY(w->arena, struct product, l.n + 1);
+    for (int i = 0; i < l.n; i++) {
+        bool var = l.term[i]->kind == EXPR_VAR;
+        product[i] = (struct product){ var ? l.term[i]->var : -1, bytes * l.coef[i], l.term[i] };
+    }
+    struct walk_node v = { .kind = WALK_ACCESS, .n = l.n, .product = product,
+                           .rest = bytes * (l.rest + at->rest), .buffer = at->buffer,
+                           .site = (unsigned)site, .bytes = (unsigned)(bytes * at->lanes) };
+    vec_push(out, v);
+    if (!w->use[site].access)
+        w->use[site] = (struct first_use){ loop, ARENA_DUP(w->arena, &v, 1) };
+}
+
+static void set_body(struct walk *w, struct walk_node *v, nodes *body)
+{
+    v->n = body->len;
+    v->body = body->len > 0 ? ARENA_DUP(w->arena, body->data, body->len) : NULL;
+    vec_free(body);
+}
+
+static void add_reads(struct walk *w, nodes *out, const struct code_term *t, int loop)
+{
+    if (t->kind == TERM_LOAD)
+        add_access(w, out, &t->at, t->site, loop);
+    if (t->kind == TERM_SELECT) {
+        const struct code_term *side[2] = { t->a, t->b };
+        for (int i = 0; i < 2; i++) {
+            struct walk_node v = { .kind = WALK_IF, .cond = t->cond, .holds = i == 0 };
+            nodes body = {0};
+            add_reads(w, &body, side[i], loop);
+            set_body(w, &v, &body);
+            if (v.n > 0)
+                vec_push(out, v);
+        }
+        return;
+    }
+    if (t->a)
+        add_reads(w, out, t->a, loop);
+    if (t->b)
+        add_reads(w, out, t->b, loop);
+    for (int i = 0; t->part && i < t->lanes; i++)
+        add_reads(w, out, t->part[i], loop);
+}
+
+static void add_set(struct walk *w, nodes *out, const struct code *c, int loop)
+{
+    add_reads(w, out, c->value, loop);
+    if (c->reg >= 0)
+        return;
+    if (c->how != STORE_SET)
+        add_access(w, out, &c->at, c->site_load, loop);
+    if (!code_streams(&w->unit, c))
+        add_access(w, out, &c->at, c->site_store, loop);
+}
+
+static void add_block(struct walk *w, nodes *out, const struct block *b, int loop);
+
+static void add_loop(struct walk *w, nodes *out, const struct code *c, int parent)
+{
+    struct walk_node v = { .kind = WALK_LOOP, .loop = w->loops.len, .var = c->var,
+                           .begin = c->begin, .end = c->end,
+                           .asks = block_asks(&c->body, c->var) };
+    struct walk_loop l = { c->axis ? c->axis : c->var->name, c->node, (int64_t)code_trips(c),
+                           parent, code_mark_of(&w->marked, c) };
+    nodes body = {0};
+    vec_push(&w->loops, l);
+    add_block(w, &body, &c->body, v.loop);
+    set_body(w, &v, &body);
+    vec_push(out, v);
+}
+
+static void add_block(struct walk *w, nodes *out, const struct block *b, int loop)
+{
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        struct walk_node v = { .kind = WALK_IF, .cond = c->cond, .holds = true, .var = c->var };
+        nodes body = {0};
+        if (c->kind == CODE_SET) {
+            add_set(w, out, c, loop);
+        } else if (c->kind == CODE_PICK) {
+            add_reads(w, out, c->value, loop);
+            v.kind = WALK_PICK;
+            vec_push(out, v);
+        } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN || c->kind == CODE_AHEAD
+                   || !block_touches(&c->body)) {
+            continue;
+        } else if (c->kind == CODE_FOR) {
+            add_loop(w, out, c, loop);
+        } else if (c->kind == CODE_IF) {
+            add_block(w, &body, &c->body, loop);
+            set_body(w, &v, &body);
+            vec_push(out, v);
+        } else {
+            add_block(w, out, &c->body, loop);
+        }
+    }
+}
+
+bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out, struct err *e)
+{
+    struct walk *w = xcalloc(1, sizeof *w);
+    w->opts = *o;
+    if (!unit_open(&w->unit, f, &w->opts, e)) {
+        unit_close(&w->unit);
+        free(w);
+        return false;
+    }
+    w->arena = arena_new();
+    nodes root = {0};
+    w->use = ARENA_ARRAY(w->arena, struct first_use, w->unit.sites.len + 1);
+    code_find_marks(&w->unit.body, w->arena, &w->marked);
+    add_block(w, &root, &w->unit.body, -1);
+    struct walk_node all = {0};
+    set_body(w, &all, &root);
+    w->root = all.body;
+    w->n_root = all.n;
+    w->value = ARENA_ARRAY(w->arena, int64_t, exprs_n_vars(f->pool) + 1);
+    *out = w;
+    return true;
+}
+
+void walk_close(struct walk *w)
+{
+    if (!w)
+        return;
+    unit_close(&w->unit);
+    vec_free(&w->loops);
+    arena_free(w->arena);
+    free(w);
+}
+
+/* --- Questions -------------------------------------------------------------------------------- */
+
+const struct site *walk_sites(const struct walk *w, int *n)
+{
+    *n = w->unit.sites.len;
+    return w->unit.sites.data;
+}
+
+const struct walk_loop *walk_loops(const struct walk *w, int *n)
+{
+    *n = w->loops.len;
+    return w->loops.data;
+}
+
+int walk_n_marks(const struct walk *w)
+{
+    return w->marked.n;
+}
+
+int walk_site_loop(const struct walk *w, int site)
+{
+    return w->use[site].access ? w->use[site].loop : -1;
+}
+
+/* The node of a loop, among n nodes and below them; NULL: not there. */
+static const struct walk_node *find_loop(const struct walk_node *v, int n, int loop)
+{
+    const struct walk_node *found = NULL;
+    for (int i = 0; i < n && !found; i++)
+        found = v[i].kind == WALK_LOOP && v[i].loop == loop ? &v[i]
+              : v[i].kind <= WALK_IF ? find_loop(v[i].body, v[i].n, loop) : NULL;
+    return found;
+}
+
+int64_t walk_stride(const struct walk *w, int site, int loop)
+{
+    const struct walk_node *v = w->use[site].access, *l = find_loop(w->root, w->n_root, loop);
+    int64_t stride = 0;
+    for (int i = 0; v && l && i < v->n; i++) {
+        if (v->product[i].var == l->var->var)
+            stride += v->product[i].coef;
+        else if (v->product[i].var < 0 && expr_uses(v->product[i].other, l->var))
+            return 0;
+    }
+    return stride;
+}
+
+/* --- Counting --------------------------------------------------------------------------------- */
+
+void walk_limit(struct walk *w, double deadline, const struct cancel *c)
+{
+    w->deadline = deadline;
+    w->cancel = c;
+}
+
+void walk_stop(struct walk *w)
+{
+    w->stopped = true;
+}
+
+bool walk_ended_early(const struct walk *w)
+{
+    return w->stopped;
+}
+
+static inline void look_at_clock(struct walk *w)
+{
+    if (--w->until_clock > 0)
+        return;
+    w->until_clock = CLOCK_EVERY;
+    if (cancelled(w->cancel) || (w->deadline > 0 && clock_s() > w->deadline))
+        w->stopped = true;
+}
+
+struct counts { double *iterations, *accesses; };
+
+/* Returns the accesses of n nodes that run `times` times. */
+static double count(struct walk *w, const struct walk_node *v, int n, double times,
+                    const struct counts *c)
+{
+    double sum = 0;
+    for (; n > 0 && !w->stopped; n--, v++) {
+        look_at_clock(w);
+        if (v->kind == WALK_ACCESS) {
+            sum += times;
+        } else if (v->kind == WALK_PICK) {
+            w->value[v->var->var] = 0;
+        } else if (v->kind == WALK_IF) {
+            if ((expr_eval(v->cond, w->value) != 0) == v->holds)
+                sum += count(w, v->body, v->n, times, c);
+        } else {
+            int64_t begin = expr_eval(v->begin, w->value), end = expr_eval(v->end, w->value);
+            double trips = end > begin ? (double)(end - begin) : 0, inside = 0;
+            int64_t step = v->asks || trips == 0 ? 1 : end - begin;
+            for (int64_t i = begin; i < end && !w->stopped; i += step) {
+                w->value[v->var->var] = i;
+                inside += count(w, v->body, v->n, times * (double)step, c);
+            }
+            int mark = w->loops.data[v->loop].mark;
+            if (mark >= 0) {
+                c->iterations[mark] += times * trips;
+                c->accesses[mark] += inside;
+            }
+            sum += inside;
+        }
+    }
+    return sum;
+}
+
+static void start(struct walk *w)
+{
+    w->stopped = false;
+    w->until_clock = CLOCK_EVERY;
+    w->random = 1;
+}
+
+bool walk_count(struct walk *w, double *iterations, double *accesses, double *all)
+{
+    struct counts c = { iterations, accesses };
+    memset(iterations, 0, sizeof *iterations * (size_t)w->marked.n);
+    memset(accesses, 0, sizeof *accesses * (size_t)w->marked.n);
+    start(w);
+    *all = count(w, w->root, w->n_root, 1, &c);
+    return !w->stopped;
+}
+
+/* --- Walking ---------------------------------------------------------------------------------- */
+
+static inline unsigned long long address(const struct walk *w, const struct walk_node *v)
+{
+    int64_t at = v->rest;
+    for (int i = 0; i < v->n; i++) {
+        const struct product *p = &v->product[i];
+        at += p->coef * (p->var >= 0 ? w->value[p->var] : expr_eval(p->other, w->value));
+    }
+    return w->base[v->buffer] + (unsigned long long)at;
+}
+
+static void run(struct walk *w, const struct walk_node *v, int n);
+
+static void run_loop(struct walk *w, const struct walk_node *v)
+{
+    int64_t begin = expr_eval(v->begin, w->value), end = expr_eval(v->end, w->value);
+    int mark = w->loops.data[v->loop].mark;
+    for (int64_t i = begin; i < end && !w->stopped; i++) {
+        look_at_clock(w);
+        w->value[v->var->var] = i;
+        if (mark >= 0 && w->calls->mark(w->calls->ctx, mark))
+            continue;
+        if (w->calls->iteration)
+            w->calls->iteration(w->calls->ctx, v->loop, i);
+        run(w, v->body, v->n);
+    }
+    if (mark >= 0)
+        w->calls->mark(w->calls->ctx, -1);
+}
+
+static void run(struct walk *w, const struct walk_node *v, int n)
+{
+    for (; n > 0 && !w->stopped; n--, v++) {
+        if (v->kind == WALK_ACCESS) {
+            w->calls->access(w->calls->ctx, address(w, v), v->site, v->bytes);
+        } else if (v->kind == WALK_LOOP) {
+            run_loop(w, v);
+        } else if (v->kind == WALK_IF) {
+            if ((expr_eval(v->cond, w->value) != 0) == v->holds)
+                run(w, v->body, v->n);
+        } else {
+            /* The same pseudo-random indices as in the instrumented kernel, which has no data. */
+            w->random = w->random * 6364136223846793005u + 1;
+            w->value[v->var->var] = (int64_t)(w->random >> 33) % (v->var->hi + 1);
+        }
+    }
+}
+
+void walk_run(struct walk *w, const unsigned long long *base, const struct walk_calls *calls)
+{
+    w->base = base;
+    w->calls = calls;
+    start(w);
+    run(w, w->root, w->n_root);
+}

@@ -1,0 +1,44 @@
+/* Walks through the memory accesses of a lowered program without compiling it: an interpreter of
+ * the code that the instrumented kernel is printed from.  Both make the same accesses in the same
+ * order.  An access takes a few nanoseconds, so a walk suits samples and windows of a run. */
+#ifndef TS_GEN_WALK_H
+#define TS_GEN_WALK_H
+#include "kernels/base/subprocess.h"
+#include "kernels/gen/gen.h"
+
+/* A loop of the code. trips: iterations, at most; parent: the loop around it, or -1; mark: its
+ * number among the marked loops (gen.h, struct trace_mark), or -1. */
+struct walk_loop { const char *axis; int node; int64_t trips; int parent, mark; };
+
+/* access, mark: as in struct ts_sim.  iteration: called at the head of each iteration that is not
+ * skipped; NULL: not wanted. */
+struct walk_calls {
+    void *ctx;
+    void (*access)(void *ctx, unsigned long long addr, unsigned site, unsigned bytes);
+    int (*mark)(void *ctx, int mark);
+    void (*iteration)(void *ctx, int loop, int64_t value);
+};
+
+struct walk;
+/* f must outlive the walk, which uses its pool of expressions. */
+bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out, struct err *e);
+void walk_close(struct walk *w);
+const struct site *walk_sites(const struct walk *w, int *n);
+const struct walk_loop *walk_loops(const struct walk *w, int *n);
+int walk_n_marks(const struct walk *w);
+/* Returns the innermost loop around the first access at a site, or -1. */
+int walk_site_loop(const struct walk *w, int site);
+/* Returns by how many bytes that access moves with each iteration of a loop; 0 when it does not, or
+ * not by a constant. */
+int64_t walk_stride(const struct walk *w, int site, int loop);
+/* After this moment of clock_s, or when c is raised, walks end early; 0, NULL: never. */
+void walk_limit(struct walk *w, double deadline, const struct cancel *c);
+void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */
+bool walk_ended_early(const struct walk *w);   /* of the last walk */
+/* Counts without walking loops that no condition or bound depends on: the iterations of each marked
+ * loop and the accesses inside it, all iterations together.  *all: the accesses of the whole run.
+ * False when the walk ended early. */
+bool walk_count(struct walk *w, double *iterations, double *accesses, double *all);
+/* Makes the accesses of one run. base[b]: the address of buffer b. */
+void walk_run(struct walk *w, const unsigned long long *base, const struct walk_calls *calls);
+#endif

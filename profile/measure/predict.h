@@ -1,0 +1,25 @@
+/* Predicts the cache misses of a program before anything is compiled: the simulator on a sample of
+ * the accesses, walked by an interpreter (kernels/gen/walk.h). */
+#ifndef TS_PROFILE_PREDICT_H
+#define TS_PROFILE_PREDICT_H
+#include "profile/measure/measurement.h"
+
+struct predict_opts {
+    struct cache_config cache;           /* all 0: that of this host; only its L1 is simulated */
+    const struct target *target;         /* NULL: the best of this CPU */
+    double budget;                       /* accesses above which a sample is simulated; 0: 1e6 */
+    double limit_s;                      /* give up after so many seconds; 0: never */
+    bool conflicts;                      /* also count conflict misses, which takes twice as long */
+};
+
+/* Misses of L1 in one run.  They are exact when fraction, the share of the accesses that was
+ * simulated and counted, is 1; error: as in struct sim_result.  conflicts: those misses that a
+ * fully associative cache of the same size would not have; -1: not counted. */
+struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
+
+/* ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot be simulated. */
+bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
+                    struct prediction *out, struct err *e);
+/* Returns the cache to simulate: *c, or with no levels that of this host, and only its L1. */
+struct cache_config predict_cache(const struct cache_config *c);
+#endif

@@ -1,0 +1,13 @@
+/* A fully associative cache with LRU replacement, in constant time per touch: what it misses, a
+ * cache of the same size misses for want of room, and not for want of ways. */
+#ifndef TS_PROFILE_LRU_H
+#define TS_PROFILE_LRU_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lru;
+/* room: the lines that the cache holds; touched lines are 0 to n_lines - 1, below 2^31. */
+struct lru *lru_open(int64_t room, int64_t n_lines);
+void lru_close(struct lru *r);
+bool lru_touch(struct lru *r, int64_t line);             /* whether the cache held the line */
+#endif
