@@ -73,6 +73,8 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
+/* cli_lens.c: --what lens. */
+bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* Appends a view of `show` as SVG, its lines broken as in a pane of that width.  text: the same as
  * text, drawn where the screen has no such view.  Takes o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,

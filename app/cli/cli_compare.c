@@ -87,7 +87,8 @@ int cli_compare(const struct cli *c)
 {
     struct compare_call *x = xcalloc(1, sizeof *x);
     const char *path = args_value(c->args, OPT_OUTPUT);
-    static const enum opt other[] = { OPT_BRANCH, OPT_STEP, OPT_STEPS, OPT_TENSOR, OPT_THREADS };
+    static const enum opt other[] = { OPT_BRANCH, OPT_STEP, OPT_STEPS, OPT_TENSOR, OPT_THREADS,
+                                      OPT_CACHE };
     struct str out = {0};
     struct err e = {0};
     for (int i = 0; i < COUNT_OF(other); i++)

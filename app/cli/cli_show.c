@@ -317,6 +317,7 @@ static const struct {
     { "asm", show_asm, true },        { "steps", show_steps, false },
     { "yaml", show_yaml, false },     { "cuda", show_cuda, false },
     { "roofline", show_roofline, true }, { "space", show_space, true },
+    { "lens", cli_lens, true },
     { "module", show_module, false }, { "simplified", show_simplified, false },
 };
 
@@ -351,14 +352,17 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " steps, roofline, simplified, space, compare or yaml",
+                         " steps, roofline, lens, simplified, space, compare or yaml",
                          what);
-    if (args_has(c->args, OPT_JSON) && view[v].show != show_space)
-        return cli_usage(c, "--json goes with --what space and --what compare");
+    bool lens = view[v].show == cli_lens;
+    if (args_has(c->args, OPT_JSON) && view[v].show != show_space && !lens)
+        return cli_usage(c, "--json goes with --what lens, --what space and --what compare");
+    if (args_has(c->args, OPT_CACHE) && !lens)
+        return cli_usage(c, "--cache goes with --what lens");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)
         return cli_usage(c, "--tensor goes with --what layout");
-    if (args_has(c->args, OPT_ISA) && view[v].show != show_c && view[v].show != show_asm)
-        return cli_usage(c, "--isa goes with --what c and --what asm");
+    if (args_has(c->args, OPT_ISA) && view[v].show != show_c && view[v].show != show_asm && !lens)
+        return cli_usage(c, "--isa goes with --what c, --what asm and --what lens");
     int code = view[v].show == show_graph ? cli_open_or_list(c, &o) : cli_open(c, &o);
     if (!o.session)
         return code;

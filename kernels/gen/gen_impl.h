@@ -107,7 +107,7 @@ struct unit {
     int n_again;
 };
 
-/* Runs the passes on a lowered program.  unit_close frees what unit_open made, also after it failed.
+/* Runs the passes on a lowered program.  unit_close frees what unit_open made, even if it failed.
  */
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
 void unit_close(struct unit *u);

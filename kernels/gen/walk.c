@@ -206,6 +206,11 @@ int walk_n_marks(const struct walk *w)
     return w->marked.n;
 }
 
+const char *walk_along(const struct walk *w)
+{
+    return w->marked.n > 0 ? w->marked.axes[0] : "";
+}
+
 int walk_site_loop(const struct walk *w, int site)
 {
     return w->use[site].access ? w->use[site].loop : -1;
@@ -261,11 +266,11 @@ static inline void look_at_clock(struct walk *w)
         w->stopped = true;
 }
 
-struct counts { double *iterations, *accesses; };
+struct walk_counts { double *iterations, *accesses; };
 
 /* Returns the accesses of n nodes that run `times` times. */
 static double count(struct walk *w, const struct walk_node *v, int n, double times,
-                    const struct counts *c)
+                    const struct walk_counts *c)
 {
     double sum = 0;
     for (; n > 0 && !w->stopped; n--, v++) {
@@ -305,7 +310,7 @@ static void start(struct walk *w)
 
 bool walk_count(struct walk *w, double *iterations, double *accesses, double *all)
 {
-    struct counts c = { iterations, accesses };
+    struct walk_counts c = { iterations, accesses };
     memset(iterations, 0, sizeof *iterations * (size_t)w->marked.n);
     memset(accesses, 0, sizeof *accesses * (size_t)w->marked.n);
     start(w);

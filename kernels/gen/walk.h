@@ -26,6 +26,7 @@ void walk_close(struct walk *w);
 const struct site *walk_sites(const struct walk *w, int *n);
 const struct walk_loop *walk_loops(const struct walk *w, int *n);
 int walk_n_marks(const struct walk *w);
+const char *walk_along(const struct walk *w);  /* axes of the first marked loop, or "" */
 /* Returns the innermost loop around the first access at a site, or -1. */
 int walk_site_loop(const struct walk *w, int site);
 /* Returns by how many bytes that access moves with each iteration of a loop; 0 when it does not, or

@@ -19,6 +19,7 @@ struct cachesim {
     struct site_count *count;
     struct stride *stride;
     touch_fn *told;
+    place_fn *placed;
     void *told_ctx;
     uint64_t aside;
 };
@@ -44,9 +45,18 @@ static inline void replaced(struct cachesim *s, int k, uint32_t victim)
         evict(s, k, victim);
 }
 
+/* Places a line and returns what its way held. */
+static inline uint32_t place(struct cachesim *s, int k, uint64_t line, unsigned flags)
+{
+    uint32_t victim = level_place(&s->level[k], line, flags);
+    if (k == 0 && s->placed)
+        s->placed(s->told_ctx, line, victim ? (int64_t)way_line(victim) : -1);
+    return victim;
+}
+
 static void insert(struct cachesim *s, int k, uint64_t line, unsigned flags)
 {
-    replaced(s, k, level_place(&s->level[k], line, flags));
+    replaced(s, k, place(s, k, line, flags));
 }
 
 static void write_below(struct cachesim *s, int k, uint64_t line)
@@ -152,7 +162,7 @@ static __attribute__((noinline)) void miss(struct cachesim *s, uint64_t addr, un
     s->count[site].misses[0]++;
     if (s->n_levels > 1)
         fetch(s, 1, line, (int)site);
-    uint32_t victim = level_place(&s->level[0], line, dirty);
+    uint32_t victim = place(s, 0, line, dirty);
     fill_slot(s, line, dirty);
     replaced(s, 0, victim);
     if (s->config.prefetch != PREFETCH_NONE)
@@ -309,6 +319,11 @@ void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx)
     s->hooks.touch = touch_each;
     s->told = told;
     s->told_ctx = ctx;
+}
+
+void cachesim_watch_places(struct cachesim *s, place_fn *placed)
+{
+    s->placed = placed;
 }
 
 struct ts_sim *cachesim_hooks(struct cachesim *s)

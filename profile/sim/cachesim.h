@@ -20,6 +20,9 @@
 struct cachesim;
 /* A callback for every touch of a line in L1. missed: the line was not in L1. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
+/* A callback for every line that enters L1, before touch_fn is called for the access that brought
+ * it or had it prefetched. evicted: the line whose place it took; -1: an empty one. */
+typedef void place_fn(void *ctx, uint64_t line, int64_t evicted);
 
 /* Opens a simulator. ERR_RANGE with the reason when the cache cannot be simulated. */
 bool cachesim_open(const struct cache_config *c, int n_sites, struct cachesim **out,
@@ -33,6 +36,8 @@ bool cachesim_reaches(const struct cache_config *c, uint64_t end, struct err *e)
 void cachesim_store_site(struct cachesim *s, int site);
 /* Turns the filter off and calls told(ctx, ...) for every touch of a line from now on. */
 void cachesim_watch(struct cachesim *s, touch_fn *told, void *ctx);
+/* Calls placed(ctx, ...) for every line that enters L1.  Call it after cachesim_watch. */
+void cachesim_watch_places(struct cachesim *s, place_fn *placed);
 /* Returns the struct to pass to the instrumented kernel. The caller fills in mark. */
 struct ts_sim *cachesim_hooks(struct cachesim *s);
 /* Makes one access as the instrumented kernel does, through the filter. bytes is at least 1, and

@@ -35,6 +35,11 @@ t 0 '^# statements: 1, before 7$' show "$norm" --what simplified
 t 0 '^c2d n=1 .* relu=1$' show "$conv" --what simplified
 t 2 'no layout template' show 'softmax m=4 n=4' --what space
 t 2 'json goes with' show "$conv" --what nest --json
+t 2 'cache goes with' show "$conv" --what nest --cache 4K/4/64
+lens=(show 'gmm m=16 k=64 n=64' --what lens --cache 4K/4/64)
+t 0 'line [0-9]+ and B line [0-9]+ share set' "${lens[@]}"
+t 0 '^ +layout pad B N after=16 +conflict misses' "${lens[@]}"
+t 0 '"step": "layout pad B N after=16"' "${lens[@]}" --json
 if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm
 fi

@@ -1,0 +1,45 @@
+/* `tilescope show --what lens`: the cache at work. */
+#include "app/cli/cli.h"
+
+#include <stdlib.h>
+#include "app/views/lens_doc.h"
+#include "sessions/report/lens_report.h"
+
+#define LENS_ROWS 16
+
+static void print(struct str *out, const struct cli *c, const struct lens *l,
+                  const struct lens_look *k)
+{
+    struct doc d;
+    doc_open(&d);
+    lens_doc(&d, l, k);
+    cli_add_doc(out, c, &d);
+    doc_close(&d);
+}
+
+bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    const struct program *p = history_current(o->session->history)->program;
+    const char *cache = args_value(c->args, OPT_CACHE);
+    struct lens_opts opts = { .from = -1 };
+    struct lens *l;
+    struct forecast cure[FORECAST_CURES], now;
+    if (!args_target(c->args, &opts.target, e)
+        || (cache && !cache_config_parse(cache, &opts.cache, e))
+        || !lens_open(p, &opts, c->cancel, &l, e))
+        return false;
+    struct predict_opts predict = { .cache = l->cache, .target = opts.target, .conflicts = true };
+    int n = l->conflicts > 0 ? forecast_cures(p, l, l->arena, cure) : 0;
+    bool ok = forecast_steps(p, &predict, c->cancel, cure, n, &now, e);
+    forecast_rank(cure, n);
+    struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
+                              .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
+                              .n_cures = n };
+    look.at = look.at < 0 ? 0 : look.at;
+    if (ok && args_has(c->args, OPT_JSON))
+        lens_report_json(out, l, &now, cure, n);
+    else if (ok)
+        print(out, c, l, &look);
+    lens_free(l);
+    return ok;
+}

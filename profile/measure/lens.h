@@ -1,0 +1,83 @@
+/* A look at the simulated L1 at work, in a window of a run: every touch of a line with what it
+ * evicted, the loops around it, and which accesses evict each other's lines for want of ways. */
+#ifndef TS_PROFILE_LENS_H
+#define TS_PROFILE_LENS_H
+#include "profile/measure/predict.h"
+
+#define LENS_TOUCHES (1 << 16)            /* most touches of a window */
+#define LENS_PAIRS 6
+#define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
+
+/* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
+ * together; earlier ones only warm the cache.  -1: in the middle of the nest with the most
+ * accesses.  touches: its length; 0: LENS_TOUCHES. */
+struct lens_opts {
+    struct cache_config cache;           /* as in struct predict_opts */
+    const struct target *target;
+    int64_t from;
+    int touches;
+};
+
+/* A touch of a line. line, evicted: numbers from the first line of the first buffer on; evicted -1:
+ * none.  conflict: a miss that a fully associative cache of the same size would not have. */
+struct lens_touch { int32_t line, evicted; uint16_t site; bool missed, conflict; };
+/* An iteration of `loop` begins before touch `at`. */
+struct lens_turn { int32_t at, loop; int64_t value; };
+struct lens_buffer {
+    const char *name, *notation;          /* notation of the layout; "": it has none */
+    int tensor;                           /* of the graph */
+    int32_t first, lines;
+    int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
+};
+struct lens_site { const char *text; int buffer, node; bool is_store; };
+struct lens_loop { const char *axis; int parent; int64_t trips; };
+
+/* Conflict misses of `site` on lines that an access at `by` had evicted; line, other: the latest
+ * such pair, in `set`, of whose ways `held` had lines of `other`'s buffer. loop: the loop whose
+ * iterations bring `by` back to few sets, -1: none is known; it moves by `stride` bytes with each
+ * of `trips` iterations and so uses `sets` sets. */
+struct lens_pair {
+    int site, by;
+    int64_t count;
+    int32_t line, other;
+    int set, held;
+    int loop, sets;
+    int64_t stride, trips;
+};
+
+struct lens {
+    struct arena *arena;
+    struct cache_config cache;
+    int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
+    double accesses;                      /* of the whole run */
+    int64_t iterations, from;             /* of the marked loops: of the whole run, of the window */
+    const char *along;                    /* axes of the first marked loop; "": there is none */
+    int64_t misses, conflicts;            /* in the window */
+    int64_t n_lines; const bool *resident;  /* per line: in L1 when the window begins */
+    int n_buffers; const struct lens_buffer *buffer;
+    int n_sites; const struct lens_site *site;
+    int n_loops; const struct lens_loop *loop;
+    int n_touches; const struct lens_touch *touch;
+    int n_turns; const struct lens_turn *turn;
+    int n_pairs; struct lens_pair pair[LENS_PAIRS];      /* the most misses first */
+};
+
+/* Makes the lens of a program, which lens_free frees.  ERR_CANCEL, ERR_RANGE. */
+bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
+               struct lens **out, struct err *e);
+void lens_free(struct lens *l);
+int lens_set_of(const struct lens *l, int32_t line);
+/* Returns the buffer that a line belongs to, or -1. */
+int lens_buffer_of(const struct lens *l, int32_t line);
+/* Counts the misses of the window by sets and time: cell[row * columns + column]. */
+void lens_grid(const struct lens *l, int rows, int columns, int *cell);
+/* Sets held[line] for each line: whether L1 holds it after touch `at`. */
+void lens_held(const struct lens *l, int at, bool *held);
+/* Returns the touch where the next iteration of `loop` begins, seen from touch `at`, or with dir -1
+ * the one before it; -1: it is not in the window. */
+int lens_next(const struct lens *l, int loop, int at, int dir);
+/* Returns the first touch from `at` on that misses for want of ways; -1: none. */
+int lens_first_conflict(const struct lens *l, int at);
+/* Returns the value of a loop at touch `at`; -1: no iteration of it has begun in the window. */
+int64_t lens_value(const struct lens *l, int loop, int at);
+#endif

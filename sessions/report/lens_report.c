@@ -1,0 +1,70 @@
+#include "sessions/report/lens_report.h"
+
+#include "sessions/file/json.h"
+
+#define GRID_ROWS 32
+#define GRID_COLUMNS 64
+
+static json_t *prediction_json(const struct prediction *p)
+{
+    return json_make("l1_misses", JSON(p->l1_misses),
+                     "conflict_misses", JSON_IF(p->conflicts >= 0, p->conflicts),
+                     "fraction", JSON(p->fraction), "error", JSON(p->error));
+}
+
+static json_t *line_json(const struct lens *l, int32_t line)
+{
+    const struct lens_buffer *b = &l->buffer[lens_buffer_of(l, line)];
+    return json_make("tensor", JSON(b->name), "line", JSON((int)(line - b->first)));
+}
+
+static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
+{
+    json_t *o = json_make("site", JSON(l->site[p->site].text), "by", JSON(l->site[p->by].text),
+                          "misses", JSON(p->count), "line", line_json(l, p->line),
+                          "other", line_json(l, p->other), "set", JSON(p->set),
+                          "ways_held", JSON(p->held));
+    return json_put(o, "loop", JSON_IF(p->loop >= 0, l->loop[p->loop].axis),
+                    "stride_bytes", JSON_IF(p->loop >= 0, p->stride),
+                    "iterations", JSON_IF(p->loop >= 0, p->trips),
+                    "sets", JSON_IF(p->loop >= 0, p->sets));
+}
+
+/* The misses by groups of sets (a list each) and time. */
+static json_t *grid_json(const struct lens *l)
+{
+    int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, cell[GRID_ROWS * GRID_COLUMNS];
+    int columns = l->n_touches < GRID_COLUMNS ? l->n_touches : GRID_COLUMNS;
+    json_t *grid = json_array();
+    lens_grid(l, rows, columns, cell);
+    for (int y = 0; y < rows; y++) {
+        json_t *row = json_array();
+        for (int x = 0; x < columns; x++)
+            json_array_append_new(row, JSON(cell[y * columns + x]));
+        json_array_append_new(grid, row);
+    }
+    return grid;
+}
+
+void lens_report_json(struct str *out, const struct lens *l, const struct forecast *now,
+                      const struct forecast *cure, int n_cures)
+{
+    struct str cache = {0};
+    json_t *pairs = json_array(), *cures = json_array();
+    cache_config_print(&cache, &l->cache);
+    for (int i = 0; i < l->n_pairs; i++)
+        json_array_append_new(pairs, pair_json(l, &l->pair[i]));
+    for (int i = 0; i < n_cures; i++)
+        if (cure[i].ok)
+            json_array_append_new(cures, json_put(prediction_json(&cure[i].misses), "step",
+                                                  JSON(cure[i].line)));
+    json_t *o = json_make("format", JSON(1), "cache", JSON(str_text(&cache)),
+                          "sets", JSON(l->n_sets), "ways", JSON(l->ways),
+                          "along", JSON(l->along), "iterations", JSON(l->iterations),
+                          "from", JSON(l->from), "touches", JSON(l->n_touches),
+                          "misses", JSON(l->misses), "conflict_misses", JSON(l->conflicts));
+    json_put(o, "sets_over_time", grid_json(l), "conflicts", pairs,
+             "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures);
+    json_print(out, o, 8);
+    str_free(&cache);
+}
