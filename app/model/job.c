@@ -35,6 +35,8 @@ void job_free(struct app_job *j)
     free(j->other);
     job_pair_free(j->pair);
     ablation_free(j->ablation);
+    lens_free(j->lens);
+    free(j->cure);
     network_made_free(j->network);
     session_free(j->session);
     str_free(&j->text);
@@ -49,7 +51,8 @@ void job_free(struct app_job *j)
 
 static enum job_lane lane_of(enum job_kind kind)
 {
-    bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN;
+    bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN
+             || kind == JOB_LENS;
     return kind == JOB_TUNE ? LANE_TUNE : text ? LANE_TEXT : LANE_MEASURE;
 }
 
@@ -221,7 +224,9 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
         arena_free(a);
         return;
     }
-    if (j->ok && j->kind == JOB_MEASURE)
+    if (j->ok && j->kind == JOB_LENS)
+        j->ok = job_run_lens(j, p, c);
+    else if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)
         j->ok = program_text_c_lines(j->mem, p, o.target, &j->text, &j->lines, &j->e);

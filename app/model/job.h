@@ -9,6 +9,7 @@
 #include "app/model/network_live.h"
 #include "app/model/network_made.h"
 #include "explorer/history/ablation.h"
+#include "explorer/history/forecast.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
@@ -16,10 +17,10 @@
 
 /* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
  * network, NETWORK_RUN also measures it.  COMPARE, BISECT and ABLATE time several states in
- * turns. */
+ * turns.  LENS simulates a window of the run. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN
+    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
@@ -49,6 +50,7 @@ struct app_job {
     struct tuning_opts tune;     /* TUNE, set after job_new; its texts are never freed */
     char *other;                 /* COMPARE: the recipe of A, set after job_new */
     int from;                    /* BISECT: steps of the earlier state, set after job_new */
+    int64_t lens_from;           /* LENS: of struct lens_opts, set after job_new */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
     /* The result. */
     bool ok;
@@ -64,6 +66,9 @@ struct app_job {
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
     struct job_pair *pair;       /* COMPARE */
+    struct lens *lens;           /* LENS; the lines of cure are in its arena */
+    struct forecast *cure, now;
+    int n_cures;
     struct bisection bisection;  /* BISECT; its text is in `text` */
     struct ablation *ablation;   /* ABLATE */
     struct tuning *tuning;       /* TUNE; after a cancel the result so far */
@@ -78,6 +83,9 @@ struct measure_opts job_measure_opts(const struct app_job *j);
 /* job_compare.c: does the work of COMPARE, BISECT and ABLATE on the program of the recipe. */
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
                      const struct progress *pr, const struct cancel *c);
+
+/* job_lens.c: does the work of LENS. */
+bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
 
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);

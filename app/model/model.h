@@ -126,6 +126,21 @@ struct preview {
     bool slow, late;
 };
 
+/* The cache lens of the state `tag`, with the settings cache, target and asked (model_lens.c).
+ * lens NULL: `why` says why there is none. */
+struct lensing {
+    bool have;
+    int tag;
+    struct cache_config cache;
+    const struct target *target;
+    int64_t from, asked;                 /* the wanted window; the one that lens has */
+    struct lens *lens;
+    struct forecast *cure, now;          /* ranked */
+    int n_cures;
+    struct str why;
+    int at, loop;                        /* of the playback: the touch, the chosen loop */
+};
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
@@ -227,6 +242,7 @@ struct model {
     struct roofs roofs;
     struct tuner tuner;
     struct marking marking;
+    struct lensing lensing;
     struct job_progress progress[LANE_COUNT];
     struct preview preview;
     int tour;                            /* the step of the tour, from 1; 0: none */
@@ -413,6 +429,13 @@ bool model_compare_cancel(struct model *m);      /* false when nothing is being 
 void model_compare_forget(struct model *m);
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
 void model_compared(struct model *m, struct app_job *j, int number);     /* takes its result */
+
+/* model_lens.c: the cache lens. */
+
+bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
+bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
+void model_lens_forget(struct model *m);
+void model_lensed(struct model *m, struct app_job *j);   /* takes over its result */
 
 /* model_tune.c: the tuner. */
 

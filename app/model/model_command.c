@@ -196,7 +196,7 @@ static void refuse_view(struct model *m)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int n = VIEW_COMPARE;                /* compare is the last view, and only shown on demand */
+    int n = VIEW_COMPARE;                /* compare and lens come last, and are shown on demand */
     int v = streq(name, "next") ? (now + 1) % n
           : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
     if (v == VIEW_COMPARE)
@@ -406,6 +406,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_TUNE:       return model_tune(m, arg);
     case APP_MARK:       return model_mark(m, arg);
     case APP_COMPARE:    return model_compare(m, arg);
+    case APP_LENS:       return model_lens(m, arg);
     case APP_BISECT:     return model_bisect(m);
     case APP_ABLATE:     return model_ablate(m);
     case APP_TUNE_ALL:   return model_network_tune(m, arg);

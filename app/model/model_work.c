@@ -101,6 +101,12 @@ static void took_roofs(struct model *m, struct app_job *j)
     }
 }
 
+/* The simulation would disturb a measurement. */
+static bool lens_may_run(const struct model *m)
+{
+    return !model_wants_measuring(m) && (!m->tuner.out || model_tune_waits(m));
+}
+
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
     if (m->opening.len > 0 && lane == LANE_TEXT) {
@@ -136,7 +142,8 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
             return true;
         }
     }
-    return false;
+    out->kind = JOB_LENS;
+    return view_shown(m, VIEW_LENS) && !model_lens_fits(m) && lens_may_run(m);
 }
 
 bool model_wants_measuring(const struct model *m)
@@ -158,6 +165,7 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
     struct app_job *j = job_new(w->kind, recipe, w->tag, m->threads);
     j->baselines = m->baselines;
     j->set = m->set;
+    j->lens_from = m->lensing.from;
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
     if (compares)
@@ -324,6 +332,8 @@ void model_done(struct model *m, struct app_job *j)
         measured(m, j);
     else if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE)
         model_compared(m, j, j->tag % STATES_MAX);
+    else if (j->kind == JOB_LENS)
+        model_lensed(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
     else if (j->kind == JOB_TUNE)

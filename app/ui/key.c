@@ -13,7 +13,7 @@ static const struct { int code; const char *name; } names[] = {
 
 const char *const key_context_title[] = {
     [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout",
-    [KEYS_COMPARE] = "In the comparison",
+    [KEYS_COMPARE] = "In the comparison", [KEYS_LENS] = "In the cache lens",
     [KEYS_TUNE] = "On a trial of the tuner", [KEYS_LEDGER] = "On a step",
     [KEYS_NETWORK] = "On a kernel of a network", [KEYS_VIEW] = "In a view",
     [KEYS_BRANCH] = "In the list of branches", [KEYS_START] = "On the start screen",

@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 
 #define MOST_CURES 6
-#define MOST_PAIRS 4
+#define FEW 50                 /* pairs with less than 1/50 of the first one's misses are left out */
 #define HELPS 0.95                       /* a cure leaves at most this share of the misses */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
@@ -66,11 +66,26 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
                (long long)p->trips, p->sets, l->n_sets, p->sets * l->ways);
 }
 
+/* Says what brings the access of pair i to few sets, unless an earlier pair has said so. */
+static void put_stride(struct lens_pane *v, int i)
+{
+    const struct lens_pair *p = v->l->pair;
+    struct str why = {0};
+    for (int k = 0; k < i; k++)
+        if (p[k].by == p[i].by)
+            return;
+    lens_stride_print(&why, v->l, &p[i]);
+    if (why.len > 0)
+        put_text(v, STYLE_NOTE, &why);
+    else
+        str_free(&why);
+}
+
 static void put_pairs(struct lens_pane *v)
 {
     const struct lens *l = v->l;
     put_title(v, "Who evicts whom", "misses that more ways would have avoided");
-    for (int i = 0; i < l->n_pairs && i < MOST_PAIRS; i++) {
+    for (int i = 0; i < l->n_pairs && l->pair[i].count * FEW >= l->pair[0].count; i++) {
         const struct lens_pair *p = &l->pair[i];
         struct str text = {0};
         text_count(&text, p->count);
@@ -79,12 +94,7 @@ static void put_pairs(struct lens_pane *v)
                    p->by == p->site ? "itself" : l->site[p->by].text);
         lens_pair_print(&text, l, p);
         put_text(v, STYLE_PLAIN, &text);
-        struct str why = {0};
-        lens_stride_print(&why, l, p);
-        if (why.len > 0 && (i == 0 || l->pair[i - 1].by != p->by))
-            put_text(v, STYLE_NOTE, &why);
-        else
-            str_free(&why);
+        put_stride(v, i);
     }
     if (l->n_pairs == 0)
         doc_line(v->d, STYLE_DIM, "  None in this window: no line was evicted for want of ways.");
@@ -122,12 +132,16 @@ static void put_cures(struct lens_pane *v)
         doc_printf(v->d, STYLE_KEY, "  %s", k->cure[i].line);
         doc_pad(v->d, 2 + widest + 2);
         add_change(&text, "conflict misses", from->conflicts, to->conflicts);
-        add_change(&text, "; L1 misses", from->l1_misses, to->l1_misses);
+        add_change(&text, ", all", from->l1_misses, to->l1_misses);
         if (to->fraction < 1)
             str_printf(&text, " (%.2g %% simulated)", 100 * to->fraction);
-        doc_fit(v->d, STYLE_GOOD, str_text(&text),
-                k->width > doc_col(v->d) ? k->width - doc_col(v->d) : 0);
-        doc_end(v->d)->id = i;
+        bool fits = doc_col(v->d) + text_width(str_text(&text)) <= k->width;
+        if (!fits) {
+            doc_end(v->d)->id = i;
+            doc_pad(v->d, 6);
+        }
+        struct line *line = doc_line(v->d, STYLE_GOOD, str_text(&text));
+        line->id = fits ? i : line->id;
         str_free(&text);
     }
     if (n == 0)

@@ -21,6 +21,7 @@ static void put_status(const struct model *m, struct str *out)
         [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
         [JOB_COMPARE] = "comparing", [JOB_BISECT] = "bisecting", [JOB_ABLATE] = "ablating",
         [JOB_NETWORK_TUNE] = "tuning all", [JOB_OPEN] = "reading the model",
+        [JOB_LENS] = "simulating",
     };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
@@ -119,7 +120,7 @@ static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane p
     bool both = m->frame.pane[PANE_MAIN].h > 0 && m->frame.pane[PANE_SIDE].h > 0;
     struct tabs t = {.first = both && pane == PANE_SIDE ? VIEW_ACCESS : VIEW_NEST,
                      .last = both && pane == PANE_MAIN ? VIEW_NEST
-                           : m->view[pane] == VIEW_COMPARE ? VIEW_COMPARE : VIEW_COMPARE - 1};
+                           : m->view[pane] >= VIEW_COMPARE ? (int)m->view[pane] : VIEW_COMPARE - 1};
     for (int i = 0; i < COUNT_OF(ways); i++) {
         t.names = ways[i].names;
         t.airy = ways[i].airy;

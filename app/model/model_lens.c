@@ -1,0 +1,133 @@
+/* The cache lens of the current state: the playback, and applying a cure. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void model_lens_forget(struct model *m)
+{
+    struct lensing *k = &m->lensing;
+    lens_free(k->lens);
+    free(k->cure);
+    str_free(&k->why);
+    *k = (struct lensing){ .from = -1, .loop = -1 };
+}
+
+bool model_lens_fits(const struct model *m)
+{
+    const struct lensing *k = &m->lensing;
+    return k->have && k->tag == model_tag(m) && k->asked == k->from && k->target == m->set.target
+        && cache_config_same(&k->cache, &m->set.cache);
+}
+
+void model_lensed(struct model *m, struct app_job *j)
+{
+    struct lensing *k = &m->lensing;
+    if (!j->ok && j->e.code == ERR_CANCEL)
+        return;
+    lens_free(k->lens);
+    free(k->cure);
+    str_clear(&k->why);
+    if (!j->ok)
+        str_add(&k->why, j->e.text);
+    k->have = true;
+    k->tag = j->tag;
+    k->asked = j->lens_from;
+    k->cache = j->set.cache;
+    k->target = j->set.target;
+    k->lens = j->lens;
+    k->cure = j->cure;
+    k->n_cures = j->n_cures;
+    k->now = j->now;
+    j->lens = NULL;
+    j->cure = NULL;
+    k->at = 0;
+    if (!k->lens)
+        return;
+    int first = lens_first_conflict(k->lens, 0);
+    k->at = first > 0 ? first : 0;
+    k->loop = k->loop < k->lens->n_loops ? k->loop : -1;
+    k->loop = k->loop < 0 ? k->lens->n_loops - 1 : k->loop;
+}
+
+/* --- Commands --------------------------------------------------------------------------------- */
+
+static bool apply_cure(struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_LENS];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    int i = l ? l->id : -1;
+    if (i < 0 || i >= m->lensing.n_cures)
+        return model_say_error(m, "there is no cure on this line", "move to one with j and k");
+    return model_run(m, m->lensing.cure[i].line);
+}
+
+/* Moves the playback to a touch; -1: there is none. */
+static bool go_to(struct model *m, int at, const char *why)
+{
+    if (at < 0 || at >= m->lensing.lens->n_touches)
+        return model_say_error(m, why, "lens from N begins the window at another iteration");
+    m->lensing.at = at;
+    return true;
+}
+
+static int next_iteration(const struct lensing *k, int dir, long long n)
+{
+    int at = k->at;
+    for (; n > 0 && at >= 0; n--)
+        at = lens_next(k->lens, k->loop, at, dir);
+    return at;
+}
+
+static bool set_from(struct model *m, const char *arg)
+{
+    long long n = -1;
+    if (arg[0] && !streq(arg, "middle") && !str_to_int64(arg, 0, INT64_MAX, &n))
+        return model_say_error(m, "lens from takes the number of an iteration, or middle",
+                               "lens from 0");
+    m->lensing.from = n;
+    return true;
+}
+
+/* Runs a command of the playback, which needs a lens. */
+static bool play(struct model *m, const char *word, long long n)
+{
+    struct lensing *k = &m->lensing;
+    if (!k->lens || k->lens->n_touches == 0 || !model_lens_fits(m))
+        return model_say_error(m, "the cache is not simulated yet", "");
+    if (streq(word, "apply"))
+        return apply_cure(m);
+    if (streq(word, "next") || streq(word, "prev"))
+        return go_to(m, (int)(k->at + (word[0] == 'n' ? n : -n)), "the window ends here");
+    if (streq(word, "forward") || streq(word, "back"))
+        return go_to(m, next_iteration(k, word[0] == 'f' ? 1 : -1, n),
+                     "the window has no such iteration");
+    if (streq(word, "conflict"))
+        return go_to(m, lens_first_conflict(k->lens, k->at + 1),
+                     "no later conflict miss in this window");
+    k->loop = k->lens->n_loops > 0 ? (k->loop + 1) % k->lens->n_loops : -1;
+    return true;
+}
+
+bool model_lens(struct model *m, const char *arg)
+{
+    static const char *const words[] = { "next", "prev", "forward", "back", "conflict", "loop",
+                                         "apply" };
+    char word[16] = "", rest[32] = "";
+    long long n = 1;
+    sscanf(arg, "%15s %31s", word, rest);
+    model_show_view(m, VIEW_LENS);
+    m->data_stamp++;
+    if (!word[0])
+        return true;
+    if (streq(word, "from"))
+        return set_from(m, rest);
+    for (int i = 0; i < COUNT_OF(words); i++)
+        if (streq(word, words[i]))
+            return rest[0] && !str_to_int64(rest, 1, LENS_TOUCHES, &n)
+                 ? model_say_error(m, "the number must be from 1 to 65536", "")
+                 : play(m, word, n);
+    return model_say_error(m, "lens knows no such word",
+                           "next, prev, forward, back, conflict, loop, from N or apply");
+}

@@ -1,0 +1,138 @@
+/* The cache lens on the screen: its job, the playback by keys, and applying a cure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/golden.h"
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static char root[512];
+
+static void type(struct model *m, const char *line)
+{
+    if (m->prompt.open)
+        press(m, "Esc");
+    screen_key(m, ':');
+    for (; *line; line++)
+        screen_key(m, *line);
+    press(m, "Enter");
+}
+
+static void do_job(struct model *m)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    screen_refresh(m);
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    assert_int_equal(w.kind, JOB_LENS);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    model_done(m, j);
+    job_free(j);
+    screen_refresh(m);
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+}
+
+static struct model *with_lens(void)
+{
+    struct model *m = model_on("gmm m=16 k=64 n=64");
+    type(m, "cache 4K/4/64");
+    press(m, "L");
+    assert_shows(m, "Simulating the cache ...");
+    do_job(m);
+    return m;
+}
+
+static void playback(void **state)
+{
+    struct model *m = with_lens();
+    const struct lensing *k = &m->lensing;
+    char path[600];
+    (void)state;
+    model_resize(m, 120, 60);
+    screen_refresh(m);
+    snprintf(path, sizeof path, "%s/tests/golden/screen/lens-120x60.txt", root);
+    golden_check(path, screen_of(m));
+    int at = k->at;
+    assert_true(k->lens->touch[at].conflict);
+    press(m, "l l Right h");
+    assert_int_equal(k->at, at + 2);
+    assert_string_equal(k->lens->loop[k->loop].axis, "K");
+    press(m, ".");
+    assert_int_equal(k->at, lens_next(k->lens, k->loop, at + 2, 1));
+    press(m, ",");
+    assert_int_equal(k->at, at + 2);
+    press(m, "o .");
+    assert_string_equal(k->lens->loop[k->loop].axis, "M");
+    assert_int_equal(k->at, lens_next(k->lens, k->loop, at + 2, 1));
+    press(m, "z");
+    assert_true(k->lens->touch[k->at].conflict);
+    type(m, "lens prev 65536");
+    assert_shows(m, "the window ends here");
+    type(m, "lens fly");
+    assert_shows(m, "lens knows no such word");
+    type(m, "lens from x");
+    assert_shows(m, "lens from takes the number of an iteration");
+    model_free(m);
+}
+
+/* Another window, cache or state asks for another simulation; a late result is not shown. */
+static void simulated_again(void **state)
+{
+    struct model *m = with_lens();
+    struct desired_job w;
+    struct cancel c = {0};
+    (void)state;
+    type(m, "lens from 0");
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    type(m, "lens from 3");
+    model_done(m, j);
+    job_free(j);
+    assert_false(model_lens_fits(m));
+    do_job(m);
+    assert_int_equal(m->lensing.lens->from, 3);
+    type(m, "cache 2K/2/64");
+    do_job(m);
+    assert_int_equal(m->lensing.lens->ways, 2);
+    type(m, "loop split C M 4");
+    assert_shows(m, "Simulating the cache ...");
+    press(m, "m");
+    assert_shows(m, "The cache is simulated after the measurement");
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+    model_free(m);
+}
+
+static void a_cure_is_applied(void **state)
+{
+    struct model *m = with_lens();
+    (void)state;
+    assert_shows(m, "conflict misses 1056 to 0");
+    press(m, "g Enter");
+    assert_string_equal(step_of(m), m->lensing.cure[0].line);
+    assert_false(model_lens_fits(m));
+    press(m, "u");
+    assert_true(model_lens_fits(m));
+    press(m, "G Enter");
+    assert_shows(m, "there is no cure on this line");
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(playback), cmocka_unit_test(simulated_again),
+        cmocka_unit_test(a_cure_is_applied),
+    };
+    if (!getcwd(root, sizeof root))
+        return 1;
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
