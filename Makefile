@@ -6,6 +6,7 @@
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
 #   make bench-networks   networks against onnxruntime and OpenVINO (PEERS, MODELS, NETWORKS)
+#   make bench-tui    a thousand keys on the screen, idle and while tuning (KEYS, MODELS)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make mutants      random changes of the sources: do the suites see them?  MUTANTS="N SEED FOLDER..."
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
@@ -90,7 +91,7 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
 .PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
-        bench-engine bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
+        bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         pictures golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -233,6 +234,14 @@ PEERS  ?= python3
 MODELS ?= sessions/examples/resnet8.onnx
 bench-networks: all
 	@$(PEERS) tests/bench/networks.py $(B)/tilescope $(MODELS) $(NETWORKS)
+# From a key to its redraw on the screen, idle and while tuning: make bench-tui MODELS=bert.onnx
+KEYS ?= 1000
+bench-tui: all
+	@$(MAKE) --no-print-directory $(B)/tests/bench-tui
+	@$(B)/tests/bench-tui $(KEYS) $(MODELS)
+$(B)/tests/bench-tui: $(B)/tests/bench/tui.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
+	$(call say,link)
+	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) -lcmocka -lvterm $(ISL) -lutil $(LDLIBS)
 bench-engine: $(B)/bench-engine
 	@$(B)/bench-engine sessions/examples/*.yaml
 # Every configuration of alt.fig9, verified under its layout template (about two minutes).

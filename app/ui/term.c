@@ -20,6 +20,7 @@
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
 #define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
+#define ESC_DELAY_MS 10                  /* then Esc is the key and begins no sequence */
 
 struct look { attr_t attr; short pair; };
 
@@ -214,7 +215,7 @@ static void set_modes(void)
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
-    set_escdelay(25);
+    set_escdelay(ESC_DELAY_MS);
     define_key("\033[200~", KEY_PASTE_BEGIN);
     define_key("\033[201~", KEY_PASTE_END);
     define_key("\033[<", KEY_MOUSE_SGR);

@@ -59,7 +59,8 @@ struct tui {
     struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
-    int idle_fd;                         /* -1: nobody wants to know */
+    int idle_fd, drawn_fd;               /* written to when idle, after a redraw; -1: nobody asks */
+    bool answered;                       /* input was handled since the last redraw */
     sigset_t waiting;                    /* the signal mask while waiting */
     bool watched;
     timer_t patience;                    /* if watched: tells of long work */
@@ -127,6 +128,7 @@ static void resize(struct tui *t)
 static void handle_input(struct tui *t)
 {
     while (!t->model->out.quit && term_read(t->term, &t->event)) {
+        t->answered = true;
         if (t->event.kind == TERM_RESIZE)
             resize(t);
         else if (t->event.kind == TERM_KEY)
@@ -180,6 +182,14 @@ static bool wait_for_events(struct tui *t, bool busy)
     return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+/* Tells of the redraw that shows the last input. */
+static void tell_drawn(struct tui *t)
+{
+    if (t->answered && t->drawn_fd >= 0 && write(t->drawn_fd, ".", 1) < 0)
+        t->drawn_fd = -1;
+    t->answered = false;
+}
+
 static void loop(struct tui *t)
 {
     begin_work(t);
@@ -189,6 +199,7 @@ static void loop(struct tui *t)
         bool busy = reconcile(t);
         screen_draw(t->model, &t->grid);
         term_draw(t->term, &t->grid);
+        tell_drawn(t);
         if (!end_work(t) && !wait_for_events(t, busy))
             return;
         begin_work(t);
@@ -199,12 +210,13 @@ static void loop(struct tui *t)
     end_work(t);
 }
 
-static int idle_descriptor(void)
+/* Returns the descriptor that a variable names, which children do not get; -1: none. */
+static int told_descriptor(const char *variable)
 {
-    const char *text = getenv("TILESCOPE_IDLE_FD");
+    const char *text = getenv(variable);
     long long fd;
     bool valid = text && str_to_int64(text, 3, 1023, &fd) && fcntl((int)fd, F_GETFD) >= 0;
-    return valid ? (int)fd : -1;
+    return valid && fcntl((int)fd, F_SETFD, FD_CLOEXEC) == 0 ? (int)fd : -1;
 }
 
 static void watch_work(struct tui *t)
@@ -304,10 +316,9 @@ static int refuse(struct tui *t, struct session *s, const struct err *e)
 
 int tui_run(struct session *s, const struct term_opts *to, const struct model_opts *mo)
 {
-    struct tui t = {.idle_fd = idle_descriptor()};
+    struct tui t = {.idle_fd = told_descriptor("TILESCOPE_IDLE_FD"),
+                    .drawn_fd = told_descriptor("TILESCOPE_DRAWN_FD")};
     struct err e;
-    if (t.idle_fd >= 0)
-        fcntl(t.idle_fd, F_SETFD, FD_CLOEXEC);
     catch_signals(&t.waiting);
     if (!term_open(to, &t.term, &e))
         return refuse(&t, s, &e);

@@ -11,6 +11,7 @@ struct model_opts;
  *
  * When the environment variable TILESCOPE_IDLE_FD names a descriptor, one byte is written to it
  * whenever all input has been handled, the screen is drawn and nothing runs in the background:
- * tests wait for it instead of sleeping. */
+ * tests wait for it instead of sleeping.  TILESCOPE_DRAWN_FD gets one whenever the screen shows all
+ * input so far, also while something runs. */
 int tui_run(struct session *s, const struct term_opts *t, const struct model_opts *m);
 #endif
