@@ -330,8 +330,8 @@ static const char *onnx_operand(const struct args *a)
 static int open_screen(const struct cli *c, bool tour)
 {
     struct opened o = {0};
-    int threads = 1;
-    struct err e = {0};
+    int threads = 0;
+    struct err e = {0}, bad;
     unsigned baselines = 0;
     if (!args_int(c->args, OPT_THREADS, 1, 1024, &threads, &e)
         || !args_baselines(c->args, &baselines, &e))
@@ -352,10 +352,15 @@ static int open_screen(const struct cli *c, bool tour)
         cli_close(&o);
         return EXIT_USAGE;
     }
+    struct app_settings set;
+    bool right = settings_read(&set, &bad);
+    if (!right)
+        cli_fail(c, &bad);               /* with its place, for the time after the screen */
     struct term_opts look = {
         .no_color = !c->color_out,
-        .no_unicode = args_has(c->args, OPT_NO_UNICODE),
-        .no_mouse = args_has(c->args, OPT_NO_MOUSE),
+        .no_unicode = args_has(c->args, OPT_NO_UNICODE) || !set.unicode,
+        .no_mouse = args_has(c->args, OPT_NO_MOUSE) || !set.mouse,
+        .theme = set.theme,
     };
     struct model_opts opts = {
         .no_auto = tour || args_has(c->args, OPT_NO_AUTO),
@@ -363,6 +368,8 @@ static int open_screen(const struct cli *c, bool tour)
         .threads = threads,
         .baselines = baselines,
         .open = onnx,
+        .settings = &set,
+        .settings_error = right ? NULL : &bad,
     };
     struct session *s = o.session;
     o.session = NULL;
@@ -373,7 +380,10 @@ static int open_screen(const struct cli *c, bool tour)
         session_autosave(s, &e);                 /* the screen reports if later ones fail */
     }
     cli_close(&o);
-    return tui_run(s, &look, &opts);
+    code = tui_run(s, &look, &opts);
+    key_bindings_add(NULL, 0);
+    settings_free(&set);
+    return code;
 }
 
 /* Refuses a first word that is no command, file or operator; suggests the nearest one. */
@@ -427,6 +437,7 @@ static int dispatch(const struct cli *c)
     case CMD_STUDY: return cli_study(c);
     case CMD_IMPORT: return cli_import(c);
     case CMD_RECORDS: return cli_records(c);
+    case CMD_SETTINGS: return cli_settings(c);
     case CMD_HELP: return cli_help(c);
     case CMD_COUNT: break;
     }

@@ -64,6 +64,7 @@ int cli_export(const struct cli *c);
 int cli_import(const struct cli *c);
 int cli_ops(const struct cli *c);
 int cli_meters(const struct cli *c);
+int cli_settings(const struct cli *c);
 int cli_machine(const struct cli *c);
 int cli_expert(const struct cli *c);
 int cli_study(const struct cli *c);

@@ -1,9 +1,11 @@
-/* `tilescope ops` and `tilescope meters`: list operators, meters and event sets. */
+/* `tilescope ops`, `tilescope meters` and `tilescope settings`: list operators, meters, event sets
+ * and the user's settings. */
 #include "app/cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "app/model/settings.h"
 #include "kernels/ops/graph.h"
 #include "profile/counters/eventset.h"
 #include "profile/measure/meters.h"
@@ -149,4 +151,19 @@ int cli_meters(const struct cli *c)
     int code = print_meters(c, a);
     arena_free(a);
     return code;
+}
+
+int cli_settings(const struct cli *c)
+{
+    struct app_settings set;
+    struct str out = {0};
+    struct err e;
+    bool ok = settings_read(&set, &e);
+    if (ok && args_has(c->args, OPT_JSON))
+        settings_print_json(&set, &out);
+    else if (ok)
+        settings_print(&set, &out);
+    cli_put(&out);
+    settings_free(&set);
+    return ok ? EXIT_FINE : cli_fail(c, &e);
 }

@@ -64,6 +64,17 @@ static bool begins(const char *line, const char *words)
     return n > 0 && strncmp(line, words, n) == 0 && (line[n] == ' ' || line[n] == 0);
 }
 
+bool appcmd_known(const char *line)
+{
+    size_t n = strcspn(line, " ");
+    bool known = false;
+    for (int i = 0; i < appcmd_rows() && n > 0; i++) {
+        struct command_row row = appcmd_row(i);
+        known = known || (strcspn(row.name, " ") == n && strncmp(row.name, line, n) == 0);
+    }
+    return known;
+}
+
 void appcmd_hint(const char *line, struct str *out)
 {
     line += strspn(line, " ");

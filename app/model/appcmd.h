@@ -19,6 +19,8 @@ int appcmd_find(const char *name, size_t n);
 /* The list of steps and commands (command_row), then the commands of the prompt. */
 int appcmd_rows(void);
 struct command_row appcmd_row(int i);
+/* Whether the first word of line begins a step or a command. */
+bool appcmd_known(const char *line);
 /* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
 void appcmd_nearest(const char *line, struct str *out);
 /* Appends syntax and help of the command that line begins with, if any. */

@@ -28,15 +28,15 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     prompt_init(&m->prompt, model_complete, m);
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
-    m->threads = o->threads > 0 ? o->threads : 1;
-    m->baselines = o->baselines;
-    m->autorun = !o->no_auto;
+    model_apply_settings(m, o);
     m->stamp = 1;
     model_resize(m, 80, 24);
     model_set_session(m, s);
     m->tour = o->tour ? 1 : 0;
     if (o->open)
         model_open_onnx(m, o->open);
+    if (o->settings_error)
+        model_error(m, o->settings_error);
     return m;
 }
 
@@ -72,6 +72,7 @@ void model_free(struct model *m)
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
         &m->out.copy, &m->out.dump, &m->opening, &m->pasted,
+        &m->pasted_of,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);

@@ -5,6 +5,7 @@
 #ifndef TS_APP_MODEL_H
 #define TS_APP_MODEL_H
 #include "app/model/job.h"
+#include "app/model/settings.h"
 #include "app/model/start.h"
 #include "app/model/tune_snapshot.h"
 #include "app/ui/doc.h"
@@ -163,8 +164,10 @@ struct outbox {
 
 struct model_opts {
     bool no_auto;                        /* do not measure after every step */
-    int threads;                         /* of a measurement; 0 = 1 */
+    int threads;                         /* of a measurement; 0 = as in the settings, or 1 */
     unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    const struct app_settings *settings; /* the user's, or NULL */
+    const struct err *settings_error;    /* why they are the defaults, or NULL */
     bool tour;                           /* begin the guided tour */
     const char *open;                    /* an ONNX file to open at once; NULL: none */
 };
@@ -187,6 +190,7 @@ struct model {
     enum pane last_view;                 /* MAIN or SIDE: shown when only one of them fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
+    struct columns columns;              /* of the ledger, as chosen */
     int wider, split;                    /* columns added to Steps, to the nest of three panes */
     enum overlay overlay;
     struct frame frame;                  /* of the last screen_refresh */
@@ -207,6 +211,7 @@ struct model {
     bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
     struct str pasted;                   /* several lines, run from pasted_from on; or "" */
+    struct str pasted_of;                /* the file that has them; "": a paste */
     size_t pasted_from;
     int pasted_line;                     /* the number of the last one that was run */
     char topic[32];                      /* the topic that help shows; "" = the list */
@@ -299,6 +304,8 @@ void model_clear_message(struct model *m);
 
 void model_key(struct model *m, int key);        /* while help is open: view_help_key instead */
 void model_paste(struct model *m, const char *text);
+/* The command `source`: runs the lines of a file as if they were pasted. */
+bool model_source(struct model *m, const char *path);
 bool model_search(struct model *m, int dir, int from);            /* false: not found */
 /* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
@@ -386,8 +393,10 @@ void model_contract_note(const struct program *p, const struct program *than, st
 /* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
 
-/* model_settings.c: the commands cache, compiler, isa and sim_budget. */
+/* model_settings.c: the commands cache, compiler, isa, sim_budget and columns; settings. */
 
+void model_apply_settings(struct model *m, const struct model_opts *o);
+bool model_set_columns(struct model *m, const char *arg);
 bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);

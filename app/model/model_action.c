@@ -181,6 +181,8 @@ static void put_file(const struct model *m, struct str *out)
 
 static bool put_blank(struct model *m, struct str *out, char what)
 {
+    if (!m->session && what != 'N')
+        return model_say_error(m, "this key needs an operator that is open", "");
     switch (what) {
     case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R': case 'W':
         return put_loop(m, out, what);

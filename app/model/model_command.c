@@ -421,6 +421,8 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_COMPILER:   return model_set_compiler(m, arg);
     case APP_ISA:        return model_set_isa(m, arg);
     case APP_SIM_BUDGET: return model_set_sim_budget(m, arg);
+    case APP_COLUMNS:    return model_set_columns(m, arg);
+    case APP_SOURCE:     return is_target(m, arg, "source macro.txt") && model_source(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
     case APP_MEASURE_ALL: return measure_all(m);
     case APP_MEASURE_FRESH: return measure_fresh(m);

@@ -104,6 +104,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     static const char *const onoff[] = {"on", "off"};
     switch ((int)id) {
     case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
+    case APP_SOURCE:
         offer_files(w);
         break;
     case APP_NEW:
@@ -132,6 +133,11 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
         break;
     case APP_FOCUS:
         offer_each(w, focus, COUNT_OF(focus));
+        break;
+    case APP_COLUMNS:
+        for (int i = 0; i < COLUMN_COUNT; i++)
+            offer(w, column_info[i].name, column_info[i].help);
+        offer(w, "auto", "what has numbers and fits");
         break;
     case APP_AUTO:
         offer_each(w, onoff, COUNT_OF(onoff));

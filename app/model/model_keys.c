@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/base/file.h"
+
+#define SOURCE_MOST_BYTES 1000000
 
 /* searching */
 
@@ -65,6 +68,17 @@ static bool is_save(const char *line)
     return line[0] == 'w' && (line[1] == ' ' || line[1] == 0);
 }
 
+/* Lines to run; of: the file that has them, or "". */
+static void set_pasted(struct model *m, const char *text, size_t n, const char *of)
+{
+    str_clear(&m->pasted);
+    str_add_n(&m->pasted, text, n);
+    str_clear(&m->pasted_of);
+    str_add(&m->pasted_of, of);
+    m->pasted_from = 0;
+    m->pasted_line = 0;
+}
+
 static void enter_command(struct model *m)
 {
     char *line = entered_line(m);
@@ -87,19 +101,39 @@ static void enter_command(struct model *m)
     free(line);
 }
 
+bool model_source(struct model *m, const char *path)
+{
+    struct str text = {0};
+    struct err e;
+    if (m->pasted.len > 0)
+        return model_say_error(m, "a file of lines cannot run another one", "");
+    bool ok = file_read_regular(path, SOURCE_MOST_BYTES, &text, &e);
+    if (ok && memchr(str_text(&text), 0, text.len))
+        ok = err_set(&e, ERR_SYNTAX, "%.200s holds NUL bytes: not a file of lines", path);
+    if (ok)
+        set_pasted(m, str_text(&text), text.len, path);
+    else
+        model_error(m, &e);
+    str_free(&text);
+    return ok;
+}
+
 /* Takes the next line of a paste; false after the last one.  Blank lines and comments are left
  * out. */
 static bool next_pasted(struct model *m, struct str *line)
 {
     const char *p = str_text(&m->pasted) + (m->pasted.len > 0 ? m->pasted_from : 0);
     while (*p) {
+        const char *start = p;
         size_t n = strcspn(p, "\r\n"), blank = strspn(p, " \t");
         str_clear(line);
         str_add_n(line, p + (blank < n ? blank : n), n - (blank < n ? blank : n));
         p += n + strspn(p + n, "\r\n");
         if (line->len > 0 && line->data[0] != '#') {
+            m->pasted_line = 1;
+            for (const char *c = str_text(&m->pasted); c < start; c++)
+                m->pasted_line += *c == '\n' || (*c == '\r' && c[1] != '\n');
             m->pasted_from = (size_t)(p - str_text(&m->pasted));
-            m->pasted_line++;
             return true;
         }
     }
@@ -118,7 +152,9 @@ static void run_pasted(struct model *m)
         if (!m->prompt.open && m->message.kind != MESSAGE_ERROR)
             continue;
         const char *rest = str_text(&m->pasted) + m->pasted_from;
-        str_printf(&why, "line %d of the paste: %s%s", m->pasted_line, str_text(&m->message.text),
+        str_printf(&why, "line %d of %s: %s%s", m->pasted_line,
+                   m->pasted_of.len ? str_text(&m->pasted_of) : "the paste",
+                   str_text(&m->message.text),
                    *rest ? " (Enter goes on with the lines after it, Esc drops them)" : "");
         str_clear(&m->message.text);
         str_add(&m->message.text, str_text(&why));
@@ -286,6 +322,7 @@ static void key_binding(struct model *m, int key)
     const struct key_binding *b = key_binding_find(chain, n, key);
     if (b)
         model_perform(m, b);
+    run_pasted(m);                       /* the line of the key may have been `source` */
     m->count = 0;
     m->counting = false;
 }
@@ -314,11 +351,11 @@ void model_paste(struct model *m, const char *text)
     if (!m->prompt.open)
         prompt_open(&m->prompt, ':', "");
     if (first < n && m->prompt.mark == ':') {
-        str_clear(&m->pasted);
-        str_add(&m->pasted, str_text(&m->prompt.line));
-        str_add_n(&m->pasted, text, n);
-        m->pasted_from = 0;
-        m->pasted_line = 0;
+        struct str all = {0};
+        str_add(&all, str_text(&m->prompt.line));
+        str_add_n(&all, text, n);
+        set_pasted(m, str_text(&all), all.len, "");
+        str_free(&all);
         prompt_close(&m->prompt);
         run_pasted(m);
         return;

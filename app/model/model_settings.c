@@ -1,10 +1,38 @@
-/* How to measure: the simulated caches and their budget, the compiler, the instruction set. */
+/* How to measure: the simulated caches and their budget, the compiler, the instruction set; the
+ * columns of the ledger; and what the user's settings say of them. */
 #include "app/model/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include "kernels/gen/target.h"
 #include "profile/build/build.h"
+
+void model_apply_settings(struct model *m, const struct model_opts *o)
+{
+    const struct app_settings *s = o->settings;
+    m->threads = o->threads > 0 ? o->threads : s && s->threads > 0 ? s->threads : 1;
+    m->baselines = o->baselines || !s ? o->baselines : s->baselines;
+    m->autorun = !o->no_auto && (!s || s->automatic);
+    if (!s)
+        return;
+    m->set = s->set;
+    m->columns = s->columns;
+    key_bindings_add(s->key, s->n_keys);
+}
+
+bool model_set_columns(struct model *m, const char *arg)
+{
+    struct str now = {0};
+    struct err e;
+    if (!columns_parse(arg[0] ? arg : "auto", &m->columns, &e))
+        return model_say_error(m, e.text, e.fix);
+    m->data_stamp++;
+    columns_print(&m->columns, &now);
+    model_info(m, "columns of the steps: %s; `columns:` in settings.yaml keeps them",
+               str_text(&now));
+    str_free(&now);
+    return true;
+}
 
 static bool is_default(const char *arg)
 {

@@ -20,6 +20,21 @@ const char *const key_context_title[] = {
     [KEYS_MOVE] = "Moving", [KEYS_WORK] = "In a session", [KEYS_ANY] = "Everywhere",
 };
 
+const char *const key_context_name[KEYS_COUNT] = {
+    [KEYS_NEST] = "nest", [KEYS_LAYOUT] = "layout", [KEYS_COMPARE] = "compare",
+    [KEYS_TUNE] = "tune", [KEYS_LEDGER] = "steps", [KEYS_NETWORK] = "network",
+    [KEYS_VIEW] = "view", [KEYS_BRANCH] = "branches", [KEYS_START] = "start",
+    [KEYS_MOVE] = "moving", [KEYS_WORK] = "session", [KEYS_ANY] = "everywhere",
+};
+
+int key_context_find(const char *name)
+{
+    for (int i = 0; i < KEYS_COUNT; i++)
+        if (streq(key_context_name[i], name))
+            return i;
+    return -1;
+}
+
 int key_parse(const char *name)
 {
     for (int i = 0; i < COUNT_OF(names); i++)
@@ -62,14 +77,22 @@ static const struct key_binding bindings[] = {
 #undef BIND
 };
 
+static struct { const struct key_binding *at; int n; } added;      /* those of the user */
+
+void key_bindings_add(const struct key_binding *own, int n)
+{
+    added.at = own;
+    added.n = n;
+}
+
 int key_binding_count(void)
 {
-    return COUNT_OF(bindings);
+    return added.n + COUNT_OF(bindings);
 }
 
 const struct key_binding *key_binding_get(int i)
 {
-    return &bindings[i];
+    return i < added.n ? &added.at[i] : &bindings[i - added.n];
 }
 
 /* Copies the next blank-separated word of *s into word; false at the end. */
@@ -94,13 +117,22 @@ bool key_binding_has(const struct key_binding *b, int key)
     return false;
 }
 
-const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key)
+static const struct key_binding *find(const struct key_binding *of, int n_of,
+                                      const enum key_context *chain, int n, int key)
 {
     for (int c = 0; c < n; c++)
-        for (int i = 0; i < COUNT_OF(bindings); i++)
-            if (bindings[i].context == chain[c] && key_binding_has(&bindings[i], key))
-                return &bindings[i];
+        for (int i = 0; i < n_of; i++)
+            if (of[i].context == chain[c] && key_binding_has(&of[i], key))
+                return &of[i];
     return NULL;
+}
+
+const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key)
+{
+    const struct key_binding *own = find(added.at, added.n, chain, n, key);
+    if (own && !str_starts(own->line, "as "))
+        return own;
+    return find(bindings, COUNT_OF(bindings), chain, n, own ? key_parse(own->line + 3) : key);
 }
 
 void key_binding_key(struct str *out, const struct key_binding *b)

@@ -24,6 +24,8 @@ enum key_context {
     KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK, KEYS_ANY, KEYS_COUNT
 };
 extern const char *const key_context_title[];            /* "On a loop", "Moving"... */
+extern const char *const key_context_name[KEYS_COUNT];   /* "nest", "steps"... in settings */
+int key_context_find(const char *name);                  /* -1: there is none */
 
 enum key_action {
     ACTION_RUN, ACTION_ASK, ACTION_TOGGLE, ACTION_MOVE_OUT, ACTION_MOVE_IN, ACTION_MENU,
@@ -39,6 +41,9 @@ struct key_binding {
     enum key_action action;
     const char *line, *label, *help;
 };
+/* Adds the user's bindings, which stay the caller's, in front of those of keys.def; they come first
+ * wherever they are found.  A line "as KEY" stands for what keys.def has for that key. */
+void key_bindings_add(const struct key_binding *own, int n);
 int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);
 bool key_binding_has(const struct key_binding *b, int key);

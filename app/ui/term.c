@@ -130,44 +130,52 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* ORDER STYLE.  Of 256 colours it uses middle tones, legible on black and on white.  -1 is the
- * terminal's own colour. */
-static const struct { short many, few; attr_t colour, mono; } looks[STYLE_COUNT] = {
-    [STYLE_PLAIN] = {-1, -1, A_NORMAL, A_NORMAL},
-    [STYLE_DIM] = {244, -1, A_NORMAL, A_NORMAL},
-    [STYLE_STRONG] = {-1, -1, A_BOLD, A_BOLD},
-    [STYLE_RULE] = {244, -1, A_NORMAL, A_NORMAL},
-    [STYLE_TITLE] = {31, COLOR_CYAN, A_BOLD, A_BOLD},
-    [STYLE_TAB] = {31, COLOR_CYAN, A_BOLD | A_REVERSE, A_BOLD | A_REVERSE},
-    [STYLE_KEY] = {31, COLOR_CYAN, A_BOLD, A_BOLD},
-    [STYLE_GOOD] = {28, COLOR_GREEN, A_NORMAL, A_NORMAL},
-    [STYLE_BAD] = {160, COLOR_RED, A_NORMAL, A_BOLD},
-    [STYLE_WORD] = {31, COLOR_CYAN, A_NORMAL, A_NORMAL},
-    [STYLE_NOTE] = {133, COLOR_MAGENTA, A_NORMAL, A_BOLD},
-    [STYLE_MATCH] = {136, COLOR_YELLOW, A_REVERSE, A_UNDERLINE | A_BOLD},
+/* ORDER STYLE.  many: of 256 colours, by theme (middle, bright and dark tones); few: of 8, on black
+ * and on white, where yellow and cyan are hard to read.  -1 is the terminal's own colour. */
+static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
+looks[STYLE_COUNT] = {
+    [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_DIM] = {{244, 247, 241}, -1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_STRONG] = {{-1, -1, -1}, -1, -1, A_BOLD, A_BOLD},
+    [STYLE_RULE] = {{244, 240, 248}, -1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_TITLE] = {{31, 80, 24}, COLOR_CYAN, COLOR_BLUE, A_BOLD, A_BOLD},
+    [STYLE_TAB] = {{31, 80, 24}, COLOR_CYAN, COLOR_BLUE, A_BOLD | A_REVERSE, A_BOLD | A_REVERSE},
+    [STYLE_KEY] = {{31, 80, 24}, COLOR_CYAN, COLOR_BLUE, A_BOLD, A_BOLD},
+    [STYLE_GOOD] = {{28, 77, 22}, COLOR_GREEN, COLOR_GREEN, A_NORMAL, A_NORMAL},
+    [STYLE_BAD] = {{160, 203, 124}, COLOR_RED, COLOR_RED, A_NORMAL, A_BOLD},
+    [STYLE_WORD] = {{31, 80, 24}, COLOR_CYAN, COLOR_BLUE, A_NORMAL, A_NORMAL},
+    [STYLE_NOTE] = {{133, 177, 90}, COLOR_MAGENTA, COLOR_MAGENTA, A_NORMAL, A_BOLD},
+    [STYLE_MATCH] = {{136, 178, 94}, COLOR_YELLOW, COLOR_RED, A_REVERSE, A_UNDERLINE | A_BOLD},
     /* Close to the colours of Okabe and Ito (sessions/report/chart.h), for colour-blind readers. */
-    [STYLE_SERIES] = {32, COLOR_BLUE, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 1] = {172, COLOR_YELLOW, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 2] = {36, COLOR_GREEN, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 3] = {175, COLOR_MAGENTA, A_NORMAL, A_NORMAL},
-    [STYLE_SERIES + 4] = {166, COLOR_RED, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES] = {{32, 75, 25}, COLOR_BLUE, COLOR_BLUE, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 1] = {{172, 214, 130}, COLOR_YELLOW, COLOR_CYAN, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 2] = {{36, 43, 29}, COLOR_GREEN, COLOR_GREEN, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 3] = {{175, 182, 132}, COLOR_MAGENTA, COLOR_MAGENTA, A_NORMAL, A_NORMAL},
+    [STYLE_SERIES + 4] = {{166, 209, 130}, COLOR_RED, COLOR_RED, A_NORMAL, A_NORMAL},
 };
 
-static void choose_looks(struct terminal *t, bool colour)
+static short foreground(short style, enum theme theme)
+{
+    if (COLORS >= 256)
+        return looks[style].many[theme];
+    return theme == THEME_LIGHT ? looks[style].few_light : looks[style].few;
+}
+
+static void choose_looks(struct terminal *t, const struct term_opts *o)
 {
     const char *no_color = getenv("NO_COLOR");
-    colour = colour && has_colors() && !(no_color && no_color[0]);
+    bool colour = !o->no_color && o->theme < THEME_MONO && has_colors()
+               && !(no_color && no_color[0]);
     t->colours = colour;
     if (colour) {
         start_color();
         use_default_colors();
     }
     for (short s = 0; s < STYLE_COUNT; s++) {
-        short foreground = colour && COLORS >= 256 ? looks[s].many : looks[s].few;
         t->look[s].attr = colour ? looks[s].colour : looks[s].mono;
-        if (!colour || foreground < 0)
+        if (!colour || foreground(s, o->theme) < 0)
             continue;
-        init_pair((short)(s + 1), foreground, -1);
+        init_pair((short)(s + 1), foreground(s, o->theme), -1);
         t->look[s].pair = (short)(s + 1);
     }
     if (colour && COLORS < 256)
@@ -251,7 +259,7 @@ bool term_open(const struct term_opts *o, struct terminal **out, struct err *e)
     t->unicode = !o->no_unicode && streq(nl_langinfo(CODESET), "UTF-8");
     t->mouse = !o->no_mouse;
     t->fancy = tigetnum("colors") >= 8;
-    choose_looks(t, !o->no_color);
+    choose_looks(t, o);
     set_modes();
     private_modes(t, true);
     prepare_rescue(t);

@@ -14,7 +14,9 @@ struct term_event {
 };
 
 struct terminal;
-struct term_opts { bool no_color, no_unicode, no_mouse; };
+/* AUTO: middle tones, legible on black and on white. */
+enum theme { THEME_AUTO, THEME_DARK, THEME_LIGHT, THEME_MONO, THEME_COUNT };
+struct term_opts { bool no_color, no_unicode, no_mouse; enum theme theme; };
 /* Opens the terminal.  ERR_ENV when there is none or it cannot move its cursor.  Until term_close,
  * a crash or fail() restores the terminal before the process ends. */
 bool term_open(const struct term_opts *o, struct terminal **out, struct err *e);

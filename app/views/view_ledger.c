@@ -8,8 +8,8 @@
 
 #define NOISE 0.03                       /* changes below this are not coloured */
 
-/* Columns for a pane of this width; 0 = not shown.  The step's text takes what is left. */
-struct columns { int number, step, latency, threads, change, vendor, misses, mark; };
+#define NUMBER_W 4                       /* columns of the number of a step */
+#define LEAST_STEP 12                    /* columns that chosen columns leave for the step */
 
 /* How many threads row r was timed with; 0 when it was not. */
 static int threads_of(const struct ledger_row *r)
@@ -52,23 +52,42 @@ static bool other_code(const struct measurement *a, const struct measurement *b)
         && !(streq(a->isa, b->isa) && streq(a->compiler, b->compiler));
 }
 
-static struct columns columns_for(const struct ledger_row *rows, int n, int width)
+static int columns_width(const struct columns *c)
 {
-    struct columns c = {.number = 4, .latency = 8, .mark = 3};
-    bool vendor = false;
+    int sum = 0;
+    for (int i = 0; i < c->n; i++)
+        sum += column_info[c->at[i]].width;
+    return sum;
+}
+
+/* What a pane of this width shows when nothing was chosen: columns that have numbers, and room. */
+static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
+{
+    struct columns c = {0};
+    bool vendor = false, threads = false;
     for (int i = 0; i < n; i++) {
-        if (threads_of(&rows[i]) > 1)
-            c.threads = 4;
+        threads = threads || threads_of(&rows[i]) > 1;
         vendor = vendor || best_baseline(&rows[i]);
     }
-    if (vendor && width >= 46)
-        c.vendor = 8;
-    if (width >= 40)
-        c.change = 8;
-    if (width >= 52 + c.vendor)
-        c.misses = 7;
-    c.step = width - 1 - c.number - c.latency - c.threads - c.change - c.vendor - c.misses
-           - c.mark;
+    vendor = vendor && width >= 46;
+    const struct { enum column column; bool shown; } all[] = {
+        {COLUMN_BEST, true}, {COLUMN_THREADS, threads}, {COLUMN_CHANGE, width >= 40},
+        {COLUMN_VENDOR, vendor}, {COLUMN_MISSES, width >= (vendor ? 60 : 52)}, {COLUMN_OK, true},
+    };
+    for (int i = 0; i < COUNT_OF(all); i++)
+        if (all[i].shown)
+            c.at[c.n++] = all[i].column;
+    return c;
+}
+
+/* The columns of a pane of this width.  Of chosen ones, the last are left out to make room. */
+static struct columns columns_for(const struct model *m, const struct ledger_row *rows, int n,
+                                  int width)
+{
+    struct columns c = m->columns.n > 0 ? m->columns : usual_columns(rows, n, width);
+    while (m->columns.n > 0 && c.n > 1
+           && width - 1 - NUMBER_W - columns_width(&c) < LEAST_STEP)
+        c.n--;
     return c;
 }
 
@@ -86,114 +105,116 @@ static const char *short_outcome(enum outcome o)
     }
 }
 
-/* A star marks what was measured with other settings than `of`. */
-static void put_latency(const struct model *m, struct doc *d, const struct ledger_row *r,
-                        const struct measurement *of, int width)
+/* A row and the measurement that the others are read against. */
+struct ledger_cell {
+    const struct model *m;
+    const struct ledger_row *r;
+    const struct measurement *of;
+};
+
+/* A star marks what was measured with other settings. */
+static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
-    struct str s = {0};
-    enum style style = r->ahead ? STYLE_DIM : STYLE_PLAIN;
+    const struct ledger_row *r = c->r;
     if (r->m && r->m->latency.runs > 0) {
-        str_add(&s, other_code(r->m, of) ? "*" : "");
-        text_ms(&s, r->m->latency.min_ms);
-    } else if (r->m) {
-        style = STYLE_BAD;
-        str_add(&s, short_outcome(r->m->outcome));
-    } else if (r->held) {
-        style = STYLE_BAD;
-        str_add(&s, "held");
-    } else if (r->state == model_measuring(m)) {
-        style = STYLE_DIM;
-        str_add(&s, "running");
-    } else {
-        style = STYLE_DIM;
-        str_add(&s, "-");
+        str_add(s, other_code(r->m, c->of) ? "*" : "");
+        text_ms(s, r->m->latency.min_ms);
+        return STYLE_PLAIN;
     }
-    doc_right(d, style, &s, width);
+    bool running = !r->m && !r->held && r->state == model_measuring(c->m);
+    str_add(s, r->m ? short_outcome(r->m->outcome) : r->held ? "held" : running ? "running" : "-");
+    return r->m || r->held ? STYLE_BAD : STYLE_DIM;
 }
 
-static void put_threads(struct doc *d, const struct ledger_row *r, int width)
+static enum style put_median(struct str *s, const struct ledger_cell *c)
 {
-    struct str s = {0};
-    if (threads_of(r) > 0)
-        str_printf(&s, "%dt", threads_of(r));
-    doc_right(d, STYLE_DIM, &s, width);
+    if (threads_of(c->r) > 0)
+        text_ms(s, c->r->m->latency.median_ms);
+    return STYLE_PLAIN;
 }
 
-static void put_change(struct doc *d, const struct ledger_row *r, int width)
+static enum style put_gflops(struct str *s, const struct ledger_cell *c)
 {
-    struct str s = {0};
-    enum style style = STYLE_DIM;
-    if (r->has_change) {
-        text_change(&s, r->change);
-        if (r->other_contract >= 0)
-            str_add(&s, "*");
-        if (!r->ahead && r->change <= -NOISE)
-            style = STYLE_GOOD;
-        if (!r->ahead && r->change >= NOISE)
-            style = STYLE_BAD;
-    }
-    doc_right(d, style, &s, width);
+    if (threads_of(c->r) > 0)
+        str_printf(s, "%.1f", c->r->m->gflops);
+    return STYLE_PLAIN;
+}
+
+static enum style put_threads(struct str *s, const struct ledger_cell *c)
+{
+    if (threads_of(c->r) > 0)
+        str_printf(s, "%dt", threads_of(c->r));
+    return STYLE_DIM;
+}
+
+static enum style put_change(struct str *s, const struct ledger_cell *c)
+{
+    const struct ledger_row *r = c->r;
+    if (!r->has_change)
+        return STYLE_DIM;
+    text_change(s, r->change);
+    str_add(s, r->other_contract >= 0 ? "*" : "");
+    return r->change <= -NOISE ? STYLE_GOOD : r->change >= NOISE ? STYLE_BAD : STYLE_DIM;
 }
 
 /* How many times the kernel's time the library takes. */
-static void put_vendor(struct doc *d, const struct ledger_row *r, int width)
+static enum style put_vendor(struct str *s, const struct ledger_cell *c)
 {
-    struct str s = {0};
-    const struct baseline *b = best_baseline(r);
-    enum style style = STYLE_DIM;
-    if (b) {
-        str_printf(&s, b->ratio < 9.995 ? "%.2fx" : "%.0fx", b->ratio);
-        if (!r->ahead && b->ratio >= 1 + NOISE)
-            style = STYLE_GOOD;
-        if (!r->ahead && b->ratio <= 1 - NOISE)
-            style = STYLE_BAD;
+    const struct baseline *b = best_baseline(c->r);
+    if (!b)
+        return STYLE_DIM;
+    str_printf(s, b->ratio < 9.995 ? "%.2fx" : "%.0fx", b->ratio);
+    return b->ratio >= 1 + NOISE ? STYLE_GOOD : b->ratio <= 1 - NOISE ? STYLE_BAD : STYLE_DIM;
+}
+
+static enum style put_misses(struct str *s, const struct ledger_cell *c)
+{
+    const struct measurement *r = c->r->m;
+    if (r && r->sim.available) {
+        str_add(s, other_cache(r, c->of) ? "*" : "");
+        text_count(s, r->sim.l1_misses);
     }
-    doc_right(d, style, &s, width);
+    str_add(s, r && r->sim.of_source ? "*" : "");            /* describe_row explains it */
+    return STYLE_PLAIN;
 }
 
-static void put_misses(struct doc *d, const struct ledger_row *r, const struct measurement *of,
-                       int width)
+static enum style put_mark(struct str *s, const struct ledger_cell *c)
 {
-    struct str s = {0};
-    if (r->m && r->m->sim.available)
-        str_add(&s, other_cache(r->m, of) ? "*" : "");
-    if (r->m && r->m->sim.available)
-        text_count(&s, r->m->sim.l1_misses);
-    if (r->m && r->m->sim.of_source)
-        str_add_char(&s, '*');           /* describe_row explains it */
-    doc_right(d, r->ahead ? STYLE_DIM : STYLE_PLAIN, &s, width);
+    const struct ledger_row *r = c->r;
+    str_add(s, r->held ? "! " : !r->m ? "" : !r->m->verified ? "✗ "
+             : measurement_noisy(r->m) ? "~✓ " : "✓ ");
+    return r->held || (r->m && !r->m->verified) ? STYLE_BAD : STYLE_GOOD;
 }
 
-static void put_mark(struct doc *d, const struct ledger_row *r)
+static void put_columns(struct doc *d, const struct ledger_cell *cell, const struct columns *c)
 {
-    if (r->held)
-        doc_put(d, STYLE_BAD, " ! ");
-    else if (!r->m)
-        doc_put(d, STYLE_DIM, "   ");
-    else if (r->m->verified)
-        doc_put(d, r->ahead ? STYLE_DIM : STYLE_GOOD, measurement_noisy(r->m) ? "~✓ " : " ✓ ");
-    else
-        doc_put(d, STYLE_BAD, " ✗ ");
+    static enum style (*const put[])(struct str *, const struct ledger_cell *) = {
+        [COLUMN_BEST] = put_latency, [COLUMN_MEDIAN] = put_median, [COLUMN_GFLOPS] = put_gflops,
+        [COLUMN_THREADS] = put_threads, [COLUMN_CHANGE] = put_change,
+        [COLUMN_VENDOR] = put_vendor, [COLUMN_MISSES] = put_misses, [COLUMN_OK] = put_mark,
+    };
+    for (int i = 0; i < c->n; i++) {
+        struct str s = {0};
+        enum style style = put[c->at[i]](&s, cell);
+        bool bad = style == STYLE_BAD && (c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK);
+        doc_right(d, cell->r->ahead && !bad ? STYLE_DIM : style, &s, column_info[c->at[i]].width);
+    }
 }
 
-static void put_row(const struct model *m, struct doc *d, const struct ledger_row *r, int i,
-                    const struct measurement *of, struct columns c)
+static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int step_width,
+                    const struct columns *c)
 {
+    const struct ledger_row *r = cell->r;
     enum style style = r->held ? STYLE_BAD : r->ahead ? STYLE_DIM
                      : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
-    if (text_width(text) > c.step && str_starts(text, "loop "))
+    if (text_width(text) > step_width && str_starts(text, "loop "))
         text += strlen("loop ");
-    bool marked = r->state == m->marking.state;
+    bool marked = r->state == cell->m->marking.state;
     doc_put(d, marked ? STYLE_NOTE : STYLE_TITLE, marked ? "=" : r->here ? "●" : " ");
     doc_printf(d, STYLE_DIM, "%2d ", i);
-    doc_fit(d, style, text, c.step > 0 ? c.step : 1);
-    put_latency(m, d, r, of, c.latency);
-    put_threads(d, r, c.threads);
-    put_change(d, r, c.change);
-    put_vendor(d, r, c.vendor);
-    put_misses(d, r, of, c.misses);
-    put_mark(d, r);
+    doc_fit(d, style, text, step_width > 0 ? step_width : 1);
+    put_columns(d, cell, c);
     doc_end(d)->id = i;
 }
 
@@ -214,10 +235,11 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
 {
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
-    struct columns c = columns_for(rows, n, width);
+    struct columns c = columns_for(m, rows, n, width);
     doc_clear(&p->doc);
     for (int i = 0; i < n; i++)
-        put_row(m, &p->doc, &rows[i], i, reference_of(rows, n), c);
+        put_row(&(struct ledger_cell){m, &rows[i], reference_of(rows, n)}, &p->doc, i,
+                width - 1 - NUMBER_W - columns_width(&c), &c);
     free(rows);
     if (n == 1)
         put_advice(&p->doc, m->has_expert, width);
@@ -227,7 +249,7 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 {
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
-    struct columns c = columns_for(rows, n, r.w);
+    struct columns c = columns_for(m, rows, n, r.w);
     const struct history *h = m->session->history;
     const char *branch = history_branch(h, history_branch_index(h))->name;
     bool named = history_n_branches(h) > 1 || !streq(branch, "main");
@@ -235,15 +257,9 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
     str_printf(&title, " Steps%s%s ", named ? ": " : "", named ? branch : "");
     int x = grid_text(g, r.x + 1, r.y, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
-    text_right(&cols, " best", c.latency);
-    str_repeat(&cols, ' ', c.threads);
-    if (c.change)
-        text_right(&cols, "change", c.change);
-    if (c.vendor)
-        text_right(&cols, "vendor", c.vendor);
-    if (c.misses)
-        text_right(&cols, "misses", c.misses);
-    str_add(&cols, " ok");
+    for (int i = 0; i < c.n; i++)
+        text_right(&cols, c.at[i] == COLUMN_THREADS ? "" : column_info[c.at[i]].name,
+                   column_info[c.at[i]].width);
     int from = r.x + r.w - text_width(str_text(&cols));
     const char *p = str_text(&cols);
     for (int i = 0; p[i]; i++) {

@@ -186,6 +186,16 @@ bool dir_data(struct str *out, struct err *e)
     return dir_xdg("XDG_DATA_HOME", ".local/share", out, e);
 }
 
+bool dir_config(struct str *out)
+{
+    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (base && base[0] == '/')
+        str_printf(out, "%s/tilescope", base);
+    else if (home && home[0] == '/')
+        str_printf(out, "%s/.config/tilescope", home);
+    return out->len > 0;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

@@ -57,4 +57,6 @@ const char **dir_list(struct arena *a, const char *dir, const char *suffix, int 
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
 bool dir_data(struct str *out, struct err *e);
+/* Appends $XDG_CONFIG_HOME/tilescope, which the user makes; false when nobody says where. */
+bool dir_config(struct str *out);
 #endif

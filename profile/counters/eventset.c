@@ -326,12 +326,9 @@ bool event_set_parse(struct arena *a, const char *name, const char *path, const 
 /* Stores $XDG_CONFIG_HOME/tilescope/events; false when it is unknown. */
 static bool user_folder(struct str *out)
 {
-    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    if (base && base[0] == '/')
-        str_printf(out, "%s/tilescope/events", base);
-    else if (home && home[0] == '/')
-        str_printf(out, "%s/.config/tilescope/events", home);
-    return out->len > 0;
+    bool known = dir_config(out);
+    str_add(out, known ? "/events" : "");
+    return known;
 }
 
 static bool parse_file(struct arena *a, const char *name, const char *path,
