@@ -52,7 +52,7 @@ void job_free(struct app_job *j)
 static enum job_lane lane_of(enum job_kind kind)
 {
     bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN
-             || kind == JOB_LENS;
+             || kind == JOB_LENS || kind == JOB_STOPPED;
     return kind == JOB_TUNE ? LANE_TUNE : text ? LANE_TEXT : LANE_MEASURE;
 }
 
@@ -160,6 +160,16 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
     return ok;
 }
 
+static bool find_stopped(struct app_job *j)
+{
+    struct session *s;
+    if (!open_session(j->recipe, &s, &j->e))
+        return false;
+    bool found = tuning_stopped(s, &j->tune, &j->stopped);
+    session_free(s);
+    return found;
+}
+
 static bool make_network(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     struct network_order o = {
@@ -199,6 +209,10 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     }
     if (j->kind == JOB_NETWORK_TUNE) {
         j->ok = tune_network(j, c, pr);
+        return;
+    }
+    if (j->kind == JOB_STOPPED) {
+        j->ok = find_stopped(j);
         return;
     }
     if (j->kind == JOB_TUNE) {

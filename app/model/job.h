@@ -17,10 +17,10 @@
 
 /* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
  * network, NETWORK_RUN also measures it.  COMPARE, BISECT and ABLATE time several states in
- * turns.  LENS simulates a window of the run. */
+ * turns.  LENS simulates a window of the run.  STOPPED looks for a stopped search in the records. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS
+    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS, JOB_STOPPED
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
 
@@ -47,7 +47,7 @@ struct app_job {
     int threads;
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
     struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
-    struct tuning_opts tune;     /* TUNE, set after job_new; its texts are never freed */
+    struct tuning_opts tune;     /* TUNE, STOPPED: set after job_new; its texts are never freed */
     char *other;                 /* COMPARE: the recipe of A, set after job_new */
     int from;                    /* BISECT: steps of the earlier state, set after job_new */
     int64_t lens_from;           /* LENS: of struct lens_opts, set after job_new */
@@ -71,6 +71,7 @@ struct app_job {
     int n_cures;
     struct bisection bisection;  /* BISECT; its text is in `text` */
     struct ablation *ablation;   /* ABLATE */
+    struct tuning_stopped stopped;       /* STOPPED, when ok */
     struct tuning *tuning;       /* TUNE; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);

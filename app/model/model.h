@@ -75,6 +75,7 @@ struct tuner {
     bool hold;                           /* it is paused, by the user or for a measurement */
     unsigned seen;                       /* the version of the snapshot on the screen */
     bool failed;
+    bool ask;                            /* has_old is desired for the current state */
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
     bool has_old; struct tuning_stopped old;     /* a stopped search of that state is recorded */
     struct str end, note;                /* how it ended; more remarks */
@@ -460,7 +461,12 @@ void model_tune_forget(struct model *m);
 /* v: the last snapshot, or NULL; waits: model_tune_waits from before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
 void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note, and what t does */
-bool model_tune_has_old(struct model *m);                /* looks it up if tuner.asked is stale */
+/* Whether the records have a stopped search of the current state, which a job finds out: false
+ * until then. */
+bool model_tune_has_old(struct model *m);
+bool model_tune_asks(const struct model *m);             /* that job is desired */
+void model_stopped_job(const struct model *m, struct app_job *j);      /* fills in j */
+void model_stopped(struct model *m, const struct app_job *j);    /* takes over its result */
 /* Appends "the tuner is at 40 of 1000" while a search runs. */
 void model_tune_place(const struct model *m, struct str *out);
 int model_tune_selected(const struct model *m);          /* the trial under the cursor, or -1 */

@@ -198,16 +198,30 @@ static const char *way_back(const struct model *m)
     return NULL;
 }
 
-/* Whether the records have a stopped search that starts from the current state. */
+bool model_tune_asks(const struct model *m)
+{
+    return m->tuner.ask && m->tuner.asked != model_tag(m) + 1;
+}
+
 bool model_tune_has_old(struct model *m)
 {
-    struct tuner *t = &m->tuner;
-    if (t->asked != model_tag(m) + 1) {
-        struct tuning_opts o = default_options(m);
-        t->asked = model_tag(m) + 1;
-        t->has_old = tuning_stopped(m->session, &o, &t->old);
-    }
-    return t->has_old;
+    m->tuner.ask = true;
+    return m->tuner.has_old && !model_tune_asks(m);
+}
+
+void model_stopped_job(const struct model *m, struct app_job *j)
+{
+    j->tune = default_options(m);
+}
+
+void model_stopped(struct model *m, const struct app_job *j)
+{
+    if (j->tag != model_tag(m))
+        return;
+    m->tuner.ask = false;
+    m->tuner.asked = j->tag + 1;
+    m->tuner.has_old = j->ok;
+    m->tuner.old = j->stopped;
 }
 
 /* Adds what the key t would do after a stop. */

@@ -142,6 +142,9 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
             return true;
         }
     }
+    out->kind = JOB_STOPPED;
+    if (model_tune_asks(m))
+        return true;
     out->kind = JOB_LENS;
     return view_shown(m, VIEW_LENS) && !model_lens_fits(m) && lens_may_run(m);
 }
@@ -168,6 +171,8 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
     j->lens_from = m->lensing.from;
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
+    if (w->kind == JOB_STOPPED)
+        model_stopped_job(m, j);
     if (compares)
         model_compare_job(m, j);
     free(recipe);
@@ -336,6 +341,8 @@ void model_done(struct model *m, struct app_job *j)
         model_lensed(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
+    else if (j->kind == JOB_STOPPED)
+        model_stopped(m, j);
     else if (j->kind == JOB_TUNE)
         model_tuned(m, j);
     else

@@ -29,6 +29,9 @@ uint64_t file_seen(const char *path);
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Is file_replace for any present content of the file. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
+/* The same without fsync, which may take as long as many redraws: what is written outlives this
+ * process, but perhaps not a loss of power. */
+bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);
 /* Whether file_write_atomic would succeed now. Writes nothing; fails with the same errors. */

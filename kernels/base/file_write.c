@@ -225,29 +225,32 @@ static void forget(int *slot)
     *slot = -1;
 }
 
-static bool write_locked(int fd, const char *target, const char *lock, int *slot, const char *data,
-                         size_t n, struct err *e)
+/* What is written, where, and over which content. */
+struct write { const char *target; uint64_t seen; const char *data; size_t n; bool quick; };
+
+static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)
 {
     struct stat old;
-    bool ok = (stat(target, &old) != 0 || keep_owner(fd, &old)) && write_all(fd, data, n)
-           && fsync(fd) == 0;
+    bool ok = (stat(w->target, &old) != 0 || keep_owner(fd, &old)) && write_all(fd, w->data, w->n)
+           && (w->quick || fsync(fd) == 0);
     forget(slot);
-    ok = ok && rename(lock, target) == 0;
+    ok = ok && rename(lock, w->target) == 0;
     if (!ok)
-        return err_set(e, ERR_IO, "cannot write %s: %s", target, strerror(errno));
-    sync_folder(target);
+        return err_set(e, ERR_IO, "cannot write %s: %s", w->target, strerror(errno));
+    if (!w->quick)
+        sync_folder(w->target);
     return true;
 }
 
-static bool replace(const char *target, uint64_t seen, const char *data, size_t n, struct err *e)
+static bool replace(const struct write *w, struct err *e)
 {
     struct str lock = {0};
-    add_lock_name(&lock, target);
+    add_lock_name(&lock, w->target);
     int fd = take_lock(str_text(&lock));
     int slot = fd >= 0 ? cleanup_note_file(str_text(&lock)) : -1;
-    bool ok = fd >= 0 || no_lock(target, str_text(&lock), e);
-    ok = ok && (is_as_seen(target, seen) || changed(target, seen, e))
-      && write_locked(fd, target, str_text(&lock), &slot, data, n, e);
+    bool ok = fd >= 0 || no_lock(w->target, str_text(&lock), e);
+    ok = ok && (is_as_seen(w->target, w->seen) || changed(w->target, w->seen, e))
+      && write_locked(fd, w, str_text(&lock), &slot, e);
     forget(&slot);
     if (fd >= 0 && !ok)
         unlink(str_text(&lock));
@@ -279,9 +282,17 @@ bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, s
     struct str target = {0};
     if (is_stream(path))
         return write_stream(path, data, n, e);
-    bool ok = find_target(path, &target, e) && replace(str_text(&target), seen, data, n, e);
+    struct write w = { .seen = seen, .data = data, .n = n };
+    bool ok = find_target(path, &target, e);
+    w.target = str_text(&target);
+    ok = ok && replace(&w, e);
     str_free(&target);
     return ok;
+}
+
+bool file_write_quick(const char *path, const char *data, size_t n, struct err *e)
+{
+    return replace(&(struct write){ path, FILE_ANYTHING, data, n, true }, e);
 }
 
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e)

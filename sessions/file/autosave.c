@@ -267,7 +267,7 @@ bool session_autosave(struct session *s, struct err *e)
     ok = ok && session_fits(s, &text, e);
     if (ok && !file_exists(str_text(&path)))
         prune();
-    ok = ok && file_write_atomic(str_text(&path), str_text(&text), text.len, e);
+    ok = ok && file_write_quick(str_text(&path), str_text(&text), text.len, e);
     str_free(&original);
     str_free(&text);
     str_free(&path);

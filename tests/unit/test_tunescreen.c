@@ -723,6 +723,29 @@ static void says_what_cannot_be_tuned(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* Opening the records, and perhaps asking a compiler for its version, is no work between a key and
+ * its redraw. */
+static void a_job_looks_for_stopped_searches(void **state)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+    press(m, "9");
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    assert_int_equal(w.kind, JOB_STOPPED);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    model_done(m, j);
+    job_free(j);
+    screen_refresh(m);
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+    press(m, "1 p 9");                   /* another state */
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -738,6 +761,7 @@ int main(void)
         cmocka_unit_test(past_is_what_was),
         cmocka_unit_test(tunes), cmocka_unit_test(pauses_dies_goes_on),
         cmocka_unit_test(says_what_cannot_be_tuned),
+        cmocka_unit_test(a_job_looks_for_stopped_searches),
     };
     return cmocka_run_group_tests_name("tunescreen", tests, in_private_folders, NULL);
 }
