@@ -52,7 +52,9 @@ static int message_rows(const struct model *m, int w)
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
-        int under = m->network && body.h >= 16 ? body.h / 3 : 0;
+        int list = m->pane[DOC_NETWORK].doc.lines.len + 1;   /* the rest is for its details */
+        int under = m->network && body.h >= 16
+                  ? clamp(body.h - list, body.h / 3, body.h * 2 / 3) : 0;
         f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, body.w, body.h - under};
         f->pane[PANE_MAIN] = (struct rect){body.x, body.y + body.h - under, body.w, under};
         return;
@@ -152,9 +154,13 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
         return;
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
+        const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
+        int object = l && p->stamp == stamp ? l->id : -1;    /* only wrapped in another way */
         p->stamp = stamp;
         p->width = r.w;
         build(m, p, r.w);
+        if (object >= 0 && doc_find_id(&p->doc, object) >= 0)
+            p->scroll.cursor = doc_find_id(&p->doc, object);
     }
     if (p->scroll.cursor >= 0)
         doc_scroll_fix(&p->doc, &p->scroll, p->height);

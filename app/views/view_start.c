@@ -59,7 +59,20 @@ void view_start_build(struct model *m, struct pane_doc *p, int width)
     }
 }
 
-/* The file as it is: session files are meant to be read. */
+/* The file without its measurements and, of an autosave, without the comments that name its owner:
+ * session files are meant to be read. */
+static void describe_text(struct doc *d, char *text, int width)
+{
+    char *numbers = strstr(text, "\nmeasured:");
+    if (numbers)
+        numbers[1] = 0;
+    while (*text == '#')
+        text += strcspn(text, "\n") + (strchr(text, '\n') != NULL);
+    doc_source(d, text, NULL, width - 2);
+    if (numbers)
+        doc_wrap(d, STYLE_DIM, "It has measurements, too.", width - 2, 0);
+}
+
 static void describe_file(struct doc *d, const char *path, int width)
 {
     struct str text = {0};
@@ -70,7 +83,7 @@ static void describe_file(struct doc *d, const char *path, int width)
         doc_wrap(d, STYLE_PLAIN, "A model in ONNX form. Enter lists its kernels with their layouts "
                  "and times; Enter on a kernel opens it.", width - 2, 0);
     else if (file_read_regular(path, 1u << 20, &text, &e))
-        doc_source(d, str_text(&text), NULL, width - 2);
+        describe_text(d, text.data ? text.data : (char[]){""}, width);
     else
         doc_wrap(d, STYLE_BAD, e.text, width - 2, 0);
     str_free(&text);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 64 };
+enum { LINE_BYTES = 64, LEAST_PROSE = 40 };
 
 enum cell_kind { CELL_DATA, CELL_COPY, CELL_PADDING };
 
@@ -49,6 +49,18 @@ static void put_line(struct picture *pic, struct str *s)
         str_add(pic->out, str_text(s));
     }
     str_add_char(pic->out, '\n');
+    str_clear(s);
+}
+
+/* Appends s as prose, broken at blanks to the width of the picture; cuts it where words of usual
+ * length have no room. */
+static void put_prose(struct picture *pic, struct str *s)
+{
+    if (pic->width < LEAST_PROSE) {
+        put_line(pic, s);
+        return;
+    }
+    str_wrap(pic->out, str_text(s), pic->width, 4);
     str_clear(s);
 }
 
@@ -86,7 +98,7 @@ static void draw_title(struct picture *pic, struct str *s)
         }
         free(chain);
     }
-    put_line(pic, s);
+    put_prose(pic, s);
 }
 
 static void add_bytes(struct str *s, int64_t bytes)
@@ -110,7 +122,7 @@ static void draw_size(struct picture *pic, struct str *s)
     str_printf(s, " = %lld %ss, ", (long long)l->elems, l->tensor->type->c);
     add_bytes(s, layout_bytes(l));
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
-    put_line(pic, s);
+    put_prose(pic, s);
     int n = 0;
     for (int k = 0; k < l->tensor->rank; k++)
         if (l->stored[k] < l->tensor->shape[k])
@@ -118,7 +130,7 @@ static void draw_size(struct picture *pic, struct str *s)
                        l->tensor->dim[k], (long long)l->stored[k] - 1,
                        (long long)l->tensor->shape[k] - 1);
     if (n)
-        put_line(pic, s);
+        put_prose(pic, s);
 }
 
 static int digits_of(int64_t n)
@@ -185,7 +197,7 @@ static void draw_neighbours(struct picture *pic, struct str *s)
     }
     str_printf(s, " (%ss from element 0)", pic->l->tensor->type->c);
     if (n)
-        put_line(pic, s);
+        put_prose(pic, s);
     str_clear(s);
 }
 
@@ -327,7 +339,7 @@ static void draw_lines(struct picture *pic, struct str *s, int max_lines)
     str_add(s, pic->has_jumps ? "; <: none did" : "");
     str_add(s, pic->has_copies ? "; capital, *: a copy" : "");
     str_add(s, pic->has_padding ? "; -: padding" : "");
-    put_line(pic, s);
+    put_prose(pic, s);
     str_add(out, str_text(&lines));
     str_free(&lines);
     if (all > n) {

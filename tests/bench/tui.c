@@ -34,8 +34,8 @@ static const char operator_keys[] =
     "Tab d Esc Space Tab = ] [ u u C-r C-r u u 1 ";
 /* Esc would end a search of the network, and so does opening a kernel. */
 static const char network_keys[] =
-    "Down Down Down PgDn PgDn G g 05j Up ? Down Down PgDn Esc ? mul Esc / softmax Enter n N + Down Down "
-    "+ PgDn : module Space cut Tab Esc : wider Esc End Home : e Space /tmp Tab Esc ";
+    "Down Down Down PgDn PgDn G g 05j Up ? Down Down PgDn Esc ? mul Esc / softmax Enter n N + Down "
+    "Down + PgDn : module Space cut Tab Esc : wider Esc End Home : e Space /tmp Tab Esc ";
 static const char kernel_keys[] =
     "Down Enter Down Down 4 Down 5 PgDn 6 Down 7 Down 8 9 1 Tab Down Tab p u q Down Enter "
     "2 3 = 1 q Up Up Enter S-Down p u u q ";

@@ -265,11 +265,11 @@ static void test_picture(void **state)
         "h6 w0..2 |..\n");
     assert_picture("A M=6 K=4", "reorder K M", 48, 1,
         "A = K M\n"
-        "4 x 6 = 24 floats, 96 B; bijective, expansion ..\n"
+        "4 x 6 = 24 floats, 96 B; bijective, expansion\n    1.00\n"
         "  dim     K  M\n"
         "  extent  4  6\n"
         "  stride  6  1\n"
-        "  neighbours: k+1 at +6, m+1 at +1 (floats fro..\n"
+        "  neighbours: k+1 at +6, m+1 at +1 (floats from\n    element 0)\n"
         "cells: the index that grew since the cell before\n"
         "  line 0  .mmmmmkmmmmmkmmm  m0..5 k0 | m0..5 k..\n"
         "  ... 1 more line\n");

@@ -116,7 +116,9 @@ static void lists_of_kernels(void **state)
     golden(m, 80, 24, "network-80x24");
     hand_in(m, true);
     golden(m, 80, 24, "network-timed-80x24");
+    golden(m, 120, 40, "network-timed-120x40");
     golden(m, 160, 30, "network-timed-160x30");
+    golden(m, 200, 60, "network-timed-200x60");
     golden(m, 44, 12, "network-timed-44x12");
     m->roofs.model = fixed_roofs();
     m->data_stamp++;
