@@ -1,6 +1,7 @@
 # tilescope.  Two commands do everything on a fresh Debian: `make run` and `make test`.
 #   make            build the program              make run        install what is missing, build,
 #   make test       every test (< 5 min)                           open the demo session
+#   make test-all   also the slow ones: sanitizers, clang, fuzz, conformance, hunt, monkey (an hour)
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
@@ -90,7 +91,7 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
               reference_slow)
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
+.PHONY: all run tests test test-all asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
         bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         pictures golden-update install deps clean help FORCE
 .SECONDARY:
@@ -177,6 +178,11 @@ run: deps
 test: deps
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(B)
+# Everything that can fail, the quick ones first.
+test-all: test
+	@$(MAKE) --no-print-directory clang asan conformance hunt valgrind
+	@$(MAKE) --no-print-directory CONFIG=asan MONKEY="5000 $(shell date +%s)" monkey
+	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
 asan: deps
 	@$(MAKE) --no-print-directory CONFIG=asan all tests
 	@tests/run.sh build/asan

@@ -1,10 +1,11 @@
-/* `make monkey`: random keys, commands, sizes and pastes on the screen of the real program.
+/* `make monkey`: random keys, commands, sizes, pastes and clicks on the screen of the real program.
  *
  *     monkey [KEYS [SEED]]
  *
  * The program may end when a key ends it; it may not crash, hang or be found faulty by a sanitizer
- * (CONFIG=asan, CONFIG=tsan).  Prints the seed first, and what was pressed before a failure; exit
- * code 1.  Everything happens in folders of its own below $TMPDIR. */
+ * (CONFIG=asan, CONFIG=tsan).  Killed at random, it may not lose the step it shows.  Prints the seed
+ * first, and what was pressed before a failure; exit code 1.  Everything happens in folders of its
+ * own below $TMPDIR. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -55,6 +56,7 @@ static const char *const command_text[] = {
     "compare asm", "compare ablation", "bisect", "ablate", "tour", "tour do", "wider %d", "hot",
     "cache 32k:8:64", "cache default", "compiler clang", "compiler default", "isa avx2",
     "isa default", "sim_budget %d", "measure_fresh", "dump monkey%d.svg", "network",
+    "columns median gflops", "columns auto", "columns ok mean", "source lines", "source no-lines",
     "", "nonsense %d", "loop", "layout set", "\"", "loop split C M \xc3\xa9 \xf0\x9f\x90\x92",
 };
 
@@ -63,10 +65,17 @@ static const char *const special_key[] = {
     "Esc", "Backspace", "S-Up", "S-Down", "F1",
 };
 
+/* Read by the program as the settings of the user, and by `source lines`. */
+static const char settings_text[] =
+    "theme: dark\ncolumns: [best, median, change, ok]\nkeys:\n  F1: source lines\n"
+    "  Z: loop split %T %D 4\n  Y: \"loop reorder %T %A \"\n  nest: {z: as j, x: edit %S %I}\n";
+static const char lines_text[] =
+    "# a macro\nloop split C M 8\n\nview C\nlayout set C \"N M\"\nundo\nloop nothing\nredo\n";
+
 struct monkey {
     struct rng r;
     struct tty *t;
-    long pressed, most, sessions;
+    long pressed, most, sessions, killed;
     struct str recent;                    /* what this session was given */
 };
 
@@ -178,6 +187,39 @@ static void type_rubbish(struct monkey *m)
         take_end(m);
 }
 
+static void type_bytes(struct monkey *m, const char *bytes, const char *what)
+{
+    str_add(&m->recent, what);
+    m->pressed++;
+    if (write(m->t->master, bytes, strlen(bytes)) < 0 && errno != EIO)
+        report(m, "the terminal takes no bytes");
+    if (!settle(m, KEY_WAIT_S))
+        take_end(m);
+}
+
+/* A press, its release, or a turn of the wheel. */
+static void click(struct monkey *m)
+{
+    static const int button[] = { 0, 0, 0, 64, 65, 1, 2, 35 };
+    char bytes[40];
+    snprintf(bytes, sizeof bytes, "\033[<%d;%d;%d%c", button[draw(m, COUNT_OF(button))],
+             1 + draw(m, m->t->w + 2), 1 + draw(m, m->t->h + 2), draw(m, 4) ? 'M' : 'm');
+    type_bytes(m, bytes, "(mouse) ");
+}
+
+/* One to four commands between the marks of a paste; sometimes the last mark is missing. */
+static void paste(struct monkey *m)
+{
+    struct str text = {0};
+    str_add(&text, "\033[200~");
+    for (int n = 1 + draw(m, 4); n > 0; n--)
+        str_printf(&text, "%s%s", command_text[draw(m, COUNT_OF(command_text))],
+                   n > 1 || draw(m, 2) ? "\n" : "");
+    str_add(&text, draw(m, 10) ? "\033[201~" : "");
+    type_bytes(m, str_text(&text), "(paste) ");
+    str_free(&text);
+}
+
 static void act(struct monkey *m)
 {
     char key[8];
@@ -186,6 +228,10 @@ static void act(struct monkey *m)
         snprintf(key, sizeof key, "%c", 33 + draw(m, 94));
         if (key[0] != 'q' || draw(m, 20) == 0)
             send(m, key);
+    } else if (kind < 49) {
+        click(m);
+    } else if (kind < 51) {
+        paste(m);
     } else if (kind < 75) {
         send(m, special_key[draw(m, COUNT_OF(special_key))]);
     } else if (kind < 92) {
@@ -225,6 +271,71 @@ static void leave(struct monkey *m)
     }
 }
 
+/* The text of the current step on the screen, without what is cut of it; "" if there is none. */
+static void shown_step(struct monkey *m, struct str *out)
+{
+    const char *row = strstr(tty_screen(m->t), "\u25cf");        /* marks the current one */
+    int number, used = 0;
+    if (!row || sscanf(row + strlen("\u25cf"), "%d %n", &number, &used) != 1 || number == 0)
+        return;
+    row += strlen("\u25cf") + (size_t)used;
+    const char *end = row;
+    while (*end && *end != '\n' && strncmp(end, "  ", 2) != 0 && !str_starts(end, "\u2026"))
+        end++;
+    str_add_n(out, row, (size_t)(end - row));
+}
+
+/* Whether an unsaved session of that process has a step. */
+static bool is_kept(pid_t pid, const char *step)
+{
+    struct arena *a = arena_new();
+    struct str dir = {0}, head = {0};
+    struct err e;
+    int n = 0;
+    bool found = false;
+    str_printf(&head, "# autosave of process %ld ", (long)pid);
+    bool known = dir_state(&dir, &e);
+    str_add(&dir, "/autosave");
+    const char **name = dir_list(a, str_text(&dir), ".yaml", &n);
+    for (int i = 0; known && i < n && !found; i++) {
+        struct str text = {0};
+        const char *path = arena_printf(a, "%s/%s.yaml", str_text(&dir), name[i]);
+        found = file_read_regular(path, 1 << 24, &text, &e)
+             && str_starts(str_text(&text), str_text(&head)) && strstr(str_text(&text), step);
+        str_free(&text);
+    }
+    str_free(&dir);
+    str_free(&head);
+    arena_free(a);
+    return found;
+}
+
+/* Kills the program; what was not saved must be in an autosave. */
+static void kill_it(struct monkey *m)
+{
+    struct str step = {0};
+    pid_t pid = m->t->pid;
+    tty_set_size(m->t, 200, 60);
+    for (int i = 0; i < 4 && m->t; i++) {
+        tty_send(m->t, "Esc");
+        if (!settle(m, 1))
+            take_end(m);
+    }
+    if (m->t && strstr(tty_screen(m->t), "Steps")
+        && (strstr(tty_screen(m->t), "(changed)") || strstr(tty_screen(m->t), "(not saved)")))
+        shown_step(m, &step);
+    if (m->t && step.len > 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        m->killed++;
+        if (!is_kept(pid, str_text(&step)))
+            report(m, "killed, it has lost a step");
+        tty_free(m->t);
+        m->t = NULL;
+    }
+    str_free(&step);
+}
+
 static void session(struct monkey *m)
 {
     const char *argv[] = { "--no-auto", operator_text[draw(m, COUNT_OF(operator_text))], NULL };
@@ -236,8 +347,19 @@ static void session(struct monkey *m)
                                          .argv = argv, .limit_s = (int)HUNG_S });
     while (m->t && m->pressed < end && m->pressed < m->most)
         act(m);
+    if (m->t && draw(m, 4) == 0)
+        kill_it(m);
     if (m->t)
         leave(m);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct err e;
+    if (!file_write_atomic(path, text, strlen(text), &e)) {
+        printf("%s\n", e.text);
+        exit(1);
+    }
 }
 
 /* Nothing of the user's is read or written. */
@@ -255,6 +377,10 @@ static void enter_private_folder(void)
     for (int i = 0; i < COUNT_OF(variable); i++)
         setenv(variable[i], dir, 1);
     printf("in %s\n", dir);
+    if (mkdir("tilescope", 0777) != 0)
+        exit(1);
+    write_file("tilescope/settings.yaml", settings_text);
+    write_file("lines", lines_text);
 }
 
 int main(int argc, char **argv)
@@ -273,7 +399,8 @@ int main(int argc, char **argv)
             printf("%ld keys, %ld sessions, %.0f s\n", m.pressed, m.sessions, said - start);
         }
     }
-    printf("%ld keys in %ld sessions, %.0f s: clean\n", m.pressed, m.sessions, clock_s() - start);
+    printf("%ld keys in %ld sessions (%ld killed), %.0f s: clean\n", m.pressed, m.sessions,
+           m.killed, clock_s() - start);
     str_free(&m.recent);
     return 0;
 }
