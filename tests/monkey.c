@@ -3,9 +3,9 @@
  *     monkey [KEYS [SEED]]
  *
  * The program may end when a key ends it; it may not crash, hang or be found faulty by a sanitizer
- * (CONFIG=asan, CONFIG=tsan).  Killed at random, it may not lose the step it shows.  Prints the seed
- * first, and what was pressed before a failure; exit code 1.  Everything happens in folders of its
- * own below $TMPDIR. */
+ * (CONFIG=asan, CONFIG=tsan).  Killed at random, it may not lose the step it shows.  Prints the
+ * seed first, and what was pressed before a failure; exit code 1.  Everything happens in folders of
+ * its own below $TMPDIR. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -96,4 +96,5 @@ void private_folders(void)
         fail_msg("no temporary folder");
     setenv("XDG_STATE_HOME", dir, 1);
     setenv("XDG_CACHE_HOME", dir, 1);
+    setenv("XDG_CONFIG_HOME", dir, 1);
 }

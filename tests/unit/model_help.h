@@ -17,6 +17,7 @@ void run_jobs(struct model *m);
 const char *step_of(const struct model *m);
 /* The name of the loop under the cursor of the nest, "" if there is none. */
 const char *loop_of(const struct model *m);
-/* A private state folder and working directory for this process; once, before any model. */
+/* Private folders for state, cache and settings, and a private working directory, for this process;
+ * once, before any model. */
 void private_folders(void);
 #endif

@@ -16,6 +16,7 @@
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/roof_model.h"
+#include "tests/unit/temp_dir.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -273,6 +274,12 @@ int main(void)
         cmocka_unit_test(test_unsaved_work_is_shown_as_steps),
         cmocka_unit_test(test_terminals),
     };
+    char config[] = "/tmp/tilescope-views-XXXXXX", state[] = "/tmp/tilescope-views-XXXXXX";
     setenv("TILESCOPE_HOME", "/nonexistent", 1);         /* the examples are not listed */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!temp_dir_make(config, "XDG_CONFIG_HOME") || !temp_dir_make(state, "XDG_STATE_HOME"))
+        return 1;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    temp_dir_remove(config);
+    temp_dir_remove(state);
+    return failed;
 }
