@@ -87,9 +87,12 @@ static int draw(struct monkey *m, int n)
 static _Noreturn void report(struct monkey *m, const char *what)
 {
     size_t from = m->recent.len > 1500 ? m->recent.len - 1500 : 0;
+    const char *said = m->t ? str_text(&m->t->bytes) : "";
+    const char *fault = strstr(said, "runtime error:");
+    fault = fault ? fault : strstr(said, "Sanitizer");
     printf("key %ld, session %ld: %s\nbefore it: %s\n%s\n%s\n", m->pressed, m->sessions, what,
            str_text(&m->recent) + from, m->t ? tty_screen(m->t) : "",
-           m->t ? str_text(&m->t->bytes) : "");
+           fault ? fault - (fault - said > 80 ? 80 : fault - said) : "");
     exit(1);
 }
 

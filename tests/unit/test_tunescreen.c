@@ -736,6 +736,9 @@ static void a_job_looks_for_stopped_searches(void **state)
     assert_true(model_desired_job(m, LANE_TEXT, &w));
     assert_int_equal(w.kind, JOB_STOPPED);
     struct app_job *j = model_job(m, &w);
+    m->progress[LANE_TEXT] = (struct job_progress){ .running = true, .kind = w.kind };
+    assert_shows(m, "looking for searches");
+    m->progress[LANE_TEXT].running = false;
     job_run(j, &c, NULL);
     model_done(m, j);
     job_free(j);
