@@ -265,9 +265,15 @@ bool args_double(const struct args *a, enum opt o, double lo, double hi, double 
 
 bool args_target(const struct args *a, const struct target **out, struct err *e)
 {
-    if (args_has(a, OPT_ISA))
-        *out = target_find(args_value(a, OPT_ISA), e);
-    return !args_has(a, OPT_ISA) || *out;
+    enum opt opt = args_has(a, OPT_TARGET) ? OPT_TARGET : OPT_ISA;
+    if (!args_has(a, opt))
+        return true;
+    *out = target_find(args_value(a, opt), e);
+    if (!*out || !(*out)->gpu || a->cmd == CMD_RUN || a->cmd == CMD_SHOW)
+        return *out != NULL;
+    err_set(e, ERR_ENV, "%s takes no target cuda: nothing here can time its kernels",
+            cmd_title(a->cmd));
+    return err_fix(e, "tilescope run checks them by their host twin");
 }
 
 bool args_measure(const struct args *a, struct measure_opts *o, struct err *e)

@@ -166,8 +166,14 @@ static bool show_asm(const struct cli *c, struct opened *o, struct str *out, str
 
 static bool show_cuda(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    (void)c, (void)o, (void)out;
-    return err_set(e, ERR_ENV, "the CUDA generator is not in this version");
+    (void)c;
+    return program_text_cuda(current(o), out, e);
+}
+
+static bool show_ptx(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c;
+    return program_text_ptx(current(o), out, e);
 }
 
 static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
@@ -315,7 +321,8 @@ static const struct {
     { "graph", show_graph, false },   { "network", show_kernels, false },
     { "layout", show_layout, false }, { "c", show_c, false },
     { "asm", show_asm, true },        { "steps", show_steps, false },
-    { "yaml", show_yaml, false },     { "cuda", show_cuda, false },
+    { "yaml", show_yaml, false },     { "cuda", show_cuda, true },
+    { "ptx", show_ptx, true },
     { "roofline", show_roofline, true }, { "space", show_space, true },
     { "lens", cli_lens, true },
     { "module", show_module, false }, { "simplified", show_simplified, false },
@@ -352,7 +359,7 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " steps, roofline, lens, simplified, space, compare or yaml",
+                         " cuda, ptx, steps, roofline, lens, simplified, space, compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && !lens)

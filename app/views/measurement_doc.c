@@ -235,7 +235,9 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
         return;
     if (k->meters & METER_CLOCK && m->latency.runs == 0) {
         struct str text = {0};
-        str_add(&text, "not timed");
+        str_add(&text, target_named(m->isa)->gpu
+                           ? "not timed: the kernels are for a GPU, and their host twin was checked"
+                           : "not timed");
         measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, k->width);
     } else if (k->meters & METER_CLOCK) {
         put_latency(d, m, k);

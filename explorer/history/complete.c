@@ -262,6 +262,9 @@ static void complete_args(struct completer *c, enum step_kind kind)
         offer_stages(c, target);
     else if (want && *want == 'D')
         offer_dims(c, &d, "", first_arg);
+    else if (want && *want == 'I')
+        for (int ann = LOOP_BLOCK_X; ann < LOOP_ANN_COUNT; ann++)
+            offer(c, loop_ann_name[ann], info->help);
     else if (want && *want == 'F')
         offer_factors(c, &d, dim, first_arg + 1);
     if (!want || *want != 'D' || n_args > 0)

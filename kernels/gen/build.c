@@ -527,7 +527,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     c->reduce = t->reduce;
     c->n_prefetch = t->n_prefetch;
     c->prefetch = t->prefetch;
-    c->ann = t->ann == LOOP_PARALLEL ? LOOP_PARALLEL : LOOP_SERIAL;
+    c->ann = t->ann == LOOP_PARALLEL || loop_is_bound(t->ann) ? t->ann : LOOP_SERIAL;
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
     build_kids(b, t, &c->body);

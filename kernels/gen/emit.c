@@ -9,7 +9,8 @@
 void emit_open(struct emit *m, struct unit *u, struct str *out)
 {
     const struct func *f = u->func;
-    *m = (struct emit){ .u = u, .out = out, .names = names_new(u->arena), .prefix = "" };
+    *m = (struct emit){ .u = u, .out = out, .names = names_new(u->arena), .prefix = "",
+                        .index = "long" };
     m->buffer = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->touched = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->of_thread = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
@@ -68,7 +69,7 @@ static const char *name_bound(struct emit *m, const struct code *c, const char *
 {
     const char *stem = arena_printf(m->u->arena, "%s_%s", c->var->name, which);
     const char *name = names_claim(m->names, stem);
-    emit_line(m, "const long %s = %s;", name, text);
+    emit_line(m, "const %s %s = %s;", m->index, name, text);
     return name;
 }
 
@@ -101,7 +102,7 @@ void emit_for(struct emit *m, const struct code *c, const struct bounds *b)
     const char *v = names_var(m->names, c->var);
     size_t start = m->out->len;
     emit_indent(m);
-    str_printf(m->out, "for (long %s = %s; %s < %s; %s++) {", v, b->begin, v, b->end, v);
+    str_printf(m->out, "for (%s %s = %s; %s < %s; %s++) {", m->index, v, b->begin, v, b->end, v);
     if (c->axis && !strcaseeq(c->axis, v)
         && m->out->len - start + strlen(c->axis) <= MAX_COLUMNS - 10)
         str_printf(m->out, "    /* %s */", c->axis);

@@ -41,6 +41,8 @@ struct emit {
     VEC(const struct code_term *) shuffles;  /* shuffle k, of helper shuffle<k> */
     int depth;                            /* levels of indentation */
     bool in_parallel;
+    bool gpu;                             /* bound loops are indices, and nothing is prefetched */
+    const char *index;                    /* the C type of indices: "long" */
 };
 
 /* Begins the text: claims the names of the parameters. */
@@ -79,6 +81,8 @@ void emit_leave(struct emit *m, int mark);
 /* The body of the helper that picks an index (val_picked). */
 #define PICK_BODY \
     "{\n    x = x < 0 ? x + hi + 1 : x;\n    return x >= hi ? hi : x > 0 ? (long)x : 0;\n}\n"
+/* Prints the statements of a block (print_c.c). */
+void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need

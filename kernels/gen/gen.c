@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 
-
 static atomic_long calls;
 
 /* Finds the type of all buffers.  Fails if there are several, since no conversion is generated. */
@@ -26,6 +25,8 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
         return false;
     u->lanes = target_lanes(o->target, u->type);
     if (!code_build(u, e))
+        return false;
+    if (o->target->gpu && !code_has_kernels(u, e))
         return false;
     code_tidy(u);
     code_promote(u);
@@ -73,6 +74,16 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
         str_add(out, GEN_FREE);
     if (ok)
         o->target->print(&u, out);
+    unit_close(&u);
+    return ok;
+}
+
+bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e)
+{
+    struct unit u;
+    bool ok = unit_open(&u, f, o, e);
+    if (ok)
+        code_print_cuda(&u, out);
     unit_close(&u);
     return ok;
 }

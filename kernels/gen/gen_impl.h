@@ -75,7 +75,7 @@ struct code {
     /* FOR: var in [begin, end). PICK: var is the index that the value picks (VAL_PICK).  It ends a
      * straight line, and is visible in the rest of its block. */
     const struct expr *var, *begin, *end;
-    enum loop_ann ann;                    /* SERIAL or PARALLEL */
+    enum loop_ann ann;                    /* SERIAL, PARALLEL or bound */
     bool reduce;
     const char *axis;
     int node;                             /* FOR: the node that the loop belongs to */
@@ -121,6 +121,10 @@ void code_drop_dead(struct unit *u);
 void code_share(struct unit *u);
 void code_prefetch(struct unit *u);
 void code_declare(struct unit *u);        /* decides where each register is declared */
+
+/* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
+bool code_has_kernels(const struct unit *u, struct err *e);
+void code_print_cuda(struct unit *u, struct str *out);
 
 /* Prints the instrumented kernel. Fills in its table, except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,

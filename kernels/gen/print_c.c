@@ -2,10 +2,10 @@
  * named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
+#include <string.h>
+
 #define STACK_BYTES (256 << 10)           /* a local array of more bytes is not on the stack */
 #define STACK_TOTAL (1 << 20)             /* most bytes of all arrays on the stack */
-
-static void print_block(struct emit *m, const struct block *b);
 
 static void print_shape(struct str *out, const struct buffer *b)
 {
@@ -195,6 +195,26 @@ static bool accumulates(const struct emit *m, const struct block *b)
     return false;
 }
 
+/* Prints a bound loop: its variable is an index of this block or thread.  It has braces unless it
+ * is alone in its block. */
+static void print_bound(struct emit *m, const struct code *c, bool alone)
+{
+    int mark = names_mark(m->names);
+    const char *name = loop_ann_name[c->ann];
+    if (!alone)
+        emit_line(m, "{");
+    m->depth += !alone;
+    names_claim_var(m->names, c->var);
+    emit_line(m, "const %s %s = %sIdx.%c;    /* %s: 0 .. %lld */", m->index,
+              names_var(m->names, c->var), c->ann < LOOP_THREAD_X ? "block" : "thread",
+              name[strlen(name) - 1], c->axis, (long long)c->end->value - 1);
+    code_print_block(m, &c->body);
+    m->depth -= !alone;
+    if (!alone)
+        emit_line(m, "}");
+    emit_leave(m, mark);
+}
+
 static void print_for(struct emit *m, const struct code *c)
 {
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
@@ -220,7 +240,7 @@ static void print_for(struct emit *m, const struct code *c)
     }
     emit_for(m, c, &bounds);
     m->depth++;
-    print_block(m, &c->body);
+    code_print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
     if (m->u->opts->marks)
@@ -237,7 +257,7 @@ static void print_if(struct emit *m, const struct code *c)
     emit_index(m, c->cond, 0, 0);
     str_add(m->out, ") {\n");
     m->depth++;
-    print_block(m, &c->body);
+    code_print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
     emit_leave(m, mark);
@@ -267,15 +287,15 @@ static void print_array(struct emit *m, const struct code *scope)
 {
     const struct buffer *b = &m->u->func->buffer[scope->buffer];
     int64_t bytes = buffer_bytes(b);
-    bool large = bytes > STACK_BYTES || m->on_stack + bytes > STACK_TOTAL;
+    bool large = !m->gpu && (bytes > STACK_BYTES || m->on_stack + bytes > STACK_TOTAL);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
     m->on_stack += large ? 0 : bytes;
     emit_indent(m);
     if (large)
         print_thread_array(m, scope->buffer);
     else
-        str_printf(m->out, "%s %s[%lld] __attribute__((aligned(64)));    /* ", b->type->c, name,
-                   (long long)b->elems);
+        str_printf(m->out, "%s %s[%lld]%s;    /* ", b->type->c, name, (long long)b->elems,
+                   m->gpu ? "" : " __attribute__((aligned(64)))");
     print_shape(m->out, b);
     str_add(m->out, " */\n");
 }
@@ -291,7 +311,7 @@ static void print_scope(struct emit *m, const struct code *c, bool alone, const 
     }
     if (c->buffer >= 0)
         print_array(m, c);
-    print_block(m, &c->body);
+    code_print_block(m, &c->body);
     if (!alone) {
         m->depth--;
         emit_line(m, "}");
@@ -303,6 +323,8 @@ static void print_scope(struct emit *m, const struct code *c, bool alone, const 
 static void print_again(struct emit *m, const struct code *c)
 {
     const char *from = m->buffer[c->buffer];
+    if (m->gpu)
+        return;
     m->needs.again = true;
     if (pointers_again(m, c->buffer))
         return;
@@ -341,7 +363,7 @@ static int straight_end(const struct block *b, int i)
     return i;
 }
 
-static void print_block(struct emit *m, const struct block *b)
+void code_print_block(struct emit *m, const struct block *b)
 {
     int line_end = -1;
     print_late_registers(m, b);
@@ -359,7 +381,10 @@ static void print_block(struct emit *m, const struct block *b)
                 emit_line(m, "/* %s */", c->note);
             break;
         case CODE_FOR:
-            print_for(m, c);
+            if (m->gpu && loop_is_bound(c->ann))
+                print_bound(m, c, b->n == 1);
+            else
+                print_for(m, c);
             break;
         case CODE_IF:
             print_if(m, c);
@@ -377,7 +402,8 @@ static void print_block(struct emit *m, const struct block *b)
             print_again(m, c);
             break;
         case CODE_AHEAD:
-            print_ahead(m, c);
+            if (!m->gpu)
+                print_ahead(m, c);
             break;
         case CODE_PICK:
             print_pick(m, c);
@@ -473,7 +499,7 @@ void code_print_c(struct unit *u, struct str *out)
     emit_open(&m, u, &body);
     claim_functions(&m);
     m.depth = 1;
-    print_block(&m, &u->body);
+    code_print_block(&m, &u->body);
     m.out = out;
     if (u->opts->header)
         emit_comment(out, u->opts->header);

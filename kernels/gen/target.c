@@ -58,6 +58,8 @@ static bool always(void)
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
 
+#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) \
+    | ((1u << LOOP_ANN_COUNT) - (1u << LOOP_BLOCK_X)))
 #define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;
 #include "kernels/gen/target.def"
@@ -65,8 +67,15 @@ static bool always(void)
 static const struct target targets[] = {
 #define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     { #id, vector_bytes, registers, CPU_LOOPS, CPU_MEMORIES, emulated, chains, rounds, id##_gcc, \
-      id##_clang, runs_here, code_print_c },
+      id##_clang, runs_here, false, code_print_c },
 #include "kernels/gen/target.def"
+};
+
+/* The code is CUDA C (gen_cuda); what gen_c makes is the host twin, plain C for any CPU. */
+static const struct target cuda = {
+    .isa = "cuda", .registers = 255, .annotations = GPU_LOOPS, .memories = CPU_MEMORIES,
+    .gcc = plain_gcc, .clang = plain_clang, .runs_here = always, .gpu = true,
+    .print = code_print_twin,
 };
 
 int target_lanes(const struct target *t, const struct elem_type *type)
@@ -102,7 +111,7 @@ static const struct target *by_name(const char *isa)
     for (int i = 0; i < COUNT_OF(targets); i++)
         if (streq(targets[i].isa, isa))
             return &targets[i];
-    return NULL;
+    return streq(isa, cuda.isa) ? &cuda : NULL;
 }
 
 const struct target *target_named(const char *isa)
@@ -121,12 +130,13 @@ const struct target *target_find(const char *isa, struct err *e)
                 target_host()->isa);
         return NULL;
     }
-    const char *name[COUNT_OF(targets)];
+    const char *name[COUNT_OF(targets) + 1];
     for (int i = 0; i < COUNT_OF(targets); i++)
         name[i] = targets[i].isa;
-    const char *near = str_nearest(isa, name, COUNT_OF(targets));
+    name[COUNT_OF(targets)] = cuda.isa;
+    const char *near = str_nearest(isa, name, COUNT_OF(name));
     err_set(e, ERR_NAME, "no instruction set named '%s'", isa);
-    err_fix(e, "%s", near ? near : "avx512, avx2, sse, neon or plain");
+    err_fix(e, "%s", near ? near : "avx512, avx2, sse, neon, plain or cuda");
     return NULL;
 }
 
@@ -168,9 +178,11 @@ static const struct tree *foreign_loop(const struct target *t, int n, const stru
 bool target_takes(const struct target *t, const struct func *f, struct err *e)
 {
     const struct tree *loop = foreign_loop(t, f->n_roots, f->root);
-    if (loop)
-        return err_set(e, ERR_STEP, "loop %s is marked %s, and %s code has no such loops",
-                       loop->axis, loop_ann_name[loop->ann], t->isa);
+    if (loop) {
+        err_set(e, ERR_STEP, "loop %s is marked %s, and %s code has no such loops", loop->axis,
+                loop_ann_name[loop->ann], t->isa);
+        return loop_is_bound(loop->ann) ? err_fix(e, "--target cuda") : false;
+    }
     for (int i = 0; i < f->n_buffers; i++)
         if (!(t->memories & 1u << f->buffer[i].memory))
             return err_set(e, ERR_STEP, "%s lies in memory that %s code does not have",

@@ -20,11 +20,13 @@ struct target {
     int chains; long rounds;              /* of the loop of the FMA ceiling (gen_peak) */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
     bool (*runs_here)(void);
+    bool gpu;  /* gen_c makes the host twin of its kernels, whose times say nothing (gen_cuda) */
     void (*print)(struct unit *u, struct str *out);        /* prints the text of gen_c */
 };
 
 /* The printers of code, for struct target. */
 void code_print_c(struct unit *u, struct str *out);
+void code_print_twin(struct unit *u, struct str *out);
 
 /* Returns the number of elements of a vector; 1 when the target has no vectors. */
 int target_lanes(const struct target *t, const struct elem_type *type);

@@ -123,7 +123,8 @@ static int limit_of(struct low *w, const struct stage *s, int i, int from)
 
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out)
 {
-    int l = axis_is_fixed(&st->s->axis[i]) ? -1 : limit_of(w, st->s, i, 0);
+    bool whole = axis_is_fixed(&st->s->axis[i]) || loop_is_bound(st->s->axis[i].ann);
+    int l = whole ? -1 : limit_of(w, st->s, i, 0);     /* the threads of a block stay together */
     if (l < 0) {
         out[0] = *st;
         return 1;

@@ -72,6 +72,67 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
+#define MAX_THREADS 1024  /* of a block, on every GPU (SPEC N) */
+
+/* Returns the most iterations that a bound loop may have. */
+static int64_t bound_limit(enum loop_ann ann)
+{
+    return ann == LOOP_BLOCK_X ? INT32_MAX : ann <= LOOP_BLOCK_Z ? 65535
+         : ann == LOOP_THREAD_Z ? 64 : MAX_THREADS;
+}
+
+/* Checks the place of a bound loop: bound loops are the outermost ones, outside of every tile. */
+static bool check_bound_place(const struct stage *s, int at, struct err *e)
+{
+    const struct axis *x = &s->axis[at];
+    for (int i = 0; i < at; i++) {
+        const struct axis *y = &s->axis[i];
+        bool tile = s->cache_at && streq(s->cache_at, y->name);
+        for (int r = 0; r < s->n_reads; r++)
+            tile = tile || streq(s->read[r].axis, y->name);
+        if (tile) {
+            err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: it is inside of a tile at loop"
+                    " %s", x->name, s->name, loop_ann_name[x->ann], y->name);
+            return err_fix(e, "put the tile at %s or deeper", x->name);
+        }
+        if (!loop_is_bound(y->ann)) {
+            err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: loop %s around it is not bound",
+                    x->name, s->name, loop_ann_name[x->ann], y->name);
+            return err_fix(e, "move %s outside of it: loop reorder %s %s %s", x->name, s->name,
+                           x->name, y->name);
+        }
+        if (y->ann == x->ann) {
+            err_set(e, ERR_STEP, "loops %s and %s of %s are both bound to %s", y->name, x->name,
+                    s->name, loop_ann_name[x->ann]);
+            return err_fix(e, "fuse them, or bind one of them to another index");
+        }
+    }
+    return true;
+}
+
+static bool check_bound(const struct stage *s, int at, struct err *e)
+{
+    const struct axis *x = &s->axis[at];
+    int64_t threads = 1;
+    if (x->reduce) {
+        err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: it is a reduction, and the threads"
+                " would race on %s", x->name, s->name, loop_ann_name[x->ann], s->name);
+        return err_fix(e, "bind a loop of the output's dimensions");
+    }
+    for (int i = 0; i <= at; i++)
+        threads *= s->axis[i].ann >= LOOP_THREAD_X ? s->axis[i].extent : 1;
+    if (x->extent > bound_limit(x->ann) || threads > MAX_THREADS) {
+        bool block = x->extent <= bound_limit(x->ann);
+        err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: %lld %s, and at most %lld are"
+                " possible", x->name, s->name, loop_ann_name[x->ann],
+                (long long)(block ? threads : x->extent),
+                block ? "threads in a block" : "iterations",
+                (long long)(block ? MAX_THREADS : bound_limit(x->ann)));
+        return err_fix(e, "split it first and bind the inner part");
+    }
+    return check_bound_place(s, at, e);
+}
+
 static bool check_unrolled(const struct stage *s, struct err *e)
 {
     int64_t body = 1;
@@ -186,6 +247,8 @@ bool stage_check(const struct stage *s, struct err *e)
         if (s->axis[i].ann == LOOP_VECTORIZE && !check_vector(s, i, e))
             return false;
         if (s->axis[i].ann == LOOP_PARALLEL && !check_parallel(s, i, e))
+            return false;
+        if (loop_is_bound(s->axis[i].ann) && !check_bound(s, i, e))
             return false;
     }
     for (int i = 0; i < s->n_ahead; i++)

@@ -7,7 +7,10 @@
 #include "kernels/base/vec.h"
 #include "kernels/ir/simplify.h"
 
-const char *const loop_ann_name[] = { "range", "parallel", "vectorize", "unroll" };
+const char *const loop_ann_name[] = {
+    "range", "parallel", "vectorize", "unroll",
+    "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z",
+};
 
 int64_t buffer_bytes(const struct buffer *b)
 {

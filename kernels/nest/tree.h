@@ -9,8 +9,17 @@
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
 
-enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL };
-extern const char *const loop_ann_name[];              /* "range" "parallel" "vectorize" "unroll" */
+/* BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
+ * index (SPEC N). */
+enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL,
+                LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
+                LOOP_THREAD_X, LOOP_THREAD_Y, LOOP_THREAD_Z, LOOP_ANN_COUNT };
+extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "block.x" */
+/* Whether the iterations of such a loop are blocks or threads of a GPU. */
+static inline bool loop_is_bound(enum loop_ann ann)
+{
+    return ann >= LOOP_BLOCK_X;
+}
 
 /* Where a buffer lies: a parameter of the function is in global memory; a buffer that lives in one
  * SCOPE is local (the stack and registers). */

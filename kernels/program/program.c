@@ -55,6 +55,15 @@ int program_stage(const struct program *p, const char *name)
     return graph_node_of(p->graph, name);
 }
 
+bool program_is_bound(const struct program *p)
+{
+    for (int n = 0; n < p->graph->n_nodes; n++)
+        for (int i = 0; i < p->stage[n]->n_axes; i++)
+            if (loop_is_bound(p->stage[n]->axis[i].ann))
+                return true;
+    return false;
+}
+
 bool program_lower(const struct program *p, const struct func **out, struct err *e)
 {
     struct lowering in = program_lowering(p);

@@ -89,6 +89,8 @@ bool program_replay(struct arena *a, const char *spec, const char *const *lines,
  * tree.  p keeps the tree for later calls.  Does not fail for programs from program_apply and
  * program_replay, which refuse steps that leave no tree. */
 bool program_lower(const struct program *p, const struct func **out, struct err *e);
+/* Whether a loop is bound to blocks or threads, so that the program is for a GPU. */
+bool program_is_bound(const struct program *p);
 
 /* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
  * Conversions rename the tensors of the caller but keep their order. */

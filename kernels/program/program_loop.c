@@ -266,6 +266,18 @@ static bool step_stream(struct program *d, const struct step *st, int node,
     return true;
 }
 
+/* Finds the annotation of an index of blocks or threads. */
+static bool find_index(const struct step_word *w, enum loop_ann *ann, struct err *e)
+{
+    for (*ann = LOOP_BLOCK_X; *ann < LOOP_ANN_COUNT; ++*ann)
+        if (strcaseeq(w->text, loop_ann_name[*ann]))
+            return true;
+    err_set(e, ERR_NAME, "there is no index %s", w->text);
+    err_near(e, w->text, &loop_ann_name[LOOP_BLOCK_X], LOOP_ANN_COUNT - LOOP_BLOCK_X,
+             "did you mean %s?", "block.x block.y block.z thread.x thread.y thread.z");
+    return blame_word(e, w);
+}
+
 static bool annotate(struct program *d, const struct stage *s, const struct step *st,
                      const struct stage **out, struct err *e)
 {
@@ -274,7 +286,8 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
                         : st->kind == STEP_LOOP_UNROLL   ? LOOP_UNROLL
                         : st->kind == STEP_LOOP_PARALLEL ? LOOP_PARALLEL
                                                          : LOOP_SERIAL;
-    if (!find_axis(s, &st->arg[0], &axis, e))
+    if (!find_axis(s, &st->arg[0], &axis, e)
+        || (st->kind == STEP_LOOP_BIND && !find_index(&st->arg[1], &ann, e)))
         return false;
     if (ann == LOOP_SERIAL && s->axis[axis].ann == LOOP_SERIAL) {
         err_set(e, ERR_STEP, "loop %s of %s is already a plain loop", s->axis[axis].name, s->name);

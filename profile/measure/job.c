@@ -80,9 +80,11 @@ bool measure_is_result(const struct err *e)
 }
 
 /* Stores a reason for every requested meter and baseline that has no result and no reason yet. */
-static void give_reasons(struct measurement *m, unsigned meters, unsigned baselines)
+static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsigned baselines)
 {
-    static const char *const why[] = { "not asked for", "the kernel did not get that far" };
+    const char *why[] = { "not asked for", "the kernel did not get that far" };
+    if (gpu)
+        why[1] = "the kernel is for a GPU, and it was only checked, by its host twin";
     if (!m->sim.available && !m->sim.reason[0])
         snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
@@ -93,12 +95,14 @@ static void give_reasons(struct measurement *m, unsigned meters, unsigned baseli
             snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
 }
 
-static struct measure_opts with_defaults(const struct measure_opts *o)
+static struct measure_opts with_defaults(const struct program *p, const struct measure_opts *o)
 {
     struct measure_opts d = *o;
     d.runner = o->runner ? o->runner : &child_runner;
     d.machine = o->machine ? o->machine : machine_this();
-    d.target = o->target ? o->target : target_named(d.machine->isa);
+    d.target = o->target ? o->target : target_named(program_is_bound(p) ? "cuda" : d.machine->isa);
+    if (d.target->gpu)                    /* the twin's times and misses are not the kernel's */
+        d.meters = d.baselines = 0;
     d.threads = o->threads < 1 ? 1 : o->threads > MAX_THREADS ? MAX_THREADS : o->threads;
     d.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
     d.min_runs = o->min_runs > 0 ? o->min_runs : DEFAULT_MIN_RUNS;
@@ -112,8 +116,10 @@ static struct measure_opts with_defaults(const struct measure_opts *o)
 bool measure_start(struct measure_job *j, const struct program *p, const struct measure_opts *o,
                    struct measurement *m, struct err *e)
 {
-    *j = (struct measure_job){ .program = p, .opts = with_defaults(o), .m = m };
+    *j = (struct measure_job){ .program = p, .opts = with_defaults(p, o), .m = m };
     j->target = j->opts.target;
+    j->asked = o->meters;
+    j->asked_baselines = o->baselines;
     j->machine = j->opts.machine;
     *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
                                .sim.cache = j->opts.cache };
@@ -143,5 +149,5 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e)
         snprintf(m->reason, sizeof m->reason, "%.511s", e->text);
         take_back(m);
     }
-    give_reasons(m, j->opts.meters, j->opts.baselines);
+    give_reasons(m, j->target->gpu, j->asked, j->asked_baselines);
 }

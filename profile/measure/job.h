@@ -37,6 +37,7 @@ struct measure_job {
     const struct program *program;
     const struct measure_many *many;     /* NULL: it measures the program */
     struct measure_opts opts;
+    unsigned asked, asked_baselines;     /* meters and baselines that were asked for */
     const struct progress *progress;
     const struct cancel *cancel;
     struct measurement *m;

@@ -1,10 +1,12 @@
 /* Generates the C and the assembly of a program, for measuring and for showing. */
 #include "profile/measure/program_text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
+#include "profile/build/nvrtc.h"
 
 enum { HEADER_COLUMNS = 88 };
 
@@ -94,6 +96,81 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
                     struct err *e)
 {
     return text_c(NULL, p, t, out, NULL, e);
+}
+
+#define GPU_ARCH "sm_90"
+
+static bool text_cuda(const struct program *p, const char *header, struct str *out, struct err *e)
+{
+    const struct gen_opts o = { .target = target_named("cuda"), .header = header };
+    const struct func *f;
+    return program_lower(p, &f, e) && gen_cuda(f, &o, out, e);
+}
+
+/* Returns the threads of a block of a kernel, by its launch bounds. */
+static int threads_of(const char *cuda, const char *kernel)
+{
+    static const char bounds[] = "__launch_bounds__(";
+    for (const char *at = cuda; (at = strstr(at, bounds)) != NULL; at++) {
+        const char *name = strchr(at, '\n');
+        size_t n = strlen(kernel);
+        if (name && strncmp(name + 1, kernel, n) == 0 && name[1 + n] == '(')
+            return atoi(at + sizeof bounds - 1);
+    }
+    return 1;
+}
+
+/* Prints a comment: the registers and memory of each kernel, or why that is not known. */
+static void print_resources(struct str *out, const char *cuda)
+{
+    struct arena *a = arena_new();
+    struct gpu_build b;
+    struct err why;
+    if (!nvrtc_build(a, cuda, GPU_ARCH, &b, &why)) {
+        str_printf(out, "\n/* %s: %s */\n",
+                   why.code == ERR_COMPILE ? "It does not compile" : "Not compiled", why.text);
+        arena_free(a);
+        return;
+    }
+    str_printf(out, "/* NVRTC %s, %s:\n", b.version, GPU_ARCH);
+    for (int i = b.n - 1; i >= 0; i--) {                 /* a cubin has the last one first */
+        const struct gpu_kernel *k = &b.kernel[i];
+        str_printf(out, " *   %s: %d registers, %lld bytes of stack, %lld of shared memory;"
+                   " occupancy %.0f %%\n", k->name, k->registers, (long long)k->stack,
+                   (long long)k->shared,
+                   100 * gpu_occupancy(&gpu_sm_90, k, threads_of(cuda, k->name)));
+    }
+    str_add(out, " */\n");
+    arena_free(a);
+}
+
+bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
+{
+    struct str header = {0}, text = {0};
+    str_add(&header, p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&header, "\n    %s", p->steps[i]);
+    bool ok = text_cuda(p, str_text(&header), &text, e);
+    if (ok) {
+        str_add(out, str_text(&text));
+        print_resources(out, str_text(&text));
+    }
+    str_free(&text);
+    str_free(&header);
+    return ok;
+}
+
+bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct str text = {0};
+    struct gpu_build b;
+    bool ok = text_cuda(p, NULL, &text, e) && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
+    if (ok)
+        str_add(out, b.ptx);
+    str_free(&text);
+    arena_free(a);
+    return ok;
 }
 
 bool program_text_c_lines(struct arena *a, const struct program *p, const struct target *t,

@@ -16,6 +16,11 @@ bool program_text_code(const struct program *p, const struct target *t, struct s
 /* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
  * measurement, which a comment at the head of the C lists.  Vector helpers in the C are macros, so
  * that other flags cause no warning. */
+/* Appends the CUDA C of a program, with its steps in a comment at the top, and below it what NVRTC
+ * makes of its kernels, or why it was not asked. */
+bool program_text_cuda(const struct program *p, struct str *out, struct err *e);
+/* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
+bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,

@@ -1,0 +1,269 @@
+#include "profile/build/nvrtc.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/str.h"
+
+/* Attributes of .nv.info that are read, as cuobjdump prints them: a list of (symbol, number). */
+enum { INFO_NUMBERS = 4, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
+
+const struct gpu_limits gpu_sm_90 = {
+    .warps = 64, .blocks = 32, .registers = 65536, .register_unit = 256, .shared = 228 << 10,
+    .shared_unit = 128,
+};
+
+/* --- The library ------------------------------------------------------------------------------ */
+
+typedef struct nvrtc_text *program_handle;
+
+struct nvrtc {
+    void *library;
+    int (*version)(int *major, int *minor);
+    int (*create)(program_handle *p, const char *source, const char *name, int n,
+                  const char *const *headers, const char *const *names);
+    int (*compile)(program_handle p, int n, const char *const *options);
+    int (*destroy)(program_handle *p);
+    const char *(*error)(int code);
+    int (*log_size)(program_handle p, size_t *n);
+    int (*log)(program_handle p, char *text);
+    int (*ptx_size)(program_handle p, size_t *n);
+    int (*ptx)(program_handle p, char *text);
+    int (*cubin_size)(program_handle p, size_t *n);
+    int (*cubin)(program_handle p, char *data);
+};
+
+static bool find_symbols(struct nvrtc *x, struct err *e)
+{
+    const struct { const char *name; void *to; } all[] = {
+        { "nvrtcVersion", &x->version }, { "nvrtcCreateProgram", &x->create },
+        { "nvrtcCompileProgram", &x->compile }, { "nvrtcDestroyProgram", &x->destroy },
+        { "nvrtcGetErrorString", &x->error }, { "nvrtcGetProgramLogSize", &x->log_size },
+        { "nvrtcGetProgramLog", &x->log }, { "nvrtcGetPTXSize", &x->ptx_size },
+        { "nvrtcGetPTX", &x->ptx }, { "nvrtcGetCUBINSize", &x->cubin_size },
+        { "nvrtcGetCUBIN", &x->cubin },
+    };
+    for (int i = 0; i < COUNT_OF(all); i++) {
+        void *found = dlsym(x->library, all[i].name);
+        if (!found)
+            return err_set(e, ERR_ENV, "NVRTC has no function %s", all[i].name);
+        memcpy(all[i].to, &found, sizeof found);         /* C has no cast from data to functions */
+    }
+    return true;
+}
+
+static bool open_library(struct nvrtc *x, struct err *e)
+{
+    const char *own = getenv("TILESCOPE_NVRTC");
+    const char *const names[] = { own ? own : "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" };
+    char why[300] = "";
+    for (int i = 0; !x->library && i < (own ? 1 : COUNT_OF(names)); i++) {
+        x->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        const char *said = x->library ? NULL : dlerror();
+        if (i == 0 && said)
+            snprintf(why, sizeof why, "%s", said);
+    }
+    if (!x->library) {
+        err_set(e, ERR_ENV, "NVRTC is not here: %s", why);
+        return err_fix(e, "install the CUDA toolkit, or name the library in TILESCOPE_NVRTC");
+    }
+    return find_symbols(x, e);
+}
+
+static void close_library(struct nvrtc *x)
+{
+    if (x->library)
+        dlclose(x->library);
+}
+
+bool nvrtc_there(struct err *e)
+{
+    struct nvrtc x = {0};
+    bool ok = open_library(&x, e);
+    close_library(&x);
+    return ok;
+}
+
+/* --- What the cubin says ---------------------------------------------------------------------- */
+
+/* A cubin is an ELF file of 64 bits. */
+struct cubin { const unsigned char *data; size_t n; const Elf64_Shdr *section; int n_sections; };
+
+static const void *part(const struct cubin *c, uint64_t at, uint64_t n)
+{
+    return at <= c->n && n <= c->n - at ? c->data + at : NULL;
+}
+
+static const char *text_at(const struct cubin *c, int table, uint64_t at)
+{
+    const Elf64_Shdr *s = table < c->n_sections ? &c->section[table] : NULL;
+    const char *text = s && at < s->sh_size ? part(c, s->sh_offset, s->sh_size) : NULL;
+    return text && memchr(text + at, 0, s->sh_size - at) ? text + at : NULL;
+}
+
+static bool open_cubin(struct cubin *c, const unsigned char *data, size_t n)
+{
+    *c = (struct cubin){ .data = data, .n = n };
+    const Elf64_Ehdr *head = part(c, 0, sizeof *head);
+    if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0
+        || head->e_shentsize != sizeof *c->section)
+        return false;
+    c->section = part(c, head->e_shoff, (uint64_t)head->e_shnum * sizeof *c->section);
+    c->n_sections = c->section ? head->e_shnum : 0;
+    return c->section != NULL;
+}
+
+static const char *section_name(const struct cubin *c, int i)
+{
+    const Elf64_Ehdr *head = (const void *)c->data;
+    const char *name = text_at(c, head->e_shstrndx, c->section[i].sh_name);
+    return name ? name : "";
+}
+
+static const char *symbol_name(const struct cubin *c, uint32_t symbol)
+{
+    for (int i = 0; i < c->n_sections; i++) {
+        const Elf64_Shdr *s = &c->section[i];
+        if (s->sh_type != SHT_SYMTAB)
+            continue;
+        const Elf64_Sym *all = part(c, s->sh_offset, s->sh_size);
+        bool there = all && symbol < s->sh_size / sizeof *all;
+        const char *name = there ? text_at(c, (int)s->sh_link, all[symbol].st_name) : NULL;
+        return name ? name : "";
+    }
+    return "";
+}
+
+/* Takes the numbers of the kernel out of section .nv.info. */
+static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_kernel *k)
+{
+    const unsigned char *info = part(c, s->sh_offset, s->sh_size);
+    for (size_t at = 0; info && at + 4 <= s->sh_size;) {
+        bool list = info[at] == INFO_NUMBERS;
+        size_t n = list ? (size_t)(info[at + 2] | info[at + 3] << 8) : 0;
+        uint32_t pair[2];
+        if (list && n == sizeof pair && at + 4 + n <= s->sh_size) {
+            memcpy(pair, info + at + 4, sizeof pair);
+            bool mine = streq(symbol_name(c, pair[0]), k->name);
+            if (mine && info[at + 1] == INFO_REGISTERS)
+                k->registers = (int)pair[1];
+            if (mine && info[at + 1] == INFO_FRAME)
+                k->stack = pair[1];
+        }
+        at += 4 + n;
+    }
+}
+
+/* Lists the kernels, which are the sections .text.NAME, in the order of the file. */
+static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
+{
+    struct cubin c;
+    if (!open_cubin(&c, b->cubin, b->bytes))
+        return err_set(e, ERR_COMPILE, "NVRTC's result is no cubin of 64 bits");
+    struct gpu_kernel *list = ARENA_ARRAY(a, struct gpu_kernel, c.n_sections);
+    for (int i = 0; i < c.n_sections; i++) {
+        if (!str_starts(section_name(&c, i), ".text."))
+            continue;
+        struct gpu_kernel *k = &list[b->n++];           /* at most one of each section */
+        *k = (struct gpu_kernel){ .name = arena_strdup(a, section_name(&c, i) + 6) };
+        const char *shared = arena_printf(a, ".nv.shared.%s", k->name);
+        for (int s = 0; s < c.n_sections; s++) {
+            if (streq(section_name(&c, s), ".nv.info"))
+                read_info(&c, &c.section[s], k);
+            if (streq(section_name(&c, s), shared))
+                k->shared = (int64_t)c.section[s].sh_size;
+        }
+    }
+    b->kernel = list;
+    return true;
+}
+
+/* --- Compiling -------------------------------------------------------------------------------- */
+
+/* Sets the error to the first one of the log: "kernel.cu(12): error: ...". */
+static bool refuse(const struct nvrtc *x, program_handle p, int code, struct err *e)
+{
+    size_t n = 0;
+    char *log = NULL;
+    if (x->log_size(p, &n) == 0 && n > 1) {
+        log = xcalloc(n + 1, 1);
+        x->log(p, log);
+    }
+    const char *at = log ? strstr(log, "error") : NULL;
+    while (at && at > log && at[-1] != '\n')
+        at--;
+    err_set(e, ERR_COMPILE, "NVRTC: %s%s%.*s", x->error(code), at ? ": " : "",
+            at ? (int)strcspn(at, "\n") : 0, at ? at : "");
+    free(log);
+    return false;
+}
+
+static bool take_text(struct arena *a, program_handle p, int (*size)(program_handle, size_t *),
+                      int (*get)(program_handle, char *), char **out, size_t *n)
+{
+    *n = 0;
+    if (size(p, n) != 0 || *n == 0)
+        return false;
+    *out = arena_alloc(a, *n + 1);
+    return get(p, *out) == 0;
+}
+
+static bool compile(const struct nvrtc *x, struct arena *a, program_handle p, const char *arch,
+                    struct gpu_build *out, struct err *e)
+{
+    const char *const options[] = { arena_printf(a, "--gpu-architecture=%s", arch), "--std=c++17" };
+    int code = x->compile(p, COUNT_OF(options), options);
+    char *cubin, *ptx;
+    size_t n;
+    if (code != 0)
+        return refuse(x, p, code, e);
+    if (!take_text(a, p, x->cubin_size, x->cubin, &cubin, &out->bytes)
+        || !take_text(a, p, x->ptx_size, x->ptx, &ptx, &n))
+        return err_set(e, ERR_COMPILE, "NVRTC gives no cubin for %s", arch);
+    out->cubin = (const unsigned char *)cubin;
+    out->ptx = ptx;
+    return read_kernels(a, out, e);
+}
+
+bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
+                 struct err *e)
+{
+    struct nvrtc x = {0};
+    program_handle p = NULL;
+    int major = 0, minor = 0, code;
+    *out = (struct gpu_build){ .n = 0 };
+    bool ok = open_library(&x, e);
+    if (ok && (code = x.create(&p, source, "kernel.cu", 0, NULL, NULL)) != 0)
+        ok = err_set(e, ERR_ENV, "NVRTC: %s", x.error(code));
+    ok = ok && compile(&x, a, p, arch, out, e);
+    if (p)
+        x.destroy(&p);
+    if (ok && x.version(&major, &minor) == 0)
+        snprintf(out->version, sizeof out->version, "%d.%d", major, minor);
+    close_library(&x);
+    return ok;
+}
+
+/* --- Occupancy -------------------------------------------------------------------------------- */
+
+static int64_t round_up(int64_t x, int64_t unit)
+{
+    return (x + unit - 1) / unit * unit;
+}
+
+double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k, int threads)
+{
+    int64_t warps = (threads + 31) / 32, blocks = g->blocks;
+    int64_t by_warps = g->warps / warps;
+    int64_t registers = warps * round_up(32 * (int64_t)k->registers, g->register_unit);
+    int64_t shared = round_up(k->shared, g->shared_unit) + 1024;     /* the system's own share */
+    blocks = blocks < by_warps ? blocks : by_warps;
+    if (registers > 0 && g->registers / registers < blocks)
+        blocks = g->registers / registers;
+    if (k->shared > 0 && g->shared / shared < blocks)
+        blocks = g->shared / shared;
+    return (double)(blocks * warps) / g->warps;
+}

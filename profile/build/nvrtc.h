@@ -1,0 +1,33 @@
+/* Compiles CUDA C for a GPU with NVRTC, which is loaded at run time: nothing links an NVIDIA
+ * library, and no GPU or driver is needed.  $TILESCOPE_NVRTC names another library file. */
+#ifndef TS_BUILD_NVRTC_H
+#define TS_BUILD_NVRTC_H
+#include <stdint.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/err.h"
+
+/* A compiled kernel.  stack: bytes of local memory of a thread, which arrays and spilled registers
+ * lie in; shared: bytes of shared memory of a block. */
+struct gpu_kernel { const char *name; int registers; int64_t stack, shared; };
+struct gpu_build {
+    char version[32];                     /* "13.0" */
+    int n; const struct gpu_kernel *kernel;
+    const char *ptx;
+    const unsigned char *cubin; size_t bytes;
+};
+/* Whether NVRTC can be loaded; else ERR_ENV with the reason. */
+bool nvrtc_there(struct err *e);
+/* Compiles source for an architecture such as "sm_90".  Everything in *out lies in a.  ERR_COMPILE
+ * has the first error of the log, with its line. */
+bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
+                 struct err *e);
+
+/* What a multiprocessor of an architecture has (CUDA C++ Programming Guide, "Compute
+ * Capabilities"). */
+struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
+extern const struct gpu_limits gpu_sm_90;
+/* Returns the share of its warps that a multiprocessor has running, at most: registers, shared
+ * memory, blocks and warps limit it. */
+double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k, int threads);
+#endif

@@ -1,0 +1,244 @@
+/* CUDA schedules: what may be bound, the text, and the twin that runs it on the CPU. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+#include "profile/build/nvrtc.h"
+#include "profile/measure/measure.h"
+#include "profile/measure/program_text.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/random_steps.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* The nine operators, with borders, strides and sizes that no block divides. */
+static const char *const nine[] = {
+    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
+    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
+    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
+    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
+    "gmm m=33 k=20 n=17",
+};
+
+static const struct program *steps(struct arena *a, const char *spec, const char *const *line,
+                                   int n)
+{
+    const struct program *p;
+    struct err e = {0};
+    int bad;
+    if (!program_replay(a, spec, line, n, &p, &bad, &e))
+        fail_msg("%s: %s: %s", spec, line[bad], e.text);
+    return p;
+}
+
+/* Binds the loops of a stage as a beginner would: fuses those of the output, and cuts what there is
+ * into blocks of `threads`. */
+static const struct program *bind_all(struct arena *a, const struct program *p, int node,
+                                      int threads)
+{
+    const struct stage *s = p->stage[node];
+    const char *t = s->name, *fused = s->axis[0].name, *list = "";
+    struct err e = {0};
+    int n = 0;
+    while (n < s->n_axes && !s->axis[n].reduce)
+        list = arena_printf(a, "%s %s", list, s->axis[n++].name);
+    if (n > 1) {
+        assert_true(program_apply_line(p, arena_printf(a, "loop fuse %s%s", t, list), &p, &e));
+        fused = p->stage[node]->axis[0].name;
+    }
+    const char *line[] = {
+        arena_printf(a, "loop split %s %s %d", t, fused, threads),
+        arena_printf(a, "loop bind %s %s.0 block.x", t, fused),
+        arena_printf(a, "loop bind %s %s.1 thread.x", t, fused),
+    };
+    for (int i = 0; i < COUNT_OF(line); i++)
+        if (!program_apply_line(p, line[i], &p, &e))
+            fail_msg("%s: %s", line[i], e.text);
+    return p;
+}
+
+static void assert_right(const struct program *p)
+{
+    struct measure_opts o = { .meters = METER_CLOCK | METER_SIM, .seed = 3 };
+    struct measurement m;
+    struct err e = {0};
+    if (!measure_program(p, &o, NULL, NULL, &m, &e) || !m.verified) {
+        for (int i = 0; i < p->n_steps; i++)
+            print_message("%s\n", p->steps[i]);
+        fail_msg("%s: %s%s", p->base->spec, e.text, m.reason);
+    }
+    assert_string_equal(m.isa, "cuda");
+    assert_true(m.latency.runs == 0 && !m.sim.available);
+    assert_non_null(strstr(m.sim.reason, "host twin"));
+}
+
+/* NVRTC takes the text, where it is there, without spills. */
+static void assert_compiles(struct arena *a, const struct program *p)
+{
+    struct str text = {0};
+    struct gpu_build b;
+    struct err e = {0};
+    assert_true(program_text_cuda(p, &text, &e));
+    if (nvrtc_there(&e)) {
+        if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
+            fail_msg("%s\n%s", e.text, str_text(&text));
+        assert_true(b.n > 0);
+        for (int i = 0; i < b.n; i++)
+            assert_true(b.kernel[i].registers > 0 && b.kernel[i].stack == 0);
+    }
+    str_free(&text);
+}
+
+static void all_operators_are_right(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(nine); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = steps(a, nine[i], NULL, 0);
+        for (int n = 0; n < p->graph->n_nodes; n++)
+            p = bind_all(a, p, n, 96);
+        assert_right(p);
+        assert_compiles(a, p);
+        arena_free(a);
+    }
+}
+
+static void tiles_and_epilogues_are_right(void **state)
+{
+    static const char *const line[] = {
+        "loop inline Inp", "loop split Conv O 2 4", "loop split Conv W 3 3",
+        "loop reorder Conv N H O.0 W.0 I KH KW W.1 O.1",
+        "loop bind Conv H block.x", "loop bind Conv N block.y",
+        "loop bind Conv O.0 thread.y", "loop bind Conv W.0 thread.x",
+        "loop reorder Conv H N O.0 W.0 I KH KW W.1 O.1",
+        "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop unroll Conv O.1",
+        "loop compute_at BiasAdd Conv W.0", "loop compute_at ReLU Conv W.0",
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    const struct program *p = steps(a, nine[0], line, 1);
+    struct err e = {0};
+    for (int i = 1; i < COUNT_OF(line); i++)
+        if (!program_apply_line(p, line[i], &p, &e))
+            print_message("%s: %s\n", line[i], e.text);
+    assert_right(p);
+    assert_compiles(a, p);
+    arena_free(a);
+}
+
+static void what_may_be_bound(void **state)
+{
+    static const struct { const char *step[3], *text, *fix; } row[] = {
+        { { "loop bind C K thread.x" }, "it is a reduction", "output's dimensions" },
+        { { "loop bind C N block.x" }, "loop M around it is not bound", "loop reorder C N M" },
+        { { "loop bind C M block.x", "loop bind C N block.x" }, "are both bound to block.x",
+          "fuse them" },
+        { { "loop bind C M thread.z" }, "128 iterations, and at most 64", "split it first" },
+        { { "loop bind C M thread.y", "loop bind C N thread.x" },
+          "16384 threads in a block, and at most 1024", "split it first" },
+        { { "loop cache_write C at=M", "loop bind C M block.x", "loop bind C N thread.x" },
+          "inside of a tile at loop M", "at N or deeper" },
+        { { "loop bind C M block.w" }, "there is no index block.w", "block." },
+        { { "loop bind C M block.x", "loop split C M 4" }, "the loop is marked block.x",
+          "loop serial C M" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = steps(a, "gmm m=128 k=8 n=128", NULL, 0);
+        struct err e = {0};
+        int k = 0;
+        while (k < 3 && row[i].step[k] && program_apply_line(p, row[i].step[k], &p, &e))
+            k++;
+        if (!strstr(e.text, row[i].text) || !strstr(e.fix, row[i].fix))
+            fail_msg("row %d: %s; fix: %s", i, e.text, e.fix);
+        assert_true(k == 2 || !row[i].step[k + 1]);
+        arena_free(a);
+    }
+}
+
+/* Random loops and layouts under bound ones. */
+static void random_schedules_are_right(void **state)
+{
+    struct rng r = rng_seed(20261123);
+    int bound = 0;
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        struct arena *a = arena_new();
+        const struct program *p = steps(a, nine[i % COUNT_OF(nine)], NULL, 0);
+        struct err e = {0};
+        for (int k = 0; k < 6; k++)
+            (void)program_apply_line(p, random_layout_step(a, &r, p), &p, &e);
+        for (int n = 0; n < p->graph->n_nodes; n++)
+            p = bind_all(a, p, n, (int)rng_range(&r, 1, 100));
+        for (int k = 0; k < 12; k++) {
+            const char *line = random_loop_step(a, &r, p);
+            if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
+                (void)program_apply_line(p, line, &p, &e);
+        }
+        bound += program_is_bound(p);
+        if (program_is_bound(p))
+            assert_right(p);
+        arena_free(a);
+    }
+    assert_true(bound > 30);
+}
+
+static void the_text_is_as_before(void **state)
+{
+    static const char *const line[] = {
+        "loop split C M 4 8", "loop split C N 2 4 4", "loop reorder C M.0 N.0 M.1 N.1 K N.2",
+        "loop bind C M.0 block.y", "loop bind C N.0 block.x", "loop bind C M.1 thread.y",
+        "loop bind C N.1 thread.x", "loop cache_write C at=N.1", "loop unroll C N.2",
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    struct str out = {0};
+    struct err e = {0};
+    setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
+    const struct program *p = steps(a, "gmm m=32 k=20 n=30", line, COUNT_OF(line));
+    assert_true(program_text_cuda(p, &out, &e));
+    assert_false(program_text_ptx(p, &out, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    unsetenv("TILESCOPE_NVRTC");
+    str_add(&out, "\n");
+    assert_true(program_text_c(p, target_named("cuda"), &out, &e));
+    golden_check("cuda.txt", str_text(&out));
+    assert_false(program_text_c(p, target_named("plain"), &out, &e));
+    assert_non_null(strstr(e.fix, "--target cuda"));
+    str_free(&out);
+    arena_free(a);
+}
+
+/* Worked by hand for sm_90: 64 warps, 65,536 registers in units of 256 a warp, 228 KiB. */
+static void occupancy_is_the_formula(void **state)
+{
+    static const struct { int threads, registers; int64_t shared; double share; } row[] = {
+        { 256, 32, 0, 1 },                /* 8 blocks of 8 warps: 64 */
+        { 256, 128, 0, 0.25 },            /* a block has 8 * 4096 registers: 2 blocks */
+        { 1024, 33, 0, 0.5 },             /* 33 * 32 = 1056, in units 1280; 32 warps: 1 block */
+        { 32, 16, 0, 0.5 },               /* 32 blocks of a warp */
+        { 128, 32, 100 << 10, 0.125 },    /* 101 KiB with the system's: 2 blocks of 4 warps */
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct gpu_kernel k = { "k", row[i].registers, 0, row[i].shared };
+        assert_true(fabs(gpu_occupancy(&gpu_sm_90, &k, row[i].threads) - row[i].share) < 1e-9);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_operators_are_right), cmocka_unit_test(tiles_and_epilogues_are_right),
+        cmocka_unit_test(what_may_be_bound), cmocka_unit_test(random_schedules_are_right),
+        cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(occupancy_is_the_formula),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
