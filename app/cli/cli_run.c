@@ -134,8 +134,8 @@ static void add_meters(struct str *out, unsigned meters)
 
 static void add_how(struct str *out, const struct measurement *m)
 {
-    str_printf(out, "%d thread%s, %s, %s", m->threads, m->threads == 1 ? "" : "s", m->isa,
-               m->compiler);
+    str_printf(out, "%d thread%s, %s, %s%s%s", m->threads, m->threads == 1 ? "" : "s", m->isa,
+               m->compiler, m->code[0] ? ", code " : "", m->code);
 }
 
 static bool is_here(const struct run_call *r, const struct session *s)

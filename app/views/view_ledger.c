@@ -45,11 +45,12 @@ static bool other_cache(const struct measurement *a, const struct measurement *b
     return a->sim.available && b->sim.available && !cache_config_same(&a->sim.cache, &b->sim.cache);
 }
 
-/* Whether the times were taken of code for another instruction set or by another compiler. */
+/* Whether the times were taken of code for another instruction set, by another compiler or of
+ * another version. */
 static bool other_code(const struct measurement *a, const struct measurement *b)
 {
     return a->latency.runs > 0 && b->latency.runs > 0
-        && !(streq(a->isa, b->isa) && streq(a->compiler, b->compiler));
+        && !(streq(a->isa, b->isa) && streq(a->compiler, b->compiler) && streq(a->code, b->code));
 }
 
 static int columns_width(const struct columns *c)
@@ -301,7 +302,8 @@ static void describe_settings(const struct ledger_row *r, const struct measureme
                               struct str *out)
 {
     if (other_code(r->m, of))
-        str_printf(out, "; * with isa %s, %s", r->m->isa, r->m->compiler);
+        str_printf(out, "; * with isa %s, %s%s", r->m->isa, r->m->compiler,
+                   streq(r->m->code, of->code) ? "" : ", code of another version");
     if (other_cache(r->m, of)) {
         str_add(out, "; * misses of cache ");
         cache_config_print(out, &r->m->sim.cache);

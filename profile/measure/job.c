@@ -126,6 +126,7 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
     if (!compiler_find(o->compiler, &j->cc, e))
         return false;
     snprintf(m->compiler, sizeof m->compiler, "%s", j->cc.version);
+    snprintf(m->code, sizeof m->code, "%08x", (unsigned)target_code());
     return true;
 }
 

@@ -76,7 +76,8 @@ struct measurement {
     struct baseline baseline[VENDOR_COUNT];
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
-    char compiler[128]; char isa[16]; int threads; double build_s, total_s; uint64_t seed;
+    /* code: target_code, so that times of other code or flags are told apart; "" = unknown */
+    char compiler[128], code[20], isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
 /* Whether a result was compared with the reference. Only then the errors are meaningful. */

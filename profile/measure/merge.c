@@ -5,7 +5,8 @@
 bool measurement_same_way(const struct measurement *a, const struct measurement *b)
 {
     int threads_a = a->threads > 1 ? a->threads : 1, threads_b = b->threads > 1 ? b->threads : 1;
-    return threads_a == threads_b && streq(a->isa, b->isa) && streq(a->compiler, b->compiler);
+    return threads_a == threads_b && streq(a->isa, b->isa) && streq(a->compiler, b->compiler)
+        && streq(a->code, b->code);
 }
 
 /* Copies the time and everything that refers to it: speeds, ratios, and how it was measured. */

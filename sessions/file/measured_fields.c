@@ -14,7 +14,7 @@ const struct fields measured_fields = FIELDS(
     UNKNOWN(peak_reason), UNKNOWN(load), UNKNOWN(measurements), UNKNOWN(measured_at),
     UNKNOWN(cold_method), LEFT_OUT(huge_asked), LEFT_OUT(huge_bytes), LEFT_OUT(huge_of_bytes),
     UNKNOWN(threads_note),
-    UNKNOWN(compiler), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),
+    UNKNOWN(compiler), UNKNOWN(code), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),
     UNKNOWN(total_s));
 #undef OF
 

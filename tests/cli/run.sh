@@ -302,6 +302,11 @@ same 'and counted' 1 "$(grep -c 'measurements: 2' "$dir/best.yaml")"
 t 0 '' run "$dir/best.yaml" "${quick[@]}" --meters clock --save --fresh
 same 'it was replaced' 0 "$(grep -c 'min: 1.25e-07' "$dir/best.yaml")"
 
+# A time of code that other flags or another version made is no rival.
+sed -i -E 's/min: [0-9.e-]+/min: 1.25e-07/; s/code: [^,}]*/code: 00000000/' "$dir/best.yaml"
+t 0 '' run "$dir/best.yaml" "${quick[@]}" --meters clock --save
+same 'other code was replaced' 0 "$(grep -c 'min: 1.25e-07' "$dir/best.yaml")"
+
 # What a limit cut short takes nothing away.
 t 0 '^verified' run 'gmm m=900 k=900 n=900' --meters sim --sim-budget 1000 -o "$dir/slow.yaml"
 t 2 'slow.yaml has sim .*, and this run ended in "timeout"; .*nothing was saved' \

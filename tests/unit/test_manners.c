@@ -80,6 +80,10 @@ static void test_other_ways_do_not_mix(void **state)
     two.threads = 2;
     assert_false(history_add_measured(m->session->history, 0, &two, false));
     assert_true(numbers(m)->latency.min_ms == 5);
+    two.latency.min_ms = 6;
+    strcpy(two.code, "other");
+    assert_false(history_add_measured(m->session->history, 0, &two, false));
+    assert_true(numbers(m)->latency.min_ms == 6);
     two.outcome = OUTCOME_CRASH;
     assert_false(history_add_measured(m->session->history, 0, &two, false));
     assert_int_equal(numbers(m)->outcome, OUTCOME_CRASH);

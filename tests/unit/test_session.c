@@ -333,7 +333,7 @@ static struct measurement some_measurement(struct rng *r)
         .verified = rng_range(r, 0, 1), .max_rel_err = rng_unit(r) * 1e-6, .tolerance = 1e-5,
         .gflops = 100 * rng_unit(r), .executed_gflops = 12.5,
         .peak_gflops = 152.25, .peak_fraction = rng_unit(r),
-        .compiler = "gcc 12.2.0 \"quoted\": yes", .isa = "avx2",
+        .compiler = "gcc 12.2.0 \"quoted\": yes", .code = "01234567", .isa = "avx2",
         .threads = 2, .build_s = 0.05, .total_s = 0.4,
         .seed = rng_u64(r),
         .sim = {
@@ -405,6 +405,7 @@ static void assert_same_measurement(const struct measurement *a, const struct me
     assert_int_equal(a->outcome, b->outcome);
     assert_string_equal(a->reason, b->reason);
     assert_string_equal(a->compiler, b->compiler);
+    assert_string_equal(a->code, b->code);
     assert_string_equal(a->isa, b->isa);
     assert_int_equal(a->verified, b->verified);
     assert_true(a->max_rel_err == b->max_rel_err && a->tolerance == b->tolerance);
