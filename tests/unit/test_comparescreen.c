@@ -71,6 +71,12 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     char path[600];
     snprintf(path, sizeof path, "%s/tests/golden/screen/compare-120x40.txt", root);
     golden_check(path, screen_of(m));
+    model_resize(m, 80, 24);
+    snprintf(path, sizeof path, "%s/tests/golden/screen/compare-80x24.txt", root);
+    golden_check(path, screen_of(m));
+    model_resize(m, 200, 60);
+    snprintf(path, sizeof path, "%s/tests/golden/screen/compare-200x60.txt", root);
+    golden_check(path, screen_of(m));
     do_job(m, JOB_COMPARE);
     assert_shows(m, "time B / A: 0.");
     assert_shows(m, "faster");
