@@ -3,9 +3,10 @@
  *
  *     make bench-tui [MODELS=bert.onnx] [KEYS=1000]
  *
- * Each case is timed idle and while a search runs in the program.  Wall time is what a user waits;
- * the time of the screen's thread on a core is the program's own, whatever else the machine does.
- * Exit code 1 if the 99th percentile of the latter is over 16 ms. */
+ * Each case is timed idle and while a search runs in the program.  Wall time is what a user waits.
+ * Without the time in which the screen's thread, or this program, could run but had no core, it is
+ * that of a machine with nothing else to do.  Exit code 1 if the 99th percentile of the latter is
+ * over 16 ms. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,22 +41,25 @@ static const char kernel_keys[] =
     "Down Enter Down Down 4 Down 5 PgDn 6 Down 7 Down 8 9 1 Tab Down Tab p u q Down Enter "
     "2 3 = 1 q Up Up Enter S-Down p u u q ";
 
-struct answer { double wall_ms, cpu_ms; char key[24]; };
+/* own_ms: the wall time without waiting for a core; cpu_ms: of the screen's thread. */
+struct answer { double wall_ms, own_ms, cpu_ms; char key[24]; };
 
 struct answers { VEC(struct answer) v; };
 
-/* Returns how long the program's first thread has been on a core. */
-static double cpu_ms(const struct tty *t)
+/* How long the first thread of a process has been on a core, and has waited for one. */
+struct core_time { double on_ms, wait_ms; };
+
+static struct core_time core_time(pid_t pid)
 {
     char path[80];
-    unsigned long long ns = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)t->pid, (int)t->pid);
+    unsigned long long on = 0, wait = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", (int)pid, (int)pid);
     FILE *f = fopen(path, "r");
-    if (f && fscanf(f, "%llu", &ns) != 1)
-        ns = 0;
+    if (f && fscanf(f, "%llu %llu", &on, &wait) != 2)
+        on = wait = 0;
     if (f)
         fclose(f);
-    return (double)ns * 1e-6;
+    return (struct core_time){ (double)on * 1e-6, (double)wait * 1e-6 };
 }
 
 static _Noreturn void lost(struct tty *t, const char *why)
@@ -92,12 +96,16 @@ static void press_key(struct tty *t, int drawn, const char *key, const char *wor
                       struct answers *out)
 {
     struct answer a = { 0 };
-    double cpu = cpu_ms(t), start = clock_s();
+    struct core_time before = core_time(t->pid), us = core_time(getpid());
+    double start = clock_s();
     tty_send(t, key);
     if (!follow(t, drawn, LOST_S))
         lost(t, "no answer to a key");
     a.wall_ms = (clock_s() - start) * 1e3;
-    a.cpu_ms = cpu_ms(t) - cpu;
+    struct core_time after = core_time(t->pid);
+    a.cpu_ms = after.on_ms - before.on_ms;
+    a.own_ms = a.wall_ms - (after.wait_ms - before.wait_ms)
+             - (core_time(getpid()).wait_ms - us.wait_ms);
     if (streq(key, word))
         snprintf(a.key, sizeof a.key, "%s", key);
     else
@@ -138,6 +146,12 @@ static int by_wall(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+static int by_own(const void *x, const void *y)
+{
+    double a = ((const struct answer *)x)->own_ms, b = ((const struct answer *)y)->own_ms;
+    return (a > b) - (a < b);
+}
+
 static int by_cpu(const void *x, const void *y)
 {
     double a = ((const struct answer *)x)->cpu_ms, b = ((const struct answer *)y)->cpu_ms;
@@ -150,12 +164,14 @@ static bool print_row(const char *name, struct answers *a)
     struct answer *v = a->v.data;
     int n = a->v.len, last = n - 1, high = (n * 99 + 99) / 100 - 1;
     qsort(v, (size_t)n, sizeof *v, by_wall);
-    printf("%-26s %7.2f %7.2f %7.2f  %-16s", name, v[n / 2].wall_ms, v[high].wall_ms,
+    printf("%-25s %7.2f %7.2f %7.2f  %-14s", name, v[n / 2].wall_ms, v[high].wall_ms,
            v[last].wall_ms, v[last].key);
+    qsort(v, (size_t)n, sizeof *v, by_own);
+    double own_ms = v[high].own_ms;
+    printf(" %7.2f %7.2f %7.2f  %-14s", v[n / 2].own_ms, own_ms, v[last].own_ms, v[last].key);
     qsort(v, (size_t)n, sizeof *v, by_cpu);
-    printf(" %7.2f %7.2f %7.2f  %s\n", v[n / 2].cpu_ms, v[high].cpu_ms, v[last].cpu_ms,
-           v[last].key);
-    return v[high].cpu_ms < GOAL_MS;
+    printf(" %7.2f\n", v[high].cpu_ms);
+    return own_ms < GOAL_MS;
 }
 
 static bool timed(struct tty *t, int drawn, const char *name, const char *keys, int n)
@@ -231,10 +247,10 @@ int main(int argc, char **argv)
         model[i] = realpath(argv[i], NULL);
     private_folders();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("%d keys each at 120x40; milliseconds from a key to the end of its redraw,\n"
-           "and of the screen's thread on a core meanwhile\n", n);
-    printf("%-26s %7s %7s %7s  %-16s %7s %7s %7s  %s\n", "", "median", "99 %", "worst", "key",
-           "on core", "99 %", "worst", "key");
+    printf("%d keys each at 120x40; milliseconds from a key to the end of its redraw\n\n", n);
+    printf("%-25s %-40s %-40s %s\n", "", "wall time", "without waiting for a core", "on a core");
+    printf("%-25s %7s %7s %7s  %-14s %7s %7s %7s  %-14s %7s\n", "", "median", "99 %", "worst",
+           "key", "median", "99 %", "worst", "key", "99 %");
     bool ok = n > 0 && run(&(struct contender){ "gmm m=256 n=256 k=256", "product", operator_keys,
                                                 "", ":tune 100000\r", "- tuning" }, n);
     for (int i = 2; i < argc; i++) {
