@@ -71,8 +71,7 @@ void model_free(struct model *m)
         code_text_free(&m->code[i]);
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
-        &m->out.copy, &m->out.dump, &m->opening, &m->pasted,
-        &m->pasted_of,
+        &m->out.copy, &m->out.dump, &m->opening, &m->pasted, &m->pasted_of,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);

@@ -307,6 +307,9 @@ void model_key(struct model *m, int key);        /* while help is open: view_hel
 void model_paste(struct model *m, const char *text);
 /* The command `source`: runs the lines of a file as if they were pasted. */
 bool model_source(struct model *m, const char *path);
+/* Runs what is left of a paste or a file line by line, until one is refused: that one is on the
+ * prompt then, and the rest runs after it. */
+void model_run_pasted(struct model *m);
 bool model_search(struct model *m, int dir, int from);            /* false: not found */
 /* Asks about unsaved changes and a running search, if any; then does `then`. */
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);

@@ -568,4 +568,5 @@ void model_perform(struct model *m, const struct key_binding *b)
     case ACTION_QUIT:      m->out.quit = true; break;
     default: UNREACHABLE();
     }
+    model_run_pasted(m);                 /* the line of the key may have been `source` */
 }

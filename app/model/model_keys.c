@@ -141,9 +141,7 @@ static bool next_pasted(struct model *m, struct str *line)
     return false;
 }
 
-/* Runs what is left of a paste line by line, until one is refused: that one is on the prompt then,
- * and the rest runs after it. */
-static void run_pasted(struct model *m)
+void model_run_pasted(struct model *m)
 {
     struct str line = {0}, why = {0};
     while (!m->prompt.open && m->overlay == OVERLAY_NONE && next_pasted(m, &line)) {
@@ -204,7 +202,7 @@ static void key_prompt(struct model *m, int key)
         enter_search(m);
     else
         enter_command(m);
-    run_pasted(m);
+    model_run_pasted(m);
 }
 
 /* questions */
@@ -322,7 +320,6 @@ static void key_binding(struct model *m, int key)
     const struct key_binding *b = key_binding_find(chain, n, key);
     if (b)
         model_perform(m, b);
-    run_pasted(m);                       /* the line of the key may have been `source` */
     m->count = 0;
     m->counting = false;
 }
@@ -357,7 +354,7 @@ void model_paste(struct model *m, const char *text)
         set_pasted(m, str_text(&all), all.len, "");
         str_free(&all);
         prompt_close(&m->prompt);
-        run_pasted(m);
+        model_run_pasted(m);
         return;
     }
     struct str line = {0};

@@ -152,17 +152,22 @@ static bool read_value(struct yaml_load *l, enum setting id, const struct ynode 
 
 /* keys */
 
-/* Checks a command for a key: "as j", or a line whose first word exists and whose placeholders
- * are those of keys.def. */
+/* Finds what a key does without settings in that part of the screen, for "as KEY". */
+static const struct key_binding *shipped(const char *key, enum key_context context, struct err *e)
+{
+    const enum key_context chain[] = { context, KEYS_VIEW, KEYS_MOVE, KEYS_WORK, KEYS_ANY };
+    const struct key_binding *b = key_binding_find(chain, COUNT_OF(chain), key_parse(key));
+    if (!b) {
+        err_set(e, ERR_NAME, "\"%.40s\" does nothing here", key);
+        err_fix(e, "as j does what j does; keys of a part of the screen stand under its name");
+    }
+    return b;
+}
+
+/* Checks a command for a key: its first word exists, and its placeholders are those of keys.def. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};
-    if (str_starts(line, "as ")) {
-        if (key_parse(line + 3) != K_NONE)
-            return true;
-        err_set(e, ERR_NAME, "\"%.40s\" is no key", line + 3);
-        return err_fix(e, "as j does what j does");
-    }
     for (const char *p = strchr(line, '%'); p; p = strchr(p + 1, '%'))
         if (!p[1] || !strchr(PLACEHOLDERS, p[1])) {
             err_set(e, ERR_SYNTAX, "%%%.1s stands for nothing", p + 1);
@@ -203,16 +208,20 @@ static bool read_keys(struct yaml_load *l, const struct ynode *map, enum key_con
             return yaml_load_at(l, key);
         if (!yaml_text(&l->doc, v, key->text, MOST_LINE, false, &line, l->e))
             return false;
-        if (!check_line(line, l->e))
-            return yaml_load_at(l, v);
         if (s->n_keys == MOST_KEYS)
             return yaml_refuse(&l->doc, key, l->e, ERR_RANGE, "at most %d keys", MOST_KEYS);
+        const struct key_binding *as = NULL;
+        if (str_starts(line, "as ") ? !(as = shipped(line + 3, context, l->e))
+                                    : !check_line(line, l->e))
+            return yaml_load_at(l, v);
         bool ask = line[strlen(line) - 1] == ' ';
         s->key_line[s->n_keys] = key->line + 1;
+        s->key_text[s->n_keys] = arena_strdup(l->a, line);
         s->key[s->n_keys++] = (struct key_binding){
             .context = context, .keys = arena_strdup(l->a, key->text),
-            .action = ask ? ACTION_ASK : ACTION_RUN, .line = arena_strdup(l->a, line),
-            .label = "", .help = arena_printf(l->a, "%s (settings)", line),
+            .action = as ? as->action : ask ? ACTION_ASK : ACTION_RUN,
+            .line = as ? as->line : arena_strdup(l->a, line), .label = "",
+            .help = arena_printf(l->a, "%s (settings)", as ? as->help : line),
         };
     }
     return true;
@@ -230,6 +239,7 @@ static bool read_all_keys(struct yaml_load *l, const struct ynode *map, struct a
     everywhere->item = pair;
     s->key = ARENA_ARRAY(l->a, struct key_binding, MOST_KEYS);
     s->key_line = ARENA_ARRAY(l->a, int, MOST_KEYS);
+    s->key_text = ARENA_ARRAY(l->a, const char *, MOST_KEYS);
     for (int i = 0; i < map->n; i++) {
         int context = key_context_find(map->item[2 * i]->text);
         const struct ynode *v = map->item[2 * i + 1];
@@ -341,7 +351,7 @@ void settings_print(const struct app_settings *s, struct str *out)
     for (int i = 0; i < s->n_keys; i++)
         str_printf(out, "%s  %-6s %-8s %s\n", i ? "" : "keys\n", s->key[i].keys,
                    s->key[i].context == KEYS_ANY ? "" : key_context_name[s->key[i].context],
-                   s->key[i].line);
+                   s->key_text[i]);
 }
 
 void settings_print_json(const struct app_settings *s, struct str *out)
@@ -357,7 +367,7 @@ void settings_print_json(const struct app_settings *s, struct str *out)
     for (int i = 0; i < s->n_keys; i++)
         json_array_append_new(keys, json_make(
             "key", JSON(s->key[i].keys), "where", JSON(key_context_name[s->key[i].context]),
-            "command", JSON(s->key[i].line), "line", JSON(s->key_line[i])));
+            "command", JSON(s->key_text[i]), "line", JSON(s->key_line[i])));
     json_print(out, json_make("file", JSON(s->path), "exists", JSON(s->exists), "settings", set,
                               "keys", keys), 9);
 }

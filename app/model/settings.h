@@ -41,7 +41,8 @@ struct app_settings {
     struct job_settings set;
     int n_keys;
     struct key_binding *key;
-    int *key_line;                       /* of each key, in the file */
+    int *key_line;                       /* of each key, in the file; and its text there */
+    const char **key_text;
     struct setting_given given[SETTING_COUNT];
 };
 

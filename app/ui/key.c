@@ -130,9 +130,7 @@ static const struct key_binding *find(const struct key_binding *of, int n_of,
 const struct key_binding *key_binding_find(const enum key_context *chain, int n, int key)
 {
     const struct key_binding *own = find(added.at, added.n, chain, n, key);
-    if (own && !str_starts(own->line, "as "))
-        return own;
-    return find(bindings, COUNT_OF(bindings), chain, n, own ? key_parse(own->line + 3) : key);
+    return own ? own : find(bindings, COUNT_OF(bindings), chain, n, key);
 }
 
 void key_binding_key(struct str *out, const struct key_binding *b)

@@ -42,7 +42,7 @@ struct key_binding {
     const char *line, *label, *help;
 };
 /* Adds the user's bindings, which stay the caller's, in front of those of keys.def; they come first
- * wherever they are found.  A line "as KEY" stands for what keys.def has for that key. */
+ * wherever they are found. */
 void key_bindings_add(const struct key_binding *own, int n);
 int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);

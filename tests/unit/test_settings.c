@@ -93,7 +93,8 @@ static void test_errors(void **state)
         {"keys:\n  F5: meazure\n", 2, 7, "no step or command \"meazure\"", "did you mean measure?"},
         {"keys: {F5: undo %V}\n", 1, 12, "%V stands for nothing", "%T is the stage"},
         {"keys: {F5: \"\"}\n", 1, 12, "", ""},
-        {"keys: {F5: as F13}\n", 1, 12, "\"F13\" is no key", "as j"},
+        {"keys: {F5: as F13}\n", 1, 12, "\"F13\" does nothing here", "as j"},
+        {"keys: {F5: as S}\n", 1, 12, "\"S\" does nothing here", "under its name"},
         {"keys: {nest: 3}\n", 1, 14, "nest", ""},
         {"keys: {z: undo, z: redo}\n", 1, 17, "z", ""},
         {"keys: [z]\n", 1, 7, "keys", ""},
@@ -162,8 +163,10 @@ static void test_keys(void **state)
     assert_string_equal(loop_of(m), "N");
     press(m, "Tab m");                   /* on the Steps it is what it was */
     assert_true(m->measure_wanted);
-    press(m, "? s p l i t Space % T");
+    press(m, "1 ? s p l i t Space % T");
     assert_shows(m, "loop split %T %D 8 (settings)");
+    press(m, "Enter");                   /* the selected line is run */
+    assert_shows(m, "loop split C N 8");
     model_free(m);
     key_bindings_add(NULL, 0);
     settings_free(&s);
