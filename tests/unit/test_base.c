@@ -433,6 +433,11 @@ static void files_round_trip(void **state)
     assert_true(file_write_atomic(path, "", 0, &e));
     assert_true(file_read(path, 0, &out, &e));
     assert_int_equal(out.len, 0);
+    assert_true(file_write_quick(path, "quick", 5, &e));
+    assert_true(file_read(path, 5, &out, &e));
+    assert_string_equal(str_text(&out), "quick");
+    assert_false(file_write_quick(in_dir("none/a"), "x", 1, &e));
+    assert_int_equal(e.code, ERR_IO);
     str_free(&out);
 }
 
