@@ -10,6 +10,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
+#define USUAL_COLUMNS 26                 /* of the ledger: best, change, misses, ok */
 #define LEAST_PANE 24                    /* columns that a pane keeps beside others */
 #define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
@@ -75,12 +76,14 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
 /* The width at which no step of the ledger is cut. */
 static int ledger_width(const struct model *m)
 {
-    int n, longest = 0;
+    int n, longest = 0, columns = m->columns.n > 0 ? 0 : USUAL_COLUMNS;
+    for (int i = 0; i < m->columns.n; i++)
+        columns += column_info[m->columns.at[i]].width;
     struct ledger_row *rows = model_ledger(m, &n);
     for (int i = 0; i < n; i++)
         longest = clamp(text_width(rows[i].step), longest, 200);
     free(rows);
-    return longest + 32;
+    return longest + columns + 6;
 }
 
 static void place_panes(const struct model *m, struct frame *f, struct rect body)
