@@ -52,7 +52,7 @@ void job_free(struct app_job *j)
 static enum job_lane lane_of(enum job_kind kind)
 {
     bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN
-             || kind == JOB_LENS || kind == JOB_STOPPED;
+             || kind == JOB_LENS || kind == JOB_STOPPED || kind == JOB_FORECAST;
     return kind == JOB_TUNE ? LANE_TUNE : text ? LANE_TEXT : LANE_MEASURE;
 }
 
@@ -240,6 +240,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     }
     if (j->ok && j->kind == JOB_LENS)
         j->ok = job_run_lens(j, p, c);
+    else if (j->ok && j->kind == JOB_FORECAST)
+        j->ok = job_run_forecast(j, p, c);
     else if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok && j->kind == JOB_C)

@@ -17,10 +17,11 @@
 
 /* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
  * network, NETWORK_RUN also measures it.  COMPARE, BISECT and ABLATE time several states in
- * turns.  LENS simulates a window of the run.  STOPPED looks for a stopped search in the records. */
+ * turns.  LENS simulates a window of the run, FORECAST predicts the misses after each line of
+ * `text`.  STOPPED looks for a stopped search in the records. */
 enum job_kind {
     JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS, JOB_STOPPED,
+    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS, JOB_STOPPED, JOB_FORECAST,
     JOB_COUNT
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
@@ -69,7 +70,8 @@ struct app_job {
     struct job_pair *pair;       /* COMPARE */
     struct lens *lens;           /* LENS; the lines of cure are in its arena */
     struct forecast *cure, now;
-    int n_cures;
+    int n_cures;                 /* FORECAST: the lines, which are in mem */
+    unsigned stamp;              /* FORECAST: set by the caller, returned unchanged */
     struct bisection bisection;  /* BISECT; its text is in `text` */
     struct ablation *ablation;   /* ABLATE */
     struct tuning_stopped stopped;       /* STOPPED, when ok */
@@ -86,8 +88,9 @@ struct measure_opts job_measure_opts(const struct app_job *j);
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
                      const struct progress *pr, const struct cancel *c);
 
-/* job_lens.c: does the work of LENS. */
+/* job_lens.c: does the work of LENS and of FORECAST. */
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
+bool job_run_forecast(struct app_job *j, const struct program *p, const struct cancel *c);
 
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);

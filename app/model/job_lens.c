@@ -1,5 +1,11 @@
-/* The job of the cache lens: its window, and predictions of the steps that may cure conflicts. */
+/* The job of the cache lens: its window, and predictions of the steps that may cure conflicts; and
+ * the job that predicts the misses after given steps. */
 #include "app/model/job.h"
+
+#include <string.h>
+
+#define FORECAST_BUDGET 2e5
+#define FORECAST_S 0.05                   /* a step that takes longer to predict has no forecast */
 
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c)
 {
@@ -14,4 +20,15 @@ bool job_run_lens(struct app_job *j, const struct program *p, const struct cance
     bool ok = forecast_steps(p, &predict, c, j->cure, j->n_cures, &j->now, &j->e);
     forecast_rank(j->cure, j->n_cures);
     return ok;
+}
+
+bool job_run_forecast(struct app_job *j, const struct program *p, const struct cancel *c)
+{
+    struct predict_opts o = { .cache = j->set.cache, .target = j->set.target,
+                              .budget = FORECAST_BUDGET, .limit_s = FORECAST_S };
+    char *rest = arena_strdup(j->mem, str_text(&j->text));
+    j->cure = xcalloc(j->text.len + 1, sizeof *j->cure);
+    for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))
+        j->cure[j->n_cures++].line = line;
+    return forecast_steps(p, &o, c, j->cure, j->n_cures, &j->now, &j->e);
 }

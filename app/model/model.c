@@ -58,6 +58,7 @@ void model_free(struct model *m)
     model_preview_free(m);
     model_compare_forget(m);
     model_lens_forget(m);
+    model_forecast_forget(m);
     for (int i = 0; i < DOC_COUNT; i++)
         doc_close(&m->pane[i].doc);
     prompt_free(&m->prompt);
@@ -93,6 +94,7 @@ void model_show_session(struct model *m, struct session *s)
     model_tune_forget(m);
     model_compare_forget(m);
     model_lens_forget(m);
+    model_forecast_forget(m);
     m->session = s;
     m->generation++;
     m->has_expert = s && model_has_expert(model_program(m)->base->op);

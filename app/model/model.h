@@ -143,6 +143,11 @@ struct lensing {
     int at, loop;                        /* of the playback: the touch, the chosen loop */
 };
 
+/* Predicted misses (model_forecast.c) after `line` from a state of the history, or with "" of that
+ * state, as of the program with that stamp. */
+struct foreseen { int state; char *line; struct forecast after, now; };
+struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
@@ -211,6 +216,8 @@ struct model {
     int help_n;                                  /* contexts in help_chain */
     bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
+    VEC(char *) menu_line;               /* per binding: the step that it runs, or NULL */
+    bool menu_ranked;                    /* the fewest predicted misses first */
     struct str pasted;                   /* several lines, run from pasted_from on; or "" */
     struct str pasted_of;                /* the file that has them; "": a paste */
     size_t pasted_from;
@@ -249,6 +256,7 @@ struct model {
     struct tuner tuner;
     struct marking marking;
     struct lensing lensing;
+    struct foreseeing foreseen;
     struct job_progress progress[LANE_COUNT];
     struct preview preview;
     int tour;                            /* the step of the tour, from 1; 0: none */
@@ -449,6 +457,19 @@ bool model_lens(struct model *m, const char *arg);       /* the command `lens` *
 bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over its result */
+
+/* model_forecast.c: predicted misses. */
+
+/* Whether forecasts are wanted that are not there; *state: from which state. */
+bool model_desired_forecast(const struct model *m, int *state);
+void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in j */
+void model_forecast(struct model *m, const struct app_job *j, int state); /* takes its result */
+void model_forecast_forget(struct model *m);
+/* Sets *misses to those predicted after a line from the current state; false: not known. */
+bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses);
+/* Appends "predicted 1.05M L1 misses (-94 %)" after a line, or with "" of the step under the
+ * cursor; "predicted …" while that is not known. */
+void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */
 

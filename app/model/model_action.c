@@ -501,8 +501,10 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can. */
-static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b)
+/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can.
+ * *step: then the step that it runs, unless the user must complete it. */
+static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b,
+                     char **step)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
     const struct program *ignored;
@@ -514,6 +516,8 @@ static char *refusal(struct model *m, const struct program *copy, const struct k
     else if (!needs_typing(b)
              && !program_apply_line(copy, str_text(&line), &ignored, &e))
         why = xstrdup(e.text);
+    else if (!needs_typing(b))
+        *step = xstrdup(str_text(&line));
     str_free(&line);
     return why;
 }
@@ -522,7 +526,11 @@ void model_forget_menu(struct model *m)
 {
     for (int i = 0; i < m->menu_why.len; i++)
         free(m->menu_why.data[i]);
+    for (int i = 0; i < m->menu_line.len; i++)
+        free(m->menu_line.data[i]);
     vec_free(&m->menu_why);
+    vec_free(&m->menu_line);
+    m->menu_ranked = false;
 }
 
 static void open_menu(struct model *m)
@@ -537,7 +545,9 @@ static void open_menu(struct model *m)
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         bool deed = b->context == m->help_chain[0] && b->line[0];
-        vec_push(&m->menu_why, deed ? refusal(m, copy, b) : NULL);
+        char *step = NULL;
+        vec_push(&m->menu_why, deed ? refusal(m, copy, b, &step) : NULL);
+        vec_push(&m->menu_line, step);
     }
     arena_free(a);
     str_free(&m->message.echo);

@@ -142,9 +142,14 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
             return true;
         }
     }
+    int state;
     out->kind = JOB_STOPPED;
     if (model_tune_asks(m))
         return true;
+    if (model_desired_forecast(m, &state)) {
+        *out = (struct desired_job){ JOB_FORECAST, tag_of(m, state) };
+        return true;
+    }
     out->kind = JOB_LENS;
     return view_shown(m, VIEW_LENS) && !model_lens_fits(m) && lens_may_run(m);
 }
@@ -169,6 +174,8 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
     j->baselines = m->baselines;
     j->set = m->set;
     j->lens_from = m->lensing.from;
+    if (w->kind == JOB_FORECAST)
+        model_forecast_job(m, j);
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
     if (w->kind == JOB_STOPPED)
@@ -337,6 +344,8 @@ void model_done(struct model *m, struct app_job *j)
         measured(m, j);
     else if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE)
         model_compared(m, j, j->tag % STATES_MAX);
+    else if (j->kind == JOB_FORECAST)
+        model_forecast(m, j, j->tag % STATES_MAX);
     else if (j->kind == JOB_LENS)
         model_lensed(m, j);
     else if (j->kind == JOB_MACHINE)

@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 
 #define MOST_CURES 6
-#define FEW 50                 /* pairs with less than 1/50 of the first one's misses are left out */
+#define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
 #define HELPS 0.95                       /* a cure leaves at most this share of the misses */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */

@@ -118,7 +118,8 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
 static void place_overlay(const struct model *m, struct frame *f, struct rect body)
 {
     bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
-    int w = clamp(small ? 70 : 110, SMALLEST_W - 2, m->w - 2), h = body.h;
+    int wide = m->help_menu ? view_help_columns(m) : 70;
+    int w = clamp(small ? wide : 110, SMALLEST_W - 2, m->w - 2), h = body.h;
     if (m->overlay == OVERLAY_BRANCHES)
         h = history_n_branches(m->session->history) + 3;
     else if (m->help_menu)
@@ -245,11 +246,11 @@ void screen_refresh(struct model *m)
     model_preview_update(m);
     if (view_preview_pane(m) >= 0)
         refresh(m, DOC_PREVIEW, m->frame.pane[view_preview_pane(m)], view_preview_build,
-                m->preview.version);
+                m->preview.version * 10007 + m->data_stamp);
     struct rect inside = m->frame.overlay;
     inside.h--;
     if (m->overlay == OVERLAY_HELP)
-        refresh(m, DOC_HELP, inside, view_help_build, m->stamp);
+        refresh(m, DOC_HELP, inside, view_help_build, m->stamp + m->data_stamp);
     if (m->overlay == OVERLAY_BRANCHES)
         refresh(m, DOC_BRANCHES, inside, view_branches_build, m->stamp + m->data_stamp);
 }

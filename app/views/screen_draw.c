@@ -25,7 +25,7 @@ static void put_status(const struct model *m, struct str *out)
     };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
-        if (!p->running || i == LANE_TUNE)
+        if (!p->running || i == LANE_TUNE || p->kind == JOB_FORECAST)
             continue;
         str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
         if (p->what[0])
@@ -414,6 +414,9 @@ static void draw_bottom(struct model *m, struct grid *g)
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
+    static const char *const menu[] = {
+        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab", "fewest misses first", NULL,
+    };
     static const char *const topic[] = {
         "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
     };
@@ -425,7 +428,7 @@ static void draw_bottom(struct model *m, struct grid *g)
     } else if (m->overlay == OVERLAY_ASK) {
         draw_text_bar(g, r, m->recover ? recover : m->ask_stop ? stop : ask);
     } else if (m->overlay == OVERLAY_HELP) {
-        draw_text_bar(g, r, m->topic[0] ? topic : help);
+        draw_text_bar(g, r, m->topic[0] ? topic : m->help_menu ? menu : help);
     } else {
         draw_bar(m, g);
     }

@@ -22,6 +22,7 @@ view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hi
 int view_preview_pane(const struct model *m);
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused);
 int view_help_rows(const struct model *m);               /* of the menu of actions */
+int view_help_columns(const struct model *m);            /* that it needs, at least 70 */
 void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
 

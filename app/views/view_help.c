@@ -9,6 +9,9 @@
 #include "app/model/help.h"
 #include "app/ui/text.h"
 
+#define MENU_KEYS 14
+#define FORECAST_WIDTH 38                 /* "  predicted 1.05M L1 misses (-94 %)" */
+
 /* Ids of rows: bindings, steps and commands, topics. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
 
@@ -24,14 +27,32 @@ static const char *why_not(const struct model *m, int id)
     return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
 }
 
+static const char *step_of_row(const struct model *m, int id)
+{
+    return m->help_menu && id >= 0 && id < m->menu_line.len ? m->menu_line.data[id] : NULL;
+}
+
+static void put_forecast(const struct model *m, int id, struct str *out)
+{
+    if (m->session && step_of_row(m, id))
+        model_forecast_print(m, step_of_row(m, id), out);
+}
+
 static void put_row(const struct model *m, struct doc *d, const char *left, int left_width,
                     const char *help, int width, int id)
 {
     const char *why = why_not(m, id);
     doc_fit(d, why ? STYLE_DIM : STYLE_KEY, left, left_width);
     doc_put(d, STYLE_PLAIN, " ");
-    doc_fit(d, why ? STYLE_DIM : STYLE_PLAIN, why ? why : help, width - left_width - 3);
+    struct str forecast = {0};
+    put_forecast(m, id, &forecast);
+    int room = width - left_width - 3, tail = text_width(str_text(&forecast));
+    bool fits = tail > 0 && tail + 20 < room;
+    doc_fit(d, why ? STYLE_DIM : STYLE_PLAIN, why ? why : help, fits ? room - tail - 2 : room);
+    doc_put(d, STYLE_NOTE, fits ? "  " : "");
+    doc_put(d, STYLE_NOTE, fits ? str_text(&forecast) : "");
     doc_end(d)->id = id;
+    str_free(&forecast);
 }
 
 static void put_heading(struct doc *d, const char *text, bool *done)
@@ -58,6 +79,18 @@ int view_help_rows(const struct model *m)
     return n;
 }
 
+int view_help_columns(const struct model *m)
+{
+    int widest = 0;
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
+        const char *why = why_not(m, i);
+        int w = text_width(why ? why : b->help) + (step_of_row(m, i) ? FORECAST_WIDTH : 0);
+        widest = b->context == m->help_chain[0] && is_deed(b) && w > widest ? w : widest;
+    }
+    return widest + MENU_KEYS + 3 > 70 ? widest + MENU_KEYS + 3 : 70;
+}
+
 void view_help_title(const struct model *m, struct str *out)
 {
     const struct stage *s;
@@ -74,6 +107,29 @@ void view_help_title(const struct model *m, struct str *out)
         str_add(out, key_context_title[m->help_chain[0]]);
 }
 
+/* Whether row a of the menu comes before row b: with fewer predicted misses, or with any. */
+static bool comes_before(const struct model *m, const struct line *a, const struct line *b)
+{
+    int64_t x = INT64_MAX, y = INT64_MAX;
+    if (step_of_row(m, a->id))
+        model_forecast_misses(m, step_of_row(m, a->id), &x);
+    if (step_of_row(m, b->id))
+        model_forecast_misses(m, step_of_row(m, b->id), &y);
+    return x < y;
+}
+
+/* Sorts the rows of the menu by predicted misses; rows without any stay in their order. */
+static void rank_rows(const struct model *m, struct doc *d)
+{
+    struct line *row = d->lines.data;
+    for (int i = 1; i < d->lines.len; i++)
+        for (int k = i; k > 0 && comes_before(m, &row[k], &row[k - 1]); k--) {
+            struct line other = row[k];
+            row[k] = row[k - 1];
+            row[k - 1] = other;
+        }
+}
+
 static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
 {
     bool heading = false;
@@ -85,8 +141,10 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
             continue;
         if (!m->help_menu)
             put_heading(d, key_context_title[c], &heading);
-        put_row(m, d, b->keys, 14, b->help, width, ID_BINDING + i);
+        put_row(m, d, b->keys, MENU_KEYS, b->help, width, ID_BINDING + i);
     }
+    if (m->menu_ranked)
+        rank_rows(m, d);
 }
 
 static bool in_chain(const struct model *m, enum key_context c)
@@ -254,6 +312,11 @@ static bool menu_key(struct model *m, int key)
 {
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
     const struct key_binding *b = key_binding_find(m->help_chain, m->help_n, key);
+    if (m->help_menu && key == K_TAB) {
+        m->menu_ranked = !m->menu_ranked;
+        m->pane[DOC_HELP].stamp = 0;
+        return true;
+    }
     if (!m->help_menu || fixed || !b || m->filter.len > 0)
         return false;
     m->overlay = OVERLAY_NONE;

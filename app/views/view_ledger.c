@@ -354,6 +354,11 @@ void view_ledger_hint(const struct model *m, struct str *out)
     struct ledger_row *rows = model_ledger(m, &n);
     if (l && l->id >= 0 && l->id < n)
         describe_row(m, &rows[l->id], l->id, reference_of(rows, n), out);
+    struct str misses = {0};
+    model_forecast_print(m, "", &misses);
+    if (misses.len > 0)
+        str_printf(out, "%s%s", out->len ? "; " : "", str_text(&misses));
+    str_free(&misses);
     free(rows);
 }
 

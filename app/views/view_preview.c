@@ -38,6 +38,10 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "…");
         return;
     }
+    struct str misses = {0};
+    model_forecast_print(m, str_text(&m->preview.line), &misses);
+    doc_line(d, STYLE_NOTE, str_text(&misses));
+    str_free(&misses);
     struct tree_lines old = func_lines(d->arena, now), new = func_lines(d->arena, then);
     for (int i = 0; i < new.n; i++) {
         int state = 0, row = doc_code(d, new.text[i], view_colour_nest, &state, width - 1);

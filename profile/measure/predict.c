@@ -80,9 +80,11 @@ static bool plan(struct prediction_run *r, struct walk *w, const struct predict_
     for (int i = 0; i < n; i++)
         loop[i] = (struct sample_loop){ iterations[i], iterations[i] > 0
                                                      ? accesses[i] / iterations[i] : 0 };
-    r->sample = simsample_open(n_sites, n, loop, out->accesses,
-                               o->budget > 0 ? o->budget : DEFAULT_BUDGET,
-                               g->size_bytes / g->line_bytes, PREDICT_SEED);
+    double budget = o->budget > 0 ? o->budget : DEFAULT_BUDGET;
+    double warm = budget < DEFAULT_BUDGET ? budget / DEFAULT_BUDGET : 1;
+    r->sample = simsample_open(n_sites, n, loop, out->accesses, budget,
+                               (int64_t)(warm * (double)(g->size_bytes / g->line_bytes)) + 1,
+                               PREDICT_SEED);
     return true;
 }
 

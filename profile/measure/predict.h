@@ -7,7 +7,9 @@
 struct predict_opts {
     struct cache_config cache;           /* all 0: that of this host; only its L1 is simulated */
     const struct target *target;         /* NULL: the best of this CPU */
-    double budget;                       /* accesses above which a sample is simulated; 0: 1e6 */
+    /* Accesses above which a sample is simulated; 0: 1e6.  Below that, L1 is also warmed up less
+     * before each part of the sample. */
+    double budget;
     double limit_s;                      /* give up after so many seconds; 0: never */
     bool conflicts;                      /* also count conflict misses, which takes twice as long */
 };

@@ -1,0 +1,120 @@
+/* Predicted cache misses of the typed line, of the entries of the menu and of the step under the
+ * cursor.  A job finds them, so that no key waits. */
+#include "app/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "app/ui/text.h"
+
+#define MOST_FORESEEN 64                  /* lines of one job */
+
+void model_forecast_forget(struct model *m)
+{
+    for (int i = 0; i < m->foreseen.rows.len; i++)
+        free(m->foreseen.rows.data[i].line);
+    vec_free(&m->foreseen.rows);
+}
+
+static const struct foreseen *find(const struct model *m, int state, const char *line)
+{
+    for (int i = 0; i < m->foreseen.rows.len && m->foreseen.stamp == m->stamp; i++) {
+        const struct foreseen *r = &m->foreseen.rows.data[i];
+        if (r->state == state && streq(r->line, line))
+            return r;
+    }
+    return NULL;
+}
+
+/* The state under the cursor of the ledger; -1: none, or its misses are known. */
+static int chosen_state(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    const struct history *h = m->session->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (m->focus != PANE_LEDGER || !l || l->id < 0 || l->id >= n)
+        return -1;
+    const struct state *s = history_state(h, path[l->id]);
+    return s->measured && s->measured->sim.available ? -1 : s->id;
+}
+
+/* Lists the lines whose forecast is shown, and the state that they start from; "" is the state
+ * itself.  Returns their number, at most max. */
+static int wanted(const struct model *m, int *state, const char **line, int max)
+{
+    int n = 0;
+    *state = history_current(m->session->history)->id;
+    if (m->preview.program) {
+        line[n++] = str_text(&m->preview.line);
+    } else if (m->overlay == OVERLAY_HELP && m->help_menu) {
+        for (int i = 0; i < m->menu_line.len && n < max; i++)
+            if (m->menu_line.data[i])
+                line[n++] = m->menu_line.data[i];
+    } else if (m->overlay == OVERLAY_NONE && chosen_state(m) >= 0) {
+        *state = chosen_state(m);
+        line[n++] = "";
+    }
+    return n;
+}
+
+bool model_desired_forecast(const struct model *m, int *state)
+{
+    const char *line[MOST_FORESEEN];
+    int n = wanted(m, state, line, MOST_FORESEEN);
+    for (int i = 0; i < n; i++)
+        if (!find(m, *state, line[i]))
+            return true;
+    return false;
+}
+
+void model_forecast_job(const struct model *m, struct app_job *j)
+{
+    const char *line[MOST_FORESEEN];
+    int state, n = wanted(m, &state, line, MOST_FORESEEN);
+    for (int i = 0; i < n; i++)
+        if (!find(m, state, line[i]))
+            str_printf(&j->text, "%s\n", line[i]);
+    j->stamp = m->stamp;
+}
+
+void model_forecast(struct model *m, const struct app_job *j, int state)
+{
+    struct foreseeing *f = &m->foreseen;
+    if (!j->ok || j->stamp != m->stamp)
+        return;
+    if (f->stamp != m->stamp)
+        model_forecast_forget(m);
+    f->stamp = m->stamp;
+    for (int i = 0; i < j->n_cures; i++)
+        vec_push(&f->rows, ((struct foreseen){ state, xstrdup(j->cure[i].line),
+                                               j->cure[i].line[0] ? j->cure[i] : j->now,
+                                               j->now }));
+}
+
+bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses)
+{
+    const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
+    if (r && r->after.ok)
+        *misses = r->after.misses.l1_misses;
+    return r && r->after.ok;
+}
+
+void model_forecast_print(const struct model *m, const char *line, struct str *out)
+{
+    int state = line[0] ? history_current(m->session->history)->id : chosen_state(m);
+    const struct foreseen *r = state >= 0 ? find(m, state, line) : NULL;
+    if (state < 0)
+        return;
+    if (!r || !r->after.ok) {
+        str_add(out, "predicted …");
+        return;
+    }
+    str_add(out, "predicted ");
+    text_count(out, r->after.misses.l1_misses);
+    str_add(out, " L1 misses");
+    if (line[0] && r->now.ok && r->now.misses.l1_misses > 0) {
+        str_add(out, " (");
+        text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
+        str_add(out, ")");
+    }
+}

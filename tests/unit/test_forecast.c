@@ -1,0 +1,97 @@
+/* Predicted misses on the screen: of the typed line, of the menu's entries, of a step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+/* Does the forecasts that the model wants; returns how many jobs that took. */
+static int do_jobs(struct model *m)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    int n = 0;
+    screen_refresh(m);
+    for (; model_desired_job(m, LANE_TEXT, &w); n++) {
+        assert_int_equal(w.kind, JOB_FORECAST);
+        struct app_job *j = model_job(m, &w);
+        job_run(j, &c, NULL);
+        assert_true(j->ok);
+        model_done(m, j);
+        job_free(j);
+        screen_refresh(m);
+    }
+    return n;
+}
+
+static struct model *on_gmm(void)
+{
+    struct model *m = model_on("gmm m=16 k=64 n=64");
+    press(m, ": cache Space 4K/4/64 Enter");
+    return m;
+}
+
+static void of_the_typed_line(void **state)
+{
+    struct model *m = on_gmm();
+    (void)state;
+    press(m, ": loop Space reorder Space C Space K Space N");
+    screen_refresh(m);
+    assert_shows(m, "predicted …");
+    assert_int_equal(do_jobs(m), 1);
+    assert_shows(m, "predicted 4224 L1 misses (-94 %)");
+    assert_int_equal(do_jobs(m), 0);
+    press(m, "Esc");
+    assert_hides(m, "predicted 4224");
+    model_free(m);
+}
+
+static void of_a_step(void **state)
+{
+    struct model *m = on_gmm();
+    (void)state;
+    press(m, ": loop Space reorder Space C Space K Space N Enter");
+    press(m, "Tab k j");
+    do_jobs(m);
+    assert_shows(m, "predicted 4224 L1 misses");
+    press(m, "k");
+    assert_int_equal(do_jobs(m), 1);
+    assert_shows(m, "predicted 67.7k L1 misses");
+    model_free(m);
+}
+
+static void of_the_menu(void **state)
+{
+    struct model *m = on_gmm();
+    (void)state;
+    model_resize(m, 140, 40);
+    press(m, "1 g");
+    press(m, "Right Right Enter");
+    assert_shows(m, "predicted …");
+    assert_int_equal(do_jobs(m), 1);
+    assert_hides(m, "predicted …");
+    assert_shows(m, "predicted 4224 L1 misses (-94 %)");
+    const struct doc *d = &m->pane[DOC_HELP].doc;
+    int first = d->lines.data[0].id;
+    press(m, "Tab");
+    assert_int_not_equal(d->lines.data[0].id, first);
+    assert_non_null(strstr(d->lines.data[0].text, "predicted 4224"));
+    press(m, "Tab");
+    assert_int_equal(d->lines.data[0].id, first);
+    press(m, "Esc");
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_the_typed_line), cmocka_unit_test(of_a_step),
+        cmocka_unit_test(of_the_menu),
+    };
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
