@@ -12,9 +12,11 @@
 #include "kernels/module/simplify.h"
 #include "kernels/program/contract.h"
 #include "kernels/ops/source.h"
+#include "profile/measure/port_pressure.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/file/session_network.h"
+#include "sessions/report/report.h"
 #include "sessions/report/space_report.h"
 
 static int columns(void)
@@ -157,9 +159,30 @@ static bool show_c(const struct cli *c, struct opened *o, struct str *out, struc
     return args_target(c->args, &t, e) && program_text_c(current(o), t, out, e);
 }
 
+/* Prints the assembly and the ports of its hottest loop. */
+static bool show_asm_json(const struct cli *c, struct opened *o, const struct target *t,
+                          struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct code_lines lines;
+    struct port_pressure ports;
+    struct str text = {0};
+    bool ok = program_text_asm_lines(a, current(o), t, args_value(c->args, OPT_COMPILER),
+                                     c->cancel, &text, &lines, e);
+    if (ok) {
+        port_pressure_read(str_text(&text), &lines, c->cancel, &ports);
+        report_asm_json(out, current(o), str_text(&text), &lines, &ports);
+    }
+    str_free(&text);
+    arena_free(a);
+    return ok;
+}
+
 static bool show_asm(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const struct target *t = NULL;
+    if (args_has(c->args, OPT_JSON))
+        return args_target(c->args, &t, e) && show_asm_json(c, o, t, out, e);
     return args_target(c->args, &t, e)
         && program_text_asm(current(o), t, args_value(c->args, OPT_COMPILER), c->cancel, out, e);
 }
@@ -362,8 +385,9 @@ int cli_show(const struct cli *c)
                          " cuda, ptx, steps, roofline, lens, simplified, space, compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
-    if (args_has(c->args, OPT_JSON) && view[v].show != show_space && !lens)
-        return cli_usage(c, "--json goes with --what lens, --what space and --what compare");
+    if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm
+        && !lens)
+        return cli_usage(c, "--json goes with --what asm, lens, space and compare");
     if (args_has(c->args, OPT_CACHE) && !lens)
         return cli_usage(c, "--cache goes with --what lens");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)

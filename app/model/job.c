@@ -249,6 +249,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     else if (j->ok)
         j->ok = program_text_asm_lines(j->mem, p, o.target, o.compiler, c, &j->text, &j->lines,
                                        &j->e);
+    if (j->ok && j->kind == JOB_ASM)
+        port_pressure_read(str_text(&j->text), &j->lines, c, &j->ports);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

@@ -12,6 +12,7 @@
 #include "explorer/history/forecast.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
+#include "profile/measure/port_pressure.h"
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
@@ -62,6 +63,7 @@ struct app_job {
     struct str text;             /* C, ASM */
     struct arena *mem;           /* of lines */
     struct code_lines lines;     /* the loops of the lines of text */
+    struct port_pressure ports;  /* ASM: of the hottest loop */
     struct machine_model *model; /* MACHINE */
     struct network_made *network;        /* NETWORK */
     struct session *session;     /* OPEN; NETWORK_TUNE: with its new schedules */

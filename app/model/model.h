@@ -54,6 +54,7 @@ struct code_text {
     bool have, failed;
     struct arena *mem;                   /* of lines; NULL until there are any */
     struct code_lines lines;             /* the loops of the lines of text */
+    struct port_pressure ports;          /* of the hottest of them, in assembly */
 };
 
 /* The machine model of the roofline: read once, or measured by a job while the view is open. */
@@ -467,7 +468,9 @@ void model_forecast(struct model *m, const struct app_job *j, int state); /* tak
 void model_forecast_forget(struct model *m);
 /* Sets *misses to those predicted after a line from the current state; false: not known. */
 bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses);
-/* Appends "predicted 1.05M L1 misses (-94 %)" after a line, or with "" of the step under the
+/* Appends "misses -94 %", the predicted change; "misses …" while it is not known. */
+void model_forecast_brief(const struct model *m, const char *line, struct str *out);
+/* Appends "predicted 1.05M L1 misses, -94 %" after a line, or with "" of the step under the
  * cursor; "predicted …" while that is not known. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 

@@ -91,6 +91,25 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
                                                j->now }));
 }
 
+/* Appends ` -94 %`, or nothing when the misses now are not known. */
+static void add_change(struct str *out, const struct foreseen *r)
+{
+    if (!r->now.ok || r->now.misses.l1_misses == 0)
+        return;
+    str_add(out, " ");
+    text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
+}
+
+void model_forecast_brief(const struct model *m, const char *line, struct str *out)
+{
+    const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
+    str_add(out, "misses");
+    if (r && r->after.ok)
+        add_change(out, r);
+    else
+        str_add(out, " …");
+}
+
 bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses)
 {
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
@@ -112,9 +131,8 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, "predicted ");
     text_count(out, r->after.misses.l1_misses);
     str_add(out, " L1 misses");
-    if (line[0] && r->now.ok && r->now.misses.l1_misses > 0) {
-        str_add(out, " (");
-        text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
-        str_add(out, ")");
+    if (line[0]) {
+        str_add(out, ",");
+        add_change(out, r);
     }
 }

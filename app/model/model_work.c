@@ -325,6 +325,7 @@ static void coded(struct model *m, struct app_job *j)
     c->mem = j->mem;
     c->lines = j->ok ? j->lines : (struct code_lines){0};
     j->mem = NULL;
+    c->ports = j->ports;
     if (j->ok)
         str_add(&c->text, str_text(&j->text));
     else

@@ -10,7 +10,7 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define FORECAST_WIDTH 38                 /* "  predicted 1.05M L1 misses (-94 %)" */
+#define FORECAST_WIDTH 18                 /* "  misses +1000 %" */
 
 /* Ids of rows: bindings, steps and commands, topics. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
@@ -35,7 +35,7 @@ static const char *step_of_row(const struct model *m, int id)
 static void put_forecast(const struct model *m, int id, struct str *out)
 {
     if (m->session && step_of_row(m, id))
-        model_forecast_print(m, step_of_row(m, id), out);
+        model_forecast_brief(m, step_of_row(m, id), out);
 }
 
 static void put_row(const struct model *m, struct doc *d, const char *left, int left_width,

@@ -127,40 +127,24 @@ void view_graph_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-/* Per loop, the instructions of its own body (not those of loops inside) and how often they run. */
-struct hot_loops { double *insns, all; };
-
-static double runs_of(const struct code_lines *lines, int loop)
+/* The first line of the assembly: the ports that its hottest loop keeps busy. */
+static void put_ports(struct doc *d, const struct code_text *c, int width)
 {
-    double runs = 1;
-    for (int k = loop; k >= 0; k = lines->loop[k].parent)
-        runs *= (double)lines->loop[k].trips;
-    return runs;
-}
-
-static struct hot_loops find_hot(const struct code_text *c)
-{
-    struct hot_loops h = { .insns = xcalloc((size_t)c->lines.n_loops + 1, sizeof *h.insns) };
-    const char *line = str_text(&c->text);
-    for (int i = 0; *line && i < c->lines.n; i++) {
-        int loop = c->lines.of[i];
-        if (line[0] == ' ') {
-            h.insns[loop >= 0 ? loop : c->lines.n_loops]++;
-            h.all += runs_of(&c->lines, loop);
-        }
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    return h;
+    struct str text = {0};
+    if (c->ports.loop >= 0)
+        str_printf(&text, "hottest loop, %s, by llvm-mca: ", c->lines.loop[c->ports.loop].axis);
+    port_pressure_print(&text, &c->ports);
+    doc_wrap(d, c->ports.reason[0] ? STYLE_DIM : STYLE_NOTE, str_text(&text), width - 2, 2);
+    str_free(&text);
 }
 
 /* "92 % of all executed: loop I of Conv, in KW KH W.0 H; 36 instructions".  Returns the share. */
 static double put_loop_heading(const struct model *m, struct doc *d, const struct code_text *c,
-                             const struct hot_loops *hot, int loop)
+                               const struct hot_loops *hot, int loop)
 {
     const struct program *p = model_program(m);
     const struct code_loop *x = &c->lines.loop[loop];
-    double share = hot->insns[loop] * runs_of(&c->lines, loop) / hot->all;
+    double share = hot_loops_share(hot, &c->lines, loop);
     if (x->node < 0 || x->node >= p->graph->n_nodes)
         return 0;
     doc_printf(d, share >= 0.3 ? STYLE_STRONG : STYLE_PLAIN, "%.*f %% of all executed: ",
@@ -188,8 +172,10 @@ static void build_code(struct model *m, struct pane_doc *p, int which, doc_colou
         return;
     }
     const char *line = str_text(&c->text);
-    struct hot_loops hot = which == 1 ? find_hot(c) : (struct hot_loops){0};
+    struct hot_loops hot = which == 1 ? hot_loops_find(line, &c->lines) : (struct hot_loops){0};
     double hottest = 0;
+    if (which == 1)
+        put_ports(&p->doc, c, width);
     m->hot = -1;
     for (int i = 0, state = 0, last = -1; *line; i++) {
         size_t n = strcspn(line, "\n");

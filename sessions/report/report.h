@@ -20,6 +20,10 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
 /* Prints `tilescope bench NAME --ablate --json`. */
 struct ablation;
 void report_ablation_json(struct str *out, const char *name, const struct ablation *a);
+/* Prints `tilescope show --what asm --json`. */
+struct port_pressure;
+void report_asm_json(struct str *out, const struct program *p, const char *assembly,
+                     const struct code_lines *lines, const struct port_pressure *ports);
 /* Prints `tilescope machine --json`; model NULL = not measured. */
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);

@@ -43,7 +43,7 @@ static void of_the_typed_line(void **state)
     screen_refresh(m);
     assert_shows(m, "predicted …");
     assert_int_equal(do_jobs(m), 1);
-    assert_shows(m, "predicted 4224 L1 misses (-94 %)");
+    assert_shows(m, "predicted 4224 L1 misses, -94 %");
     assert_int_equal(do_jobs(m), 0);
     press(m, "Esc");
     assert_hides(m, "predicted 4224");
@@ -71,15 +71,15 @@ static void of_the_menu(void **state)
     model_resize(m, 140, 40);
     press(m, "1 g");
     press(m, "Right Right Enter");
-    assert_shows(m, "predicted …");
+    assert_shows(m, "misses …");
     assert_int_equal(do_jobs(m), 1);
-    assert_hides(m, "predicted …");
-    assert_shows(m, "predicted 4224 L1 misses (-94 %)");
+    assert_hides(m, "misses …");
+    assert_shows(m, "misses -94 %");
     const struct doc *d = &m->pane[DOC_HELP].doc;
     int first = d->lines.data[0].id;
     press(m, "Tab");
     assert_int_not_equal(d->lines.data[0].id, first);
-    assert_non_null(strstr(d->lines.data[0].text, "predicted 4224"));
+    assert_non_null(strstr(d->lines.data[0].text, "misses -94 %"));
     press(m, "Tab");
     assert_int_equal(d->lines.data[0].id, first);
     press(m, "Esc");

@@ -1,0 +1,188 @@
+#include "profile/measure/port_pressure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MCA_LIMIT_S 5.0
+#define MCA_ITERATIONS 100
+#define PORTS_SHOWN 6
+
+/* --- The hottest loop ------------------------------------------------------------------------- */
+
+struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines)
+{
+    struct hot_loops h = { .insns = xcalloc((size_t)lines->n_loops + 1, sizeof *h.insns) };
+    for (int i = 0; *assembly && i < lines->n; i++) {
+        int loop = lines->of[i];
+        if (assembly[0] == ' ')
+            h.insns[loop >= 0 ? loop : lines->n_loops]++;
+        assembly += strcspn(assembly, "\n");
+        assembly += *assembly == '\n';
+    }
+    for (int i = -1; i < lines->n_loops; i++) {
+        double runs = 1;
+        for (int k = i; k >= 0; k = lines->loop[k].parent)
+            runs *= (double)lines->loop[k].trips;
+        h.all += runs * h.insns[i >= 0 ? i : lines->n_loops];
+    }
+    return h;
+}
+
+double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines, int loop)
+{
+    double runs = h->insns[loop];
+    for (int k = loop; k >= 0; k = lines->loop[k].parent)
+        runs *= (double)lines->loop[k].trips;
+    return h->all > 0 ? runs / h->all : 0;
+}
+
+int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines)
+{
+    int hottest = -1;
+    for (int i = 0; i < lines->n_loops; i++)
+        if (hot_loops_share(h, lines, i) > (hottest < 0 ? 0 : hot_loops_share(h, lines, hottest)))
+            hottest = i;
+    return hottest;
+}
+
+/* --- Asking llvm-mca -------------------------------------------------------------------------- */
+
+/* Appends an instruction of objdump as LLVM reads it: objdump writes the operand of a broadcast as
+ * "DWORD BCST [rax]", LLVM as "DWORD PTR [rax]{1to16}". */
+static void add_insn(struct str *out, const char *line, size_t n)
+{
+    char *text = xcalloc(n + 1, 1);
+    memcpy(text, line, n);
+    char *cast = strstr(text, " BCST "), *end = cast ? strchr(cast, ']') : NULL;
+    if (end) {
+        int bits = strstr(text, "zmm") ? 512 : strstr(text, "ymm") ? 256 : 128;
+        int lanes = bits / (cast - text >= 5 && strncmp(cast - 5, "QWORD", 5) == 0 ? 64 : 32);
+        str_add_n(out, text, (size_t)(cast - text));
+        str_add(out, " PTR ");
+        str_add_n(out, cast + 6, (size_t)(end + 1 - cast - 6));
+        str_printf(out, "{1to%d}%s\n", lanes, end + 1);
+    } else {
+        str_printf(out, "%s\n", text);
+    }
+    free(text);
+}
+
+static void add_loop(struct str *out, const char *assembly, const struct code_lines *lines,
+                     int loop)
+{
+    str_add(out, ".intel_syntax noprefix\n");
+    for (int i = 0; *assembly && i < lines->n; i++) {
+        size_t n = strcspn(assembly, "\n");
+        if (assembly[0] == ' ' && lines->of[i] == loop)
+            add_insn(out, assembly, n);
+        assembly += n + (assembly[n] == '\n');
+    }
+}
+
+/* Returns the number after a label at the beginning of a line; -1: it is not there. */
+static double number_after(const char *text, const char *label)
+{
+    const char *at = strstr(text, label);
+    return at ? strtod(at + strlen(label), NULL) : -1;
+}
+
+static void read_names(const char *text, struct port_pressure *p)
+{
+    const char *at = strstr(text, "\nResources:\n");
+    for (at = at ? at + 12 : ""; *at == '[' && p->n < MOST_PORTS; at += strcspn(at, "\n") + 1) {
+        char number[8];
+        if (sscanf(at, "[%7[^]]] - %23s", number, p->port[p->n].name) != 2)
+            return;
+        size_t len = strlen(p->port[p->n].name);
+        const char *part = strchr(number, '.');
+        if (part)                         /* "[6.1] - SBPort23": the second of two alike */
+            snprintf(p->port[p->n].name + len, sizeof p->port[0].name - len, "%s", part);
+        p->n++;
+        if (!strchr(at, '\n'))
+            return;
+    }
+}
+
+static bool read_answer(const char *text, struct port_pressure *p)
+{
+    double cycles = number_after(text, "Total Cycles:");
+    p->cycles = cycles / MCA_ITERATIONS;
+    p->least = number_after(text, "Block RThroughput:");
+    p->ipc = number_after(text, "IPC:");
+    read_names(text, p);
+    const char *at = strstr(text, "Resource pressure per iteration:\n");
+    at = at ? strchr(at, '\n') : NULL;
+    at = at ? strchr(at + 1, '\n') : NULL;                /* behind the numbers of the ports */
+    for (int i = 0; i < p->n && at; i++) {
+        char *end;
+        at += strspn(at, " \n");
+        p->port[i].cycles = *at == '-' ? 0 : strtod(at, &end);
+        at += strcspn(at, " \n");
+    }
+    return cycles > 0 && p->n > 0 && at;
+}
+
+static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
+{
+    const char *const argv[] = { "llvm-mca", "-mcpu=native", "-iterations=100",
+                                 "-instruction-info=0", "/dev/fd/3", NULL };
+    struct subprocess_result res = {0};
+    struct err e = {0};
+    int fd = memfd_create("loop", MFD_CLOEXEC);
+    bool written = fd >= 0 && write(fd, str_text(loop), loop->len) == (ssize_t)loop->len
+                && lseek(fd, 0, SEEK_SET) == 0;
+    bool ran = written && subprocess_run_keeping(fd, argv, MCA_LIMIT_S, c, &res, &e);
+    if (!ran)
+        snprintf(p->reason, sizeof p->reason, "%.159s", e.text[0] ? e.text : "no memory file");
+    else if (res.timed_out)
+        snprintf(p->reason, sizeof p->reason, "llvm-mca took more than %g s", MCA_LIMIT_S);
+    else if (res.exit_code != 0 || !read_answer(str_text(&res.out), p))
+        snprintf(p->reason, sizeof p->reason, "llvm-mca does not read this loop: %.100s",
+                 strtok(res.out.len > 0 ? res.out.data : (char[]){ "no output" }, "\n"));
+    if (fd >= 0)
+        close(fd);
+    str_free(&res.out);
+}
+
+void port_pressure_read(const char *assembly, const struct code_lines *lines,
+                        const struct cancel *c, struct port_pressure *out)
+{
+    struct hot_loops hot = hot_loops_find(assembly, lines);
+    struct str loop = {0};
+    *out = (struct port_pressure){ .loop = hot_loops_hottest(&hot, lines) };
+    free(hot.insns);
+    if (out->loop < 0) {
+        snprintf(out->reason, sizeof out->reason, "the kernel has no loop");
+    } else if (!subprocess_find("llvm-mca", NULL)) {
+        snprintf(out->reason, sizeof out->reason,
+                 "llvm-mca is not installed (Debian package llvm)");
+    } else {
+        add_loop(&loop, assembly, lines, out->loop);
+        ask(&loop, c, out);
+    }
+    str_free(&loop);
+}
+
+void port_pressure_print(struct str *out, const struct port_pressure *p)
+{
+    bool shown[MOST_PORTS] = {0};
+    if (p->reason[0]) {
+        str_add(out, p->reason);
+        return;
+    }
+    str_printf(out, "%.1f cycles an iteration at least, %.1f predicted, IPC %.2f;", p->least,
+               p->cycles, p->ipc);
+    for (int k = 0; k < PORTS_SHOWN; k++) {
+        int most = -1;
+        for (int i = 0; i < p->n; i++)
+            if (!shown[i] && p->port[i].cycles > (most < 0 ? 0 : p->port[most].cycles))
+                most = i;
+        if (most < 0)
+            return;
+        shown[most] = true;
+        str_printf(out, "%s %s %.1f", k ? "," : "", p->port[most].name, p->port[most].cycles);
+    }
+}

@@ -1,0 +1,33 @@
+/* The loop of a kernel that executes the most instructions, and how busy its instructions keep the
+ * ports of the CPU, as llvm-mca predicts it where it is installed. */
+#ifndef TS_PROFILE_PORT_PRESSURE_H
+#define TS_PROFILE_PORT_PRESSURE_H
+#include "kernels/base/subprocess.h"
+#include "kernels/gen/gen.h"
+
+/* Per loop of *lines, the instructions of its own body, not those of loops inside; the last entry
+ * is for those outside of all loops. all: the executed ones.  The caller frees insns. */
+struct hot_loops { double *insns, all; };
+struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
+/* Returns the share of the executed instructions that are in the body of a loop. */
+double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines, int loop);
+/* Returns the loop with the largest share, or -1. */
+int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
+
+#define MOST_PORTS 32
+/* What one iteration of the loop takes: cycles if nothing but the ports is the limit (`least`), and
+ * as simulated, with instructions per cycle; and the cycles of each port.  reason: "", or why
+ * nothing is known. */
+struct port_pressure {
+    char reason[160];
+    int loop;                             /* of the lines; -1: there is none */
+    double cycles, least, ipc;
+    int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
+};
+/* assembly: as program_text_asm_lines makes it.  Always fills *out. */
+void port_pressure_read(const char *assembly, const struct code_lines *lines,
+                        const struct cancel *c, struct port_pressure *out);
+/* Appends "7.67 cycles an iteration at least, 32.7 predicted, IPC 0.89; SBPort0 7.66, ...", the
+ * busiest ports first. */
+void port_pressure_print(struct str *out, const struct port_pressure *p);
+#endif

@@ -1,0 +1,120 @@
+/* The hottest loop of an assembly, and what a scripted llvm-mca says of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "profile/measure/port_pressure.h"
+#include "tests/unit/temp_dir.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static char dir[] = "/tmp/ts-ports-XXXXXX";
+
+static const char assembly[] =
+    "kernel:\n"
+    "    mov    eax,1\n"
+    ".L1:\n"
+    "    vfmadd231ps zmm0,zmm1,DWORD BCST [rdi+0x4]\n"
+    "    dec    eax\n"
+    "    jne    .L1\n"
+    "    ret\n";
+static const struct code_loop loop[] = { { 0, "M", 4, -1 }, { 0, "K", 100, 0 } };
+static const int of[] = { -1, 0, 1, 1, 1, 1, -1 };
+static const struct code_lines lines = { 2, loop, 7, of };
+
+/* Writes the program that is found as llvm-mca. */
+static void script(const char *text)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/llvm-mca", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "#!/bin/sh\n%s\n", text);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+}
+
+static void the_hottest_loop(void **state)
+{
+    struct hot_loops h = hot_loops_find(assembly, &lines);
+    (void)state;
+    assert_true(h.insns[0] == 1 && h.insns[1] == 3 && h.insns[2] == 1);
+    assert_int_equal(hot_loops_hottest(&h, &lines), 1);
+    assert_true(hot_loops_share(&h, &lines, 1) > 0.99 && hot_loops_share(&h, &lines, 0) < 0.01);
+    free(h.insns);
+}
+
+static void its_ports(void **state)
+{
+    struct port_pressure p;
+    struct str text = {0};
+    char line[1500], seen[300] = "";
+    (void)state;
+    snprintf(line, sizeof line,
+             "cat /dev/fd/3 > %s/seen\ncat << 'E'\nIterations: 100\nTotal Cycles:      410\n"
+             "IPC:               0.73\nBlock RThroughput: 1.5\n\n\nResources:\n[0]   - XPort0\n"
+             "[1]   - XPort1\n[2.0] - XPort23\n[2.1] - XPort23\n\n\n"
+             "Resource pressure per iteration:\n[0]    [1]    [2.0]  [2.1]  \n"
+             " -     1.50   0.25   0.75   \n\nResource pressure by instruction:\nE", dir);
+    script(line);
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "");
+    assert_int_equal(p.loop, 1);
+    assert_int_equal(p.n, 4);
+    port_pressure_print(&text, &p);
+    assert_string_equal(str_text(&text), "1.5 cycles an iteration at least, 4.1 predicted, IPC 0.73"
+                        "; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
+    str_free(&text);
+    snprintf(line, sizeof line, "%s/seen", dir);
+    FILE *f = fopen(line, "r");
+    assert_non_null(f);
+    size_t n = fread(seen, 1, sizeof seen - 1, f);
+    fclose(f);
+    assert_true(n > 0);
+    assert_string_equal(seen, ".intel_syntax noprefix\n"
+                        "    vfmadd231ps zmm0,zmm1,DWORD PTR [rdi+0x4]{1to16}\n"
+                        "    dec    eax\n    jne    .L1\n");
+}
+
+static void why_there_are_none(void **state)
+{
+    static const int outside[] = { -1, -1, -1, -1, -1, -1, -1 };
+    static const struct code_lines none = { 0, NULL, 7, outside };
+    struct port_pressure p;
+    (void)state;
+    script("echo 'error: no such insn'; exit 1");
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca does not read this loop: error: no such insn");
+    script("echo 'Total Cycles: 4'");
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca does not read this loop: Total Cycles: 4");
+    script("exit 0");
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
+    port_pressure_read(assembly, &none, NULL, &p);
+    assert_string_equal(p.reason, "the kernel has no loop");
+    setenv("PATH", "/nowhere", 1);
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca is not installed (Debian package llvm)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_hottest_loop), cmocka_unit_test(its_ports),
+        cmocka_unit_test(why_there_are_none),
+    };
+    char path[300];
+    if (!temp_dir_make(dir, NULL))
+        return 1;
+    snprintf(path, sizeof path, "%s:/usr/bin:/bin", dir);
+    setenv("PATH", path, 1);
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    temp_dir_remove(dir);
+    return rc;
+}
