@@ -80,7 +80,7 @@ void model_forecast_job(const struct model *m, struct app_job *j)
 void model_forecast(struct model *m, const struct app_job *j, int state)
 {
     struct foreseeing *f = &m->foreseen;
-    if (!j->ok || j->stamp != m->stamp)
+    if ((!j->ok && j->e.code == ERR_CANCEL) || j->stamp != m->stamp)
         return;
     if (f->stamp != m->stamp)
         model_forecast_forget(m);
@@ -91,12 +91,12 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
                                                j->now }));
 }
 
-/* Appends ` -94 %`, or nothing when the misses now are not known. */
-static void add_change(struct str *out, const struct foreseen *r)
+/* Appends the separator and "-94 %", or nothing when the misses now are not known. */
+static void add_change(struct str *out, const char *separator, const struct foreseen *r)
 {
     if (!r->now.ok || r->now.misses.l1_misses == 0)
         return;
-    str_add(out, " ");
+    str_add(out, separator);
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
@@ -105,7 +105,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
     str_add(out, "misses");
     if (r && r->after.ok)
-        add_change(out, r);
+        add_change(out, " ", r);
     else
         str_add(out, " …");
 }
@@ -131,8 +131,6 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, "predicted ");
     text_count(out, r->after.misses.l1_misses);
     str_add(out, " L1 misses");
-    if (line[0]) {
-        str_add(out, ",");
-        add_change(out, r);
-    }
+    if (line[0])
+        add_change(out, ", ", r);
 }

@@ -13,7 +13,7 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o, const
     if (!history_new(p->base->spec, &h, e))
         return false;
     bool ok = true;
-    for (int i = 0; ok && i < p->n_steps; i++)
+    for (int i = 0; ok && i < p->n_steps && !cancelled(c); i++)
         ok = history_apply(h, p->steps[i], e);
     none->ok = ok && predict_misses(p, o, c, &none->misses, &refused);
     for (int i = 0; ok && i < n && !cancelled(c); i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define WARM_TOUCHES 16                   /* so many accesses per line of L1 warm it up */
+#define MOST_LINES_SEEN (UINT64_C(1) << 24)
 #define MOST_TURNS (4 * LENS_TOUCHES)
 #define MOST_KINDS 64                     /* pairs of sites that are told apart */
 #define MOST_WAITING (CACHE_MAX_DEGREE + 2)
@@ -340,6 +341,14 @@ static void open_lines(struct lens_run *r, const unsigned long long *base, uint6
         r->by[i] = (struct placing){ -1, -1 };
 }
 
+static bool few_lines(const struct cache_config *c, uint64_t first, uint64_t end, struct err *e)
+{
+    uint64_t line = (uint64_t)c->level[0].geometry.line_bytes;
+    return (end - first) / line < MOST_LINES_SEEN
+        || err_set(e, ERR_RANGE, "the buffers have %.3g MiB, but the lens shows only %.3g MiB",
+                   (double)(end - first) / 1048576, (double)(MOST_LINES_SEEN * line) / 1048576);
+}
+
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e)
 {
@@ -357,7 +366,7 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
     if (ok)
         walk_sites(r.walk, &n_sites);
     ok = ok && cachesim_open(&l->cache, n_sites, &r.cache, e)
-      && cachesim_reaches(&l->cache, end, e);
+      && cachesim_reaches(&l->cache, end, e) && few_lines(&l->cache, base[0], end, e);
     if (ok) {
         walk_limit(r.walk, 0, c);
         open_lines(&r, base, end);
@@ -418,19 +427,26 @@ void lens_held(const struct lens *l, int at, bool *held)
     }
 }
 
+/* Returns the first turn that begins at a touch from `at` on. */
+static int turn_from(const struct lens *l, int at)
+{
+    int lo = 0, hi = l->n_turns;
+    while (lo < hi) {
+        int middle = (lo + hi) / 2;
+        if (l->turn[middle].at < at)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
 int lens_next(const struct lens *l, int loop, int at, int dir)
 {
-    int found = -1;
-    for (int i = 0; i < l->n_turns; i++) {
-        const struct lens_turn *t = &l->turn[i];
-        if (t->loop != loop || t->at >= l->n_touches)
-            continue;
-        if (dir > 0 && t->at > at)
-            return t->at;
-        if (dir < 0 && t->at < at)
-            found = t->at;
-    }
-    return found;
+    int i = dir > 0 ? turn_from(l, at + 1) : turn_from(l, at) - 1;
+    while (i >= 0 && i < l->n_turns && l->turn[i].loop != loop)
+        i += dir;
+    return i >= 0 && i < l->n_turns && l->turn[i].at < l->n_touches ? l->turn[i].at : -1;
 }
 
 int lens_first_conflict(const struct lens *l, int at)
@@ -443,9 +459,8 @@ int lens_first_conflict(const struct lens *l, int at)
 
 int64_t lens_value(const struct lens *l, int loop, int at)
 {
-    int64_t value = -1;
-    for (int i = 0; i < l->n_turns && l->turn[i].at <= at; i++)
-        if (l->turn[i].loop == loop)
-            value = l->turn[i].value;
-    return value;
+    int i = turn_from(l, at + 1) - 1;
+    while (i >= 0 && l->turn[i].loop != loop)
+        i--;
+    return i >= 0 ? l->turn[i].value : -1;
 }

@@ -9,6 +9,8 @@
 
 #define DEFAULT_BUDGET 1e6
 #define PREDICT_SEED 1
+/* lines of all buffers, above which conflicts are not counted: each takes 8 bytes of the order */
+#define MOST_LINES_SEEN (UINT64_C(1) << 26)
 
 struct prediction_run {
     struct cachesim *cache;
@@ -107,7 +109,7 @@ bool predict_misses(const struct program *p, const struct predict_opts *o, const
     if (ok) {
         shift = __builtin_ctz((unsigned)cache.level[0].geometry.line_bytes);
         r.first_line = base[0] >> shift;
-        if (o->conflicts)
+        if (o->conflicts && (end >> shift) - r.first_line < MOST_LINES_SEEN)
             r.lru = lru_open(cache.level[0].geometry.size_bytes >> shift,
                              (int64_t)((end >> shift) - r.first_line) + 1);
         walk_limit(w, o->limit_s > 0 ? start + o->limit_s : 0, c);

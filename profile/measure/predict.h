@@ -16,7 +16,8 @@ struct predict_opts {
 
 /* Misses of L1 in one run.  They are exact when fraction, the share of the accesses that was
  * simulated and counted, is 1; error: as in struct sim_result.  conflicts: those misses that a
- * fully associative cache of the same size would not have; -1: not counted. */
+ * fully associative cache of the same size would not have; -1: not counted, or the buffers
+ * are too large for that. */
 struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
 
 /* ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot be simulated. */
