@@ -275,11 +275,13 @@ static bool redo_steps(struct model *m, long long n)
     if (net->undone.len == 0)
         return model_say_error(m, "no step of the network was undone", "");
     for (; n > 0 && net->undone.len > 0; n--) {
-        char *line = net->undone.data[--net->undone.len];
-        bool ok = session_network_step(net->session, line, &e);
-        free(line);
-        if (!ok)
+        char *line = net->undone.data[net->undone.len - 1];
+        if (!session_network_step(net->session, line, &e)) {
+            network_changed(m);           /* those before it are redone */
             return model_error(m, &e);
+        }
+        net->undone.len--;
+        free(line);
     }
     return network_changed(m);
 }

@@ -114,26 +114,36 @@ size_t text_break(const char *s, int width)
     return n;
 }
 
-/* Appends v with three significant digits: 1.24, 12.4, 124. */
-static void three_digits(struct str *out, double v)
+void text_digits(struct str *out, double v)
 {
-    int decimals = fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;
+    int decimals = fabs(v) < 99.95 ? 1 : 0;
+    int most = decimals == 0 ? 0 : v != 0 ? 4 : 2;
+    for (double limit = 9.995; decimals < most && fabs(v) < limit; limit /= 10)
+        decimals++;
     str_printf(out, "%.*f", decimals, v);
+}
+
+void text_share(struct str *out, double x)
+{
+    if (x < 1.005)
+        str_printf(out, "%.0f%%", 100 * x);
+    else
+        str_printf(out, "%.1fx", x);
 }
 
 void text_ms(struct str *out, double ms)
 {
     if (ms < 0.9995e-3) {
-        three_digits(out, ms * 1e6);
+        text_digits(out, ms * 1e6);
         str_add(out, " ns");
     } else if (ms < 0.9995) {
-        three_digits(out, ms * 1e3);
+        text_digits(out, ms * 1e3);
         str_add(out, " µs");
     } else if (ms < 999.5) {
-        three_digits(out, ms);
+        text_digits(out, ms);
         str_add(out, " ms");
     } else {
-        three_digits(out, ms / 1e3);
+        text_digits(out, ms / 1e3);
         str_add(out, " s");
     }
 }
@@ -162,7 +172,7 @@ void text_count(struct str *out, int64_t n)
     for (int i = 0; i < 3; i++) {
         if (fabs(v) < scale[i].unit * 0.9995)
             continue;
-        three_digits(out, v / scale[i].unit);
+        text_digits(out, v / scale[i].unit);
         str_add(out, scale[i].suffix);
         return;
     }

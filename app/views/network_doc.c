@@ -9,7 +9,6 @@
 #include "sessions/report/network_report.h"
 
 #define CALLS_NAMED 4                     /* of one kernel */
-#define FINE_S 0.01                       /* seconds below which milliseconds get a fourth digit */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
@@ -142,7 +141,8 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     if (k->width >= ROOM_FOR_SPEED)
         str_printf(&text, "; %.1f GFLOP/s", m->gflops);
     if (m->peak_fraction > 0)
-        str_printf(&text, "; %.0f %% of peak", 100 * m->peak_fraction);
+        str_printf(&text, m->peak_fraction < 1.005 ? "; %.0f %% of peak" : "; %.3g %% of peak, for "
+                   "algorithms need fewer operations", 100 * m->peak_fraction);
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
@@ -393,15 +393,29 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
     doc_end(d);
 }
 
-/* Appends a number in a column, or "-" when it is not known.  Width 0: appends nothing. */
+/* Appends a text in a column, "-" when there is none, and clears it.  Width 0: appends nothing. */
+static void put_cell(struct doc *d, int width, struct str *text)
+{
+    bool known = text->len > 0;
+    if (!known)
+        str_add(text, "-");
+    doc_right(d, known ? STYLE_PLAIN : STYLE_DIM, text, width);
+}
+
 static void put_number(struct doc *d, int width, bool known, const char *format, double x)
 {
     struct str text = {0};
     if (known)
         str_printf(&text, format, x);
-    else
-        str_add(&text, "-");
-    doc_right(d, known ? STYLE_PLAIN : STYLE_DIM, &text, width);
+    put_cell(d, width, &text);
+}
+
+static void put_digits(struct doc *d, int width, bool known, double x)
+{
+    struct str text = {0};
+    if (known)
+        text_digits(&text, x);
+    put_cell(d, width, &text);
 }
 
 /* Appends the columns of numbers. */
@@ -413,21 +427,20 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     double amount = table->timed ? r->seconds : r->is.flops;
     double gflops = 1e-9 * r->is.flops / r->seconds;
     double part = table->bounded ? r->is.bound_s / r->seconds : gflops / table->peak;
-    const char *ms = table->timed && table->whole < FINE_S ? "%.4f" : "%.3f";
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", calls);
-    put_number(d, c->ms, known, ms, amount / table->in);
+    put_digits(d, c->ms, known, amount / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
     put_number(d, c->gflops, known, "%.1f", gflops);
-    put_number(d, c->part, known && (bound || !table->bounded), "%.0f%%", 100 * part);
-    put_number(d, c->bound, bound, ms, 1e3 * r->is.bound_s);
+    if (known && (bound || !table->bounded))
+        text_share(&text, part);
+    put_cell(d, c->part, &text);
+    put_digits(d, c->bound, bound, 1e3 * r->is.bound_s);
     put_number(d, c->mib, true, "%.2f", r->is.bytes / (1 << 20));
     if (r->misses >= 0)
         text_count(&text, (int64_t)r->misses);
-    else
-        str_add(&text, "-");
-    doc_right(d, STYLE_PLAIN, &text, c->misses);
+    put_cell(d, c->misses, &text);
     put_number(d, c->number, true, "%.0f", r->task);
 }
 

@@ -134,7 +134,7 @@ static void a_kernel_and_back(void **state)
     (void)state;
     struct model *m = network_on(TWICE);
     run_jobs(m);
-    assert_shows(m, "    2   0.002");
+    assert_shows(m, "    2  0.0020");
     press(m, "Down");
     const struct network_task *t = &m->network->made->net->task[model_kernel(m)];
     press(m, "Enter");
@@ -362,6 +362,10 @@ static void the_network_is_cut_and_joined(void **state)
     run_jobs(m);
     assert_int_equal(m->network->made->net->parts.n, 1);
     assert_string_equal(str_text(&s->kernels), "module\nmodule join a b\n\n");
+    char *illegal = xstrdup("module cut nobody");
+    vec_push(&m->network->undone, illegal);
+    assert_false(model_run(m, "redo"));          /* refused: the line is not lost */
+    assert_ptr_equal(m->network->undone.data[m->network->undone.len - 1], illegal);
     assert_true(model_run(m, "module cut a"));   /* the last step on a tensor counts */
     assert_false(model_run(m, "redo"));
     run_jobs(m);
