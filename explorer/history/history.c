@@ -148,12 +148,14 @@ static bool no_such_branch(const struct history *h, const char *name, struct err
     return false;
 }
 
-/* Returns the first free name of "main~1", "main~2"..., cut so that it is legal. */
+/* Returns the first free name of "main~1", "main~2"..., cut so that it is legal; for a branch that
+ * has such a name itself, too. */
 static const char *auto_name(struct history *h, const char *name)
 {
     for (int k = 1;; k++) {
-        int digits = snprintf(NULL, 0, "~%d", k);
-        const char *full = arena_printf(h->arena, "%.*s~%d", BRANCH_NAME_MAX - digits, name, k);
+        int digits = snprintf(NULL, 0, "~%d", k), n = (int)strcspn(name, "~");
+        n = n < BRANCH_NAME_MAX - digits ? n : BRANCH_NAME_MAX - digits;
+        const char *full = arena_printf(h->arena, "%.*s~%d", n, name, k);
         if (find_branch(h, full) < 0)
             return full;
     }

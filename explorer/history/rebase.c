@@ -258,7 +258,8 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     const int *path = history_path(h, h->current, &n, &at);
     if (!step_parse(h->arena, line, &s, &ignored))
         return false;
-    for (int i = at; i >= 1; i--)
+    /* What `set accuracy` refuses must not come before it: that would only hold the setting. */
+    for (int i = at; i >= 1 && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--)
         if (program_apply(h->states.data[path[i - 1]]->program, s, &next, &ignored))
             return history_rebase(h, &(struct rebase){ REBASE_INSERT, i, 0, line }, e);
     return false;

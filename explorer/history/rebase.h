@@ -17,8 +17,8 @@ struct rebase { enum rebase_kind kind; int at, to; const char *line; };
 /* Makes the change, or none: an edited, inserted or moved step must apply at its place, and a move
  * must not change or hold any other.  history_undo right after it takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
-/* Inserts a step as late as it applies, but before the current state; e: why it does not apply
- * here.  False, with e as it was, when it applies nowhere. */
+/* Inserts a step as late as it applies, but before the current state and behind `set accuracy`; e:
+ * why it does not apply here.  False, with e as it was, when it applies nowhere. */
 bool history_insert_earlier(struct history *h, const char *line, struct err *e);
 /* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
 void history_rebased_print(const struct history *h, struct str *out);

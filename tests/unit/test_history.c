@@ -78,6 +78,9 @@ static void test_moves(void **state)
           "*main: N | main~1: M K" },
         { "loop parallel C M; !; undo; loop unroll C K; !; undo; loop unroll C N",
           "*main: N | main~1: M | main~2: K" },
+        { "loop parallel C M; !; undo; loop unroll C K; switch main~1; loop unroll C N; !; undo; "
+          "loop unroll C K",
+          "main: K | *main~1: M K | main~2: M N" },
         { "loop parallel C M; !; branch keep; switch main; undo; loop unroll C K",
           "*main: K | keep: M" },
         { "!; loop parallel C M; undo; loop unroll C K", "*main: K" },
