@@ -266,6 +266,7 @@ static void set_text(struct str *s, const char *text)
 static void set_message(struct model *m, enum message_kind kind, const char *text, const char *fix)
 {
     m->message.kind = kind;
+    m->message.stays = false;
     set_text(&m->message.text, text);
     set_text(&m->message.fix, fix);
 }

@@ -45,7 +45,8 @@ struct pane_doc {
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-struct message { enum message_kind kind; struct str echo, text, fix; };
+/* stays: it is to be read, so results of measurements do not replace it. */
+struct message { enum message_kind kind; bool stays; struct str echo, text, fix; };
 
 /* Generated C or assembly.  The text of an older state stays until the new text arrives. */
 struct code_text {
@@ -122,7 +123,7 @@ struct app_network {
  * with that stamp; NULL: none.  slow: trying a step takes too long for this state.  late: so this
  * line was not tried. */
 struct preview {
-    struct arena *arena;
+    struct history *copy;                /* has the program */
     const struct program *program;
     struct str line;
     unsigned stamp, version;
@@ -449,6 +450,7 @@ bool model_ablate(struct model *m);
 bool model_pair_fits(const struct model *m);     /* marking.pair is of the mark and this state */
 bool model_compare_cancel(struct model *m);      /* false when nothing is being compared */
 void model_compare_forget(struct model *m);
+void model_compare_outdate(struct model *m);     /* forgets what was measured, not the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
 void model_compared(struct model *m, struct app_job *j, int number);     /* takes its result */
 

@@ -278,6 +278,7 @@ static bool set_threads(struct model *m, const char *arg)
     if (!str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
+    model_compare_outdate(m);
     model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
                n == 1 ? "" : "s");
     if (m->network)
@@ -455,6 +456,7 @@ static void after_effect(struct model *m, enum command_effect effect)
         struct str what = {0};
         history_rebased_print(m->session->history, &what);
         model_info(m, "%s", str_text(&what));
+        m->message.stays = did->held > 0 || did->renamed > 0 || did->kept;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->first_held : did->at;
     }
@@ -523,9 +525,11 @@ bool model_command(struct model *m, const char *line)
     if (effect == EFFECT_STATE)
         say_note(m);
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
-        && !str_starts(line, "branch"))
+        && !str_starts(line, "branch")) {
         model_info(m, "the undone steps were measured: branch %s keeps them",
                    history_branch(m->session->history, branches)->name);
+        m->message.stays = true;
+    }
     return true;
 }
 

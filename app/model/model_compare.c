@@ -15,6 +15,15 @@ void model_compare_forget(struct model *m)
     *k = (struct marking){ .state = -1, .number = k->number };
 }
 
+void model_compare_outdate(struct model *m)
+{
+    struct marking *k = &m->marking;
+    int state = k->state, what = k->what == MARKING_ABLATION ? COMPARE_NEST : k->what;
+    model_compare_forget(m);
+    k->state = state;
+    k->what = what;
+}
+
 /* --- The mark --------------------------------------------------------------------------------- */
 
 /* Returns the state that `mark` names: a step of this branch, or a branch; -1 with a message. */
@@ -53,15 +62,12 @@ bool model_mark(struct model *m, const char *arg)
         return true;
     }
     k->state = state;
-    model_info(m, "marked; = compares it with the current step, :bisect finds the step in between "
-               "that matters most");
+    int now = history_current(m->session->history)->id;
+    bool one = history_leads(m->session->history, state, now)
+            || history_leads(m->session->history, now, state);
+    model_info(m, "marked; = compares it with the current %s", one ? "step, :bisect finds the step "
+               "in between that matters most" : "branch");
     return true;
-}
-
-static bool needs_mark(struct model *m)
-{
-    return m->marking.state >= 0
-        || model_say_error(m, "no state is marked", "Space marks a step, or a branch (B)");
 }
 
 /* --- Commands --------------------------------------------------------------------------------- */
@@ -112,12 +118,14 @@ bool model_bisect(struct model *m)
     const struct history *h = m->session->history;
     struct marking *k = &m->marking;
     int now = history_current(h)->id;
-    if (!needs_mark(m))
-        return false;
+    if (k->state < 0)
+        return model_say_error(m, "no state is marked", "Space on another step of this branch "
+                               "marks it");
     bool before = history_leads(h, k->state, now);
     if (k->state == now || (!before && !history_leads(h, now, k->state)))
         return model_say_error(m, "the marked and the current state are not two steps of one "
-                               "branch", "Space on a step of this branch marks it");
+                               "branch", "Space on another step of this branch marks it; = compares "
+                               "branches");
     want(m, JOB_BISECT);
     if (!before) {
         k->to = k->state;

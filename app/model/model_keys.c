@@ -18,7 +18,7 @@ bool model_search(struct model *m, int dir, int from)
     }
     int found = doc_find(&p->doc, str_text(&m->search), from, dir);
     if (found < 0)
-        return model_say_error(m, "not found in this view", "");
+        return model_say_error(m, "not found in this view", "/ searches for something else");
     doc_scroll_to(&p->doc, &p->scroll, found, p->height);
     return true;
 }
@@ -31,7 +31,8 @@ static bool search_typed(struct model *m)
     return m->search.len == 0 || model_search(m, 1, m->search_from - 1);
 }
 
-/* Enter: repeats the last search on an empty prompt.  What is not found stays there. */
+/* Enter: repeats the last search on an empty prompt.  The prompt closes even if nothing was found,
+ * so that the next key is a key again; / and Up bring the line back. */
 static void enter_search(struct model *m)
 {
     if (m->prompt.line.len == 0)
@@ -41,8 +42,8 @@ static void enter_search(struct model *m)
     if (line.len > 1)
         prompt_remember(&m->prompt, str_text(&line));
     str_free(&line);
-    if (search_typed(m))
-        prompt_close(&m->prompt);
+    search_typed(m);
+    prompt_close(&m->prompt);
 }
 
 /* the prompt */

@@ -1,57 +1,43 @@
-/* The program after the step on the prompt, tried on a copy. */
+/* The program after the step on the prompt, tried on a copy of the branch. */
 #include "app/model/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "explorer/history/rebase.h"
 #include "kernels/base/subprocess.h"
 
 #define PREVIEW_S 0.05                   /* a program that takes longer has no preview */
 #define MOST_NODES 64                    /* nor has one of more nests: lowering takes longer */
 
-/* Returns the number of the step that the line edits, or inserts one before (*insert), and sets
- * *step to the new step; 0: the line is a step itself. */
-static int changed_step(const char *line, bool *insert, const char **step)
+/* Runs the line on a copy of the branch, so that later steps are renamed and held, and layouts go
+ * before loops, as they will be.  *out stays valid until the copy is freed. */
+static struct history *replay(const struct history *h, const char *line,
+                              const struct program **out)
 {
-    char word[8];
-    int n = 0, used = 0;
-    *insert = sscanf(line, "%7s %d %n", word, &n, &used) == 2 && streq(word, "insert");
-    bool edit = used > 0 && streq(word, "edit");
-    *step = *insert || edit ? line + used : line;
-    return *insert || edit ? n : 0;
-}
-
-/* Replays the steps up to the current one with one of them changed.  Held steps are numbered, but
- * not applied. */
-static bool replay(struct arena *a, const struct history *h, const char *line,
-                   const struct program **out)
-{
-    bool insert;
-    const char *step;
-    int at = changed_step(line, &insert, &step), n = 0, bad, n_path, last;
+    struct history *copy;
+    enum command_effect effect;
     struct err ignored;
-    const int *path = history_path(h, history_branch_index(h), &n_path, &last);
-    if (at < 0 || at > last || (at == 0 && step != line))
-        return false;
-    const char **lines = ARENA_ARRAY(a, const char *, last + 1);
-    for (int i = 1; i <= last; i++) {
-        const struct state *s = history_state(h, path[i]);
-        if (i == at)
-            lines[n++] = step;
-        if ((i != at || insert) && !s->held)
-            lines[n++] = s->step;
-    }
-    if (at == 0)
-        lines[n++] = step;
-    return program_replay(a, history_spec(h), lines, n, out, &bad, &ignored);
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (!history_new(history_spec(h), &copy, &ignored))
+        return NULL;
+    bool ok = true;
+    for (int i = 1; ok && i < n; i++)
+        ok = history_apply_held(copy, history_state(h, path[i])->step, &ignored);
+    ok = ok && history_goto(copy, at, &ignored) && command_run(copy, line, &effect, &ignored);
+    *out = ok ? history_current(copy)->program : NULL;
+    return copy;
 }
 
 /* Whether the line looks like a whole step, so that trying it is worth the time. */
 static bool is_step(const char *line)
 {
-    bool insert;
-    const char *step;
-    changed_step(line, &insert, &step);
-    return str_starts(step, "loop ") || str_starts(step, "layout ");
+    int used = 0;
+    sscanf(line, "edit %*d %n", &used);
+    sscanf(line, "insert %*d %n", &used);
+    const char *step = line + used;
+    return str_starts(step, "loop ") || str_starts(step, "layout ")
+        || str_starts(step, "algorithm ");
 }
 
 void model_preview_update(struct model *m)
@@ -77,17 +63,14 @@ void model_preview_update(struct model *m)
     v->late = v->slow = slow || p->graph->n_nodes > MOST_NODES;
     if (v->late)
         return;
-    v->arena = v->arena ? v->arena : arena_new();
-    arena_reset(v->arena);
+    history_free(v->copy);
     double start = clock_s();
-    if (!replay(v->arena, m->session->history, line, &v->program))
-        v->program = NULL;
+    v->copy = replay(m->session->history, line, &v->program);
     v->slow = clock_s() - start > PREVIEW_S;
 }
 
 void model_preview_free(struct model *m)
 {
-    if (m->preview.arena)
-        arena_free(m->preview.arena);
+    history_free(m->preview.copy);
     str_free(&m->preview.line);
 }

@@ -61,6 +61,7 @@ static bool changed(struct model *m)
     struct str now = {0};
     model_settings(m, &now);
     m->data_stamp++;
+    model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
     model_info(m, "measuring with %s from now on; m measures again",

@@ -16,7 +16,7 @@ static bool has_step(const struct history *h, const char *begin)
     int n, at;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
     for (int i = 0; i <= at; i++)
-        if (str_starts(history_state(h, path[i])->step, begin))
+        if (str_starts(history_state(h, path[i])->step, begin) && !history_state(h, path[i])->held)
             return true;
     return false;
 }

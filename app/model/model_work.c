@@ -28,13 +28,14 @@ int model_tag(const struct model *m)
     return m->session ? tag_of(m, history_current(m->session->history)->id) : -1;
 }
 
-/* Returns the first unmeasured state of the current branch; -1 when all are measured. */
+/* Returns the first unmeasured state of the current branch; -1 when all are measured.  A held step
+ * has no effect, so there is nothing to measure. */
 static int first_unmeasured(const struct history *h)
 {
     int n, at;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
     for (int i = 0; i < n; i++)
-        if (!history_state(h, path[i])->measured)
+        if (!history_state(h, path[i])->measured && !history_state(h, path[i])->held)
             return path[i];
     return -1;
 }
@@ -243,9 +244,10 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
 /* Shows the result of measuring the current state in one line.  stays: an older time was faster. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
-    if (m->message.kind == MESSAGE_ERROR || m->prompt.open)
+    bool right = r->outcome == OUTCOME_OK;
+    if (m->message.kind == MESSAGE_ERROR || m->prompt.open || (m->message.stays && right))
         return;
-    if (r->outcome != OUTCOME_OK) {
+    if (!right) {
         str_clear(&m->message.echo);
         model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome],
                         fix_of(m, r));

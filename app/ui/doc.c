@@ -281,26 +281,12 @@ void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
     }
 }
 
-static bool has_upper(const char *s)
-{
-    for (; *s; s++)
-        if (isupper((unsigned char)*s))
-            return true;
-    return false;
-}
-
-/* Finds words in text; words without capitals match any case. */
-static const char *find_in(const char *text, const char *words)
-{
-    return has_upper(words) ? strstr(text, words) : strcasestr(text, words);
-}
-
 int doc_find(const struct doc *d, const char *words, int from, int dir)
 {
     int n = d->lines.len;
     for (int k = 1; k <= n && words[0]; k++) {
         int i = ((from + dir * k) % n + n) % n;
-        if (find_in(d->lines.data[i].text, words))
+        if (strcasestr(d->lines.data[i].text, words))
             return i;
     }
     return -1;
@@ -316,7 +302,7 @@ int doc_find_id(const struct doc *d, int id)
 
 static void mark_matches(struct grid *g, const struct line *l, const char *words, int x, int y)
 {
-    for (const char *p = find_in(l->text, words); p; p = find_in(p + 1, words)) {
+    for (const char *p = strcasestr(l->text, words); p; p = strcasestr(p + 1, words)) {
         int col = text_width_n(l->text, (size_t)(p - l->text));
         struct rect r = {x + col, y, text_width_n(p, strlen(words)), 1};
         grid_restyle(g, r, STYLE_MATCH, 0x7F);

@@ -75,8 +75,8 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 /* Returns the cursor's line; NULL in an empty document. */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
-/* Returns the next line after `from`, wrapping around, that contains the words; -1 if none.  Words
- * in lower case match any case.  dir is 1 or -1. */
+/* Returns the next line after `from`, wrapping around, that contains the words; -1 if none.
+ * Capitals make no difference, as in steps: a loop W.1 is w.1 in the nest.  dir is 1 or -1. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
 /* Returns the first line with that id; -1 if none. */
 int doc_find_id(const struct doc *d, int id);

@@ -39,6 +39,7 @@ static void set_line(struct prompt *p, const char *text)
     str_clear(&p->line);
     str_add(&p->line, text);
     p->at = p->line.len;
+    p->kept = 0;
 }
 
 void prompt_open(struct prompt *p, char mark, const char *text)
@@ -231,13 +232,20 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
+/* Clears the line but for its kept beginning, and once nothing else is there, that too. */
+static void clear_line(struct prompt *p)
+{
+    p->kept = p->kept < p->line.len ? p->kept : 0;
+    splice(p, p->kept, p->line.len, "", 0);
+}
+
 static bool erase(struct prompt *p, int key)
 {
     switch (key) {
     case K_BACKSPACE: case K_CTRL('h'): splice(p, char_before(p), p->at, "", 0); return true;
     case K_DEL: case K_CTRL('d'): splice(p, p->at, char_after(p), "", 0); return true;
     case K_CTRL('w'): splice(p, word_before(p), p->at, "", 0); return true;
-    case K_CTRL('u'): splice(p, 0, p->at, "", 0); return true;
+    case K_CTRL('u'): clear_line(p); return true;
     case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
     default: return false;
     }

@@ -16,6 +16,7 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
+    size_t kept;                         /* bytes at the beginning that C-u leaves at first */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;                      /* history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
+#include "app/ui/grid_svg.h"
 #include "app/ui/text.h"
 #include "app/views/view.h"
 
@@ -264,7 +265,10 @@ static void dump(struct model *m)
     m->out.dump = (struct str){0};
     grid_open(&g, m->w, m->h, m->unicode);
     screen_draw(m, &g);
-    grid_dump(&g, &text);
+    if (str_ends(str_text(&path), ".svg"))
+        grid_svg(&g, &text);
+    else
+        grid_dump(&g, &text);
     if (!model_write(m, str_text(&path), m->out.dump_seen, &text, "screen")) {
         str_printf(&line, "dump %s", str_text(&path));
         model_prompt_again(m, str_text(&line));

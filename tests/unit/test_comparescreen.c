@@ -122,6 +122,9 @@ static void comparisons_follow_the_settings(void **state)
     assert_true(model_run(m, "compare"));
     do_job(m, JOB_COMPARE);
     assert_string_equal(m->marking.pair->time.m.isa, "plain");
+    assert_true(model_run(m, "isa default"));
+    assert_null(m->marking.pair);                        /* it was of other settings */
+    assert_true(m->marking.state >= 0);
     model_free(m);
 }
 
@@ -138,6 +141,12 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "other, step 2");
     type(m, "mark 9");
     assert_shows(m, "this branch has no such step");
+    type(m, "switch main");
+    type(m, "loop unroll C K");
+    type(m, "mark other");
+    assert_shows(m, "compares it with the current branch");
+    type(m, "bisect");
+    assert_shows(m, "= compares branches");
     type(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
     model_free(m);

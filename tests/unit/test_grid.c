@@ -259,7 +259,7 @@ static void test_finding(void **state)
     assert_int_equal(doc_find(&d, "line 2", 29, 1), 2);
     assert_int_equal(doc_find(&d, "line 2", 2, -1), 29);
     assert_int_equal(doc_find(&d, "mixed", 0, 1), 30);
-    assert_int_equal(doc_find(&d, "mixed Case", 0, 1), -1);
+    assert_int_equal(doc_find(&d, "mixed Case", 0, 1), 30);      /* as names of steps */
     assert_int_equal(doc_find(&d, "", 0, 1), -1);
     assert_non_null(doc_at(&d, &(struct scroll){ .cursor = d.lines.len - 1 }));
     assert_null(doc_at(&d, &(struct scroll){ .cursor = d.lines.len }));
@@ -347,7 +347,7 @@ static void test_prompt_editing(void **state)
         {"hello Left Left X", "helXlo"},
         {"hello C-a C-k", ""},
         {"hello Left C-k", "hell"},
-        {"hello Left C-u", "o"},
+        {"hello Left C-u", ""},
         {"one Space two C-w", "one "},
         {"one Space two C-w C-w", ""},
         {"hello Home Del C-e !", "ello!"},

@@ -249,6 +249,56 @@ static void test_preview_counts_held_steps(void **state)
     model_free(m);
 }
 
+/* The preview shows what the line will do: a layout goes before the loops, and steps after a change
+ * are renamed. */
+static void test_preview_rebases(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space split Space C Space N Space 16 Enter");
+    press(m, ": loop Space unroll Space C Space N.1 Enter");
+    press(m, ": edit Space 1 Space loop Space split Space C Space N Space 3 Space 2 Space 8");
+    assert_shows(m, "preview: the nest after this step");
+    press(m, "Esc : layout Space set Space C Space \" N/16 Space M Space 16n \"");
+    assert_shows(m, "preview: the nest after this step");
+    assert_int_equal(history_n_states(m->session->history), 3);
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* Held steps have no effect: they are not measured, and do not count for the tour.  What is said
+ * of them is not replaced by the next measurement. */
+static void test_held_steps_have_no_effect(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=3 h=32 w=32 o=16 k=3 p=1");
+    struct desired_job w;
+    int n, at;
+    press(m, ": layout Space set Space Conv Space \" N Space H Space W Space O \" Enter");
+    press(m, ": loop Space split Space Conv Space W Space 16 Enter");
+    press(m, ": loop Space reorder Space Conv Space W.1 Space W.0 Enter");
+    press(m, ": auto Space on Enter : drop Space 2 Enter");
+    assert_shows(m, "kept for repair");
+    measured(m, 1, 0.01, 10);
+    assert_shows(m, "kept for repair");
+    press(m, "Down");
+    assert_hides(m, "kept for repair");
+    const struct history *h = m->session->history;
+    const int *path = history_path(h, 0, &n, &at);
+    assert_non_null(history_state(h, path[2])->held);
+    press(m, ": goto Space 0 Enter");
+    measured(m, 1, 0.01, 10);
+    press(m, ": goto Space 1 Enter");
+    measured(m, 1, 0.01, 10);
+    press(m, ": auto Space off Enter : measure_all Enter");
+    assert_false(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE);
+    press(m, ": goto Space 2 Enter");
+    m->tour = 7;
+    press(m, "Down");
+    assert_int_equal(m->tour, 7);
+    model_free(m);
+}
+
 /* A whole step on the prompt shows the nest that it would make. */
 static void test_preview(void **state)
 {
@@ -345,6 +395,23 @@ static void test_panes_resize(void **state)
     model_free(m);
 }
 
+/* C-u clears the line, and the beginning that a key put there only when it is alone. */
+static void test_clearing_the_prompt(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": loop Space unroll Space C Space K Home Right Right C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "loop Space unroll Space C Space K Enter : focus Space steps Enter e");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C K");
+    press(m, "Left Left C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc");
+    model_free(m);
+}
+
 /* searching */
 
 static void test_search_in_steps(void **state)
@@ -381,19 +448,24 @@ static void test_search_in_lists(void **state)
     model_free(m);
 }
 
-static void test_failed_search_stays(void **state)
+static void test_failed_search_ends(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "/ rangr Enter");
     assert_shows(m, "not found in this view");
-    assert_shows(m, "/rangr");
-    press(m, "Backspace e Enter");
     assert_false(m->prompt.open);
+    press(m, "/ Up");
+    assert_shows(m, "/rangr");
+    press(m, "Backspace E Enter");                       /* capitals make no difference */
+    assert_false(m->prompt.open);
+    assert_hides(m, "not found");
+    assert_string_equal(str_text(&m->search), "rangE");
+    press(m, "/ Up Backspace e Enter");
     assert_string_equal(str_text(&m->search), "range");
     press(m, ": goto Space 0 Enter / Up");
     assert_shows(m, "/range");
-    press(m, "Up");
+    press(m, "Up Up");
     assert_shows(m, "/rangr");
     press(m, "Esc : Up");                                /* commands do not see searches */
     assert_shows(m, ":goto 0");
@@ -535,12 +607,15 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
+        cmocka_unit_test(test_preview_rebases),
+        cmocka_unit_test(test_held_steps_have_no_effect),
+        cmocka_unit_test(test_clearing_the_prompt),
         cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
-        cmocka_unit_test(test_failed_search_stays),
+        cmocka_unit_test(test_failed_search_ends),
         cmocka_unit_test(test_pasted_lines_are_steps),
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),

@@ -302,7 +302,7 @@ static void test_ledger_changes_the_past(void **state)
     assert_shows(m, "3 loop parallel C M");
     press(m, "g j j K");
     assert_shows(m, "`loop unroll C N.1`, which would then be step 1");
-    press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space K Space 4 Space 8 Enter");
+    press(m, "g j e C-u loop Space split Space C Space K Space 4 Space 8 Enter");
     assert_shows(m, "2 later steps replayed, 1 renamed");
     assert_shows(m, "2 loop unroll C N ");
     press(m, "g j i layout Space set Space B Space \"N Space K\" Enter g j j d");
@@ -935,6 +935,10 @@ static void test_dump_and_export(void **state)
     assert_string_equal(str_text(&m->prompt.line), "dump screen.txt");
     press(m, "Enter");
     assert_shows(m, "screen written to screen.txt");
+    press(m, ": dump Space screen.svg Enter");
+    str_clear(&text);
+    assert_true(file_read("screen.svg", 1 << 20, &text, &e));
+    assert_true(str_starts(str_text(&text), "<svg") || strstr(str_text(&text), "<svg"));
     press(m, ": dump Space /nowhere/x.txt Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
     assert_true(m->prompt.open);
