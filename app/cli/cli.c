@@ -204,7 +204,8 @@ static bool read_accuracy(const struct args *a, struct session *s, struct err *e
     double x = 0;
     if (!args_double(a, OPT_ACCURACY, 0, 1, &x, e))
         return false;
-    s->accuracy = args_has(a, OPT_ACCURACY) && x == 0 ? -1 : x;
+    if (args_has(a, OPT_ACCURACY))
+        s->accuracy = x == 0 ? -1 : x;
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sessions/file/expert_file.h"
+#include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
 
@@ -69,7 +70,7 @@ static bool choose(const struct cli *c, struct session *s, const struct expert_o
                                .time_s = o->time_s };
     int n, best = 0, most = o->measured ? o->measured : 1;
     bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e);
-    all.accuracy = ok && s->accuracy > 0 ? s->accuracy : 0;
+    all.accuracy = ok ? session_expert_accuracy(s, NULL) : 0;
     ok = ok && expert_schedules(a, &all, spec, NULL, o->threads, most, list, &n, e)
            && (!o->measured || expert_fastest(spec, list, n, &mo, &pr, c->cancel, &best, m, e));
     cli_progress_clear(c);

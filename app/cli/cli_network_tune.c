@@ -18,7 +18,7 @@ static void show(void *ctx, const struct network_tuning_view *v)
         return;
     str_printf(&line, "round %d: ", v->round + 1);
     if (v->current < 0)
-        str_add(&line, "the last one is done");
+        str_add(&line, "the searches are done; measuring the network before and after");
     else
         str_printf(&line, "%.50s", v->kernel[v->current].spec);
     if (v->budget > 0)

@@ -107,6 +107,7 @@ struct app_network {
     struct session *session;             /* of the whole graph, with the steps of kernels */
     struct network_made *made;           /* NULL: not yet */
     struct network_made *timed;          /* the last one that was measured; NULL, or `made` too */
+    bool sorted;                         /* the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
     struct scroll at;                    /* of the list, while a kernel is shown */
     int tag;                             /* of its jobs; another one after every change */
@@ -478,6 +479,8 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
 
 /* model_tune.c: the tuner. */
 
+/* Whether the tuner can search this program; else says what to do instead. */
+bool model_tune_fits(struct model *m, const struct program *p);
 bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
 /* Notes a new snapshot, and pauses the search while something else is measured.  Call it before
  * model_desired_job. */

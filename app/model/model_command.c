@@ -486,8 +486,12 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
-    if (model_shows_network(m) && id == APP_TUNE)
+    if (model_shows_network(m) && id == APP_TUNE) {
+        int task = model_kernel(m);
+        if (task >= 0 && !model_tune_fits(m, m->network->made->net->task[task].program))
+            return false;
         model_kernel_open(m);
+    }
     bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
     if (model_shows_network(m) && id < 0 && model_network_takes(line))
         return model_network_step(m, line);

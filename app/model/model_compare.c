@@ -65,8 +65,8 @@ bool model_mark(struct model *m, const char *arg)
     int now = history_current(m->session->history)->id;
     bool one = history_leads(m->session->history, state, now)
             || history_leads(m->session->history, now, state);
-    model_info(m, "marked; = compares it with the current %s", one ? "step, :bisect finds the step "
-               "in between that matters most" : "branch");
+    model_info(m, "marked; = compares it with the current %s",
+               one ? "step, :bisect finds the step in between that matters most" : "branch");
     return true;
 }
 
@@ -124,8 +124,8 @@ bool model_bisect(struct model *m)
     bool before = history_leads(h, k->state, now);
     if (k->state == now || (!before && !history_leads(h, now, k->state)))
         return model_say_error(m, "the marked and the current state are not two steps of one "
-                               "branch", "Space on another step of this branch marks it; = compares "
-                               "branches");
+                               "branch", "Space on another step of this branch marks it; "
+                               "= compares branches");
     want(m, JOB_BISECT);
     if (!before) {
         k->to = k->state;

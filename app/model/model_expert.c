@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include "sessions/file/expert_file.h"
+#include "sessions/file/session_network.h"
 
 bool model_has_expert(const char *family)
 {
@@ -18,9 +19,11 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
                    int *n, struct err *e)
 {
     struct experts all;
-    return expert_file_all(a, &all, e)
-        && expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads,
-                            max, out, n, e);
+    if (!expert_file_all(a, &all, e))
+        return false;
+    all.accuracy = session_expert_accuracy(m->session, m->network ? m->network->session : NULL);
+    return expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads, max, out,
+                            n, e);
 }
 
 static bool same_steps(const struct program *p, const struct program *q)
@@ -76,6 +79,22 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
     return true;
 }
 
+/* Puts the last `set accuracy` of p before the steps of a schedule, so that it still holds. */
+static void keep_accuracy(struct arena *a, const struct program *p, struct expert_schedule *s)
+{
+    const char *set = NULL;
+    for (int i = 0; i < p->n_steps; i++)
+        set = str_starts(p->steps[i], "set accuracy") ? p->steps[i] : set;
+    if (!set)
+        return;
+    const char **step = ARENA_ARRAY(a, const char *, s->n + 1);
+    step[0] = set;
+    for (int i = 0; i < s->n; i++)
+        step[i + 1] = s->step[i];
+    s->step = step;
+    s->n++;
+}
+
 static bool choose(struct model *m, struct arena *a, int number, struct err *e)
 {
     struct history *h = m->session->history;
@@ -89,7 +108,8 @@ static bool choose(struct model *m, struct arena *a, int number, struct err *e)
                 n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
         return err_fix(e, n == 1 ? "expert" : "expert 1 to %d", n);
     }
-    const struct expert_schedule *s = &list[number - 1];
+    struct expert_schedule *s = &list[number - 1];
+    keep_accuracy(a, before, s);
     if (!program_replay(a, history_spec(h), s->step, s->n, &p, &bad, e))
         return false;
     bool ok = model_enter(m, p, "expert", true, e);

@@ -250,6 +250,16 @@ void model_tune_note(struct model *m, struct str *out)
     }
 }
 
+bool model_tune_fits(struct model *m, const struct program *p)
+{
+    return p->n_algorithms == 0
+        || model_say_error(m, "the tuner searches direct convolutions, and this kernel has another "
+                           "algorithm", m->network
+                           ? "T in the list of kernels tunes all others; X here takes an expert's "
+                             "schedule"
+                           : "X takes an expert's schedule; or undo the step `algorithm`");
+}
+
 /* Starts a search.  Without arguments, resumes a stopped one from its own start. */
 static bool start(struct model *m, const char *arg)
 {
@@ -258,6 +268,8 @@ static bool start(struct model *m, const char *arg)
     int state = history_current(m->session->history)->id;
     bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !model_tune_has_old(m);
     struct err e;
+    if (!model_tune_fits(m, model_program(m)))
+        return false;
     if (!read_words(arg, &o, &e))
         return model_error(m, &e);
     if (!arg[0] && same) {

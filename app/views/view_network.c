@@ -7,6 +7,10 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     const struct app_network *n = m->network;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     int id = l ? l->id : -1;
+    /* A list that gets its first times is sorted anew: a cursor that nobody moved goes to the
+     * slowest kernel. */
+    bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted;
+    m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);
     if (!n->made) {
         if (n->why.len)
@@ -27,7 +31,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     model_find_roofs(m);
     look.model = m->roofs.model;
     network_doc(&p->doc, n->made->net, &look);
-    int line = id >= 0 ? doc_find_id(&p->doc, id) : -1;
+    int line = first ? p->doc.head : id >= 0 ? doc_find_id(&p->doc, id) : -1;
     if (line >= 0)
         p->scroll.cursor = line;
 }

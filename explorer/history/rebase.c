@@ -256,9 +256,9 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     const struct step *s;
     const struct program *next;
     const int *path = history_path(h, h->current, &n, &at);
-    if (!step_parse(h->arena, line, &s, &ignored))
+    if (!step_parse(h->arena, line, &s, &ignored) || str_starts(s->text, "set accuracy"))
         return false;
-    /* What `set accuracy` refuses must not come before it: that would only hold the setting. */
+    /* What `set accuracy` refuses must not come before it: one of the two would only be held. */
     for (int i = at; i >= 1 && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--)
         if (program_apply(h->states.data[path[i - 1]]->program, s, &next, &ignored))
             return history_rebase(h, &(struct rebase){ REBASE_INSERT, i, 0, line }, e);

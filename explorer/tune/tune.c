@@ -9,6 +9,7 @@
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
+#define COMPARE_SHARE 0.04               /* of a time limit, for the first comparison */
 #define CLEARLY 1.5                      /* times the best: slower candidates are not compared */
 #define WORTH 0.97  /* least gain for a longer comparison: time / time of the first */
 #define LONGER 4                         /* factor for the longer comparison */
@@ -111,6 +112,8 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     struct measure_opts mo = o->kernels.measure;
     struct comparison how;
     mo.time_s = o->compare_s > 0 ? o->compare_s : fmin(COMPARE_S, fmax(0.3, 0.005 * o->budget));
+    if (o->compare_s <= 0 && o->time_s > 0)
+        mo.time_s = fmin(mo.time_s, fmax(0.1, COMPARE_SHARE * o->time_s));
     for (int i = 0; i < r->n_finalists; i++)
         p[i] = program_of(r, r->finalist[i].c, o->kernels.spec);
     for (int again = 0; again < 2; again++, mo.time_s *= LONGER) {

@@ -14,6 +14,7 @@
  *       tiled: {from: main, after: 1, steps: [...]}
  *     measured:                         # optional, written by the program
  *       - {branch: main, step: 2, key: 1f2e..., outcome: ok, latency_ms: {median: 0.3, ...}, ...}
+ *     accuracy: 1e-05                   # optional: of algorithms that experts may choose
  *     names: {input_2: input}           # optional: names that tensors have in the model
  *     machine: AMD EPYC | avx512 | ...  # where it was measured
  *

@@ -395,10 +395,23 @@ static bool load_names(struct loader *l, const struct ynode *map, struct session
     return true;
 }
 
+static bool load_accuracy(struct loader *l, const struct ynode *v, struct session *s)
+{
+    double x;
+    if (!v)
+        return true;
+    if (!yaml_double(&l->doc, v, "accuracy", &x, l->e))
+        return false;
+    if (!(x >= 0 && x <= 1))
+        return yaml_refuse(&l->doc, v, l->e, ERR_RANGE, "accuracy: a relative error of 0 to 1");
+    s->accuracy = x == 0 ? -1 : x;
+    return true;
+}
+
 static bool load_root(struct loader *l, const struct ynode *root, struct session **out)
 {
     static const char *const keys[] = { "tilescope", "title", "note", "operator", "branch",
-                                        "branches", "steps", "at", "names", "module",
+                                        "branches", "steps", "at", "names", "module", "accuracy",
                                         "kernels",
                                         "measured", "machine", NULL };
     const struct ynode *op, *note = yaml_get(root, "note");
@@ -412,6 +425,7 @@ static bool load_root(struct loader *l, const struct ynode *root, struct session
     if (!copy_text(l, root, "title", s->title, sizeof s->title)
         || !copy_text(l, root, "machine", s->machine, sizeof s->machine)
         || !load_history(l, root) || !load_names(l, yaml_get(root, "names"), s)
+        || !load_accuracy(l, yaml_get(root, "accuracy"), s)
         || !load_module(l, yaml_get(root, "module"), s)
         || !load_kernels(l, yaml_get(root, "kernels"), s)
         || !load_measured(l, yaml_get(root, "measured"))) {

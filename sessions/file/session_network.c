@@ -1,9 +1,23 @@
 #include "sessions/file/session_network.h"
 
+#include <math.h>
+
 #include "explorer/expert/instant.h"
 #include "kernels/module/simplify.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/file/kernels_text.h"
+
+/* Returns the largest error in a network.  accuracy: as in struct session. */
+static double of_network(double accuracy)
+{
+    return accuracy == 0 ? EXPERT_ACCURACY : fmax(accuracy, 0);
+}
+
+double session_expert_accuracy(const struct session *s, const struct session *network)
+{
+    double set = history_current(s->history)->program->accuracy;
+    return isfinite(set) ? set : network ? of_network(network->accuracy) : fmax(s->accuracy, 0);
+}
 
 struct chooser { struct instant instant; const char *kernels; };
 
@@ -28,7 +42,7 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     kernels_find(kernels, a, KERNELS_MODULE, &n_steps, &step);
     if (!expert_file_all(a, &all, e))
         return false;
-    all.accuracy = accuracy == 0 ? EXPERT_ACCURACY : accuracy < 0 ? 0 : accuracy;
+    all.accuracy = of_network(accuracy);
     if (!simplify_graph(a, g, simplify_default(), &simple, NULL, e)
         || !network_build(a, simple, n_steps, step, choose, &c, &built, e))
         return false;

@@ -6,6 +6,9 @@
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
+/* Returns the accuracy that experts get for s: what its steps set, else what it or the network that
+ * it is a kernel of (NULL: none) has. */
+double session_expert_accuracy(const struct session *s, const struct session *network);
 /* Simplifies a graph and builds its network.  accuracy: as in struct session.  target NULL: the
  * best of this CPU.  Fails when chosen steps do not fit their kernel, which the error names. */
 bool network_of_graph(struct arena *a, const struct graph *g, const char *kernels,

@@ -1,6 +1,7 @@
 /* Writes a session as YAML, with the keys always in the same order. */
 #include "sessions/file/session_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,10 @@ void session_yaml_in(const struct session *s, const char *path, struct str *out)
     else
         write_branches(w, h, paths);
     write_names(w, s);
+    if (s->accuracy != 0) {
+        yaml_put_text(w, "accuracy");
+        yaml_put_double(w, fmax(s->accuracy, 0));
+    }
     write_kernels(w, s);
     write_measured(w, h, paths);
     write_line(w, "machine", s->machine);

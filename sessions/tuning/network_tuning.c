@@ -1,7 +1,10 @@
 #include <math.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/subprocess.h"
+#include "profile/machine/network_profile.h"
 #include "sessions/file/kernels_text.h"
+#include "sessions/file/machine_file.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 #include "sessions/tuning/network_tuning_impl.h"
@@ -9,6 +12,9 @@
 #define LEAST_SHARE 0.005                 /* of the network's time: below it nothing is searched */
 #define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
 #define FINAL_TURNS 3
+#define LEAST_SEARCHED 0.5                /* of the time, however long measuring takes */
+#define COMPARE_SHARE 0.1                 /* of the time, for the finals of all kernels */
+#define COMPARE_MOST_S 2.0
 #define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
@@ -97,24 +103,62 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     return NULL;
 }
 
+/* Whether nothing of this kernel can be searched, whatever its time. */
+static bool is_unknown(const struct network_task *task)
+{
+    return task->program->n_algorithms > 0
+        || !task->program->base->node[task->program->base->main_node].complex;
+}
+
+/* Gets the bounds of all kernels, as `run` has them.  Without a machine model, which has the
+ * bandwidths, arithmetic alone bounds them: the FMA ceiling of this run. */
+static void take_bounds(const struct net_tuner *t, struct kernel_profile *out)
+{
+    struct machine here;
+    struct machine_model model;
+    struct err ignored;
+    machine_read(&here);
+    bool known = machine_file_load(&here, &model, &ignored);
+    network_profile(known ? &model : NULL, t->net, t->before.threads, t->before.isa, out);
+    for (int i = 0; !known && i < t->net->n_tasks && t->before.peak_gflops > 0; i++)
+        out[i].bound_s = 1e-9 * t->net->task[i].program->form->flops * t->net->task[i].count
+                       / t->before.peak_gflops;
+}
+
 static void open_kernels(struct net_tuner *t)
 {
+    struct kernel_profile *is = ARENA_ARRAY(t->a, struct kernel_profile, t->net->n_tasks);
     double *ms = ARENA_ARRAY(t->a, double, t->net->n_tasks);
     take_times(t->net, &t->before, ms);
+    take_bounds(t, is);
     t->kernel = ARENA_ARRAY(t->a, struct tuned_kernel, t->net->n_tasks);
     for (int i = 0; i < t->net->n_tasks; i++) {
         const struct network_task *task = &t->net->task[i];
         struct tuned_kernel *k = &t->kernel[i];
-        double flops = task->program->form->flops * task->count;
         struct str brief = {0};
         network_report_brief(&brief, task);
         *k = (struct tuned_kernel){ .spec = task->spec, .count = task->count, .before_ms = ms[i],
                                     .brief = arena_strdup(t->a, str_text(&brief)),
-                                    .after_ms = ms[i] };
+                                    .after_ms = ms[i], .bound_ms = 1e3 * is[i].bound_s };
         str_free(&brief);
-        if (t->before.peak_gflops > 0)
-            k->bound_ms = 1e-6 * flops / t->before.peak_gflops;
         k->why = reason(t, task, k);
+    }
+}
+
+/* Proposes the instant schedule for kernels that have another one and cannot be searched. */
+static void propose_instant(struct net_tuner *t, const char *kernels_before)
+{
+    const char *const *line;
+    int n;
+    if (t->o->variant == NETWORK_OL || t->o->variant == NETWORK_LOOPS)
+        return;                           /* layouts stay */
+    for (int i = 0; i < t->net->n_tasks; i++) {
+        struct tuned_kernel *k = &t->kernel[i];
+        const struct network_task *task = &t->net->task[i];
+        k->instant = k->why && !task->conversion && is_unknown(task)
+                  && kernels_find(kernels_before, t->a, k->spec, &n, &line);
+        if (k->instant)
+            kernels_put(&t->session->kernels, k->spec, -1, NULL);
     }
 }
 
@@ -151,12 +195,14 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
         const char *const *line;
         int n;
         k->before_ms = k->after_ms = before[i];
-        if (!k->why) {
+        if (!k->why || k->instant) {
             k->before_ms = time_of(t->net, before, k->spec);
             k->after_ms = time_of(now, after, k->spec);
         }
         k->kept = k->after_ms < KEPT_BELOW * k->before_ms;
-        if (k->kept || k->why)
+        if (k->kept && k->instant)
+            k->why = "the experts' schedule is faster, and is taken";
+        if (k->kept || (k->why && !k->instant))
             continue;
         k->after_ms = k->before_ms;
         bool had = kernels_find(kernels_before, t->a, k->spec, &n, &line);
@@ -222,6 +268,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     struct net_tuner t = { .a = a, .session = s, .o = o, .cancel = cancel,
                            .graph = history_current(s->history)->program->base };
     const char *kernels_before = arena_strdup(a, str_text(&s->kernels));
+    double began = clock_s();
     s->network = true;
     if (!open_variant(&t, e)) {
         network_restore(&t, kernels_before);
@@ -230,6 +277,14 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     if (o->variant == NETWORK_LOOPS)      /* row-major is what its schedules are compared with */
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
+    struct network_tuning_opts rest = *o;
+    if (o->time_s > 0) {                  /* measuring before counts, and as long after */
+        double fixed = 2 * (clock_s() - began - t.spent_s);
+        rest.time_s = fmax(LEAST_SEARCHED * o->time_s, o->time_s - fixed);
+        rest.each.compare_s = fmin(COMPARE_MOST_S, COMPARE_SHARE * o->time_s
+                                                   / network_complex(t.net));
+        t.o = &rest;
+    }
     if (!network_search(&t, e))
         return false;
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel,
@@ -239,6 +294,9 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .cancelled = cancelled(cancel) };
     if (out->cancelled)
         return true;
+    propose_instant(&t, frozen);
+    if (streq(str_text(&s->kernels), kernels_before))
+        return true;                      /* nothing to compare */
     if (keep_faster(&t, frozen, e) && compare(&t, kernels_before, out, e))
         return !o->save || o->save(o->ctx, s, e);
     struct err why = *e, ignored;         /* what was not compared does not stay */

@@ -38,7 +38,8 @@ struct tuned_kernel {
     double before_ms, after_ms, bound_ms;
     double gain_ms, expected_ms;          /* found so far, and hoped for from its next round */
     const char *why;                      /* why it was not searched; NULL: it was */
-    bool kept;                            /* whether the searched schedule is the new one */
+    bool instant;                         /* not searched, but compared with the instant one */
+    bool kept;                            /* whether it has another schedule than before */
 };
 /* How it goes.  current: the task whose round begins; -1: none.  now_ms: the time before less what
  * was gained; expected_ms: the most that a next round may gain. */

@@ -407,6 +407,7 @@ static bool open_search(struct inquiry *q, struct err *e)
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
+        .compare_s = o->compare_s,
         .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
     };

@@ -14,6 +14,7 @@ struct tuning_opts {
     const char *strategy;                /* NULL: of that run, else tune_default_strategy() */
     int joint;                           /* trials for layouts; 0: as plan_of has it */
     double time_s;                       /* limit of the search; 0: none */
+    double compare_s;                    /* of the final comparison; 0: as tune_opts has it */
     int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
     bool cold;                           /* as in struct search_opts */

@@ -218,6 +218,20 @@ operator: |
   b = c2d(a) o=3 k=1
 kernels: []
 Y
+# A worse schedule of a kernel with an algorithm than the experts' goes, also in a short search.
+cat > "$dir/spoiled.yaml" <<'Y'
+tilescope: 1
+operator: |
+  x = input n=1 i=64 h=28 w=28
+  a = c2d(x) o=64 k=3 p=1
+  b = c2d(a) o=8 k=1
+kernels:
+  - operator: c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1
+    steps: [algorithm Conv winograd m=2]
+Y
+t 0 '^verified: true' tune "$dir/spoiled.yaml" --time 1 --experts 2 -o "$dir/mended.yaml"
+same 'the spoiled schedule is gone' 0 "$(grep -c 'winograd m=2' "$dir/mended.yaml")"
+
 t 2 'no variant "nhwc"' tune "$dir/net.yaml" --variant nhwc
 t 2 'variant is for networks' tune 'gmm m=8 k=8 n=8' --variant ol
 for variant in packed loops; do

@@ -130,6 +130,60 @@ static void threads_of_the_session(void **state)
     model_free(m);
 }
 
+static bool has_algorithm(const struct model *m)
+{
+    return model_program(m)->n_algorithms > 0;
+}
+
+/* Whether one of the schedules that X offers computes the convolution by another algorithm. */
+static bool offers_algorithm(const struct model *m, int *number)
+{
+    struct arena *a = arena_new();
+    struct expert_schedule s[EXPERTS_MOST];
+    struct err e;
+    int n;
+    bool offers = false;
+    assert_true(model_experts(m, a, EXPERTS_MOST, s, &n, &e));
+    for (int i = 0; i < n && !offers; i++) {
+        for (int k = 0; k < s[i].n; k++)
+            offers = offers || str_starts(s[i].step[k], "algorithm");
+        *number = i + 1;
+    }
+    arena_free(a);
+    return offers;
+}
+
+static void accuracy_of_the_session(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1");
+    char line[32];
+    int number;
+    assert_false(offers_algorithm(m, &number));
+    m->session->accuracy = 1e-5;
+    assert_true(offers_algorithm(m, &number));
+    m->session->accuracy = 0;
+    press(m, ": set Space accuracy Space 1e-5 Enter");
+    assert_true(offers_algorithm(m, &number));
+    snprintf(line, sizeof line, "expert %d", number);
+    assert_true(model_run(m, line));
+    assert_true(has_algorithm(m));
+    assert_true(offers_algorithm(m, &number));           /* the new branch has the setting, too */
+    press(m, "t");
+    assert_shows(m, "the tuner searches direct convolutions");
+    assert_false(m->tuner.out);
+    press(m, "Esc : set Space accuracy Space 1e-9 Enter");
+    assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    model_free(m);
+    m = model_on("c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1");
+    press(m, ": set Space accuracy Space 1e-6 Enter");
+    assert_false(model_run(m, "algorithm Conv winograd m=4"));
+    assert_shows(m, "use m=2, or apply: set accuracy");
+    assert_false(model_run(m, "algorithm"));
+    assert_shows(m, "algorithm T winograd m=2|4");
+    model_free(m);
+}
+
 static const struct { const char *spec, *keys, *says; } refused[] = {
     { SOFTMAX, ": expert Space 2 Enter", "there is only 1 expert schedule" },
     { GMM, ": expert Space 0 Enter", "an expert schedule has a number" },
@@ -211,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_one_by_one), cmocka_unit_test(own_work_stays),
         cmocka_unit_test(measured_steps_stay), cmocka_unit_test(threads_of_the_session),
+        cmocka_unit_test(accuracy_of_the_session),
         cmocka_unit_test(refusals_change_nothing), cmocka_unit_test(hints_where_there_is_one),
         cmocka_unit_test(prompt_and_help_know_it),
     };

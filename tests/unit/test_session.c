@@ -65,6 +65,7 @@ static const struct { const char *name, *text; } malformed[] = {
     { "no operator", "tilescope: 1\ntitle: x\n" },
     { "unclosed list", HEAD "steps: [loop parallel C M\n" },
     { "unclosed list, more lines", HEAD "steps: [a, b\nbranch: main\n" },
+    { "accuracy above 1", HEAD "accuracy: 2\n" },
     { "unclosed quote", HEAD "title: \"abc\nnote: x\n" },
     { "unclosed map", HEAD "branches: {main: {steps: []}\n" },
     { "bad indentation", HEAD "branches:\n  main:\n    steps: []\n   at: 0\n" },
@@ -477,6 +478,7 @@ static void assert_same_session(const struct session *a, const struct session *b
     assert_string_equal(a->title, b->title);
     assert_string_equal(a->machine, b->machine);
     assert_string_equal(str_text(&a->note), str_text(&b->note));
+    assert_true(a->accuracy == b->accuracy);
     assert_int_equal(history_n_branches(x), history_n_branches(y));
     assert_int_equal(history_branch_index(x), history_branch_index(y));
     for (int i = 0; i < history_n_branches(x); i++) {
@@ -700,6 +702,7 @@ static void test_round_trip(void **state)
     for (int i = 0; i < COUNT_OF(lines); i++) {
         struct measurement m = some_measurement(&r);
         run_lines(s, &lines[i], 1);
+        s->accuracy = (double[]){ 0, -1, 1e-5, 0.3 }[i % 4];
         if (rng_range(&r, 0, 2))
             history_set_measured(s->history, history_current(s->history)->id, &m);
         check_round_trip(s);
