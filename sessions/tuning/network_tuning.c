@@ -211,6 +211,14 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
     return true;
 }
 
+static void nothing_kept(struct net_tuner *t)
+{
+    for (int i = 0; i < t->net->n_tasks; i++) {
+        t->kernel[i].kept = false;
+        t->kernel[i].after_ms = t->kernel[i].before_ms;
+    }
+}
+
 /* Measures the networks before and after in turns.  When all kernels together are slower than
  * before, which kernels that are faster by themselves can be, the old schedules stay. */
 static bool compare(struct net_tuner *t, const char *kernels_before, struct network_tuning *out,
@@ -224,10 +232,7 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
     if (out->after_ms > out->before_ms) {
         network_restore(t, kernels_before);
         out->after_ms = out->before_ms;
-        for (int i = 0; i < t->net->n_tasks; i++) {
-            t->kernel[i].kept = false;
-            t->kernel[i].after_ms = t->kernel[i].before_ms;
-        }
+        nothing_kept(t);
     }
     return true;
 }
@@ -295,8 +300,10 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     if (out->cancelled)
         return true;
     propose_instant(&t, frozen);
-    if (streq(str_text(&s->kernels), kernels_before))
-        return true;                      /* nothing to compare */
+    if (streq(str_text(&s->kernels), kernels_before)) {
+        nothing_kept(&t);                 /* and nothing to compare */
+        return true;
+    }
     if (keep_faster(&t, frozen, e) && compare(&t, kernels_before, out, e))
         return !o->save || o->save(o->ctx, s, e);
     struct err why = *e, ignored;         /* what was not compared does not stay */
