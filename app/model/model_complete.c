@@ -100,6 +100,8 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
                            const char *before)
 {
     static const char *const focus[] = {"next", "prev", "steps", "view"};
+    static const char *const lens[] = { "next", "prev", "forward", "back", "conflict", "loop",
+                                        "from", "apply" };
     static const char *const compare[] = {"nest", "c", "asm", "ablation", "next"};
     static const char *const onoff[] = {"on", "off"};
     switch ((int)id) {
@@ -116,6 +118,9 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
         break;
     case APP_COMPARE:
         offer_each(w, compare, COUNT_OF(compare));
+        break;
+    case APP_LENS:
+        offer_each(w, lens, COUNT_OF(lens));
         break;
     case APP_MARK:
         for (int i = 0; m->session && i < history_n_branches(m->session->history); i++)
