@@ -64,7 +64,7 @@ static void simulate(struct prediction_run *r, struct walk *w, const unsigned lo
     walk_run(w, base, &calls);
     simsample_close(r->sample, count, level, &out->fraction, &out->error);
     out->l1_misses = level[0].misses;
-    out->conflicts = !r->lru ? -1 : out->fraction < 1 ? level[0].conflicts : r->conflicts;
+    out->conflicts = r->lru ? simsample_estimated(r->sample) : -1;
     free(count);
 }
 

@@ -22,11 +22,8 @@ struct site_count { int64_t misses[CACHE_LEVELS]; };
 /* accesses: the misses of the level above (unknown for L1, since the instrumented kernel filters
  * hits). prefetches: lines that a prefetcher brought into this level; useful: those of L1 that
  * the kernel used later.  Prefetches are neither accesses nor misses. straddled: L1 misses beyond
- * the first of one access that crossed lines which were both missing. conflicts: estimated by
- * simsample_conflicts; else 0. */
-struct level_count {
-    int64_t accesses, misses, writebacks, prefetches, useful, straddled, conflicts;
-};
+ * the first of one access that crossed lines which were both missing. */
+struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
 /* The results in a measurement. */
 

@@ -13,7 +13,8 @@
 #define WARM_ACCESSES 128                 /* a sample has at least this many per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
-#define LEVEL_COUNTS 7
+#define LEVEL_COUNTS 7                    /* those of struct level_count, and conflicts */
+#define CONFLICTS 6
 /* cost / budget; only more is reported, since heads and periods are whole iterations */
 #define OVER_BUDGET 1.25
 
@@ -34,6 +35,7 @@ struct sample_plan {
 struct simsample {
     const struct cachesim *s;
     const int64_t *conflicts;             /* counted by the caller; NULL: they are not */
+    int64_t conflicts_then;               /* *conflicts at the beginning of the phase */
     int n_sites, n_loops;
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
     struct sample_plan plan[SIMSAMPLE_MAX_MARKS];
@@ -164,6 +166,11 @@ void simsample_conflicts(struct simsample *p, const int64_t *conflicts)
     p->conflicts = conflicts;
 }
 
+int64_t simsample_estimated(const struct simsample *p)
+{
+    return p->samples ? llround(p->exact[0][CONFLICTS]) : *p->conflicts;
+}
+
 void simsample_free(struct simsample *p)
 {
     for (int i = 0; p && i < p->n_loops; i++)
@@ -186,7 +193,6 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[3] += (double)(now->prefetches - then->prefetches);
     to[4] += (double)(now->useful - then->useful);
     to[5] += (double)(now->straddled - then->straddled);
-    to[6] += (double)(now->conflicts - then->conflicts);
 }
 
 /* Adds the counts since the last call to those of the phase that has ended. */
@@ -197,7 +203,6 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
     bool counted = phase == PHASE_FIRST || phase == PHASE_SECOND;
     double *to = phase == PHASE_EXACT ? p->exact_site : counted ? plan->site : NULL;
     cachesim_levels(p->s, now);
-    now[0].conflicts = p->conflicts ? *p->conflicts : 0;
     for (int i = 0; to && i < p->n_sites; i++)
         for (int k = 0; k < CACHE_LEVELS; k++)
             to[i * CACHE_LEVELS + k] += (double)(site[i].misses[k] - p->then[i].misses[k]);
@@ -209,6 +214,11 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
             plan->now[k] += misses;
         }
     }
+    int64_t conflicts = p->conflicts ? *p->conflicts : 0;
+    if (to)
+        (counted ? plan->level[0] : p->exact[0])[CONFLICTS]
+            += (double)(conflicts - p->conflicts_then);
+    p->conflicts_then = conflicts;
     memcpy(p->then, site, sizeof *site * (size_t)p->n_sites);
     memcpy(p->level_then, now, sizeof now);
 }
@@ -327,7 +337,7 @@ void simsample_close(struct simsample *p, struct site_count *site,
     for (int k = 0; k < CACHE_LEVELS; k++) {
         const double *c = p->exact[k];
         level[k] = (struct level_count){ llround(c[0]), 0, llround(c[2]), llround(c[3]),
-                                         llround(c[4]), llround(c[5]), llround(c[6]) };
+                                         llround(c[4]), llround(c[5]) };
         for (int i = 0; i < p->n_sites; i++)
             level[k].misses += site[i].misses[k];
     }

@@ -35,8 +35,10 @@ bool simsample_cuts(const struct simsample *p);
 const char *simsample_how(const struct simsample *p);
 /* Sets the simulator (still unused) from which the counts come. The caller owns it. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
-/* *conflicts: a count of L1 misses that the caller keeps, to be estimated as level[0].conflicts. */
+/* *conflicts: a count of some of the L1 misses, which the caller keeps.  After simsample_close,
+ * simsample_estimated returns the estimate of it for the whole kernel. */
 void simsample_conflicts(struct simsample *p, const int64_t *conflicts);
+int64_t simsample_estimated(const struct simsample *p);
 void simsample_free(struct simsample *p);
 /* Returns whether to skip the iteration of a loop that begins now (-1: a loop has ended). */
 bool simsample_skip(struct simsample *p, int loop);
