@@ -22,6 +22,7 @@ const char *const key_context_title[] = {
 
 const char *const key_context_name[KEYS_COUNT] = {
     [KEYS_NEST] = "nest", [KEYS_LAYOUT] = "layout", [KEYS_COMPARE] = "compare",
+    [KEYS_LENS] = "lens",
     [KEYS_TUNE] = "tune", [KEYS_LEDGER] = "steps", [KEYS_NETWORK] = "network",
     [KEYS_VIEW] = "view", [KEYS_BRANCH] = "branches", [KEYS_START] = "start",
     [KEYS_MOVE] = "moving", [KEYS_WORK] = "session", [KEYS_ANY] = "everywhere",
