@@ -8,6 +8,7 @@
 
 #include "app/views/network_doc.h"
 #include "app/views/roofline_plot.h"
+#include "explorer/history/blame.h"
 #include "kernels/base/file.h"
 #include "kernels/module/simplify.h"
 #include "kernels/program/contract.h"
@@ -206,6 +207,13 @@ static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, st
     return session_fits(o->session, out, e);
 }
 
+static bool show_blame(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    (void)c, (void)e;
+    blame_print(out, o->session->history);
+    return true;
+}
+
 static void add_step_row(struct str *out, int position, const struct ledger_row *row)
 {
     str_printf(out, " %s%3d  %-60s", row->here ? ">" : " ", position,
@@ -344,6 +352,7 @@ static const struct {
     { "graph", show_graph, false },   { "network", show_kernels, false },
     { "layout", show_layout, false }, { "c", show_c, false },
     { "asm", show_asm, true },        { "steps", show_steps, false },
+    { "blame", show_blame, false },
     { "yaml", show_yaml, false },     { "cuda", show_cuda, true },
     { "ptx", show_ptx, true },
     { "roofline", show_roofline, true }, { "space", show_space, true },
@@ -382,7 +391,7 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " cuda, ptx, steps, roofline, lens, simplified, space, compare or yaml",
+                         " cuda, ptx, steps, blame, roofline, lens, simplified, space, compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm

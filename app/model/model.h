@@ -455,6 +455,10 @@ void model_compare_outdate(struct model *m);     /* forgets what was measured, n
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
 void model_compared(struct model *m, struct app_job *j, int number);     /* takes its result */
 
+/* model_cursor.c: the object under the cursor. */
+
+bool model_blame(struct model *m, const char *arg);      /* the command `blame` */
+
 /* model_lens.c: the cache lens. */
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */

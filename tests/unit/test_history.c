@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "explorer/history/blame.h"
 #include "explorer/history/command.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
@@ -471,6 +472,35 @@ static void test_help(void **state)
     str_free(&out);
 }
 
+/* A loop is what the steps on its parents and on itself made it; steps on other loops are left
+ * out. */
+static void test_blame(void **state)
+{
+    (void)state;
+    struct str out = {0};
+    struct history *h = must_open(GMM);
+    must_run(h, "loop split C N 8 4");
+    must_run(h, "loop split C M 16");
+    must_run(h, "loop split C N.1 2");
+    must_run(h, "loop reorder C K N.1.1");
+    must_run(h, "loop vectorize C N.1.1");
+    must_run(h, "loop unroll C N.1.1");
+    history_undo(h, 1, &(struct err){0});
+    blame_loop(&out, h, "C", "K");
+    str_add_char(&out, '\n');
+    blame_loop(&out, h, "C", "m.1");
+    str_add_char(&out, '\n');
+    blame_loop(&out, h, "C", "N.1.1");
+    assert_string_equal(str_text(&out),
+        "K of C: step 4 (loop reorder C K N.1.1) moved K\n"
+        "m.1 of C: step 2 (loop split C M 16) made M.1\n"
+        "N.1.1 of C: step 1 (loop split C N 8 4) made N.1; step 3 (loop split C N.1 2) made "
+        "N.1.1; step 4 (loop reorder C K N.1.1) moved N.1.1; step 5 (loop vectorize C N.1.1) set "
+        "N.1.1 to vectorize");
+    str_free(&out);
+    history_free(h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_random_walk),
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_offered_factors_apply),
+        cmocka_unit_test(test_blame),
         cmocka_unit_test(test_help),
     };
     if (getenv("TS_SEED"))

@@ -50,6 +50,23 @@ static void branches_show_their_best_times(void **state)
     model_free(m);
 }
 
+/* W says which steps made the loop under the cursor; the menu offers it. */
+static void a_loop_tells_its_steps(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "W");
+    assert_shows(m, "M of C: no step; it is a loop of the operator itself");
+    press(m, "p");
+    press(m, "Enter");
+    assert_shows(m, "say which steps made this loop");
+    press(m, "Esc W");
+    assert_shows(m, "M of C: step 1 (loop parallel C M) set M to parallel");
+    press(m, ": b l a m e Space C Space X Enter");
+    assert_shows(m, "there is no such loop");
+    model_free(m);
+}
+
 /* They are work that no file has: an autosave has them before the first key. */
 static void steps_of_the_command_line_are_safe_at_once(void **state)
 {
@@ -95,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_show_their_best_times),
+        cmocka_unit_test(a_loop_tells_its_steps),
         cmocka_unit_test(steps_of_the_command_line_are_safe_at_once),
         cmocka_unit_test(reports_have_the_rows_that_they_need),
     };

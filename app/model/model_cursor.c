@@ -1,0 +1,28 @@
+/* What is asked about the object under the cursor. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include "explorer/history/blame.h"
+
+bool model_blame(struct model *m, const char *arg)
+{
+    char name[64] = "", loop[64] = "";
+    const struct program *p = model_program(m);
+    const struct stage *s;
+    int axis;
+    if (sscanf(arg, "%63s %63s", name, loop) == 2) {
+        int node = program_stage(p, name);
+        s = node >= 0 ? p->stage[node] : NULL;
+        axis = s ? stage_axis(s, loop) : -1;
+        if (axis < 0)
+            return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
+    } else if (arg[0] || !model_loop(m, &s, &axis)) {
+        return model_say_error(m, "blame: it is not said which loop",
+                               "blame STAGE LOOP, or a cursor on a line that starts with `for`");
+    }
+    struct str text = {0};
+    blame_loop(&text, m->session->history, s->name, s->axis[axis].name);
+    model_info(m, "%s", str_text(&text));
+    str_free(&text);
+    return true;
+}

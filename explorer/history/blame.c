@@ -1,0 +1,132 @@
+#include "explorer/history/blame.h"
+
+#include <string.h>
+#include "kernels/base/vec.h"
+
+/* names: the loop, and those that it was made of, which older states have.  said: the effects of
+ * steps, newest first. */
+struct blamed {
+    struct arena *a;
+    const char *stage;
+    VEC(const char *) names;
+    VEC(const char *) said;
+};
+
+static const struct stage *find_stage(const struct program *p, const char *name)
+{
+    int s = program_stage(p, name);
+    return s >= 0 ? p->stage[s] : NULL;
+}
+
+static bool contains(const char *name, const char *part)
+{
+    for (; *name; name++)
+        if (strncasecmp(name, part, strlen(part)) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the loops of `old` that the step replaced, and that `name` was made of: related names (O for
+ * O.1, N and H for N_H), or else all of them. */
+static void add_origins(struct blamed *b, const struct stage *old, const struct stage *now,
+                        const char *name)
+{
+    int before = b->names.len;
+    for (int related = 1; related >= 0 && b->names.len == before; related--)
+        for (int i = 0; i < old->n_axes; i++) {
+            const char *x = old->axis[i].name;
+            if (stage_axis(now, x) < 0 && (!related || contains(name, x) || contains(x, name)))
+                vec_push(&b->names, x);
+        }
+}
+
+static bool names_loop(const struct step *s, const char *stage, const char *loop)
+{
+    bool here = s->target && strcaseeq(s->target, stage), found = false;
+    for (int i = 0; i < s->n_args; i++) {
+        found = found || (here && strcaseeq(s->arg[i].text, loop));
+        here = here || (s->kind == STEP_LOOP_COMPUTE_AT && strcaseeq(s->arg[i].text, stage));
+    }
+    for (int i = 0; i < s->n_opts; i++)
+        found = found || (here && streq(s->opt[i].key, "at") && s->opt[i].text
+                          && strcaseeq(s->opt[i].text, loop));
+    return found;
+}
+
+/* Returns what step s, which led from old to now, did to a loop; NULL: nothing. */
+static const char *effect_on(struct blamed *b, const struct step *s, const struct stage *old,
+                             const struct stage *now, const char *loop)
+{
+    int i = old ? stage_axis(old, loop) : -1, j = stage_axis(now, loop);
+    if (j < 0)
+        return NULL;
+    loop = now->axis[j].name;
+    if (i < 0)
+        return arena_printf(b->a, "made %s", loop);
+    const struct axis *x = &old->axis[i], *y = &now->axis[j];
+    if (x->ann != y->ann)
+        return arena_printf(b->a, "set %s to %s", loop,
+                            y->ann == LOOP_SERIAL ? "serial" : loop_ann_name[y->ann]);
+    if (x->extent != y->extent)
+        return arena_printf(b->a, "changed %s from %lld to %lld iterations", loop,
+                            (long long)x->extent, (long long)y->extent);
+    if (!names_loop(s, b->stage, loop))
+        return NULL;
+    return arena_printf(b->a, s->kind == STEP_LOOP_REORDER ? "moved %s" : "uses %s", loop);
+}
+
+/* Notes what a state's step did to the loops of b.  False when the step made their stage: older
+ * states do not have it. */
+static bool look_at(struct blamed *b, const struct state *at, const struct program *before,
+                    int number)
+{
+    const struct program *p = at->program;
+    const struct stage *now = find_stage(p, b->stage), *old = find_stage(before, b->stage);
+    const struct step *s = p->parsed[p->n_steps - 1];
+    struct str text = {0};
+    for (int i = 0, n = b->names.len; now && i < n; i++) {
+        const char *name = b->names.data[i], *what = effect_on(b, s, old, now, name);
+        if (!what)
+            continue;
+        str_printf(&text, "%s%s", text.len ? " and " : "", what);
+        if (old && stage_axis(old, name) < 0)
+            add_origins(b, old, now, name);
+    }
+    if (text.len > 0)
+        vec_push(&b->said, arena_printf(b->a, "step %d (%s) %s", number, at->step,
+                                        str_text(&text)));
+    str_free(&text);
+    return old != NULL;
+}
+
+void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop)
+{
+    struct blamed b = { .a = arena_new(), .stage = stage };
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    vec_push(&b.names, loop);
+    for (int i = at; i > 0; i--) {
+        const struct state *s = history_state(h, path[i]);
+        const struct program *before = history_state(h, s->parent)->program;
+        if (!s->held && !look_at(&b, s, before, i))
+            break;
+    }
+    str_printf(out, "%s of %s: ", loop, stage);
+    for (int i = b.said.len - 1; i >= 0; i--)
+        str_printf(out, "%s%s", b.said.data[i], i > 0 ? "; " : "");
+    if (b.said.len == 0)
+        str_add(out, "no step; it is a loop of the operator itself");
+    vec_free(&b.names);
+    vec_free(&b.said);
+    arena_free(b.a);
+}
+
+void blame_print(struct str *out, const struct history *h)
+{
+    const struct program *p = history_current(h)->program;
+    for (int s = 0; s < p->graph->n_nodes; s++)
+        for (int i = 0; i < p->stage[s]->n_axes; i++) {
+            blame_loop(out, h, p->stage[s]->name, p->stage[s]->axis[i].name);
+            str_add_char(out, '\n');
+        }
+}
