@@ -391,7 +391,8 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " cuda, ptx, steps, blame, roofline, lens, simplified, space, compare or yaml",
+                         " cuda, ptx, steps, blame, roofline, lens, simplified, space, compare or"
+                         " yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm
