@@ -206,6 +206,7 @@ struct model {
     VEC(struct hit) hits;                /* of the last screen_draw */
     int spin;                            /* ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
+    bool to_loop;                        /* also when it is of the stage under the cursor */
 
     /* The prompt. */
     struct prompt prompt;
@@ -458,6 +459,8 @@ void model_compared(struct model *m, struct app_job *j, int number);     /* take
 /* model_cursor.c: the object under the cursor. */
 
 bool model_blame(struct model *m, const char *arg);      /* the command `blame` */
+
+bool model_loop_of(struct model *m);             /* the command `loop_of` */
 
 /* model_lens.c: the cache lens. */
 

@@ -26,3 +26,17 @@ bool model_blame(struct model *m, const char *arg)
     str_free(&text);
     return true;
 }
+
+bool model_loop_of(struct model *m)
+{
+    const struct pane_doc *p = model_focused(m);
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    if (!l || !l->stage || !l->loop)
+        return model_say_error(m, "this line belongs to no loop of the nest", "");
+    snprintf(m->step_stage, sizeof m->step_stage, "%s", l->stage);
+    snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop);
+    m->to_loop = true;
+    m->pane[VIEW_NEST].stamp = 0;
+    model_show_view(m, VIEW_NEST);
+    return true;
+}

@@ -15,6 +15,7 @@ struct line {
     const unsigned char *style;                          /* enum style per byte of text */
     int id;                                     /* number of the line's object; -1: no object */
     const char *stage;                       /* the stage or tensor it belongs to, or NULL */
+    const char *loop;                    /* the loop of that stage that it belongs to, or NULL */
     int n_items;
     const struct doc_item *item;
     bool heading;                            /* of the lines below: never the last row of a pane */

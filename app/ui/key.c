@@ -13,6 +13,7 @@ static const struct { int code; const char *name; } names[] = {
 
 const char *const key_context_title[] = {
     [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout",
+    [KEYS_CODE] = "On a line of C or assembly",
     [KEYS_COMPARE] = "In the comparison", [KEYS_LENS] = "In the cache lens",
     [KEYS_TUNE] = "On a trial of the tuner", [KEYS_LEDGER] = "On a step",
     [KEYS_NETWORK] = "On a kernel of a network", [KEYS_VIEW] = "In a view",
@@ -21,7 +22,8 @@ const char *const key_context_title[] = {
 };
 
 const char *const key_context_name[KEYS_COUNT] = {
-    [KEYS_NEST] = "nest", [KEYS_LAYOUT] = "layout", [KEYS_COMPARE] = "compare",
+    [KEYS_NEST] = "nest", [KEYS_LAYOUT] = "layout", [KEYS_CODE] = "code",
+    [KEYS_COMPARE] = "compare",
     [KEYS_LENS] = "lens",
     [KEYS_TUNE] = "tune", [KEYS_LEDGER] = "steps", [KEYS_NETWORK] = "network",
     [KEYS_VIEW] = "view", [KEYS_BRANCH] = "branches", [KEYS_START] = "start",

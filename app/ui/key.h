@@ -20,8 +20,8 @@ void key_text(struct str *out, int key);
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
 enum key_context {
-    KEYS_NEST, KEYS_LAYOUT, KEYS_TUNE, KEYS_COMPARE, KEYS_LENS, KEYS_LEDGER, KEYS_NETWORK,
-    KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK, KEYS_ANY, KEYS_COUNT
+    KEYS_NEST, KEYS_LAYOUT, KEYS_CODE, KEYS_TUNE, KEYS_COMPARE, KEYS_LENS, KEYS_LEDGER,
+    KEYS_NETWORK, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK, KEYS_ANY, KEYS_COUNT
 };
 extern const char *const key_context_title[];            /* "On a loop", "Moving"... */
 extern const char *const key_context_name[KEYS_COUNT];   /* "nest", "steps"... in settings */

@@ -160,12 +160,13 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     if (first) {                         /* the operator itself, not its padding */
         const struct program *prog = model_program(m);
         first_place(p, prog, prog->stage[prog->graph->main_node]->name);
-    } else if (m->step_stage[0] && !streq(m->step_stage, at.stage)) {
+    } else if (m->step_stage[0] && (m->to_loop || !streq(m->step_stage, at.stage))) {
         go_to_step(m, p);
     } else {
         restore_place(p, &at);
     }
     m->step_stage[0] = 0;
+    m->to_loop = false;
 }
 
 void view_nest_hint(const struct model *m, struct str *out)

@@ -159,6 +159,17 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
     return share;
 }
 
+/* Notes the loop of the nest that a line of code belongs to: Enter goes there. */
+static void put_place(const struct model *m, struct line *l, const struct code_text *c, int loop)
+{
+    const struct program *p = model_program(m);
+    int node = loop >= 0 ? c->lines.loop[loop].node : -1;
+    if (node < 0 || node >= p->graph->n_nodes)
+        return;
+    l->stage = p->stage[node]->name;
+    l->loop = c->lines.loop[loop].axis;
+}
+
 static void build_code(struct model *m, struct pane_doc *p, int which, doc_colour *colour,
                        int width)
 {
@@ -191,6 +202,7 @@ static void build_code(struct model *m, struct pane_doc *p, int which, doc_colou
         last = loop;
         int first = doc_code(&p->doc, text, colour, &state, 0);
         p->doc.lines.data[first].id = i;
+        put_place(m, &p->doc.lines.data[first], c, loop);
         line += n + (line[n] == '\n');
     }
     free(hot.insns);

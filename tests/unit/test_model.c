@@ -1357,7 +1357,8 @@ static void test_code_comes_from_jobs(void **state)
     model_free(m);
 }
 
-/* C and assembly mark the lines of the loop under the cursor of the nest; H goes to the hottest. */
+/* C and assembly mark the lines of the loop under the cursor of the nest; Enter goes back from a
+ * line to its loop; H goes to the hottest. */
 static void test_code_follows_the_cursor(void **state)
 {
     (void)state;
@@ -1369,9 +1370,16 @@ static void test_code_follows_the_cursor(void **state)
     struct app_job *j = model_job(m, &w);
     job_run(j, NULL, NULL);
     deliver(m, j);
-    assert_shows(m, "┃            for (long k = 0; k < 32; k++) {");
+    assert_shows(m, "▸            for (long k = 0; k < 32; k++) {");
     assert_shows(m, "\n     for (long m = 0; m < 64; m++) {");
-    press(m, "1 g 4");
+    press(m, "1 g 4 Enter");
+    assert_string_equal(loop_of(m), "K");
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "4 k k Enter");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "4 g Enter");
+    assert_shows(m, "this line belongs to no loop of the nest");
+    press(m, "1 g h 4");
     assert_shows(m, "┃    for (long m = 0;");
     press(m, "H");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
