@@ -24,7 +24,7 @@ t 0 'void ' show "$conv" --steps "$dir/tiled.steps" --what c
 t 0 '^operator: c2d ' show "$conv" --steps "$dir/tiled.steps" --what yaml
 t 0 '^branch fast \(current\)' show "$conv" --steps "$dir/tiled.steps" --what steps
 t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --what steps
-t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; step 3 .* set O.1 to vectorize' \
+t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; .*step 3 .* set O.1 to vectorize' \
     show "$conv" --steps "$dir/tiled.steps" --what blame
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
 t 0 '"kind": "spatial"' show "$conv" --what space --json
