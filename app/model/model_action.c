@@ -511,17 +511,17 @@ static char *refusal(struct model *m, const struct program *copy, const struct k
                      char **step)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
-    bool step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
+    bool is_step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
     const struct program *ignored;
     struct str line = {0};
     struct err e;
     char *why = NULL;
     if (!fill_in(m, pattern, &line))
         why = xstrdup(str_text(&m->message.text));
-    else if (step && !needs_typing(b)
+    else if (is_step && !needs_typing(b)
              && !program_apply_line(copy, str_text(&line), &ignored, &e))
         why = xstrdup(e.text);
-    else if (!needs_typing(b))
+    else if (is_step && !needs_typing(b))
         *step = xstrdup(str_text(&line));
     str_free(&line);
     return why;

@@ -21,6 +21,7 @@
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* calls before the warm-up */
+#define FIRST_WORTH 4  /* calls in the time, from which on one of them is checked */
 #define HEAT_SWITCH_S 200e-6              /* the ceiling's process does not slow longer calls */
 
 struct sampler {
@@ -163,11 +164,16 @@ static void check_result(struct sampler *s, int series, double sample_s)
 }
 
 /* Checks results before the warm-up: a kernel that does nothing from its second call on need not
- * be timed. */
+ * be timed.  One call is checked even if it takes more than its share, unless calls are so long
+ * that every one counts. */
 static void inspect_first(struct sampler *s)
 {
+    double slowest = 0;
+    for (int i = 0; i < s->n; i++)
+        slowest = fmax(slowest, s->work[s->list[i]].first_s);
     if (!s->q->append)
-        check_each(s, CHECK_SHARE * s->q->time_s, -1, CHECK_FIRST);
+        check_each(s, CHECK_SHARE * s->q->time_s, FIRST_WORTH * slowest < s->q->time_s ? 1 : -1,
+                   CHECK_FIRST);
 }
 
 /* Checks results once in every part of the time, as long as checks take a small share of it. */
