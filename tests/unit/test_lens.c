@@ -26,7 +26,7 @@ static const struct program *replayed(struct arena *a, const char *spec, const c
 static struct lens *lens_of(const struct program *p, const char *cache, int64_t from, int touches)
 {
     struct lens_opts o = { .from = from, .touches = touches };
-    struct lens *l;
+    struct lens *l = NULL;
     struct err e;
     if (!cache_config_parse(cache, &o.cache, &e) || !lens_open(p, &o, NULL, &l, &e))
         fail_msg("%s", e.text);

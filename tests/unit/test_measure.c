@@ -505,7 +505,7 @@ static struct build joined_object(const struct program *const p[2], const char *
 {
     struct str text[2] = { 0 }, joined = { 0 };
     struct compiler cc;
-    struct build b;
+    struct build b = { .cached = false };
     struct err e;
     bool openmp;
     for (int i = 0; i < 2; i++)
