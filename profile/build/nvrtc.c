@@ -61,7 +61,8 @@ static bool open_library(struct nvrtc *x, struct err *e)
     const char *const names[] = { own ? own : "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" };
     char why[300] = "";
     for (int i = 0; !x->library && i < (own ? 1 : COUNT_OF(names)); i++) {
-        x->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        /* never unloaded: it would leave its memory behind each time */
+        x->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         const char *said = x->library ? NULL : dlerror();
         if (i == 0 && said)
             snprintf(why, sizeof why, "%s", said);
