@@ -28,10 +28,8 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
         || (cache && !cache_config_parse(cache, &opts.cache, e))
         || !lens_open(p, &opts, c->cancel, &l, e))
         return false;
-    struct predict_opts predict = { .cache = l->cache, .target = opts.target, .conflicts = true };
-    int n = l->conflicts > 0 ? forecast_cures(p, l, l->arena, cure) : 0;
-    bool ok = forecast_steps(p, &predict, c->cancel, cure, n, &now, e);
-    forecast_rank(cure, n);
+    int n;
+    bool ok = forecast_lens(p, l, opts.target, c->cancel, cure, &n, &now, e);
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
                               .n_cures = n };

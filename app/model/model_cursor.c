@@ -1,4 +1,4 @@
-/* What is asked about the object under the cursor. */
+/* Questions about the object under the cursor. */
 #include "app/model/model.h"
 
 #include <stdio.h>

@@ -11,24 +11,12 @@ static const struct { int code; const char *name; } names[] = {
     {K_BACKTAB, "S-Tab"}, {K_SHIFT_UP, "S-Up"}, {K_SHIFT_DOWN, "S-Down"},
 };
 
-const char *const key_context_title[] = {
-    [KEYS_NEST] = "On a loop", [KEYS_LAYOUT] = "On a tensor's layout",
-    [KEYS_CODE] = "On a line of C or assembly",
-    [KEYS_COMPARE] = "In the comparison", [KEYS_LENS] = "In the cache lens",
-    [KEYS_TUNE] = "On a trial of the tuner", [KEYS_LEDGER] = "On a step",
-    [KEYS_NETWORK] = "On a kernel of a network", [KEYS_VIEW] = "In a view",
-    [KEYS_BRANCH] = "In the list of branches", [KEYS_START] = "On the start screen",
-    [KEYS_MOVE] = "Moving", [KEYS_WORK] = "In a session", [KEYS_ANY] = "Everywhere",
-};
-
-const char *const key_context_name[KEYS_COUNT] = {
-    [KEYS_NEST] = "nest", [KEYS_LAYOUT] = "layout", [KEYS_CODE] = "code",
-    [KEYS_COMPARE] = "compare",
-    [KEYS_LENS] = "lens",
-    [KEYS_TUNE] = "tune", [KEYS_LEDGER] = "steps", [KEYS_NETWORK] = "network",
-    [KEYS_VIEW] = "view", [KEYS_BRANCH] = "branches", [KEYS_START] = "start",
-    [KEYS_MOVE] = "moving", [KEYS_WORK] = "session", [KEYS_ANY] = "everywhere",
-};
+#define TITLE(id, name, title) title,
+const char *const key_context_title[KEYS_COUNT] = { KEY_CONTEXTS(TITLE) };
+#undef TITLE
+#define NAME(id, name, title) name,
+const char *const key_context_name[KEYS_COUNT] = { KEY_CONTEXTS(NAME) };
+#undef NAME
 
 int key_context_find(const char *name)
 {

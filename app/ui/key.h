@@ -19,12 +19,29 @@ void key_text(struct str *out, int key);
 
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
+/* The parts of the screen that keys belong to: X(id, name in settings, title in help). */
+#define KEY_CONTEXTS(X) \
+    X(NEST, "nest", "On a loop") \
+    X(LAYOUT, "layout", "On a tensor's layout") \
+    X(CODE, "code", "On a line of C or assembly") \
+    X(TUNE, "tune", "On a trial of the tuner") \
+    X(COMPARE, "compare", "In the comparison") \
+    X(LENS, "lens", "In the cache lens") \
+    X(LEDGER, "steps", "On a step") \
+    X(NETWORK, "network", "On a kernel of a network") \
+    X(VIEW, "view", "In a view") \
+    X(BRANCH, "branches", "In the list of branches") \
+    X(START, "start", "On the start screen") \
+    X(MOVE, "moving", "Moving") \
+    X(WORK, "session", "In a session") \
+    X(ANY, "everywhere", "Everywhere")
 enum key_context {
-    KEYS_NEST, KEYS_LAYOUT, KEYS_CODE, KEYS_TUNE, KEYS_COMPARE, KEYS_LENS, KEYS_LEDGER,
-    KEYS_NETWORK, KEYS_VIEW, KEYS_BRANCH, KEYS_START, KEYS_MOVE, KEYS_WORK, KEYS_ANY, KEYS_COUNT
+#define CONTEXT(id, name, title) KEYS_##id,
+    KEY_CONTEXTS(CONTEXT)
+#undef CONTEXT
+    KEYS_COUNT
 };
-extern const char *const key_context_title[];            /* "On a loop", "Moving"... */
-extern const char *const key_context_name[KEYS_COUNT];   /* "nest", "steps"... in settings */
+extern const char *const key_context_title[KEYS_COUNT], *const key_context_name[KEYS_COUNT];
 int key_context_find(const char *name);                  /* -1: there is none */
 
 enum key_action {

@@ -61,7 +61,7 @@ static int columns_width(const struct columns *c)
     return sum;
 }
 
-/* What a pane of this width shows when nothing was chosen: columns that have numbers, and room. */
+/* The columns of a pane of this width when none were chosen: those with numbers that have room. */
 static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {0};

@@ -110,3 +110,14 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
     }
     return c.n;
 }
+
+bool forecast_lens(const struct program *p, const struct lens *l, const struct target *target,
+                   const struct cancel *c, struct forecast *row, int *n, struct forecast *now,
+                   struct err *e)
+{
+    const struct predict_opts o = { .cache = l->cache, .target = target, .conflicts = true };
+    *n = l->conflicts > 0 ? forecast_cures(p, l, l->arena, row) : 0;
+    bool ok = forecast_steps(p, &o, c, row, *n, now, e);
+    forecast_rank(row, *n);
+    return ok;
+}

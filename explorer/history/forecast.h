@@ -20,4 +20,9 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
                    struct forecast *row);
 /* Puts the known ones first, the fewest misses before the others. */
 void forecast_rank(struct forecast *row, int n);
+/* Lists the cures of a lens of p, if it has conflicts, predicts and ranks them: *n rows, of at most
+ * FORECAST_CURES, whose lines live as long as l.  now: the prediction of p itself. */
+bool forecast_lens(const struct program *p, const struct lens *l, const struct target *target,
+                   const struct cancel *c, struct forecast *row, int *n, struct forecast *now,
+                   struct err *e);
 #endif

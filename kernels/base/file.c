@@ -196,6 +196,14 @@ bool dir_config(struct str *out)
     return out->len > 0;
 }
 
+const char *path_beside(struct arena *a, const char *other, const char *path)
+{
+    const char *slash = strrchr(other, '/');
+    if (path[0] == '/' || !slash)
+        return path;
+    return arena_printf(a, "%.*s/%s", (int)(slash - other), other, path);
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

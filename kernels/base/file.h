@@ -50,6 +50,8 @@ bool file_exists(const char *path);
  * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
+/* Returns the path of a file that is named relative to the folder of another one. */
+const char *path_beside(struct arena *a, const char *other, const char *path);
 /* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except
  * hidden files.  *n is 0 when the folder cannot be read. */
 const char **dir_list(struct arena *a, const char *dir, const char *suffix, int *n);

@@ -225,7 +225,7 @@ static void forget(int *slot)
     *slot = -1;
 }
 
-/* What is written, where, and over which content. */
+/* The new content of a file, its place, and the content that it may replace. */
 struct write { const char *target; uint64_t seen; const char *data; size_t n; bool quick; };
 
 static bool write_locked(int fd, const struct write *w, const char *lock, int *slot, struct err *e)

@@ -34,7 +34,8 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
     code_combine(u);
     code_drop_dead(u);
     code_share(u);
-    code_prefetch(u);
+    if (!o->target->gpu)
+        code_prefetch(u);
     code_declare(u);
     return true;
 }

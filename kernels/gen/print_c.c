@@ -402,8 +402,7 @@ void code_print_block(struct emit *m, const struct block *b)
             print_again(m, c);
             break;
         case CODE_AHEAD:
-            if (!m->gpu)
-                print_ahead(m, c);
+            print_ahead(m, c);
             break;
         case CODE_PICK:
             print_pick(m, c);

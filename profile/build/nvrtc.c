@@ -8,8 +8,9 @@
 
 #include "kernels/base/str.h"
 
-/* Attributes of .nv.info that are read, as cuobjdump prints them: a list of (symbol, number). */
-enum { INFO_NUMBERS = 4, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
+/* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
+ * kernel, .nv.info.NAME the threads of a block as x, y, z. */
+enum { INFO_NUMBERS = 4, INFO_THREADS = 0x05, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
 
 const struct gpu_limits gpu_sm_90 = {
     .warps = 64, .blocks = 32, .registers = 65536, .register_unit = 256, .shared = 228 << 10,
@@ -138,21 +139,30 @@ static const char *symbol_name(const struct cubin *c, uint32_t symbol)
     return "";
 }
 
-/* Takes the numbers of the kernel out of section .nv.info. */
+static void take_attribute(const struct cubin *c, int attribute, const uint32_t *x, size_t n,
+                           struct gpu_kernel *k)
+{
+    if (attribute == INFO_THREADS && n == 3)
+        k->threads = (int)(x[0] * x[1] * x[2]);
+    if (n != 2 || !streq(symbol_name(c, x[0]), k->name))
+        return;
+    if (attribute == INFO_REGISTERS)
+        k->registers = (int)x[1];
+    if (attribute == INFO_FRAME)
+        k->stack = x[1];
+}
+
+/* Takes the numbers of the kernel out of section .nv.info or .nv.info.NAME. */
 static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_kernel *k)
 {
     const unsigned char *info = part(c, s->sh_offset, s->sh_size);
     for (size_t at = 0; info && at + 4 <= s->sh_size;) {
         bool list = info[at] == INFO_NUMBERS;
         size_t n = list ? (size_t)(info[at + 2] | info[at + 3] << 8) : 0;
-        uint32_t pair[2];
-        if (list && n == sizeof pair && at + 4 + n <= s->sh_size) {
-            memcpy(pair, info + at + 4, sizeof pair);
-            bool mine = streq(symbol_name(c, pair[0]), k->name);
-            if (mine && info[at + 1] == INFO_REGISTERS)
-                k->registers = (int)pair[1];
-            if (mine && info[at + 1] == INFO_FRAME)
-                k->stack = pair[1];
+        uint32_t number[3];
+        if (n > 0 && n <= sizeof number && at + 4 + n <= s->sh_size) {
+            memcpy(number, info + at + 4, n);
+            take_attribute(c, info[at + 1], number, n / sizeof *number, k);
         }
         at += 4 + n;
     }
@@ -170,9 +180,10 @@ static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
             continue;
         struct gpu_kernel *k = &list[b->n++];           /* at most one of each section */
         *k = (struct gpu_kernel){ .name = arena_strdup(a, section_name(&c, i) + 6) };
-        const char *shared = arena_printf(a, ".nv.shared.%s", k->name);
+        const char *shared = arena_printf(a, ".nv.shared.%s", k->name),
+                   *own = arena_printf(a, ".nv.info.%s", k->name);
         for (int s = 0; s < c.n_sections; s++) {
-            if (streq(section_name(&c, s), ".nv.info"))
+            if (streq(section_name(&c, s), ".nv.info") || streq(section_name(&c, s), own))
                 read_info(&c, &c.section[s], k);
             if (streq(section_name(&c, s), shared))
                 k->shared = (int64_t)c.section[s].sh_size;
@@ -255,9 +266,9 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k, int threads)
+double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k)
 {
-    int64_t warps = (threads + 31) / 32, blocks = g->blocks;
+    int64_t warps = (k->threads + 31) / 32, blocks = g->blocks;
     int64_t by_warps = g->warps / warps;
     int64_t registers = warps * round_up(32 * (int64_t)k->registers, g->register_unit);
     int64_t shared = round_up(k->shared, g->shared_unit) + 1024;     /* the system's own share */

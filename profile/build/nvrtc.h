@@ -7,9 +7,10 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/err.h"
 
-/* A compiled kernel.  stack: bytes of local memory of a thread, which arrays and spilled registers
- * lie in; shared: bytes of shared memory of a block. */
-struct gpu_kernel { const char *name; int registers; int64_t stack, shared; };
+/* A compiled kernel.  threads: of a block, at most (its launch bounds).  stack: bytes of local
+ * memory of a thread, which arrays and spilled registers lie in; shared: bytes of shared memory of
+ * a block. */
+struct gpu_kernel { const char *name; int threads, registers; int64_t stack, shared; };
 struct gpu_build {
     char version[32];                     /* "13.0" */
     int n; const struct gpu_kernel *kernel;
@@ -23,11 +24,11 @@ bool nvrtc_there(struct err *e);
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
 
-/* What a multiprocessor of an architecture has (CUDA C++ Programming Guide, "Compute
+/* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute
  * Capabilities"). */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
 /* Returns the share of its warps that a multiprocessor has running, at most: registers, shared
  * memory, blocks and warps limit it. */
-double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k, int threads);
+double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k);
 #endif

@@ -15,8 +15,8 @@ double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines
 int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
 
 #define MOST_PORTS 32
-/* What one iteration of the loop takes: cycles if nothing but the ports is the limit (`least`), and
- * as simulated, with instructions per cycle; and the cycles of each port.  reason: "", or why
+/* The cost of one iteration of the loop: cycles if nothing but the ports is the limit (`least`),
+ * and as simulated, with instructions per cycle; and the cycles of each port.  reason: "", or why
  * nothing is known. */
 struct port_pressure {
     char reason[160];

@@ -1,7 +1,6 @@
 /* Generates the C and the assembly of a program, for measuring and for showing. */
 #include "profile/measure/program_text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/vec.h"
@@ -66,6 +65,14 @@ static void add_portable(struct str *out, const char *code)
     }
 }
 
+/* Adds the operator and the steps. */
+static void add_steps(struct str *header, const struct program *p)
+{
+    str_add(header, p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(header, "\n    %s", p->steps[i]);
+}
+
 /* lines: NULL, or where to store what gen_take_marks finds. */
 static bool text_c(struct arena *a, const struct program *p, const struct target *t,
                    struct str *out, struct code_lines *lines, struct err *e)
@@ -75,9 +82,7 @@ static bool text_c(struct arena *a, const struct program *p, const struct target
     struct str header = {0};
     if (!program_text_module(p, &m, e))
         return false;
-    str_add(&header, p->base->spec);
-    for (int i = 0; i < p->n_steps; i++)
-        str_printf(&header, "\n    %s", p->steps[i]);
+    add_steps(&header, p);
     add_compile_line(&header, o.target, target_lanes(o.target, p->graph->type),
                      module_is_parallel(m));
     o.header = str_text(&header);
@@ -107,19 +112,6 @@ static bool text_cuda(const struct program *p, const char *header, struct str *o
     return program_lower(p, &f, e) && gen_cuda(f, &o, out, e);
 }
 
-/* Returns the threads of a block of a kernel, by its launch bounds. */
-static int threads_of(const char *cuda, const char *kernel)
-{
-    static const char bounds[] = "__launch_bounds__(";
-    for (const char *at = cuda; (at = strstr(at, bounds)) != NULL; at++) {
-        const char *name = strchr(at, '\n');
-        size_t n = strlen(kernel);
-        if (name && strncmp(name + 1, kernel, n) == 0 && name[1 + n] == '(')
-            return atoi(at + sizeof bounds - 1);
-    }
-    return 1;
-}
-
 /* Prints a comment: the registers and memory of each kernel, or why that is not known. */
 static void print_resources(struct str *out, const char *cuda)
 {
@@ -138,7 +130,7 @@ static void print_resources(struct str *out, const char *cuda)
         str_printf(out, " *   %s: %d registers, %lld bytes of stack, %lld of shared memory;"
                    " occupancy %.0f %%\n", k->name, k->registers, (long long)k->stack,
                    (long long)k->shared,
-                   100 * gpu_occupancy(&gpu_sm_90, k, threads_of(cuda, k->name)));
+                   100 * gpu_occupancy(&gpu_sm_90, k));
     }
     str_add(out, " */\n");
     arena_free(a);
@@ -147,9 +139,7 @@ static void print_resources(struct str *out, const char *cuda)
 bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
 {
     struct str header = {0}, text = {0};
-    str_add(&header, p->base->spec);
-    for (int i = 0; i < p->n_steps; i++)
-        str_printf(&header, "\n    %s", p->steps[i]);
+    add_steps(&header, p);
     bool ok = text_cuda(p, str_text(&header), &text, e);
     if (ok) {
         str_add(out, str_text(&text));

@@ -7,8 +7,7 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/kernels_text.h"
 
-/* Returns the largest error in a network.  accuracy: as in struct session. */
-static double of_network(double accuracy)
+double session_network_accuracy(double accuracy)
 {
     return accuracy == 0 ? EXPERT_ACCURACY : fmax(accuracy, 0);
 }
@@ -16,7 +15,8 @@ static double of_network(double accuracy)
 double session_expert_accuracy(const struct session *s, const struct session *network)
 {
     double set = history_current(s->history)->program->accuracy;
-    return isfinite(set) ? set : network ? of_network(network->accuracy) : fmax(s->accuracy, 0);
+    return isfinite(set) ? set
+         : network ? session_network_accuracy(network->accuracy) : fmax(s->accuracy, 0);
 }
 
 struct chooser { struct instant instant; const char *kernels; };
@@ -42,7 +42,7 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
     kernels_find(kernels, a, KERNELS_MODULE, &n_steps, &step);
     if (!expert_file_all(a, &all, e))
         return false;
-    all.accuracy = of_network(accuracy);
+    all.accuracy = session_network_accuracy(accuracy);
     if (!simplify_graph(a, g, simplify_default(), &simple, NULL, e)
         || !network_build(a, simple, n_steps, step, choose, &c, &built, e))
         return false;

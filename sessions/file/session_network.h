@@ -6,6 +6,9 @@
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
+/* Returns the largest error that experts may choose in the network of a session with this
+ * `accuracy`. */
+double session_network_accuracy(double accuracy);
 /* Returns the accuracy that experts get for s: what its steps set, else what it or the network that
  * it is a kernel of (NULL: none) has. */
 double session_expert_accuracy(const struct session *s, const struct session *network);

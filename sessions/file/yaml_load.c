@@ -1,6 +1,7 @@
 #include "sessions/file/yaml_load.h"
 
 #include <string.h>
+#include "kernels/base/file.h"
 #include "kernels/base/str.h"
 
 #define MOST_COMBINATIONS 100000
@@ -97,8 +98,5 @@ bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *ke
 
 const char *yaml_load_path(struct yaml_load *l, const char *path)
 {
-    const char *slash = strrchr(l->doc.name, '/');
-    if (path[0] == '/' || !slash)
-        return path;
-    return arena_printf(l->a, "%.*s/%s", (int)(slash - l->doc.name), l->doc.name, path);
+    return path_beside(l->a, l->doc.name, path);
 }

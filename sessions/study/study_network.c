@@ -3,6 +3,7 @@
  * is compared are layouts and loops of the same multiplications. */
 #include <string.h>
 
+#include "kernels/base/file.h"
 #include "kernels/base/rng.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
@@ -14,12 +15,9 @@
 const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
                              const char *file)
 {
-    const char *slash = strrchr(s->path, '/'), *base = strrchr(file, '/');
-    if (folder)
-        return arena_printf(a, "%s/%s", folder, base ? base + 1 : file);
-    if (file[0] == '/' || !slash)
-        return file;
-    return arena_printf(a, "%.*s/%s", (int)(slash - s->path), s->path, file);
+    const char *base = strrchr(file, '/');
+    return folder ? arena_printf(a, "%s/%s", folder, base ? base + 1 : file)
+                  : path_beside(a, s->path, file);
 }
 
 static bool open_model(const char *path, const char *kernels, struct session **out, struct err *e)

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explorer/expert/expert.h"
 #include "explorer/tune/tune.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/vec.h"
 #include "sessions/file/kernels_text.h"
+#include "sessions/file/session_network.h"
 #include "sessions/tuning/network_tuning_impl.h"
 #include "sessions/tuning/task_rounds.h"
 
@@ -129,7 +129,7 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
         return false;
     if (experts_only(x)) {
         s->opts.experts = ALGORITHM_EXPERTS;
-        s->session->accuracy = t->session->accuracy == 0 ? EXPERT_ACCURACY : t->session->accuracy;
+        s->session->accuracy = session_network_accuracy(t->session->accuracy);
     }
     s->opts.n_pins = history_current(s->session->history)->program->n_steps > 0;
     if (tuning_open(s->session, &s->opts, t->o->view, t->cancel, &s->inquiry, e)) {

@@ -183,8 +183,8 @@ static bool timed(struct tty *t, int drawn, const char *name, const char *keys, 
     return ok;
 }
 
-/* What is on the screen: keys on it, keys that would end its search ("": none), the line that
- * starts it, and what the screen then says. */
+/* A screen to measure: keys on it, keys that would end its search ("": none), the line that
+ * starts it, and the text that the screen then shows. */
 struct contender { const char *what, *name, *keys, *more_keys, *tune, *says; };
 
 static void start_tuner(struct tty *t, int drawn, const struct contender *c)

@@ -37,6 +37,16 @@ void press(struct model *m, const char *keys)
     }
 }
 
+void type_line(struct model *m, const char *line)
+{
+    if (m->prompt.open)
+        press(m, "Esc");
+    screen_key(m, ':');
+    for (; *line; line++)
+        screen_key(m, *line);
+    press(m, "Enter");
+}
+
 const char *screen_of(struct model *m)
 {
     static struct str text;

@@ -7,6 +7,8 @@
 struct model *model_on(const char *spec);
 /* Blank-separated key names ("S-Up", "Enter", "Space"); other words are typed letter by letter. */
 void press(struct model *m, const char *keys);
+/* Types a line at the prompt, as it stands, and Enter. */
+void type_line(struct model *m, const char *line);
 /* The screen as text; valid until the next call. */
 const char *screen_of(struct model *m);
 void assert_shows(struct model *m, const char *text);

@@ -17,16 +17,6 @@ static char root[512];
 
 #define GMM "gmm m=64 k=32 n=48"
 
-static void type(struct model *m, const char *line)
-{
-    if (m->prompt.open)
-        press(m, "Esc");
-    screen_key(m, ':');
-    for (; *line; line++)
-        screen_key(m, *line);
-    press(m, "Enter");
-}
-
 /* Does the measuring job that the model wants now. */
 static void do_job(struct model *m, enum job_kind kind)
 {
@@ -48,8 +38,8 @@ static void do_job(struct model *m, enum job_kind kind)
 static struct model *with_steps(void)
 {
     struct model *m = model_on(GMM);
-    type(m, "loop reorder C M K N");
-    type(m, "loop vectorize C N");
+    type_line(m, "loop reorder C M K N");
+    type_line(m, "loop vectorize C N");
     return m;
 }
 
@@ -59,7 +49,7 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     struct model *m = with_steps();
     press(m, "=");
     assert_shows(m, "No state is marked.");
-    type(m, "focus steps");
+    type_line(m, "focus steps");
     press(m, "g Space");
     assert_shows(m, "= 0 as given");
     press(m, "=");
@@ -87,7 +77,7 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     /* Another current state: the numbers do not fit any more. */
     press(m, "u");
     assert_hides(m, "time B / A");
-    type(m, "mark off");
+    type_line(m, "mark off");
     assert_hides(m, "= 0 as given");
     model_free(m);
 }
@@ -133,21 +123,21 @@ static void branches_can_be_marked(void **state)
     (void)state;
     struct model *m = with_steps();
     press(m, "b other Enter");
-    type(m, "loop parallel C M");
+    type_line(m, "loop parallel C M");
     press(m, "B g Space");
     press(m, "B");
     assert_shows(m, " =main");
     press(m, "Esc =");
     assert_shows(m, "other, step 2");
-    type(m, "mark 9");
+    type_line(m, "mark 9");
     assert_shows(m, "this branch has no such step");
-    type(m, "switch main");
-    type(m, "loop unroll C K");
-    type(m, "mark other");
+    type_line(m, "switch main");
+    type_line(m, "loop unroll C K");
+    type_line(m, "mark other");
     assert_shows(m, "compares it with the current branch");
-    type(m, "bisect");
+    type_line(m, "bisect");
     assert_shows(m, "= compares branches");
-    type(m, "mark nobody");
+    type_line(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
     model_free(m);
 }
@@ -156,16 +146,16 @@ static void bisect_names_the_step(void **state)
 {
     (void)state;
     struct model *m = model_on("gmm m=128 k=128 n=128");
-    type(m, "bisect");
+    type_line(m, "bisect");
     assert_shows(m, "no state is marked");
-    type(m, "loop split C M 32 4");
-    type(m, "loop reorder C M.0 K M.1 N");
-    type(m, "mark");
-    type(m, "bisect");
+    type_line(m, "loop split C M 32 4");
+    type_line(m, "loop reorder C M.0 K M.1 N");
+    type_line(m, "mark");
+    type_line(m, "bisect");
     assert_shows(m, "not two steps of one branch");
-    type(m, "loop unroll C M.1");
-    type(m, "loop vectorize C N");
-    type(m, "bisect");
+    type_line(m, "loop unroll C M.1");
+    type_line(m, "loop vectorize C N");
+    type_line(m, "bisect");
     do_job(m, JOB_BISECT);
     assert_shows(m, "step 4 `loop vectorize C N` makes it ");
     model_free(m);
@@ -175,15 +165,15 @@ static void ablation_has_a_row_per_step(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    type(m, "ablate");
+    type_line(m, "ablate");
     assert_shows(m, "there is no step to leave out");
     model_free(m);
     m = with_steps();
-    type(m, "ablate");
+    type_line(m, "ablate");
     assert_shows(m, "Timing the schedule without each of its steps");
     press(m, "Esc");
     assert_shows(m, "cancelled");
-    type(m, "ablate");
+    type_line(m, "ablate");
     do_job(m, JOB_ABLATE);
     model_resize(m, 100, 30);
     assert_shows(m, "Without a step it is:");
@@ -197,11 +187,11 @@ static void other_contracts_are_said(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
-    type(m, "set input_layout given");
-    type(m, "layout set A \"K M\"");
+    type_line(m, "set input_layout given");
+    type_line(m, "layout set A \"K M\"");
     assert_shows(m, "other contract: A arrives as KM instead of MK");
     press(m, "b plain Enter");
-    type(m, "goto 0");
+    type_line(m, "goto 0");
     press(m, "B");
     assert_shows(m, "-  other contract");
     press(m, "k k k k");

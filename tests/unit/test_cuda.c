@@ -90,7 +90,8 @@ static void assert_compiles(struct arena *a, const struct program *p)
             fail_msg("%s\n%s", e.text, str_text(&text));
         assert_true(b.n > 0);
         for (int i = 0; i < b.n; i++)
-            assert_true(b.kernel[i].registers > 0 && b.kernel[i].stack == 0);
+            assert_true(b.kernel[i].registers > 0 && b.kernel[i].stack == 0
+                        && b.kernel[i].threads > 0);
     }
     str_free(&text);
 }
@@ -228,8 +229,8 @@ static void occupancy_is_the_formula(void **state)
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
-        struct gpu_kernel k = { "k", row[i].registers, 0, row[i].shared };
-        assert_true(fabs(gpu_occupancy(&gpu_sm_90, &k, row[i].threads) - row[i].share) < 1e-9);
+        struct gpu_kernel k = { "k", row[i].threads, row[i].registers, 0, row[i].shared };
+        assert_true(fabs(gpu_occupancy(&gpu_sm_90, &k) - row[i].share) < 1e-9);
     }
 }
 

@@ -56,7 +56,7 @@ static void partners(void **state)
     arena_free(a);
 }
 
-/* What is resident, followed by the touches alone, is what hits; it never exceeds the cache. */
+/* A line hits if it is resident by the touches alone; resident lines never exceed the cache. */
 static void touches_are_consistent(void **state)
 {
     static const char *const cache[] = { "4K/4/64", "4K/4/64,prefetch=next", "3K/4/64" };

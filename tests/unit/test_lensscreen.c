@@ -14,16 +14,6 @@
 
 static char root[512];
 
-static void type(struct model *m, const char *line)
-{
-    if (m->prompt.open)
-        press(m, "Esc");
-    screen_key(m, ':');
-    for (; *line; line++)
-        screen_key(m, *line);
-    press(m, "Enter");
-}
-
 static void do_job(struct model *m)
 {
     struct desired_job w;
@@ -42,7 +32,7 @@ static void do_job(struct model *m)
 static struct model *with_lens(void)
 {
     struct model *m = model_on("gmm m=16 k=64 n=64");
-    type(m, "cache 4K/4/64");
+    type_line(m, "cache 4K/4/64");
     press(m, "L");
     assert_shows(m, "Simulating the cache ...");
     do_job(m);
@@ -73,11 +63,11 @@ static void playback(void **state)
     assert_int_equal(k->at, lens_next(k->lens, k->loop, at + 2, 1));
     press(m, "z");
     assert_true(k->lens->touch[k->at].conflict);
-    type(m, "lens prev 65536");
+    type_line(m, "lens prev 65536");
     assert_shows(m, "the window ends here");
-    type(m, "lens fly");
+    type_line(m, "lens fly");
     assert_shows(m, "lens knows no such word");
-    type(m, "lens from x");
+    type_line(m, "lens from x");
     assert_shows(m, "lens from takes the number of an iteration");
     model_free(m);
 }
@@ -89,20 +79,20 @@ static void simulated_again(void **state)
     struct desired_job w;
     struct cancel c = {0};
     (void)state;
-    type(m, "lens from 0");
+    type_line(m, "lens from 0");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
     struct app_job *j = model_job(m, &w);
     job_run(j, &c, NULL);
-    type(m, "lens from 3");
+    type_line(m, "lens from 3");
     model_done(m, j);
     job_free(j);
     assert_false(model_lens_fits(m));
     do_job(m);
     assert_int_equal(m->lensing.lens->from, 3);
-    type(m, "cache 2K/2/64");
+    type_line(m, "cache 2K/2/64");
     do_job(m);
     assert_int_equal(m->lensing.lens->ways, 2);
-    type(m, "loop split C M 4");
+    type_line(m, "loop split C M 4");
     assert_shows(m, "Simulating the cache ...");
     press(m, "m");
     assert_shows(m, "The cache is simulated after the measurement");

@@ -159,7 +159,7 @@ static void test_the_cursor_stays_on_its_entry(void **state)
     model_free(m);
 }
 
-/* Of unsaved work the start screen shows the steps first, not whose process has left it. */
+/* The start screen shows the steps of unsaved work first, not the process that has left it. */
 static void test_unsaved_work_is_shown_as_steps(void **state)
 {
     (void)state;
