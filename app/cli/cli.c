@@ -233,10 +233,12 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
 }
 
 /* The screen asks instead (model_recover.c). */
-static void note_unsaved(const struct cli *c, const char *path)
+static void note_unsaved(const struct cli *c, const struct session *s)
 {
     struct autosave left;
-    if (c->args->cmd != CMD_SCREEN && path[0] && session_autosave_of(path, &left))
+    const char *path = s->path;
+    if (c->args->cmd != CMD_SCREEN && path[0]
+        && (session_autosave_of(s, &left) || session_autosave_kernel(s, &left)))
         fprintf(stderr, "note: %s has changes that were not saved when tilescope was killed; "
                 "`tilescope %s` offers them\n", path, path);
 }
@@ -246,7 +248,7 @@ static int open_session(const struct cli *c, struct opened *out, struct str *nod
     struct err e = {0};
     *out = (struct opened){.home_branch = -1, .home_at = -1};
     if (open_all(c, out, nodes, &e)) {
-        note_unsaved(c, out->session->path);
+        note_unsaved(c, out->session);
         return EXIT_FINE;
     }
     cli_close(out);

@@ -339,7 +339,7 @@ const char *model_tour_text(const struct model *m);      /* "": no tour */
 void model_preview_update(struct model *m);
 void model_preview_free(struct model *m);
 
-/* model_recover.c: unsaved changes of the open file that a killed run has left. */
+/* model_recover.c: unsaved changes that a killed run has left of what is open. */
 
 void model_recover_offer(struct model *m);
 void model_recover_question(const struct model *m, struct str *out);
@@ -428,6 +428,9 @@ void model_network_close(struct model *m);               /* frees its sessions *
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* the task under the cursor; -1 */
 void model_kernel_open(struct model *m);
+/* Opens a kernel with changes that a killed run has left; in the place of the open one if m shows
+ * that. */
+void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);        /* instead of its kernel */
 void model_network_update(struct model *m);      /* builds it again */

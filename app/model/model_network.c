@@ -171,6 +171,26 @@ void model_kernel_open(struct model *m)
     if (!s)
         return;
     n->at = m->pane[DOC_NETWORK].scroll;
+    if (!t->conversion)
+        session_make_kernel(s, n->session);
+    model_show_session(m, s);
+    model_recover_offer(m);
+}
+
+void model_kernel_recovered(struct model *m, struct session *s)
+{
+    struct app_network *n = m->network;
+    for (int i = 0; i < n->kernels.len && m->session; i++)
+        if (n->kernels.data[i].session == m->session) {
+            n->kernels.data[i].session = s;
+            session_free(m->session);
+            model_show_session(m, s);
+            return;
+        }
+    struct str was = {0};
+    str_printf(&was, "%s\n\n", history_spec(s->history));
+    vec_push(&n->kernels, ((struct app_kernel){ s, xstrdup(str_text(&was)), false, true }));
+    str_free(&was);
     model_show_session(m, s);
 }
 
@@ -222,7 +242,6 @@ void model_network_show(struct model *m)
     while (k->session != m->session)
         k++;
     bool refused = k->conversion && k->session->dirty;
-    session_autosave_drop(k->session);
     k->session->dirty = k->session->numbers = false;
     model_show_session(m, NULL);
     m->pane[DOC_NETWORK].scroll = m->network->at;
@@ -230,6 +249,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
+    session_autosave_drop(k->session);           /* now that of the network has its steps */
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");

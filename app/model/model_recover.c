@@ -1,9 +1,25 @@
-/* Unsaved changes of the open file that a killed run has left: asks whether to open them. */
+/* Unsaved changes that a killed run has left of the open file, network or kernel: asks whether to
+ * open them. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 #include "app/ui/text.h"
+
+static void offer(struct model *m, const struct autosave *found)
+{
+    m->recover = xmalloc(sizeof *found);
+    *m->recover = *found;
+    m->overlay = OVERLAY_ASK;
+}
+
+/* On the list of a network: offers changes of one of its kernels. */
+static void offer_kernel(struct model *m)
+{
+    struct autosave found;
+    if (model_shows_network(m) && session_autosave_kernel(m->network->session, &found))
+        offer(m, &found);
+}
 
 void model_recover_offer(struct model *m)
 {
@@ -11,19 +27,18 @@ void model_recover_offer(struct model *m)
     struct autosave found;
     free(m->recover);
     m->recover = NULL;
-    if (!s || s->dirty || !s->path[0] || !session_autosave_of(s->path, &found))
-        return;
-    m->recover = xmalloc(sizeof found);
-    *m->recover = found;
-    m->overlay = OVERLAY_ASK;
+    if (s && !s->dirty && session_autosave_of(s, &found))
+        offer(m, &found);
+    else
+        offer_kernel(m);
 }
 
 void model_recover_question(const struct model *m, struct str *out)
 {
-    str_printf(out, "%s has changes that were not saved when tilescope was killed, ",
-               basename(m->recover->original));
-    text_duration(out, m->recover->age_s);
-    str_add(out, " ago. Open them?");
+    const struct autosave *a = m->recover;
+    str_add(out, "Open what was not saved when a run was killed, ");
+    text_duration(out, a->age_s);
+    str_printf(out, " ago? %s", a->original[0] ? basename(a->original) : a->title);
 }
 
 void model_recover_answer(struct model *m, bool open, bool forget)
@@ -35,14 +50,19 @@ void model_recover_answer(struct model *m, bool open, bool forget)
     m->overlay = OVERLAY_NONE;
     if (forget) {
         unlink(from->path);
-        model_info(m, "forgotten; this is the file as it was saved");
+        model_info(m, "forgotten; this is what was saved");
     } else if (!open) {
-        model_info(m, "this is the file as it was saved; the start screen keeps the changes");
-    } else if (session_recover(from, &s, &e)) {
+        model_info(m, "this is what was saved; the start screen keeps the changes");
+    } else if (!session_recover(from, &s, &e)) {
+        model_error(m, &e);
+    } else if (from->kernel && m->network) {
+        model_kernel_recovered(m, s);
+        model_info(m, "these steps go into the network when you leave the kernel");
+    } else {
         model_set_session(m, s);
         model_info(m, "these changes are not saved yet: s saves them");
-    } else {
-        model_error(m, &e);
     }
+    if (!open && !from->kernel)
+        offer_kernel(m);
     free(from);
 }

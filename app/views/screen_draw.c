@@ -408,7 +408,7 @@ static void draw_bottom(struct model *m, struct grid *g)
 {
     static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
     static const char *const recover[] = {
-        "y", "open them", "n", "open the file", "d", "discard them", NULL,
+        "y", "open them", "n", "open without them", "d", "discard them", NULL,
     };
     static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
     static const char *const help[] = {

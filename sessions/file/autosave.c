@@ -5,6 +5,8 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
+ *     # network: KEY KERNEL             (only of networks without a file, and of their kernels)
+ * KEY names the network; KERNEL is a hash of the kernel's operator, or 0 for the network itself.
  * The first line has the id and the start time of the process, because a later process may get the
  * same id. */
 #include "sessions/file/session_impl.h"
@@ -27,6 +29,7 @@
 #define ORIGINAL "# original: "
 #define TITLE "# title: "
 #define ON_DISK "# file: "
+#define NETWORK "# network: "
 #define RECENT_MAX 20
 #define AUTOSAVES_EACH 5                 /* kept per file or title, besides the one being written */
 #define AUTOSAVES_S (90 * 86400.0)
@@ -105,6 +108,30 @@ void session_autosave_drop(struct session *s)
     str_free(&path);
 }
 
+/* Returns what names a network: its file, or its graph if it has none. */
+static uint64_t network_key(const struct session *network)
+{
+    char *real = network->path[0] ? realpath(network->path, NULL) : NULL;
+    uint64_t key = hash_text(real ? real : network->path[0] ? network->path
+                                         : history_spec(network->history));
+    free(real);
+    return key;
+}
+
+void session_make_kernel(struct session *s, const struct session *network)
+{
+    s->kernel_of = network_key(network);
+}
+
+/* Sets what the line NETWORK has about s; both 0: s is known by its file, or by nothing. */
+static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
+{
+    const struct graph *g = history_current(s->history)->program->base;
+    bool nameless = !s->path[0] && g->n_statements > 1 && history_n_states(s->history) == 1;
+    *network = s->kernel_of ? s->kernel_of : nameless ? network_key(s) : 0;
+    *kernel = s->kernel_of ? hash_text(history_spec(s->history)) : 0;
+}
+
 /* recovery */
 
 /* Returns the text after key in the next line, read into *line; NULL when it has another key. */
@@ -122,7 +149,7 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
 {
     char *line = NULL;
     size_t room = 0;
-    unsigned long long on_disk = 0;
+    unsigned long long on_disk = 0, network = 0, kernel = 0;
     const char *text = head_line(f, HEAD, &line, &room);
     bool ok = text && sscanf(text, "%ld %llu", pid, started) == 2;
     ok = ok && (text = head_line(f, ORIGINAL, &line, &room)) != NULL;
@@ -131,9 +158,14 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     ok = ok && (text = head_line(f, TITLE, &line, &room)) != NULL;
     if (ok)
         snprintf(out->title, sizeof out->title, "%s", text);
-    if (ok && (text = head_line(f, ON_DISK, &line, &room)) && out->original[0]
-        && sscanf(text, "%16llx", &on_disk) == 1)
+    text = ok ? head_line(f, ON_DISK, &line, &room) : NULL;
+    if (text && out->original[0] && sscanf(text, "%16llx", &on_disk) == 1)
         out->on_disk = on_disk;
+    text = text ? head_line(f, NETWORK, &line, &room) : NULL;
+    if (text && sscanf(text, "%16llx %16llx", &network, &kernel) == 2) {
+        out->network = network;
+        out->kernel = kernel;
+    }
     free(line);
     return ok;
 }
@@ -205,7 +237,17 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-bool session_autosave_of(const char *path, struct autosave *out)
+/* What an autosave that is looked for is of. */
+struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
+
+static bool is_of(const struct autosave *a, const struct autosaved *w)
+{
+    if (!w->network)
+        return w->path[0] && a->original[0] && file_same(a->original, w->path);
+    return a->network == w->network && (w->any_kernel ? a->kernel != 0 : a->kernel == w->kernel);
+}
+
+static bool find_newest(const struct autosaved *w, struct autosave *out)
 {
     autosave_list found = {0};
     struct str dir = {0};
@@ -217,11 +259,24 @@ bool session_autosave_of(const char *path, struct autosave *out)
     }
     for (int i = 0; i < found.len && !has; i++) {
         *out = found.data[i];
-        has = out->original[0] && file_same(out->original, path);
+        has = is_of(out, w);
     }
     vec_free(&found);
     str_free(&dir);
     return has;
+}
+
+bool session_autosave_of(const struct session *s, struct autosave *out)
+{
+    struct autosaved w = { .path = s->path };
+    network_of(s, &w.network, &w.kernel);
+    return find_newest(&w, out);
+}
+
+bool session_autosave_kernel(const struct session *network, struct autosave *out)
+{
+    struct autosaved w = { .network = network_key(network), .any_kernel = true };
+    return find_newest(&w, out);
 }
 
 /* writing */
@@ -256,11 +311,16 @@ static void prune(void)
 bool session_autosave(struct session *s, struct err *e)
 {
     struct str path = {0}, text = {0}, original = {0};
+    uint64_t network, kernel;
     add_absolute(&original, s->path);
     str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
+    network_of(s, &network, &kernel);
+    if (network)
+        str_printf(&text, NETWORK "%016llx %016llx\n", (unsigned long long)network,
+                   (unsigned long long)kernel);
     bool ok = autosave_path(s, &path, e);
     if (ok)
         session_yaml_in(s, str_text(&path), &text);
@@ -285,6 +345,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
         return false;
     snprintf(s->path, sizeof s->path, "%s", from->original);
     s->on_disk = from->on_disk;
+    s->kernel_of = from->kernel ? from->network : 0;
     s->dirty = true;
     if (!session_autosave(s, e)) {
         session_free(s);

@@ -46,6 +46,7 @@ struct session {
     bool dirty;                         /* steps or texts changed since load or save */
     bool numbers;                       /* measured since load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
+    uint64_t kernel_of;                 /* names the network that s is a kernel of; 0: of none */
     bool network;                       /* the file has `kernels:`, even if it lists none */
     /* The largest relative error of an algorithm that experts may choose; < 0: none.  0: not said,
      * which means EXPERT_ACCURACY in networks and none for an operator. */
@@ -100,10 +101,19 @@ bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
  * their number, at most max. */
-struct autosave { char path[512], title[256], original[512]; uint64_t on_disk; double age_s; };
+struct autosave {
+    char path[512], title[256], original[512];
+    uint64_t on_disk, network, kernel;  /* kernel is not 0: these are changes of a kernel */
+    double age_s;
+};
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest of them that has changes of this file; false: none. */
-bool session_autosave_of(const char *path, struct autosave *out);
+/* Finds the newest of them that has changes of this session, which is known by its file, as a
+ * network by its graph, or as a kernel by its operator and its network; false: none. */
+bool session_autosave_of(const struct session *s, struct autosave *out);
+/* The same of any kernel of a network. */
+bool session_autosave_kernel(const struct session *network, struct autosave *out);
+/* Makes s known as a kernel of a network, for its autosave. */
+void session_make_kernel(struct session *s, const struct session *network);
 /* Loads an autosave: path becomes that of the original, dirty is set, and a new autosave of *out
  * replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);

@@ -1,14 +1,17 @@
 /* Networks on the screen: the list of kernels, a kernel and back, changed steps, measuring. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/tty.h"
@@ -388,14 +391,19 @@ static void errors_are_shown(void **state)
     model_free(m);
 }
 
+static struct tty *tty_on_resnet8(void)
+{
+    static char path[600];
+    static const char *const argv[] = { "--no-auto", path, NULL };
+    snprintf(path, sizeof path, "%s/sessions/examples/resnet8.onnx", root);
+    return tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+}
+
 /* From the command line: the file is read in the background. */
 static void a_model_opens_as_a_network(void **state)
 {
     (void)state;
-    char path[600];
-    const char *const argv[] = { "--no-auto", path, NULL };
-    snprintf(path, sizeof path, "%s/sessions/examples/resnet8.onnx", root);
-    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    struct tty *t = tty_on_resnet8();
     tty_assert_shows(t, "tilescope  resnet8.onnx");
     tty_assert_shows(t, "network:");
     tty_press(t, "Enter");
@@ -405,6 +413,97 @@ static void a_model_opens_as_a_network(void **state)
     tty_assert_shows(t, "network:");
     tty_send(t, "q");
     assert_int_equal(tty_end(t), 0);
+}
+
+static void kill_now(struct tty *t)
+{
+    tty_kill(t, SIGKILL);
+    assert_int_equal(tty_wait_end(t), -SIGKILL);
+    tty_free(t);
+}
+
+/* kill -9 loses no change of a kernel: the network and the kernel offer it, and then the network
+ * its own. */
+static void a_killed_kernel_is_offered(void **state)
+{
+    (void)state;
+    struct tty *t = tty_on_resnet8();
+    tty_press(t, "Enter");
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+    kill_now(t);
+
+    t = tty_on_resnet8();
+    tty_assert_shows(t, "Open what was not saved when a run was killed");
+    tty_assert_shows(t, "ago? resnet8.onnx:");
+    tty_press(t, "n");
+    tty_assert_shows(t, "the start screen keeps the changes");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "ago? resnet8.onnx:");
+    tty_press(t, "y");
+    tty_assert_shows(t, "these steps go into the network when you leave the kernel");
+    tty_assert_shows(t, "set propagate off");
+    kill_now(t);                          /* what was taken over is as safe as before */
+
+    t = tty_on_resnet8();
+    tty_press(t, "y");
+    tty_assert_shows(t, "set propagate off");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "(not saved)");
+    kill_now(t);
+
+    t = tty_on_resnet8();
+    tty_assert_shows(t, "ago? resnet8.onnx");
+    tty_press(t, "y Enter");
+    tty_assert_shows(t, "set propagate off");
+    tty_press(t, "Esc q n");
+    assert_int_equal(tty_end(t), 0);
+
+    t = tty_on_resnet8();
+    tty_assert_shows(t, "network:");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "Steps");
+    tty_press(t, "Esc");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
+}
+
+/* Another kernel, or another network, has nothing to do with it. */
+static void other_work_is_not_offered(void **state)
+{
+    (void)state;
+    static const struct { const char *net, *kernel; bool of_kernel, of_net; } other[] = {
+        { NET, "gmm m=8 k=8 n=8", true, true },
+        { NET, "gmm m=8 k=8 n=9", false, true },
+        { TWICE, "gmm m=8 k=8 n=8", false, false },
+    };
+    struct session *net, *s;
+    struct err e;
+    int status;
+    pid_t child = fork_child();
+    if (child == 0) {
+        enum command_effect effect;
+        bool ok = session_new(NET, &net, &e) && session_new("gmm m=8 k=8 n=8", &s, &e);
+        session_make_kernel(s, net);
+        ok = ok && session_run(s, "loop unroll C K", &effect, &e) && session_autosave(s, &e);
+        _exit(ok ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct autosave found;
+    for (int i = 0; i < COUNT_OF(other); i++) {
+        assert_true(session_new(other[i].net, &net, &e) && session_new(other[i].kernel, &s, &e));
+        assert_false(session_autosave_of(s, &found));
+        session_make_kernel(s, net);
+        assert_int_equal(session_autosave_of(s, &found), other[i].of_kernel);
+        assert_int_equal(session_autosave_kernel(net, &found), other[i].of_net);
+        assert_false(session_autosave_of(net, &found));
+        session_free(net);
+        session_free(s);
+    }
+    assert_true(session_new(NET, &net, &e) && session_autosave_kernel(net, &found));
+    unlink(found.path);
+    session_free(net);
 }
 
 static void the_start_page_has_a_network(void **state)
@@ -513,6 +612,8 @@ int main(void)
         cmocka_unit_test(the_network_is_cut_and_joined),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
+        cmocka_unit_test(a_killed_kernel_is_offered),
+        cmocka_unit_test(other_work_is_not_offered),
         cmocka_unit_test(the_start_page_has_a_network),
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
