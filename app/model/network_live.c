@@ -120,9 +120,11 @@ bool network_live_tune(struct network_live *l, struct session *s,
     bool ok = network_tuning_run(a, s, &opts, c, &t, e);
     for (int i = 0; ok && i < t.n; i++)
         kept += t.kernel[i].kept;
-    if (ok && kept > 0)
-        str_printf(said, "%d kernels are faster: %.2fx for the network%s", kept,
-                   t.before_ms / t.after_ms, t.cancelled ? "; T goes on" : "");
+    if (ok && kept > 0 && t.cancelled)
+        str_printf(said, "%d kernels are clearly faster by themselves; T goes on", kept);
+    else if (ok && kept > 0)
+        str_printf(said, "%d kernels are faster: %.2fx for the network", kept,
+                   t.before_ms / t.after_ms);
     else if (ok)
         str_printf(said, "no kernel became faster in the network%s",
                    t.cancelled ? "; T goes on" : "; a longer search: 0600T");

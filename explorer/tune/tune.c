@@ -169,7 +169,8 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     }
     if (!done && !cancelled(cancel))
         note_failure(r, "the best were not compared, the search's fastest stands", &e);
-    if (!cancelled(cancel) && r->best && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
+    bool alone = o->compare_s == 0 && r->best && !cancelled(cancel);
+    if (alone && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
         note_failure(r, "the winner was not measured again", &e);
     if (r->best && was_found_out(r, r->best)) {
         err_set(&e, ERR_WRONG, "%s", r->m.reason);
@@ -272,7 +273,7 @@ bool tune_end(struct tune_result *r, struct err *e)
 {
     const struct tune_opts *o = r->opts;
     search_fastest(r);
-    if (r->end != SEARCH_CANCELLED)
+    if (r->end != SEARCH_CANCELLED && o->compare_s >= 0)
         finish(r, o, r->cancel);
     if (r->best)
         r->points = kernels_points(r->kernels, r->best->arm);

@@ -21,7 +21,9 @@ struct tune_opts {
     int rounds, prefilter;               /* struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
     bool ledger;                         /* also measure the winner after each of its lines */
-    double compare_s;                    /* seconds of the final comparison; 0: up to 2 */
+    /* Seconds of the final comparison.  0: up to 2, and then the winner is measured by itself;
+     * < 0: no final. */
+    double compare_s;
     bool cold;                           /* struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
 };
@@ -64,7 +66,7 @@ void tune_free(struct tune_result *r);
 
 /* The parts of tune_run, for a search that is continued: open, search any number of times (r->end
  * and r->view say how it stands), and end.  Of *o, which must outlive the search, budget and time_s
- * may be raised before each tune_go. */
+ * may be raised before each tune_go, and compare_s set before tune_end. */
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);

@@ -3,11 +3,13 @@
 
 #include "explorer/expert/instant.h"
 #include "kernels/base/arena.h"
+#include "kernels/base/subprocess.h"
 #include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/tuning/network_tuning_impl.h"
 
 #define FREE_SHARE 0.2                    /* of the budget or time: searches of the joint stage */
+#define JOINT_MOST 0.4                    /* of the time: the joint stage with its measurements */
 #define FREE_JOINT 0.75                   /* of the trials of such a search, for its layouts */
 #define LEAST_FREE 32
 #define TURNS 2
@@ -60,7 +62,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
         tuning_drop(q);
         ok = false;
     }
-    ok = ok && tuning_close(q, &found, e);
+    ok = ok && tuning_close(q, 0, &found, e);
     session_free(s);
     if (!ok)
         return e->code == ERR_NAME || e->code == ERR_CANCEL;     /* nothing to search */
@@ -115,7 +117,8 @@ bool network_joint(struct net_tuner *t, struct err *e)
         searched += !t->kernel[i].why;
     int trials = (int)fmax(LEAST_FREE, FREE_SHARE * budget / network_complex(first));
     double time_s = searched > 0 && o->time_s > 0 ? FREE_SHARE * o->time_s / searched : 0;
-    for (int i = 0; i < first->n_tasks && !cancelled(t->cancel); i++) {
+    double until = o->time_s > 0 ? clock_s() + JOINT_MOST * o->time_s : INFINITY;
+    for (int i = 0; i < first->n_tasks && !cancelled(t->cancel) && clock_s() < until; i++) {
         const char *spec = first->task[i].spec;
         const char *const *line;
         int n;

@@ -18,8 +18,8 @@
 #define LONGEST_ROUND 64
 #define LEAST_ROUNDS 8                    /* of every task on average, on a small budget */
 #define LEAST_TRIALS 32                   /* of the first round: seeds and some of their own */
+#define ALONE_LEAST 0.5                   /* time of a kernel by itself, of that in the network */
 #define ALGORITHM_EXPERTS 15              /* schedules of a kernel with an algorithm, best first */
-#define CLEARLY_LESS 0.97                 /* of the time at the start, for what was not compared */
 
 /* The search of a task, while it is open. */
 struct net_search {
@@ -36,6 +36,7 @@ struct net_rounds {
     int joint, round;                     /* trials of one task for layouts; of one round */
     int spent, n_rounds;
     double spent_s;                       /* time of rounds that were not only replayed */
+    double shortest_s;                    /* of these */
     int n; struct net_search *search;
     struct task_rounds *task;
 };
@@ -195,10 +196,11 @@ static int budget_of(const struct network_tuning_opts *o)
     return o->time_s > 0 ? INT_MAX : o->budget > 0 ? o->budget : NETWORK_BUDGET;
 }
 
+/* With a time limit, no round begins that would end after it. */
 static bool is_spent(const struct net_rounds *r)
 {
     double limit = r->t->o->time_s;
-    return limit > 0 ? r->spent_s >= limit : r->spent >= budget_of(r->t->o);
+    return limit > 0 ? r->spent_s + r->shortest_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
 /* Returns the time that the network had: the best of the seeds, or where they are all that there
@@ -228,9 +230,10 @@ static void note_round(struct net_rounds *r, int i, bool seeds_only)
     vec_push(&s->best_s, isfinite(ms) ? 1e-3 * ms : 1e-3 * k->before_ms / k->count);
     x->best_s = s->best_s.data;
     x->n = s->best_s.len;
-    double seeds = now ? seeds_ms(now->view, seeds_only) : INFINITY;
-    if (isfinite(ms) && isfinite(seeds))
-        k->gain_ms = k->before_ms * (1 - ms / seeds);
+    double had = now ? seeds_ms(now->view, seeds_only) : INFINITY;
+    had = fmax(had, ALONE_LEAST * k->before_ms / k->count);      /* the seeds may be better */
+    if (isfinite(ms) && isfinite(had))
+        k->gain_ms = k->before_ms * (1 - ms / had);
 }
 
 static void show(struct net_rounds *r, int current)
@@ -277,8 +280,11 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     now = tuning_now(s->inquiry);
     note_round(r, i, seeds_only);
     bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
-    if (!known)                           /* replaying does not count */
-        r->spent_s += clock_s() - began;
+    double took = clock_s() - began;
+    if (!known) {                         /* replaying does not count */
+        r->spent_s += took;
+        r->shortest_s = r->shortest_s > 0 ? fmin(r->shortest_s, took) : took;
+    }
     r->n_rounds++;
     return true;
 }
@@ -303,9 +309,8 @@ static bool run_rounds(struct net_rounds *r, struct err *e)
 
 /* --- Closing ---------------------------------------------------------------------------------- */
 
-/* Ends a search and takes its winner.  After a cancel there was no comparison with the start, so
- * only what was clearly faster in the search stays. */
-static bool close_search(struct net_rounds *r, struct net_search *s, struct err *e)
+/* Ends a search, before `until` with a final, and takes its winner. */
+static bool close_search(struct net_rounds *r, struct net_search *s, double until, struct err *e)
 {
     struct net_tuner *t = r->t;
     struct tuned_kernel *k = &t->kernel[s->task];
@@ -317,10 +322,9 @@ static bool close_search(struct net_rounds *r, struct net_search *s, struct err 
         return true;
     }
     s->inquiry = NULL;
-    if (!tuning_close(q, &found, e))
+    if (!tuning_close(q, clock_s() < until ? t->time.compare_s : -1, &found, e))
         return e->code == ERR_CANCEL;
-    bool stays = !cancelled(t->cancel) || k->gain_ms > (1 - CLEARLY_LESS) * k->before_ms;
-    if (stays && isfinite(found->best_ms) && found->n_lines > 0) {
+    if (isfinite(found->best_ms) && found->n_lines > 0) {
         kernels_put(&t->session->kernels, spec, found->n_lines, found->line);
         k->kept = true;
         k->after_ms = k->before_ms - k->gain_ms;
@@ -332,10 +336,14 @@ static bool close_search(struct net_rounds *r, struct net_search *s, struct err 
 bool network_search(struct net_tuner *t, struct err *e)
 {
     struct net_rounds r = { .t = t, .spent = t->spent, .spent_s = t->spent_s };
-    bool ok = open_all(&r, e) && run_rounds(&r, e);
+    double began = clock_s();
+    bool ok = open_all(&r, e);
+    r.spent_s += clock_s() - began;
+    ok = ok && run_rounds(&r, e);
+    double until = t->o->time_s > 0 ? clock_s() + t->time.finals_s : INFINITY;
     for (int i = 0; i < r.n; i++) {
         struct net_search *s = &r.search[i];
-        ok = ok && close_search(&r, s, e);
+        ok = ok && close_search(&r, s, until, e);
         tuning_drop(s->inquiry);
         session_free(s->session);
         vec_free(&s->best_s);

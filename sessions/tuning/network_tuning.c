@@ -11,10 +11,7 @@
 
 #define LEAST_SHARE 0.005                 /* of the network's time: below it nothing is searched */
 #define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
-#define FINAL_TURNS 3
-#define LEAST_SEARCHED 0.5                /* of the time, however long measuring takes */
-#define COMPARE_SHARE 0.1                 /* of the time, for the finals of all kernels */
-#define COMPARE_MOST_S 2.0
+#define CLEARLY_LESS 0.97                 /* of the time before, for what was not compared */
 #define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
@@ -173,7 +170,30 @@ static double time_of(const struct network *net, const double *ms, const char *s
     return sum;
 }
 
-/* Measures both networks in turns, and drops the schedules that are no faster in the network. */
+static void put_back(struct net_tuner *t, const struct tuned_kernel *k, const char *kernels_before)
+{
+    const char *const *line;
+    int n;
+    bool had = kernels_find(kernels_before, t->a, k->spec, &n, &line);
+    kernels_put(&t->session->kernels, k->spec, had ? n : -1, had ? line : NULL);
+}
+
+/* After a cancel, before anything was compared in the network: drops the schedules that were not
+ * clearly faster in the search. */
+static void keep_clear(struct net_tuner *t, const char *kernels_before)
+{
+    for (int i = 0; i < t->net->n_tasks; i++) {
+        struct tuned_kernel *k = &t->kernel[i];
+        bool clear = k->gain_ms > (1 - CLEARLY_LESS) * k->before_ms;
+        if (k->instant || (k->kept && !clear))
+            put_back(t, k, kernels_before);
+        k->kept = k->kept && clear;
+        k->after_ms = k->kept ? k->after_ms : k->before_ms;
+    }
+}
+
+/* Measures both networks in turns, and drops the schedules that are no faster in the network.
+ * compare() checks those that stay. */
 static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct err *e)
 {
     const struct network *now;
@@ -182,18 +202,16 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
         return false;
     double *before = ARENA_ARRAY(t->a, double, t->net->n_tasks);
     double *after = ARENA_ARRAY(t->a, double, now->n_tasks);
-    for (int i = 0; i < FINAL_TURNS; i++) {
+    for (int i = 0; i < t->time.turns; i++) {
         if (!network_measure(t, t->net, false, &m, e))
             return false;
         take_times(t->net, &m, before);
-        if (!network_measure(t, now, i == 0, &m, e))
+        if (!network_measure(t, now, false, &m, e))
             return false;
         take_times(now, &m, after);
     }
     for (int i = 0; i < t->net->n_tasks; i++) {
         struct tuned_kernel *k = &t->kernel[i];
-        const char *const *line;
-        int n;
         k->before_ms = k->after_ms = before[i];
         if (!k->why || k->instant) {
             k->before_ms = time_of(t->net, before, k->spec);
@@ -205,8 +223,7 @@ static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct 
         if (k->kept || (k->why && !k->instant))
             continue;
         k->after_ms = k->before_ms;
-        bool had = kernels_find(kernels_before, t->a, k->spec, &n, &line);
-        kernels_put(&t->session->kernels, k->spec, had ? n : -1, had ? line : NULL);
+        put_back(t, k, kernels_before);
     }
     return true;
 }
@@ -225,9 +242,12 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
                     struct err *e)
 {
     const struct network *now;
+    double old_ms, now_ms;
     if (!network_now(t, &now, e)
-        || !network_in_turns(t, t->first, now, FINAL_TURNS, &out->before_ms, &out->after_ms, e))
+        || !network_in_turns(t, t->first, now, t->time.turns, &old_ms, &now_ms, e))
         return false;
+    out->before_ms = old_ms;
+    out->after_ms = now_ms;
     out->verified = true;                 /* the first turn has checked it */
     if (out->after_ms > out->before_ms) {
         network_restore(t, kernels_before);
@@ -237,11 +257,30 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
     return true;
 }
 
+/* Chooses the schedules that stay. */
+static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_before,
+                   struct network_tuning *out, struct err *e)
+{
+    const struct str *kernels = &t->session->kernels;
+    propose_instant(t, frozen);
+    if (!streq(str_text(kernels), kernels_before) && !keep_faster(t, frozen, e))
+        return false;
+    t->chosen = true;
+    if (!streq(str_text(kernels), kernels_before))
+        return compare(t, kernels_before, out, e);
+    nothing_kept(t);                      /* and nothing to compare */
+    return true;
+}
+
 /* Builds the network of the session's kernels as t->net, and measures it. */
 static bool open_network(struct net_tuner *t, struct err *e)
 {
-    if (!network_now(t, &t->net, e) || !network_measure(t, t->net, true, &t->before, e))
+    if (!network_now(t, &t->net, e))
         return false;
+    double began = clock_s();
+    if (!network_measure(t, t->net, true, &t->before, e))
+        return false;
+    t->checked_s = clock_s() - began;
     open_kernels(t);
     return true;
 }
@@ -267,6 +306,18 @@ static bool open_variant(struct net_tuner *t, struct err *e)
     return true;
 }
 
+/* Divides what is left of the time, when the searches are to begin. */
+static struct network_time divide(const struct net_tuner *t, double began)
+{
+    const struct network_measurement *m = &t->before;
+    double checked_s = t->checked_s - m->build_s;
+    return network_time_of(&(struct network_costs){
+        .limit_s = t->o->time_s, .spent_s = clock_s() - began - t->spent_s,
+        .checked_s = checked_s, .plain_s = checked_s - m->check_s - m->whole_s,
+        .build_s = m->build_s, .n_kernels = network_complex(t->net),
+    });
+}
+
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e)
 {
@@ -283,13 +334,9 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
     struct network_tuning_opts rest = *o;
-    if (o->time_s > 0) {                  /* measuring before counts, and as long after */
-        double fixed = 2 * (clock_s() - began - t.spent_s);
-        rest.time_s = fmax(LEAST_SEARCHED * o->time_s, o->time_s - fixed);
-        rest.each.compare_s = fmin(COMPARE_MOST_S, COMPARE_SHARE * o->time_s
-                                                   / network_complex(t.net));
-        t.o = &rest;
-    }
+    t.time = divide(&t, began);
+    rest.time_s = t.time.search_s;
+    t.o = &rest;
     if (!network_search(&t, e))
         return false;
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel,
@@ -297,20 +344,15 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,
                                     .cancelled = cancelled(cancel) };
-    if (out->cancelled)
-        return true;
-    propose_instant(&t, frozen);
-    if (streq(str_text(&s->kernels), kernels_before)) {
-        nothing_kept(&t);                 /* and nothing to compare */
-        return true;
-    }
-    if (keep_faster(&t, frozen, e) && compare(&t, kernels_before, out, e))
-        return !o->save || o->save(o->ctx, s, e);
-    struct err why = *e, ignored;         /* what was not compared does not stay */
-    network_restore(&t, kernels_before);
-    if (o->save)
-        o->save(o->ctx, s, &ignored);
-    *e = why;
-    out->cancelled = why.code == ERR_CANCEL;
-    return out->cancelled;
+    bool ok = out->cancelled || choose(&t, frozen, kernels_before, out, e);
+    struct err why = *e;
+    out->cancelled = out->cancelled || (!ok && why.code == ERR_CANCEL);
+    if (out->cancelled && !t.chosen)
+        keep_clear(&t, frozen);
+    if (!ok && !out->cancelled)           /* what was not compared does not stay */
+        network_restore(&t, kernels_before);
+    bool saved = !o->save || o->save(o->ctx, s, e);
+    if (!ok)
+        *e = why;
+    return saved && (ok || out->cancelled);
 }

@@ -5,8 +5,8 @@
 #include "sessions/tuning/tuning.h"
 
 /* budget: measurements of all searches together (0: NETWORK_BUDGET), or with time_s: seconds of
- * searching, in which the budget has no part.  each: options of every search, of which budget,
- * time_s and the pins are set here. */
+ * everything (network_time.h), in which the budget has no part.  each: options of every search, of
+ * which budget, time_s and the pins are set here. */
 enum { NETWORK_BUDGET = 20000 };
 /* What may change (SPEC C.5).  PACKED: activations lie as the experts have them, layouts of
  * constants and loops are searched.  ALT, WP: layouts of activations as well, in a joint stage

@@ -2,6 +2,7 @@
  * variants, and network_search.c, which has the searches. */
 #ifndef TS_SESSIONS_NETWORK_TUNING_IMPL_H
 #define TS_SESSIONS_NETWORK_TUNING_IMPL_H
+#include "sessions/tuning/network_time.h"
 #include "sessions/tuning/network_tuning.h"
 
 enum { NETWORK_MOST_TRIALS = 1000000 };  /* of a run in the records: it never ends by itself */
@@ -15,8 +16,11 @@ struct net_tuner {
     const struct network *first;          /* that the result is compared with */
     const struct network *net;            /* with the layouts that are frozen */
     struct network_measurement before;    /* of net */
+    double checked_s;                     /* that it took */
+    struct network_time time;
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* net is not first */
+    bool chosen;                          /* kernels have what was measured in the network */
     int spent; double spent_s;            /* trials and time of the joint stage */
 };
 

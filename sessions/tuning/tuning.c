@@ -407,7 +407,6 @@ static bool open_search(struct inquiry *q, struct err *e)
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
-        .compare_s = o->compare_s,
         .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
     };
@@ -535,10 +534,11 @@ void tuning_drop(struct inquiry *q)
     tuning_free(t);
 }
 
-bool tuning_close(struct inquiry *q, struct tuning **out, struct err *e)
+bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e)
 {
     struct tuning *t = q->t;
     bool ok = true;
+    q->search.compare_s = compare_s;
     if (!t->answered) {
         ok = tune_end(t->result, e);
         if (ok)
@@ -563,7 +563,7 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
     if (!tuning_open(s, o, view, cancel, &q, e))
         return false;
     if (tuning_go(q, q->t->budget, o->time_s, e))
-        return tuning_close(q, out, e);
+        return tuning_close(q, 0, out, e);
     tuning_drop(q);
     return false;
 }

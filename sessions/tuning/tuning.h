@@ -14,7 +14,6 @@ struct tuning_opts {
     const char *strategy;                /* NULL: of that run, else tune_default_strategy() */
     int joint;                           /* trials for layouts; 0: as plan_of has it */
     double time_s;                       /* limit of the search; 0: none */
-    double compare_s;                    /* of the final comparison; 0: as tune_opts has it */
     int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
     bool cold;                           /* as in struct search_opts */
@@ -84,8 +83,8 @@ bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
 /* How the search stands; NULL: a finished run answers. */
 const struct tune_result *tuning_now(const struct inquiry *q);
 /* Compares the best and ends the run in the records, as stopped unless its space is exhausted or
- * its budget spent.  Frees q in any case. */
-bool tuning_close(struct inquiry *q, struct tuning **out, struct err *e);
+ * its budget spent.  compare_s: of struct tune_opts.  Frees q in any case. */
+bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 void tuning_drop(struct inquiry *q);     /* may be NULL */
 
 /* Finds the run that o->resume would resume; false when none is found.  Only reads. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "sessions/tuning/network_tuning.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
@@ -598,6 +599,49 @@ static void all_kernels_are_tuned(void **state)
     model_free(m);
 }
 
+struct ending { struct cancel c; bool searched; };
+
+static void note_end(void *ctx, const struct network_tuning_view *v)
+{
+    struct ending *end = ctx;
+    end->searched = v->current < 0;
+}
+
+static void cancel_at_end(void *ctx, const char *what, double fraction)
+{
+    struct ending *end = ctx;
+    (void)what, (void)fraction;
+    if (end->searched)
+        atomic_store(&end->c.raised, 1);
+}
+
+/* Ctrl-C while the networks are compared at the end: what the search found clearly faster stays. */
+static void a_late_cancel_keeps_what_was_found(void **state)
+{
+    (void)state;
+    static const char plain[] = "gmm m=64 k=64 n=64\n\n";
+    struct ending end = { { 0 }, false };
+    struct progress pr = { cancel_at_end, &end };
+    struct network_tuning_opts o = {
+        .each = { .measure = { .meters = METER_CLOCK, .threads = 1, .seed = 1 } }, .time_s = 4,
+        .show = note_end, .ctx = &end, .progress = &pr,
+    };
+    struct arena *a = arena_new();
+    struct network_tuning t;
+    struct session *s;
+    struct err e;
+    assert_true(session_new("x = input m=64 k=64; a = gmm(x) n=64; b = softmax(a) axis=1; "
+                            "c = gmm(b) n=64; y = softmax(c) axis=1", &s, &e));
+    str_add(&s->kernels, plain);
+    if (!network_tuning_run(a, s, &o, &end.c, &t, &e))
+        fail_msg("%s", e.text);
+    assert_true(end.searched && t.cancelled && t.verified);
+    assert_true(t.before_ms > 0 && t.before_ms < 1e3 && t.after_ms == t.before_ms);
+    assert_string_not_equal(str_text(&s->kernels), plain);
+    session_free(s);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -618,6 +662,7 @@ int main(void)
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
         cmocka_unit_test(all_kernels_are_tuned),
+        cmocka_unit_test(a_late_cancel_keeps_what_was_found),
     };
     if (!getcwd(root, sizeof root))
         return 1;

@@ -1,5 +1,5 @@
-/* Which task the next round goes to (SPEC L.3), against values worked by hand; and that a search
- * which gets its budget in rounds goes the same way. */
+/* Which task the next round goes to (SPEC L.3), against values worked by hand; that a search which
+ * gets its budget in rounds goes the same way; and how a time limit is divided. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "explorer/tune/strategies.h"
+#include "sessions/tuning/network_time.h"
 #include "sessions/tuning/task_rounds.h"
 #include "tests/unit/tune_landscape.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -135,6 +136,45 @@ static void a_search_in_rounds_goes_the_same_way(void **state)
     }
 }
 
+/* --- The time of a whole network -------------------------------------------------------------- */
+
+/* Everything together takes at most the limit, where it leaves a quarter of itself for searches. */
+static void the_limit_is_kept(void **state)
+{
+    (void)state;
+    int searched = 0, turns[4] = {0};
+    for (double limit = 1; limit < 4000; limit *= 1.3)
+        for (double plain = 0.01; plain < 4; plain *= 2)
+            for (int kernels = 1; kernels < 200; kernels *= 3) {
+                struct network_costs c = {
+                    .limit_s = limit, .plain_s = plain, .checked_s = 3 * plain,
+                    .build_s = kernels % 2 * plain, .spent_s = 4 * plain, .n_kernels = kernels,
+                };
+                struct network_time t = network_time_of(&c);
+                double all = c.spent_s + t.search_s + t.finals_s + network_time_end(&c, t.turns);
+                assert_true(t.search_s >= 0.25 * limit && t.turns >= 1 && t.turns <= 3);
+                assert_true(all <= limit * 1.001 || t.search_s == 0.25 * limit);
+                assert_true(t.turns == 1 || network_time_end(&c, t.turns) <= 0.4 * limit);
+                assert_true(t.compare_s < 0 ? t.finals_s == 0 : 16 * t.compare_s <= t.finals_s);
+                searched += all <= limit * 1.001;
+                turns[t.turns]++;
+            }
+    assert_true(searched > 100 && turns[1] > 0 && turns[2] > 0 && turns[3] > 0);
+}
+
+/* What was measured of ResNet-18: 20 seconds are divided, and not doubled. */
+static void twenty_seconds(void **state)
+{
+    (void)state;
+    struct network_costs c = { 20, 3.8, 0.93, 2.2, 1.4, 11 };
+    struct network_time t = network_time_of(&c);
+    assert_int_equal(t.turns, 1);
+    assert_true(t.search_s > 6 && t.search_s < 8);
+    c.limit_s = 0;
+    t = network_time_of(&c);
+    assert_true(t.search_s == 0 && t.compare_s == 0 && t.turns == 3);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -142,6 +182,8 @@ int main(void)
         cmocka_unit_test(rounds_go_where_most_is_gained),
         cmocka_unit_test(one_round_in_twenty_goes_by_turns),
         cmocka_unit_test(a_search_in_rounds_goes_the_same_way),
+        cmocka_unit_test(the_limit_is_kept),
+        cmocka_unit_test(twenty_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

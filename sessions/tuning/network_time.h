@@ -1,0 +1,19 @@
+/* How a network's tuning divides its time limit (network_tuning.c): measuring the network before,
+ * searching, the finals of the kernels, and measuring the networks before and after in turns. */
+#ifndef TS_SESSIONS_NETWORK_TIME_H
+#define TS_SESSIONS_NETWORK_TIME_H
+
+/* What is known when the searches are to begin, in seconds.  spent: all so far, without the joint
+ * stage.  plain: one measurement of the network; checked: the same with a check of the results;
+ * build: compiling it, which takes no time if the objects are cached. */
+struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
+
+/* search_s: of all searches.  finals_s: of all finals together, none of which begins later;
+ * compare_s: of sampling in one of them, < 0: there are none.  turns: of measuring two networks. */
+struct network_time { double search_s, finals_s, compare_s; int turns; };
+
+/* Without a limit (0), search_s and finals_s are 0, which means no limit. */
+struct network_time network_time_of(const struct network_costs *c);
+/* Returns how long measuring the networks at the end takes. */
+double network_time_end(const struct network_costs *c, int turns);
+#endif
