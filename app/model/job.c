@@ -14,6 +14,12 @@
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 
+const struct job_info job_info[JOB_COUNT] = {
+#define KIND(id, lane, group, doing) { LANE_##lane, JOBS_##group, doing },
+    JOB_KINDS(KIND)
+#undef KIND
+};
+
 #define MACHINE_S 3.0                    /* seconds of sampling for the machine model */
 
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads)
@@ -47,13 +53,6 @@ void job_free(struct app_job *j)
     tune_snapshot_drop(j->snapshot);
     network_live_drop(j->live);
     free(j);
-}
-
-static enum job_lane lane_of(enum job_kind kind)
-{
-    bool text = kind == JOB_C || kind == JOB_ASM || kind == JOB_NETWORK || kind == JOB_OPEN
-             || kind == JOB_LENS || kind == JOB_STOPPED || kind == JOB_FORECAST;
-    return kind == JOB_TUNE ? LANE_TUNE : text ? LANE_TEXT : LANE_MEASURE;
 }
 
 /* Builds the program of a recipe in arena a. */
@@ -203,12 +202,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
         j->ok = session_from_onnx(j->recipe, NULL, NULL, &j->session, &j->e);
         return;
     }
-    if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN) {
-        j->ok = make_network(j, c, pr);
-        return;
-    }
-    if (j->kind == JOB_NETWORK_TUNE) {
-        j->ok = tune_network(j, c, pr);
+    if (job_info[j->kind].group == JOBS_NETWORK) {
+        j->ok = (j->kind == JOB_NETWORK_TUNE ? tune_network : make_network)(j, c, pr);
         return;
     }
     if (j->kind == JOB_STOPPED) {
@@ -233,7 +228,7 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     j->mem = arena_new();
     j->ok = rebuild(a, j->recipe, &p, &j->e)
          && (!j->other || rebuild(a, j->other, &other, &j->e));
-    if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE) {
+    if (job_info[j->kind].group == JOBS_MARK) {
         j->ok = j->ok && job_run_compare(j, p, other, pr, c);
         arena_free(a);
         return;
@@ -400,7 +395,7 @@ void job_queue_drain_fd(struct job_queue *q)
 
 void job_queue_start(struct job_queue *q, struct app_job *j)
 {
-    struct lane *l = &q->lane[lane_of(j->kind)];
+    struct lane *l = &q->lane[job_info[j->kind].lane];
     pthread_mutex_lock(&q->lock);
     job_free(l->next);
     l->next = j;
@@ -440,7 +435,7 @@ static const struct app_job *untaken(const struct job_queue *q, enum job_lane la
 {
     for (int i = q->finished.len - 1; i >= 0; i--) {
         const struct app_job *j = q->finished.data[i];
-        if (lane_of(j->kind) == lane && (j->ok || j->e.code != ERR_CANCEL))
+        if (job_info[j->kind].lane == lane && (j->ok || j->e.code != ERR_CANCEL))
             return j;
     }
     return NULL;

@@ -16,16 +16,37 @@
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
-/* OPEN reads an ONNX file.  MACHINE measures the machine model and stores it.  NETWORK builds a
- * network, NETWORK_RUN also measures it.  COMPARE, BISECT and ABLATE time several states in
- * turns.  LENS simulates a window of the run, FORECAST predicts the misses after each line of
- * `text`.  STOPPED looks for a stopped search in the records. */
+/* X(id, lane, group, what the title says while it runs; "": nothing).  Jobs of the group STATE are
+ * about a state of the session, MARK about several, NETWORK about the network.
+ * MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
+ * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run, FORECAST predicts the
+ * misses after each line of `text`.  STOPPED looks for a stopped search in the records. */
+#define JOB_KINDS(X) \
+    X(MEASURE, MEASURE, STATE, "measuring") \
+    X(C, TEXT, STATE, "writing C") \
+    X(ASM, TEXT, STATE, "disassembling") \
+    X(MACHINE, MEASURE, STATE, "roofs") \
+    X(TUNE, TUNE, STATE, "") \
+    X(COMPARE, MEASURE, MARK, "comparing") \
+    X(BISECT, MEASURE, MARK, "bisecting") \
+    X(ABLATE, MEASURE, MARK, "ablating") \
+    X(NETWORK, TEXT, NETWORK, "scheduling") \
+    X(NETWORK_RUN, MEASURE, NETWORK, "measuring") \
+    X(NETWORK_TUNE, MEASURE, NETWORK, "tuning all") \
+    X(OPEN, TEXT, STATE, "reading the model") \
+    X(LENS, TEXT, STATE, "simulating") \
+    X(STOPPED, TEXT, STATE, "looking for searches") \
+    X(FORECAST, TEXT, STATE, "")
 enum job_kind {
-    JOB_MEASURE, JOB_C, JOB_ASM, JOB_MACHINE, JOB_TUNE, JOB_COMPARE, JOB_BISECT, JOB_ABLATE,
-    JOB_NETWORK, JOB_NETWORK_RUN, JOB_NETWORK_TUNE, JOB_OPEN, JOB_LENS, JOB_STOPPED, JOB_FORECAST,
+#define KIND(id, lane, group, doing) JOB_##id,
+    JOB_KINDS(KIND)
+#undef KIND
     JOB_COUNT
 };
 enum job_lane { LANE_MEASURE, LANE_TEXT, LANE_TUNE, LANE_COUNT };
+enum job_group { JOBS_STATE, JOBS_MARK, JOBS_NETWORK };
+struct job_info { enum job_lane lane; enum job_group group; const char *doing; };
+extern const struct job_info job_info[JOB_COUNT];        /* the rows of JOB_KINDS */
 
 /* How to measure.  All 0: the defaults of struct measure_opts. */
 struct job_settings {

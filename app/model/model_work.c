@@ -165,9 +165,9 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
 {
     if (w->kind == JOB_OPEN)
         return job_new(JOB_OPEN, str_text(&m->opening), w->tag, 1);
-    if (w->kind == JOB_NETWORK || w->kind == JOB_NETWORK_RUN || w->kind == JOB_NETWORK_TUNE)
+    if (job_info[w->kind].group == JOBS_NETWORK)
         return model_network_job(m, w);
-    bool compares = w->kind == JOB_COMPARE || w->kind == JOB_BISECT || w->kind == JOB_ABLATE;
+    bool compares = job_info[w->kind].group == JOBS_MARK;
     int state = compares ? m->marking.to
               : w->kind == JOB_TUNE ? m->tuner.state : w->tag % STATES_MAX;
     char *recipe = job_recipe(history_state(m->session->history, state)->program);
@@ -338,14 +338,13 @@ void model_done(struct model *m, struct app_job *j)
 {
     if (j->kind == JOB_OPEN)
         model_opened(m, j);
-    else if (j->kind == JOB_NETWORK || j->kind == JOB_NETWORK_RUN
-             || j->kind == JOB_NETWORK_TUNE)
+    else if (job_info[j->kind].group == JOBS_NETWORK)
         model_networked(m, j);
     else if (!m->session || j->tag / STATES_MAX != m->generation % 1000)
         return;
     else if (j->kind == JOB_MEASURE)
         measured(m, j);
-    else if (j->kind == JOB_COMPARE || j->kind == JOB_BISECT || j->kind == JOB_ABLATE)
+    else if (job_info[j->kind].group == JOBS_MARK)
         model_compared(m, j, j->tag % STATES_MAX);
     else if (j->kind == JOB_FORECAST)
         model_forecast(m, j, j->tag % STATES_MAX);

@@ -16,18 +16,12 @@ static void add_hit(struct model *m, struct rect r, int key)
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
-    static const char *const doing[JOB_COUNT] = {
-        [JOB_MEASURE] = "measuring", [JOB_C] = "writing C", [JOB_ASM] = "disassembling",
-        [JOB_MACHINE] = "roofs", [JOB_NETWORK] = "scheduling", [JOB_NETWORK_RUN] = "measuring",
-        [JOB_COMPARE] = "comparing", [JOB_BISECT] = "bisecting", [JOB_ABLATE] = "ablating",
-        [JOB_NETWORK_TUNE] = "tuning all", [JOB_OPEN] = "reading the model",
-        [JOB_LENS] = "simulating", [JOB_STOPPED] = "looking for searches",
-    };
     for (int i = 0; i < LANE_COUNT; i++) {
         const struct job_progress *p = &m->progress[i];
-        if (!p->running || i == LANE_TUNE || p->kind == JOB_FORECAST)
+        const char *doing = job_info[p->kind].doing;
+        if (!p->running || !doing[0])
             continue;
-        str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing[p->kind]);
+        str_printf(out, "%s%s %s", out->len ? "  " : "", spin[m->spin % 4], doing);
         if (p->what[0])
             str_printf(out, ": %s", p->what);
         if (p->fraction > 0)

@@ -79,13 +79,19 @@ bool network_open_kernel(const struct net_tuner *t, const struct network_task *t
     return ok;
 }
 
+enum kernel_space network_space(const struct network_task *task)
+{
+    const struct graph *g = task->program->base;
+    return task->conversion || !g->node[g->main_node].complex ? KERNEL_FIXED
+         : task->program->n_algorithms > 0                    ? KERNEL_EXPERTS
+                                                              : KERNEL_LOOPS;
+}
+
 int network_complex(const struct network *net)
 {
     int n = 0;
-    for (int i = 0; i < net->n_tasks; i++) {
-        const struct graph *g = net->task[i].program->base;
-        n += !net->task[i].conversion && g->node[g->main_node].complex;
-    }
+    for (int i = 0; i < net->n_tasks; i++)
+        n += network_space(&net->task[i]) != KERNEL_FIXED;
     return n > 0 ? n : 1;
 }
 
@@ -102,13 +108,6 @@ static int whole_batches(double trials, int least, int most)
 {
     int n = (int)fmin(most, fmax(least, trials));
     return (n + TUNE_TOP - 1) / TUNE_TOP * TUNE_TOP;
-}
-
-/* Whether only the experts' schedules of a task are measured: there is no loop space around an
- * algorithm. */
-static bool experts_only(const struct network_task *task)
-{
-    return task->program->n_algorithms > 0;
 }
 
 /* Opens the search of a task, or notes why there is none. */
@@ -128,7 +127,8 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     s->opts.loop_only |= loops_only(t);
     if (!network_open_kernel(t, x, false, &s->session, e))
         return false;
-    if (experts_only(x)) {
+    bool experts_only = network_space(x) == KERNEL_EXPERTS;
+    if (experts_only) {
         s->opts.experts = ALGORITHM_EXPERTS;
         s->session->accuracy = session_network_accuracy(t->session->accuracy);
     }
@@ -139,7 +139,7 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
         r->task[r->n++] = (struct task_rounds){
             .weight = calls_of(t->net, x->spec), .flop = g->flops,
             .bound_s = 1e-3 * k->bound_ms / k->count,
-            .kind = experts_only(x) ? "algorithm" : g->node[g->main_node].op,
+            .kind = experts_only ? "algorithm" : g->node[g->main_node].op,
         };
         return true;
     }
@@ -271,7 +271,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     int had = r->spent, left = budget_of(r->t->o) - had;
     int trials = !first ? r->round
                : r->joint + r->round > LEAST_TRIALS ? r->joint + r->round : LEAST_TRIALS;
-    bool seeds_only = experts_only(&r->t->net->task[s->task]);
+    bool seeds_only = network_space(&r->t->net->task[s->task]) == KERNEL_EXPERTS;
     if (seeds_only)
         trials = 1 + ALGORITHM_EXPERTS;
     s->trials += trials < left ? trials : left;

@@ -85,11 +85,8 @@ static void take_times(const struct network *net, const struct network_measureme
 static const char *reason(const struct net_tuner *t, const struct network_task *task,
                           const struct tuned_kernel *k)
 {
-    const struct node *main = &task->program->base->node[task->program->base->main_node];
-    if (task->conversion)
-        return "a conversion";
-    if (!main->complex)
-        return "it has no loop space";
+    if (network_space(task) == KERNEL_FIXED)
+        return task->conversion ? "a conversion" : "it has no loop space";
     for (const struct network_task *x = t->net->task; x < task; x++)
         if (streq(x->spec, task->spec) && !x->conversion)
             return "its inputs arrive otherwise, and one of the same text is searched";
@@ -98,13 +95,6 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     if (k->before_ms - k->bound_ms < LEAST_GAIN * k->before_ms)
         return "at its bound already";
     return NULL;
-}
-
-/* Whether nothing of this kernel can be searched, whatever its time. */
-static bool is_unknown(const struct network_task *task)
-{
-    return task->program->n_algorithms > 0
-        || !task->program->base->node[task->program->base->main_node].complex;
 }
 
 /* Gets the bounds of all kernels, as `run` has them.  Without a machine model, which has the
@@ -152,7 +142,7 @@ static void propose_instant(struct net_tuner *t, const char *kernels_before)
     for (int i = 0; i < t->net->n_tasks; i++) {
         struct tuned_kernel *k = &t->kernel[i];
         const struct network_task *task = &t->net->task[i];
-        k->instant = k->why && !task->conversion && is_unknown(task)
+        k->instant = k->why && !task->conversion && network_space(task) < KERNEL_LOOPS
                   && kernels_find(kernels_before, t->a, k->spec, &n, &line);
         if (k->instant)
             kernels_put(&t->session->kernels, k->spec, -1, NULL);
