@@ -2,7 +2,8 @@
  *
  * A program belongs to one thread (program.h), so a job gets the operator and its steps as text and
  * rebuilds the program in its own arena.  Three threads (lanes) run jobs: one measures, one
- * generates code, one tunes, so that code appears during a measurement.  Results are queued and
+ * generates code, one tunes, so that code appears during a measurement.  A search holds still
+ * while something is measured (gate.h).  Results are queued and
  * announced by a descriptor that poll() can watch.  Jobs never touch the model. */
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
@@ -32,7 +33,7 @@
     X(ABLATE, MEASURE, MARK, "ablating") \
     X(NETWORK, TEXT, NETWORK, "scheduling") \
     X(NETWORK_RUN, MEASURE, NETWORK, "measuring") \
-    X(NETWORK_TUNE, MEASURE, NETWORK, "tuning all") \
+    X(NETWORK_TUNE, TUNE, NETWORK, "tuning all") \
     X(OPEN, TEXT, STATE, "reading the model") \
     X(LENS, TEXT, STATE, "simulating") \
     X(STOPPED, TEXT, STATE, "looking for searches") \

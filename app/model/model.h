@@ -110,11 +110,13 @@ struct app_network {
     bool sorted;                         /* the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
     struct scroll at;                    /* of the list, while a kernel is shown */
+    struct str opened;                   /* what was opened then: as struct network_order has it */
     int tag;                             /* of its jobs; another one after every change */
     bool build_wanted, measure_wanted;
     struct network_live *live;           /* of a search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* it should run, for that many seconds */
     double tune_s;
+    int tune_tag;                        /* of its job */
     unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why it could not be built; "": it could */
     VEC(char *) undone;                  /* steps of the network that redo takes back, last first */
@@ -433,14 +435,16 @@ void model_kernel_open(struct model *m);
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);        /* instead of its kernel */
-void model_network_update(struct model *m);      /* builds it again */
+void model_network_update(struct model *m);      /* builds it again, and ends a search of it */
 /* Whether a line is a step of the network itself, or undoes one; and runs such a line. */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
 /* The command `tune_all`: tunes all kernels for that many seconds ("": 60). */
 bool model_network_tune(struct model *m, const char *arg);
-void model_network_look(struct model *m);        /* notes new text of the search */
+/* Notes new text of the search, and holds it while something else is measured. */
+void model_network_look(struct model *m);
+bool model_network_searches(const struct model *m);      /* the search runs, and does not wait */
 bool model_network_cancel(struct model *m);      /* false when it is neither measured nor tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);

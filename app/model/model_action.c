@@ -425,9 +425,11 @@ static void cancel(struct model *m)
     } else if (m->opening.len > 0) {
         str_clear(&m->opening);
         model_info(m, "the model is not opened");
+    } else if (m->search.len > 0) {
+        str_clear(&m->search);
     } else if (model_network_cancel(m) || model_compare_cancel(m)) {
         return;
-    } else if (m->network && m->session && m->search.len == 0 && !m->zoom) {
+    } else if (m->network && m->session && !m->zoom) {
         model_kernel_leave(m);
     } else if (m->measure_wanted || m->measure_all || model_measuring(m) >= 0) {
         m->measure_wanted = m->measure_all = false;
@@ -440,8 +442,6 @@ static void cancel(struct model *m)
         snprintf(m->roofs.why, sizeof m->roofs.why, "Cancelled. The command `tilescope machine` "
                  "measures them, too.");
         m->data_stamp++;
-    } else if (m->search.len > 0) {
-        str_clear(&m->search);
     } else if (m->zoom) {
         m->zoom = false;
     } else {

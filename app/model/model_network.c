@@ -65,6 +65,7 @@ void model_network_close(struct model *m)
     vec_free(&n->undone);
     session_free(n->session);
     str_free(&n->why);
+    str_free(&n->opened);
     network_live_drop(n->live);
     free(n);
     m->network = NULL;
@@ -124,6 +125,15 @@ static void put_current(struct str *out, const struct app_kernel *k)
     put_kernel(out, k->was, (int)strcspn(k->was, "\n"), p);
 }
 
+/* Returns the kernel of an open session. */
+static struct app_kernel *find_kernel(struct app_network *n, const struct session *s)
+{
+    struct app_kernel *k = n->kernels.data;
+    while (k->session != s)
+        k++;
+    return k;
+}
+
 /* Opens a session with the steps of a task; NULL with a message. */
 static struct session *session_of(struct model *m, const struct network_task *t)
 {
@@ -173,6 +183,8 @@ void model_kernel_open(struct model *m)
     n->at = m->pane[DOC_NETWORK].scroll;
     if (!t->conversion)
         session_make_kernel(s, n->session);
+    str_clear(&n->opened);
+    put_current(&n->opened, find_kernel(n, s));
     model_show_session(m, s);
     model_recover_offer(m);
 }
@@ -180,13 +192,13 @@ void model_kernel_open(struct model *m)
 void model_kernel_recovered(struct model *m, struct session *s)
 {
     struct app_network *n = m->network;
-    for (int i = 0; i < n->kernels.len && m->session; i++)
-        if (n->kernels.data[i].session == m->session) {
-            n->kernels.data[i].session = s;
-            session_free(m->session);
-            model_show_session(m, s);
-            return;
-        }
+    str_clear(&n->opened);
+    if (m->session) {
+        find_kernel(n, m->session)->session = s;
+        session_free(m->session);
+        model_show_session(m, s);
+        return;
+    }
     struct str was = {0};
     str_printf(&was, "%s\n\n", history_spec(s->history));
     vec_push(&n->kernels, ((struct app_kernel){ s, xstrdup(str_text(&was)), false, true }));
@@ -213,7 +225,16 @@ static bool same_lines(int n, const char *const *x, int n_y, const char *const *
     return same;
 }
 
-/* Puts the steps of a kernel into the network's session; instant ones need not be there. */
+/* Builds the network again.  A search of its kernels goes on. */
+static void build_again(struct model *m)
+{
+    m->network->tag = ++m->network_jobs;
+    m->network->build_wanted = true;
+    m->data_stamp++;
+}
+
+/* Puts the steps of a kernel into the network's session, if they were changed since it was opened;
+ * instant ones need not be there. */
 static void take_steps(struct model *m, const struct app_kernel *k)
 {
     struct session *whole = m->network->session;
@@ -224,13 +245,14 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     int n_old, n = p->n_steps;
     const char *spec = arena_strndup(a, k->was, strcspn(k->was, "\n"));
     put_current(&now, k);
+    bool same = streq(str_text(&m->network->opened), str_text(&now));
     if (!k->chosen && streq(k->was, str_text(&now)))
         n = -1;
     bool had = kernels_find(str_text(&whole->kernels), a, spec, &n_old, &old);
-    if (had ? !same_lines(n, p->steps, n_old, old) : n >= 0) {
+    if (!same && (had ? !same_lines(n, p->steps, n_old, old) : n >= 0)) {
         kernels_put(&whole->kernels, spec, n, p->steps);
         whole->dirty = true;
-        model_network_update(m);
+        build_again(m);
     }
     str_free(&now);
     arena_free(a);
@@ -238,9 +260,7 @@ static void take_steps(struct model *m, const struct app_kernel *k)
 
 void model_network_show(struct model *m)
 {
-    struct app_kernel *k = m->network->kernels.data;
-    while (k->session != m->session)
-        k++;
+    struct app_kernel *k = find_kernel(m->network, m->session);
     bool refused = k->conversion && k->session->dirty;
     k->session->dirty = k->session->numbers = false;
     model_show_session(m, NULL);
@@ -328,10 +348,9 @@ bool model_network_step(struct model *m, const char *line)
 
 void model_network_update(struct model *m)
 {
-    m->network->tag = ++m->network_jobs;
     m->network->tune_wanted = false;
-    m->network->build_wanted = true;
-    m->data_stamp++;
+    m->network->tune_tag = 0;
+    build_again(m);
 }
 
 bool model_network_measure(struct model *m)
@@ -349,23 +368,41 @@ bool model_network_tune(struct model *m, const char *arg)
         return model_say_error(m, "no network is open", "e model.onnx");
     if (*arg && !str_to_int64(arg, 1, 1000000, &seconds))
         return model_say_error(m, "the time is in seconds", "tune_all 600");
+    if (n->tune_wanted)
+        return model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
     network_live_drop(n->live);
     n->live = network_live_new();
     n->live_seen = 0;
     n->tune_wanted = true;
+    n->tune_tag = ++m->network_jobs;
     n->tune_s = (double)seconds;
     m->data_stamp++;
     return true;
 }
 
+/* Whether something else is to be measured than what a search measures. */
+static bool wants_measuring(const struct model *m)
+{
+    return m->network->measure_wanted || model_wants_measuring(m);
+}
+
 void model_network_look(struct model *m)
 {
     struct app_network *n = m->network;
-    unsigned version = n && n->live ? network_live_version(n->live) : 0;
-    if (!n || version == n->live_seen)
+    if (!n || !n->live)
         return;
+    network_live_hold(n->live, n->tune_wanted && wants_measuring(m));
+    unsigned version = network_live_version(n->live);
+    m->data_stamp += version != n->live_seen;
     n->live_seen = version;
-    m->data_stamp++;
+}
+
+bool model_network_searches(const struct model *m)
+{
+    const struct app_network *n = m->network;
+    const struct job_progress *p = &m->progress[LANE_TUNE];
+    bool out = n && n->live && (n->tune_wanted ? p->running : p->busy && !m->tuner.out);
+    return out && !network_live_waits(n->live);
 }
 
 bool model_network_cancel(struct model *m)
@@ -384,19 +421,25 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
+/* A search begins when nothing else is measured. */
+static bool desired_search(const struct model *m, struct desired_job *out)
+{
+    const struct app_network *n = m->network;
+    const struct job_progress *p = &m->progress[LANE_TUNE];
+    *out = (struct desired_job){ JOB_NETWORK_TUNE, n->tune_tag };
+    bool runs = p->running && p->kind == out->kind && p->tag == out->tag;
+    return n->tune_wanted && (runs || !wants_measuring(m));
+}
+
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
     const struct app_network *n = m->network;
     if (!n)
         return false;
-    bool tunes = lane == LANE_MEASURE && n->tune_wanted && !n->measure_wanted;
-    enum job_kind kind = lane == LANE_TEXT ? JOB_NETWORK
-                       : tunes             ? JOB_NETWORK_TUNE
-                                           : JOB_NETWORK_RUN;
-    *out = (struct desired_job){ kind, n->tag };
-    return lane == LANE_TEXT
-             ? n->build_wanted
-             : lane == LANE_MEASURE && (n->measure_wanted || tunes) && !n->build_wanted;
+    if (lane == LANE_TUNE)
+        return desired_search(m, out);
+    *out = (struct desired_job){ lane == LANE_TEXT ? JOB_NETWORK : JOB_NETWORK_RUN, n->tag };
+    return lane == LANE_TEXT ? n->build_wanted : n->measure_wanted && !n->build_wanted;
 }
 
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w)
@@ -435,31 +478,76 @@ static void take_made(struct model *m, struct app_job *j)
     j->network = NULL;
 }
 
+/* Whether both texts have the same steps of a kernel. */
+static bool same_choice(struct arena *a, const char *x, const char *y, const char *spec)
+{
+    const char *const *line[2];
+    int n[2];
+    bool had[2] = { kernels_find(x, a, spec, &n[0], &line[0]),
+                    kernels_find(y, a, spec, &n[1], &line[1]) };
+    return had[0] == had[1] && same_lines(n[0], line[0], n[1], line[1]);
+}
+
+/* Puts the schedules that a search has changed into the network, but for kernels whose steps the
+ * user has changed meanwhile.  Returns how many these are. */
+static int merge_tuned(struct app_network *n, const struct app_job *j)
+{
+    struct arena *a = arena_new();
+    struct str *now = &n->session->kernels, all = {0};
+    const char *found = str_text(&j->session->kernels), *at, *spec;
+    const char *const *line;
+    int n_lines, changed = 0;
+    str_printf(&all, "%s%s", found, j->chosen);          /* it may have dropped some */
+    const char *dropped = str_text(&all) + strlen(found);
+    for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
+        bool has = kernels_find(found, a, spec, &n_lines, &line);
+        bool seen = has && at > dropped;
+        if (seen || same_choice(a, j->chosen, found, spec)
+            || same_choice(a, str_text(now), found, spec))
+            continue;
+        if (!same_choice(a, j->chosen, str_text(now), spec)) {
+            changed++;
+            continue;
+        }
+        kernels_put(now, spec, has ? n_lines : -1, line);
+        n->session->dirty = true;
+    }
+    str_free(&all);
+    arena_free(a);
+    return changed;
+}
+
 /* Takes over the schedules that a search of all kernels found. */
 static void take_tuned(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
+    struct err ignored;
     n->tune_wanted = false;
     m->data_stamp++;
     if (!j->ok && j->e.code != ERR_CANCEL)
         model_error(m, &j->e);
     if (!j->ok)
         return;
-    if (!streq(str_text(&n->session->kernels), str_text(&j->session->kernels))) {
-        str_clear(&n->session->kernels);
-        str_add(&n->session->kernels, str_text(&j->session->kernels));
-        n->session->dirty = true;
-        network_changed(m);
+    char *before = xstrdup(str_text(&n->session->kernels));
+    int own = merge_tuned(n, j);
+    if (!streq(before, str_text(&n->session->kernels))) {
+        model_network_update(m);
+        session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
         n->measure_wanted = true;
     }
+    free(before);
+    if (own > 0)
+        str_printf(&j->text, "; %d kernel%s with the steps that you gave", own,
+                   own == 1 ? " stays" : "s stay");
     model_info(m, "%s", str_text(&j->text));
 }
 
 void model_networked(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
-    if (n && j->tag == n->tag && j->kind == JOB_NETWORK_TUNE) {
-        take_tuned(m, j);
+    if (j->kind == JOB_NETWORK_TUNE) {
+        if (n && j->tag == n->tune_tag)
+            take_tuned(m, j);
         return;
     }
     if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))

@@ -41,6 +41,7 @@ enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *
 void model_tune_look(struct model *m)
 {
     struct tuner *t = &m->tuner;
+    model_network_look(m);
     if (!t->snapshot)
         return;
     bool hold = t->out && (t->paused || model_wants_measuring(m));
@@ -268,6 +269,9 @@ static bool start(struct model *m, const char *arg)
     int state = history_current(m->session->history)->id;
     bool same = goes_on(t, state), new = !arg[0] && t->stopped && !same && !model_tune_has_old(m);
     struct err e;
+    if (m->network && m->network->tune_wanted)
+        return model_say_error(m, "all kernels of the network are being tuned",
+                               "Esc in their list ends that");
     if (!model_tune_fits(m, model_program(m)))
         return false;
     if (!read_words(arg, &o, &e))

@@ -19,6 +19,8 @@ static int tag_of(const struct model *m, int state)
 
 bool model_desired_tuning(const struct model *m, struct desired_job *out)
 {
+    if (!m->session || (m->network && m->network->tune_wanted))
+        return model_desired_network(m, LANE_TUNE, out);
     *out = (struct desired_job){ JOB_TUNE, tag_of(m, m->tuner.number % STATES_MAX) };
     return m->tuner.out && m->tuner.wanted;
 }
@@ -102,10 +104,10 @@ static void took_roofs(struct model *m, struct app_job *j)
     }
 }
 
-/* The simulation would disturb a measurement. */
-static bool lens_may_run(const struct model *m)
+/* Whether a search measures, which another measurement or a simulation would disturb. */
+static bool search_runs(const struct model *m)
 {
-    return !model_wants_measuring(m) && (!m->tuner.out || model_tune_waits(m));
+    return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
@@ -114,13 +116,13 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
         *out = (struct desired_job){ JOB_OPEN, m->openings };
         return true;
     }
-    if (!m->session)
-        return model_desired_network(m, lane, out);
     if (lane == LANE_TUNE)
         return model_desired_tuning(m, out);
+    if (lane == LANE_MEASURE && search_runs(m))
+        return false;
+    if (!m->session)
+        return model_desired_network(m, lane, out);
     out->tag = model_tag(m);
-    if (lane == LANE_MEASURE && m->tuner.out && !model_tune_waits(m))
-        return false;                    /* two measurements would disturb each other */
     if (lane == LANE_MEASURE) {
         out->kind = JOB_MEASURE;
         int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
@@ -152,7 +154,8 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
         return true;
     }
     out->kind = JOB_LENS;
-    return view_shown(m, VIEW_LENS) && !model_lens_fits(m) && lens_may_run(m);
+    return view_shown(m, VIEW_LENS) && !model_lens_fits(m)
+        && !model_wants_measuring(m) && !search_runs(m);
 }
 
 bool model_wants_measuring(const struct model *m)
@@ -364,5 +367,4 @@ void model_done(struct model *m, struct app_job *j)
 void model_tick(struct model *m)
 {
     m->spin++;
-    model_network_look(m);
 }

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/model/gate.h"
 #include "kernels/base/arena.h"
 #include "sessions/tuning/network_tuning.h"
 
 struct network_live {
+    struct gate gate;
     pthread_mutex_t lock;                 /* guards the rest */
     int refs;
     unsigned version;
@@ -18,6 +20,7 @@ struct network_live *network_live_new(void)
 {
     struct network_live *l = xcalloc(1, sizeof *l);
     pthread_mutex_init(&l->lock, NULL);
+    gate_init(&l->gate);
     l->refs = 1;
     return l;
 }
@@ -39,6 +42,7 @@ void network_live_drop(struct network_live *l)
     pthread_mutex_unlock(&l->lock);
     if (left > 0)
         return;
+    gate_end(&l->gate);
     pthread_mutex_destroy(&l->lock);
     str_free(&l->text);
     free(l);
@@ -59,9 +63,40 @@ void network_live_text(struct network_live *l, struct str *out)
     pthread_mutex_unlock(&l->lock);
 }
 
+void network_live_hold(struct network_live *l, bool hold)
+{
+    gate_hold(&l->gate, hold);
+}
+
+bool network_live_waits(struct network_live *l)
+{
+    return gate_waits(&l->gate);
+}
+
 /* --- The thread that tunes -------------------------------------------------------------------- */
 
-struct live_task { struct network_live *live; const struct progress *pr; };
+struct live_task {
+    struct network_live *live; const struct progress *pr; const struct cancel *cancel;
+    char what[64]; double fraction;       /* of the last round */
+};
+
+static void report(const struct live_task *t, const char *what)
+{
+    if (t->pr)
+        t->pr->report(t->pr->ctx, what, t->fraction);
+}
+
+/* Waits while something else is measured. */
+static void pass(void *ctx, const struct tune_view *v)
+{
+    const struct live_task *t = ctx;
+    (void)v;
+    if (!gate_reach(&t->live->gate, t->cancel))
+        return;
+    report(t, "waits for a measurement");
+    gate_wait(&t->live->gate, t->cancel);
+    report(t, t->what);
+}
 
 /* Lists the kernels by their share of the time, the one whose round begins with a mark. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
@@ -92,27 +127,28 @@ static void show(void *ctx, const struct network_tuning_view *v)
 {
     struct live_task *t = ctx;
     struct str text = {0};
-    char what[64];
     put_table(v, &text);
     pthread_mutex_lock(&t->live->lock);
     str_free(&t->live->text);
     t->live->text = text;
     t->live->version++;
     pthread_mutex_unlock(&t->live->lock);
-    snprintf(what, sizeof what, "round %d, %.2fx", v->round + 1,
+    snprintf(t->what, sizeof t->what, "round %d, %.2fx", v->round + 1,
              v->now_ms > 0 ? v->before_ms / v->now_ms : 1);
-    if (t->pr)
-        t->pr->report(t->pr->ctx, what, v->time_s > 0 ? v->spent_s / v->time_s : -1);
+    t->fraction = v->time_s > 0 ? v->spent_s / v->time_s : -1;
+    report(t, t->what);
+    pass(t, NULL);
 }
 
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,
                        struct cancel *c, struct str *said, struct err *e)
 {
-    struct live_task task = { l, pr };
+    struct live_task task = { .live = l, .pr = pr, .cancel = c };
+    const struct search_sink sink = { .ctx = &task, .view = pass };
     struct network_tuning_opts opts = {
         .each = { .measure = { .meters = METER_CLOCK, .threads = o->threads, .seed = 1 } },
-        .time_s = o->seconds, .show = show, .ctx = &task,
+        .time_s = o->seconds, .show = show, .ctx = &task, .view = &sink,
     };
     struct arena *a = arena_new();
     struct network_tuning t;

@@ -11,6 +11,9 @@ struct network_live *network_live_keep(struct network_live *l);
 void network_live_drop(struct network_live *l);          /* l may be NULL */
 unsigned network_live_version(struct network_live *l);   /* counts the texts */
 void network_live_text(struct network_live *l, struct str *out);
+/* The search holds still between two batches while something else is measured. */
+void network_live_hold(struct network_live *l, bool hold);
+bool network_live_waits(struct network_live *l);         /* it does */
 
 /* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels, and
  * *said is a sentence on the result; a cancel keeps what is clearly faster. */

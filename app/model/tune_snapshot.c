@@ -1,19 +1,16 @@
 #include "app/model/tune_snapshot.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "app/model/gate.h"
 #include "kernels/base/vec.h"
 
-#define LOOK_MS 50                       /* between checks for a cancel while held */
-
 struct tune_snapshot {
+    struct gate gate;
     pthread_mutex_t lock;                /* guards all members below */
-    pthread_cond_t let_go;
     int owners;
-    bool hold, waits, any;
+    bool any;
     unsigned version;
     struct arena *mem;                   /* owns the copies; only grows, like that of the search */
     struct tune_view view;
@@ -25,7 +22,7 @@ struct tune_snapshot *tune_snapshot_new(void)
 {
     struct tune_snapshot *s = xcalloc(1, sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->let_go, NULL);
+    gate_init(&s->gate);
     s->owners = 1;
     s->mem = arena_new();
     return s;
@@ -51,7 +48,7 @@ void tune_snapshot_drop(struct tune_snapshot *s)
     vec_free(&s->trial);
     vec_free(&s->arm);
     arena_free(s->mem);
-    pthread_cond_destroy(&s->let_go);
+    gate_end(&s->gate);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -96,42 +93,24 @@ static void copy(struct tune_snapshot *s, const struct tune_view *v)
     s->version++;
 }
 
-static void wait_a_little(struct tune_snapshot *s)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    pthread_cond_timedwait(&s->let_go, &s->lock, &until);
-}
-
-static void tell(struct tune_snapshot *s, void (*told)(void *, const struct tune_view *), void *ctx,
-                 const struct tune_view *v)
-{
-    pthread_mutex_unlock(&s->lock);
-    if (told)
-        told(ctx, v);
-    pthread_mutex_lock(&s->lock);
-}
-
 void tune_snapshot_put(struct tune_snapshot *s, const struct tune_view *v,
                        const struct cancel *cancel,
                        void (*told)(void *ctx, const struct tune_view *v), void *ctx)
 {
     pthread_mutex_lock(&s->lock);
     copy(s, v);
-    s->waits = s->hold && v->stage != STAGE_DONE && !cancelled(cancel);
-    bool waited = s->waits;
-    tell(s, told, ctx, v);
-    while (waited && s->hold && !cancelled(cancel))
-        wait_a_little(s);
-    s->waits = false;
-    if (waited) {
-        s->version++;
-        tell(s, told, ctx, v);
-    }
     pthread_mutex_unlock(&s->lock);
+    bool waits = v->stage != STAGE_DONE && gate_reach(&s->gate, cancel);
+    if (told)
+        told(ctx, v);
+    if (!waits)
+        return;
+    gate_wait(&s->gate, cancel);
+    pthread_mutex_lock(&s->lock);
+    s->version++;
+    pthread_mutex_unlock(&s->lock);
+    if (told)
+        told(ctx, v);
 }
 
 /* --- The screen's side ------------------------------------------------------------------------ */
@@ -149,18 +128,12 @@ void tune_snapshot_unlock(struct tune_snapshot *s)
 
 void tune_snapshot_hold(struct tune_snapshot *s, bool hold)
 {
-    pthread_mutex_lock(&s->lock);
-    s->hold = hold;
-    pthread_cond_broadcast(&s->let_go);
-    pthread_mutex_unlock(&s->lock);
+    gate_hold(&s->gate, hold);
 }
 
 bool tune_snapshot_waits(struct tune_snapshot *s)
 {
-    pthread_mutex_lock(&s->lock);
-    bool waits = s->waits;
-    pthread_mutex_unlock(&s->lock);
-    return waits;
+    return gate_waits(&s->gate);
 }
 
 unsigned tune_snapshot_version(struct tune_snapshot *s)

@@ -57,7 +57,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     if (!network_open_kernel(t, task, true, &s, e))
         return false;
     o.n_pins = history_current(s->history)->program->n_steps > 0;
-    bool ok = tuning_open(s, &o, t->o->view, t->cancel, &q, e);
+    bool ok = tuning_open(s, &o, network_sink(t), t->cancel, &q, e);
     if (ok && !tuning_go(q, trials, time_s, e)) {
         tuning_drop(q);
         ok = false;

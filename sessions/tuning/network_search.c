@@ -41,6 +41,21 @@ struct net_rounds {
     struct task_rounds *task;
 };
 
+/* Passes a view on.  What that takes may be a pause, and does not count. */
+static void pass_view(void *ctx, const struct tune_view *v)
+{
+    struct net_tuner *t = ctx;
+    double began = clock_s();
+    t->o->view->view(t->o->view->ctx, v);
+    t->paused_s += clock_s() - began;
+}
+
+const struct search_sink *network_sink(struct net_tuner *t)
+{
+    t->sink = (struct search_sink){ .ctx = t, .view = pass_view };
+    return t->o->view ? &t->sink : NULL;
+}
+
 /* --- Opening ---------------------------------------------------------------------------------- */
 
 static bool loops_only(const struct net_tuner *t)
@@ -133,7 +148,7 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
         s->session->accuracy = session_network_accuracy(t->session->accuracy);
     }
     s->opts.n_pins = history_current(s->session->history)->program->n_steps > 0;
-    if (tuning_open(s->session, &s->opts, t->o->view, t->cancel, &s->inquiry, e)) {
+    if (tuning_open(s->session, &s->opts, network_sink(t), t->cancel, &s->inquiry, e)) {
         const struct graph *g = x->program->base;
         struct tuned_kernel *k = &t->kernel[task];
         r->task[r->n++] = (struct task_rounds){
@@ -263,7 +278,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
 {
     struct net_search *s = &r->search[i];
     const struct tune_result *now = tuning_now(s->inquiry);
-    double limit = left_s(r), began = clock_s();
+    double limit = left_s(r), began = clock_s(), paused = r->t->paused_s;
     bool first = r->task[i].n == 0;
     int replayed = now && now->view ? now->view->replayed : 0;
     if (first && limit > 0)
@@ -280,7 +295,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     now = tuning_now(s->inquiry);
     note_round(r, i, seeds_only);
     bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
-    double took = clock_s() - began;
+    double took = clock_s() - began - (r->t->paused_s - paused);
     if (!known) {                         /* replaying does not count */
         r->spent_s += took;
         r->shortest_s = r->shortest_s > 0 ? fmin(r->shortest_s, took) : took;

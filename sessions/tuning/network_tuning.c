@@ -302,7 +302,7 @@ static struct network_time divide(const struct net_tuner *t, double began)
     const struct network_measurement *m = &t->before;
     double checked_s = t->checked_s - m->build_s;
     return network_time_of(&(struct network_costs){
-        .limit_s = t->o->time_s, .spent_s = clock_s() - began - t->spent_s,
+        .limit_s = t->o->time_s, .spent_s = clock_s() - began - t->spent_s - t->paused_s,
         .checked_s = checked_s, .plain_s = checked_s - m->check_s - m->whole_s,
         .build_s = m->build_s, .n_kernels = network_complex(t->net),
     });

@@ -22,8 +22,12 @@ struct net_tuner {
     bool layouts_changed;                 /* net is not first */
     bool chosen;                          /* kernels have what was measured in the network */
     int spent; double spent_s;            /* trials and time of the joint stage */
+    double paused_s;                      /* in views (network_sink) */
+    struct search_sink sink;
 };
 
+/* Returns the views of the searches; NULL: nobody asks for them. */
+const struct search_sink *network_sink(struct net_tuner *t);
 /* Builds the network with the schedules that the session has now. */
 bool network_now(struct net_tuner *t, const struct network **out, struct err *e);
 /* Gives the session these schedules (kernels_text.h) again. */

@@ -577,13 +577,13 @@ static void all_kernels_are_tuned(void **state)
     run_jobs(m);
     press(m, "01T");
     assert_shows(m, "tuning: measuring the network");
-    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
     assert_int_equal(w.kind, JOB_NETWORK_TUNE);
     struct app_job *j = model_job(m, &w);
     job_run(j, NULL, NULL);
     if (!j->ok)
         fail_msg("%s", j->e.text);
-    model_tick(m);
+    model_tune_look(m);
     assert_shows(m, "share       ms  gain  hoped  trials  kernel");
     bool changed = j->session->kernels.len > 0;
     model_done(m, j);
@@ -592,10 +592,87 @@ static void all_kernels_are_tuned(void **state)
     assert_int_equal(m->network->session->dirty, changed);
     run_jobs(m);
     press(m, "T");
-    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_NETWORK_TUNE);
+    assert_true(model_desired_job(m, LANE_TUNE, &w) && w.kind == JOB_NETWORK_TUNE);
     press(m, "Esc");
     assert_shows(m, "ending the search");
-    assert_false(model_desired_job(m, LANE_MEASURE, &w));
+    assert_false(model_desired_job(m, LANE_TUNE, &w));
+    model_free(m);
+}
+
+/* A kernel that is opened meanwhile leaves the search as it is: a measurement there makes it wait.
+ * In the list, Esc first clears the pattern of a search in the text. */
+static void a_search_goes_on_behind_a_kernel(void **state)
+{
+    (void)state;
+    struct tty *t = tty_on_resnet8();
+    tty_press(t, "0 9 0");
+    tty_send(t, "T");
+    tty_wait_shows(t, "tuning all: round 1", 30);
+    tty_send(t, "Enter");
+    tty_wait_shows(t, "Steps", 10);
+    tty_send(t, "m");
+    tty_wait_shows(t, "tuning all: waits for a measurement", 30);
+    tty_wait_shows(t, "measured: best", 30);
+    tty_wait_shows(t, "tuning all: round", 30);
+    tty_send(t, "t");
+    tty_wait_shows(t, "all kernels of the network are being tuned", 10);
+    tty_send(t, "Esc");
+    tty_wait_shows(t, "network:", 10);
+    tty_wait_shows(t, "tuning: round", 30);
+    for (const char *c = "/gmm"; *c; c++)
+        tty_send(t, (char[]){ *c, 0 });
+    tty_wait_shows(t, "/gmm", 10);
+    tty_send(t, "Enter");
+    tty_send(t, "Esc");
+    tty_send(t, "n");
+    tty_wait_shows(t, "nothing to search for yet", 10);
+    tty_wait_shows(t, "tuning all: round", 10);
+    assert_null(strstr(tty_screen(t), "ending the search"));
+    tty_send(t, "Esc");
+    tty_wait_shows(t, "ending the search", 10);
+    tty_wait_idle(t, 60);
+    assert_null(strstr(tty_screen(t), "tuning all"));
+    tty_send(t, "Q");
+    assert_int_equal(tty_end(t), 0);
+}
+
+/* What the user has changed meanwhile stays, in an open kernel as well as in one that was left. */
+static void a_search_leaves_changed_kernels_alone(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct desired_job w;
+    run_jobs(m);
+    press(m, "01T");
+    assert_true(model_desired_job(m, LANE_TUNE, &w) && w.kind == JOB_NETWORK_TUNE);
+    struct app_job *j = model_job(m, &w);
+    m->progress[LANE_TUNE] = (struct job_progress){
+        .running = true, .busy = true, .kind = w.kind, .tag = w.tag,
+    };
+    while (!str_starts(m->network->made->net->task[model_kernel(m)].spec, "gmm "))
+        press(m, "Down");
+    press(m, "Enter");
+    assert_true(model_run(m, "set propagate off"));
+    press(m, "m");
+    model_tune_look(m);
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));          /* it does not wait yet */
+    assert_true(model_desired_job(m, LANE_TUNE, &w) && w.tag == j->tag);
+    m->measure_wanted = false;
+    press(m, "Esc");
+    assert_null(m->session);
+    assert_true(model_desired_job(m, LANE_TUNE, &w) && w.tag == j->tag);
+    assert_true(session_new(TWICE, &j->session, &j->e));
+    str_add(&j->session->kernels, "gmm m=8 k=8 n=8\nloop parallel C M\n\n"
+                                  "softmax d0=8 d1=8 axis=1\nloop parallel Softmax D0\n\n");
+    j->ok = true;
+    model_done(m, j);
+    job_free(j);
+    m->progress[LANE_TUNE].busy = m->progress[LANE_TUNE].running = false;
+    const char *kernels = str_text(&m->network->session->kernels);
+    assert_non_null(strstr(kernels, "set propagate off"));
+    assert_non_null(strstr(kernels, "loop parallel Softmax D0"));
+    assert_null(strstr(kernels, "loop parallel C M"));
+    assert_shows(m, "1 kernel stays with the steps that you gave");
     model_free(m);
 }
 
@@ -662,6 +739,8 @@ int main(void)
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),
         cmocka_unit_test(all_kernels_are_tuned),
+        cmocka_unit_test(a_search_goes_on_behind_a_kernel),
+        cmocka_unit_test(a_search_leaves_changed_kernels_alone),
         cmocka_unit_test(a_late_cancel_keeps_what_was_found),
     };
     if (!getcwd(root, sizeof root))
