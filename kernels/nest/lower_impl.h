@@ -48,6 +48,7 @@ void low_open(struct low *w);  /* decides which tensors are parameters and makes
 void low_close(struct low *w);
 int low_buffer(struct low *w, const struct buffer *b);
 void low_bind(struct low *w, int tensor, const struct val *value);
+void low_bind_tile(struct low *w, int tensor, const struct binding *b);
 void low_unbind(struct low *w, int tensor);       /* tensor -1: unbinds all */
 const struct func *low_func(struct low *w, const struct kids *roots);
 
@@ -97,6 +98,16 @@ const struct tree *low_store(struct low *w, int node, int buffer, const struct e
 const struct val *low_body(struct low *w, int node, const struct expr *const *index,
                            const struct stage *s,
                            const struct expr **guard);
+
+/* A search for what stage s reads of a tensor, directly and through inlined nodes: low_each_read
+ * calls note with the physical index of every such load. */
+struct low_reading {
+    const struct stage *s;
+    int tensor;
+    void (*note)(void *ctx, const struct expr *const *idx);
+    void *ctx;
+};
+void low_each_read(struct low *w, const struct low_reading *r);
 
 /* Returns the initial value of the sums or maxima of node at physical output position `index`; 0
  * where its layout has a hole. */

@@ -1,13 +1,11 @@
 /* The parts of the lowering pass that deal with buffers and accesses: which tensors are
- * parameters, the rewritten body of a node, and the tiles of producers computed inside a loop of
- * their consumer. */
+ * parameters, and the rewritten body of a node. */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
 
 #include "kernels/ir/simplify.h"
 
-#define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
 #define MAX_VARS 64
 
 /* A search for a load of a tensor, directly or through inlined nodes. */
@@ -149,6 +147,11 @@ void low_bind(struct low *w, int tensor, const struct val *value)
     *rebind(w, tensor) = (struct binding){ .value = value, .tile = -1 };
 }
 
+void low_bind_tile(struct low *w, int tensor, const struct binding *b)
+{
+    *rebind(w, tensor) = *b;
+}
+
 void low_unbind(struct low *w, int tensor)
 {
     if (tensor >= 0)
@@ -174,8 +177,6 @@ const struct func *low_func(struct low *w, const struct kids *roots)
     return f;
 }
 
-struct region;
-
 /* The substitution for one node at one output position.  phi gives the logical variables, the stage
  * the reduction variables. */
 struct point {
@@ -183,7 +184,7 @@ struct point {
     int n_vars, n_reduce;
     const struct expr *var[MAX_VARS], *with[MAX_VARS];
     const struct expr *reduce_axis[MAX_VARS];
-    struct region *region;  /* collects what is read of region->tensor; NULL: nothing */
+    const struct low_reading *reading;    /* collects what is read of a tensor; NULL: nothing */
 };
 
 static const struct expr *point_index(void *ctx, const struct expr *e)
@@ -218,8 +219,17 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 }
 
 static const struct val *point_load(void *ctx, const struct val *load);
-static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx);
-static bool one_copy(const struct point *pt, int tensor);
+
+/* Whether the tile must always hold the same copy of an unfolded element.  The loop bounds decide
+ * which copy a window reads, and a loop that is cut inside of a tile gets other bounds than the
+ * tile was made for. */
+static bool one_copy(const struct point *pt, int tensor)
+{
+    const struct binding *b = &pt->w->bound[tensor];
+    if (pt->reading && pt->reading->tensor == tensor)
+        return pt->reading->s->n_limits > 0;
+    return b->tile >= 0 && !pt->w->past_tiles && b->one_copy;
+}
 
 /* Builds the value of an inlined node at logical position idx, over the loops of its reader. */
 static const struct val *inlined_value(const struct point *reader, int node,
@@ -255,8 +265,8 @@ static const struct val *point_load(void *ctx, const struct val *load)
     else
         layout_rewrite(p, l, load->idx, pt->reduce_axis,
                        one_copy(pt, load->source) ? 0 : pt->n_reduce, idx);
-    if (pt->region)
-        region_note(w, pt->region, load->source, idx);
+    if (pt->reading && pt->reading->tensor == load->source)
+        pt->reading->note(pt->reading->ctx, idx);
     bool tile = b->tile >= 0 && !w->past_tiles;
     for (int d = 0; tile && d < l->rank; d++)
         idx[d] = expr_simplify(p, expr_sub(p, idx[d], b->origin[d]));
@@ -363,6 +373,16 @@ const struct val *low_body(struct low *w, int node, const struct expr *const *in
     return fold_selects(w->in->pool, val_rebuild(w->arena, w->in->graph->node[node].body, &map));
 }
 
+void low_each_read(struct low *w, const struct low_reading *r)
+{
+    const struct expr *unused;
+    struct point pt;
+    struct val_map map = { .ctx = &pt, .load = point_load, .index = point_index };
+    point_open(&pt, w, r->s->node, r->s->index, r->s, &unused);
+    pt.reading = r;
+    val_rebuild(w->arena, w->in->graph->node[r->s->node].body, &map);
+}
+
 const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
                                       const struct stage *s, const struct expr **guard)
 {
@@ -370,229 +390,6 @@ const struct val *low_body_past_tiles(struct low *w, int node, const struct expr
     const struct val *v = low_body(w, node, index, s, guard);
     w->past_tiles = false;
     return v;
-}
-
-/* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
- *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * In a dim where access - origin depends on outer loops, or the access on data, the box is the
- * whole dim. */
-struct region {
-    const struct stage *s;
-    int tensor, pos, n_loads;
-    const struct expr *origin[MAX_DIMS];
-    int64_t extent[MAX_DIMS];
-};
-
-/* Whether the tile must always hold the same copy of an unfolded element.  The loop bounds decide
- * which copy a window reads, and a loop that is cut inside of a tile gets other bounds than the
- * tile was made for. */
-static bool one_copy(const struct point *pt, int tensor)
-{
-    const struct binding *b = &pt->w->bound[tensor];
-    if (pt->region && pt->region->tensor == tensor)
-        return pt->region->s->n_limits > 0;
-    return b->tile >= 0 && !pt->w->past_tiles && b->one_copy;
-}
-
-static void region_dim(struct exprs *p, struct region *r, const struct layout *l, int d,
-                       const struct expr *access)
-{
-    const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
-    int n = 0;
-    for (int i = r->pos; i < r->s->n_axes; i++)
-        if (!axis_is_fixed(&r->s->axis[i])) {
-            inner[n] = r->s->axis[i].var;
-            zero[n++] = expr_const(p, 0);
-        }
-    const struct expr *origin = expr_simplify(p, expr_subst(p, access, inner, zero, n));
-    const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
-    bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0 && !val_picks(access);
-    for (int i = 0; i < r->pos; i++)
-        exact = exact && (axis_is_fixed(&r->s->axis[i]) || !expr_uses(reach, r->s->axis[i].var));
-    r->origin[d] = exact ? origin : expr_const(p, 0);
-    r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
-}
-
-static void region_note(struct low *w, struct region *r, int tensor, const struct expr *const *idx)
-{
-    const struct layout *l = w->in->layout[tensor];
-    if (tensor != r->tensor)
-        return;
-    for (int d = 0; d < l->rank; d++)
-        region_dim(w->in->pool, r, l, d, idx[d]);
-    r->n_loads++;
-}
-
-/* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name, because
- * variables on one path must be distinct. */
-static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
-                                  int64_t extent, const struct stage *outer)
-{
-    if (stage_axis(outer, name) >= 0)
-        name = arena_printf(w->arena, "%s.%s", t->name, name);
-    return expr_dim(w->in->pool, name, extent);
-}
-
-static const struct tree *own_loop(struct low *w, int node, const char *axis,
-                                   const struct expr *var, bool reduce,
-                                   const struct tree *const *kid, int n_kids)
-{
-    struct tree *t = ARENA_NEW(w->arena, struct tree);
-    t->kind = TREE_LOOP;
-    t->node = node;
-    t->axis = axis;
-    t->var = var;
-    t->extent = var->hi + 1;
-    t->reduce = reduce;
-    t->n_kids = n_kids;
-    t->kid = ARENA_DUP(w->arena, kid, n_kids);
-    return t;
-}
-
-/* A local tile for the region of tensor t that stage s reads inside depth pos. */
-struct tile {
-    struct region r;
-    const struct layout *l;
-    int buffer;
-    const struct expr *var[MAX_DIMS],
-        *index[MAX_DIMS]; /* loops of the tile, and the physical index that they stand for */
-    const struct expr
-        *inside; /* condition that is 0 outside of the tensor */
-};
-
-static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos,
-                      const char *axis)
-{
-    struct exprs *p = w->in->pool;
-    const struct expr *unused;
-    struct point pt;
-    struct val_map map = { .ctx = &pt, .load = point_load, .index = point_index };
-    *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
-    x->r = (struct region){ .s = s, .tensor = t, .pos = pos };
-    point_open(&pt, w, s->node, s->index, s, &unused);
-    pt.region = &x->r;
-    val_rebuild(w->arena, w->in->graph->node[s->node].body, &map);
-    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
-                        .tensor = t,
-                        .type = x->l->tensor->type,
-                        .memory = MEMORY_LOCAL,
-                        .read = true,
-                        .written = true,
-                        .rank = x->l->rank,
-                        .elems = 1 };
-    for (int d = 0; d < b.rank; d++) {
-        int64_t extent = b.shape[d] = x->r.extent[d];
-        if (__builtin_mul_overflow(b.elems, extent, &b.elems))
-            b.elems = INT64_MAX;
-        x->var[d] =
-            extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
-        x->index[d] = expr_simplify(p, expr_add(p, x->r.origin[d], x->var[d]));
-        if (x->index[d]->hi >= x->l->shape[d])
-            x->inside =
-                expr_and(p, x->inside, expr_lt(p, x->index[d], expr_const(p, x->l->shape[d])));
-    }
-    x->inside = expr_simplify(p, x->inside);
-    if (b.elems > MAX_TILE) {
-        err_set(w->e, ERR_STEP,
-                "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
-                x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
-        w->ok = err_fix(w->e, "compute it at a deeper loop");
-        return false;
-    }
-    x->buffer = low_buffer(w, &b);
-    return true;
-}
-
-/* Puts the loops of the tile around the stores in body. From now on s reads the tile. */
-static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
-                       struct kids *kids)
-{
-    for (int d = x->l->rank - 1; d >= 0; d--)
-        if (x->r.extent[d] > 1) {
-            const struct tree *t =
-                own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
-            vec_clear(body);
-            vec_push(body, t);
-        }
-    for (int i = 0; i < body->len; i++)
-        vec_push(kids, body->data[i]);
-    vec_free(body);
-    struct binding *b = rebind(w, x->r.tensor);
-    *b = (struct binding){ .tile = x->buffer, .one_copy = x->r.s->n_limits > 0 };
-    memcpy(b->origin, x->r.origin, sizeof b->origin);
-}
-
-/* Returns a stage with the reductions of the producer itself (a pooling window).  Their names are
- * not those of enclosing loops. */
-static const struct stage *own_reductions(struct low *w, const struct stage *own,
-                                          const struct stage *outer)
-{
-    struct stage *s = ARENA_DUP(w->arena, own, 1);
-    struct axis *list = ARENA_DUP(w->arena, own->axis, own->n_axes);
-    const struct tensor *t = w->in->layout[w->in->graph->node[own->node].out]->tensor;
-    s->axis = list;
-    for (int i = 0; i < s->n_axes; i++)
-        if (list[i].reduce) {
-            const struct expr *old = list[i].var;
-            list[i].var = own_var(w, t, list[i].name, list[i].extent, outer);
-            stage_subst(w->in->pool, s, &old, &list[i].var, 1);
-        }
-    return s;
-}
-
-/* Adds the stores of a producer: an initialisation and an update inside its reductions, or a single
- * store if it has none. */
-static void producer_stores(struct low *w, const struct tile *x, const struct stage *own,
-                            struct kids *body)
-{
-    const struct node *n = &w->in->graph->node[own->node];
-    const struct expr *guard = NULL;
-    const struct val *v = low_body_past_tiles(w, own->node, x->index, own, &guard);
-    int rank = x->l->rank;
-    if (n->combine == COMBINE_NONE) {
-        v = low_guarded(w, low_guarded(w, v, guard), x->inside);
-        vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET, v, NULL));
-        return;
-    }
-    struct exprs *p = w->in->pool;
-    if (n->combine == COMBINE_SUM)
-        v = low_summand(w, v, own, &guard);
-    guard = guard ? expr_simplify(p, expr_and(p, guard, x->inside)) : x->inside;
-    const struct tree *t = low_store(w, own->node, x->buffer, x->var, rank,
-                                     n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX, v, guard);
-    for (int i = own->n_axes - 1; i >= 0; i--)
-        if (own->axis[i].reduce)
-            t = own_loop(w, own->node, own->axis[i].name, own->axis[i].var, true, &t, 1);
-    vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET,
-                             low_init(w, own->node, x->index), NULL));
-    if (n->combine != COMBINE_SUM || !val_is_const(v, 0))
-        vec_push(body, t);
-}
-
-int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids)
-{
-    struct tile x;
-    struct kids body = { 0 };
-    const struct stage *own = own_reductions(w, w->in->stage[node], s);
-    if (!tile_open(w, &x, w->in->graph->node[node].out, s, pos, own->attach_axis))
-        return -1;
-    producer_stores(w, &x, own, &body);
-    tile_close(w, &x, node, &body, kids);
-    return x.buffer;
-}
-
-int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids)
-{
-    struct tile x;
-    struct kids body = { 0 };
-    if (!tile_open(w, &x, tensor, s, pos, s->axis[pos - 1].name))
-        return -1;
-    const struct val *v =
-        val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));
-    vec_push(&body, low_store(w, s->node, x.buffer, x.var, x.l->rank, STORE_SET,
-                              low_guarded(w, v, x.inside), NULL));
-    tile_close(w, &x, s->node, &body, kids);
-    return x.buffer;
 }
 
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,

@@ -1,0 +1,217 @@
+/* Tiles of what a stage reads: copies of operands (cache_read), and producers that are computed
+ * inside a loop of their reader (compute_at). */
+#include "kernels/nest/lower_impl.h"
+
+#include <string.h>
+
+#include "kernels/ir/simplify.h"
+
+#define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
+#define MAX_VARS 64
+
+/* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
+ *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
+ * In a dim where access - origin depends on outer loops, or the access on data, the box is the
+ * whole dim. */
+struct region {
+    struct low *w;
+    const struct stage *s;
+    int tensor, pos, n_loads;
+    const struct expr *origin[MAX_DIMS];
+    int64_t extent[MAX_DIMS];
+};
+
+static void region_dim(struct exprs *p, struct region *r, const struct layout *l, int d,
+                       const struct expr *access)
+{
+    const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
+    int n = 0;
+    for (int i = r->pos; i < r->s->n_axes; i++)
+        if (!axis_is_fixed(&r->s->axis[i])) {
+            inner[n] = r->s->axis[i].var;
+            zero[n++] = expr_const(p, 0);
+        }
+    const struct expr *origin = expr_simplify(p, expr_subst(p, access, inner, zero, n));
+    const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
+    bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0 && !val_picks(access);
+    for (int i = 0; i < r->pos; i++)
+        exact = exact && (axis_is_fixed(&r->s->axis[i]) || !expr_uses(reach, r->s->axis[i].var));
+    r->origin[d] = exact ? origin : expr_const(p, 0);
+    r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
+}
+
+static void region_note(void *ctx, const struct expr *const *idx)
+{
+    struct region *r = ctx;
+    const struct layout *l = r->w->in->layout[r->tensor];
+    for (int d = 0; d < l->rank; d++)
+        region_dim(r->w->in->pool, r, l, d, idx[d]);
+    r->n_loads++;
+}
+
+/* Returns a variable called `name`, or TENSOR.name when an enclosing loop has that name, because
+ * variables on one path must be distinct. */
+static const struct expr *own_var(struct low *w, const struct tensor *t, const char *name,
+                                  int64_t extent, const struct stage *outer)
+{
+    if (stage_axis(outer, name) >= 0)
+        name = arena_printf(w->arena, "%s.%s", t->name, name);
+    return expr_dim(w->in->pool, name, extent);
+}
+
+static const struct tree *own_loop(struct low *w, int node, const char *axis,
+                                   const struct expr *var, bool reduce,
+                                   const struct tree *const *kid, int n_kids)
+{
+    struct tree *t = ARENA_NEW(w->arena, struct tree);
+    t->kind = TREE_LOOP;
+    t->node = node;
+    t->axis = axis;
+    t->var = var;
+    t->extent = var->hi + 1;
+    t->reduce = reduce;
+    t->n_kids = n_kids;
+    t->kid = ARENA_DUP(w->arena, kid, n_kids);
+    return t;
+}
+
+/* A local tile for the region of tensor t that stage s reads inside depth pos. */
+struct tile {
+    struct region r;
+    const struct layout *l;
+    int buffer;
+    const struct expr *var[MAX_DIMS],
+        *index[MAX_DIMS]; /* loops of the tile, and the physical index that they stand for */
+    const struct expr
+        *inside; /* condition that is 0 outside of the tensor */
+};
+
+static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos,
+                      const char *axis)
+{
+    struct exprs *p = w->in->pool;
+    *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
+    x->r = (struct region){ .w = w, .s = s, .tensor = t, .pos = pos };
+    low_each_read(w, &(struct low_reading){ s, t, region_note, &x->r });
+    struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
+                        .tensor = t,
+                        .type = x->l->tensor->type,
+                        .memory = MEMORY_LOCAL,
+                        .read = true,
+                        .written = true,
+                        .rank = x->l->rank,
+                        .elems = 1 };
+    for (int d = 0; d < b.rank; d++) {
+        int64_t extent = b.shape[d] = x->r.extent[d];
+        if (__builtin_mul_overflow(b.elems, extent, &b.elems))
+            b.elems = INT64_MAX;
+        x->var[d] =
+            extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
+        x->index[d] = expr_simplify(p, expr_add(p, x->r.origin[d], x->var[d]));
+        if (x->index[d]->hi >= x->l->shape[d])
+            x->inside =
+                expr_and(p, x->inside, expr_lt(p, x->index[d], expr_const(p, x->l->shape[d])));
+    }
+    x->inside = expr_simplify(p, x->inside);
+    if (b.elems > MAX_TILE) {
+        err_set(w->e, ERR_STEP,
+                "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
+                x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
+        w->ok = err_fix(w->e, "compute it at a deeper loop");
+        return false;
+    }
+    x->buffer = low_buffer(w, &b);
+    return true;
+}
+
+/* Puts the loops of the tile around the stores in body. From now on s reads the tile. */
+static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
+                       struct kids *kids)
+{
+    for (int d = x->l->rank - 1; d >= 0; d--)
+        if (x->r.extent[d] > 1) {
+            const struct tree *t =
+                own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
+            vec_clear(body);
+            vec_push(body, t);
+        }
+    for (int i = 0; i < body->len; i++)
+        vec_push(kids, body->data[i]);
+    vec_free(body);
+    struct binding b = { .tile = x->buffer, .one_copy = x->r.s->n_limits > 0 };
+    memcpy(b.origin, x->r.origin, sizeof b.origin);
+    low_bind_tile(w, x->r.tensor, &b);
+}
+
+/* Returns a stage with the reductions of the producer itself (a pooling window).  Their names are
+ * not those of enclosing loops. */
+static const struct stage *own_reductions(struct low *w, const struct stage *own,
+                                          const struct stage *outer)
+{
+    struct stage *s = ARENA_DUP(w->arena, own, 1);
+    struct axis *list = ARENA_DUP(w->arena, own->axis, own->n_axes);
+    const struct tensor *t = w->in->layout[w->in->graph->node[own->node].out]->tensor;
+    s->axis = list;
+    for (int i = 0; i < s->n_axes; i++)
+        if (list[i].reduce) {
+            const struct expr *old = list[i].var;
+            list[i].var = own_var(w, t, list[i].name, list[i].extent, outer);
+            stage_subst(w->in->pool, s, &old, &list[i].var, 1);
+        }
+    return s;
+}
+
+/* Adds the stores of a producer: an initialisation and an update inside its reductions, or a single
+ * store if it has none. */
+static void producer_stores(struct low *w, const struct tile *x, const struct stage *own,
+                            struct kids *body)
+{
+    const struct node *n = &w->in->graph->node[own->node];
+    const struct expr *guard = NULL;
+    const struct val *v = low_body_past_tiles(w, own->node, x->index, own, &guard);
+    int rank = x->l->rank;
+    if (n->combine == COMBINE_NONE) {
+        v = low_guarded(w, low_guarded(w, v, guard), x->inside);
+        vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET, v, NULL));
+        return;
+    }
+    struct exprs *p = w->in->pool;
+    if (n->combine == COMBINE_SUM)
+        v = low_summand(w, v, own, &guard);
+    guard = guard ? expr_simplify(p, expr_and(p, guard, x->inside)) : x->inside;
+    const struct tree *t = low_store(w, own->node, x->buffer, x->var, rank,
+                                     n->combine == COMBINE_SUM ? STORE_ADD : STORE_MAX, v, guard);
+    for (int i = own->n_axes - 1; i >= 0; i--)
+        if (own->axis[i].reduce)
+            t = own_loop(w, own->node, own->axis[i].name, own->axis[i].var, true, &t, 1);
+    vec_push(body, low_store(w, own->node, x->buffer, x->var, rank, STORE_SET,
+                             low_init(w, own->node, x->index), NULL));
+    if (n->combine != COMBINE_SUM || !val_is_const(v, 0))
+        vec_push(body, t);
+}
+
+int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids)
+{
+    struct tile x;
+    struct kids body = { 0 };
+    const struct stage *own = own_reductions(w, w->in->stage[node], s);
+    if (!tile_open(w, &x, w->in->graph->node[node].out, s, pos, own->attach_axis))
+        return -1;
+    producer_stores(w, &x, own, &body);
+    tile_close(w, &x, node, &body, kids);
+    return x.buffer;
+}
+
+int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids)
+{
+    struct tile x;
+    struct kids body = { 0 };
+    if (!tile_open(w, &x, tensor, s, pos, s->axis[pos - 1].name))
+        return -1;
+    const struct val *v =
+        val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));
+    vec_push(&body, low_store(w, s->node, x.buffer, x.var, x.l->rank, STORE_SET,
+                              low_guarded(w, v, x.inside), NULL));
+    tile_close(w, &x, s->node, &body, kids);
+    return x.buffer;
+}
