@@ -15,6 +15,7 @@ struct run_call {
     const struct cli *cli;
     struct measure_opts opts;
     bool json, check, save;
+    struct gpu_device gpu;              /* --gpu */
     struct goal to;                     /* --save or -o */
     struct history *history;
     struct str machine;                 /* fingerprint of this machine */
@@ -33,6 +34,7 @@ static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {
         { OPT_CACHE, METER_SIM | METER_CACHEGRIND, METER_SIM },
+        { OPT_GPU, METER_SIM, METER_SIM },
         { OPT_SIM_BUDGET, METER_SIM, METER_SIM },
         { OPT_SIM_DETAIL, METER_SIM, METER_SIM },
         { OPT_COLD, METER_CLOCK, METER_CLOCK },
@@ -82,7 +84,8 @@ static bool read_options(struct run_call *r, struct err *e)
 {
     const struct args *a = r->cli->args;
     const char *cache = args_value(a, OPT_CACHE), *meters = args_value(a, OPT_METERS);
-    const char *events = args_value(a, OPT_EVENTS);
+    const char *events = args_value(a, OPT_EVENTS), *gpu = args_value(a, OPT_GPU);
+    r->opts.gpu = gpu ? &r->gpu : NULL;
     r->json = args_has(a, OPT_JSON);
     r->check = args_has(a, OPT_CHECK);
     r->save = args_has(a, OPT_SAVE);
@@ -93,6 +96,7 @@ static bool read_options(struct run_call *r, struct err *e)
         && cli_asserts_check(a, e) && (!meters || meters_parse(meters, &r->opts.meters, e))
         && read_events(r, events, e) && args_baselines(a, &r->opts.baselines, e)
         && (!cache || cache_config_parse(cache, &r->opts.cache, e))
+        && (!gpu || gpu_device_parse(gpu, &r->gpu, e))
         && add_needed_meters(r, meters != NULL, e) && check_asserts(r, e);
 }
 
@@ -319,8 +323,9 @@ static int exit_code(const struct run_call *r, const struct measurement *m, int 
  * was made to be a network. */
 static bool wants_program(const struct run_call *r, const struct session *s)
 {
-    static const enum opt own[] = { OPT_METERS, OPT_EVENTS, OPT_CHECK, OPT_CACHE, OPT_SIM_BUDGET,
-                                    OPT_SIM_DETAIL, OPT_SAVE, OPT_COLD, OPT_BASELINES };
+    static const enum opt own[] = { OPT_METERS, OPT_EVENTS, OPT_CHECK, OPT_CACHE, OPT_GPU,
+                                    OPT_SIM_BUDGET, OPT_SIM_DETAIL, OPT_SAVE, OPT_COLD,
+                                    OPT_BASELINES };
     bool any = false;
     for (int i = 0; i < COUNT_OF(own); i++)
         any |= args_has(r->cli->args, own[i])

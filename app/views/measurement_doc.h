@@ -23,4 +23,6 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
                          struct str *text, int width);
 /* The part of it that is from the simulator. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
+/* The tables of it for a GPU (gpu_sim_doc.c). */
+void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
 #endif

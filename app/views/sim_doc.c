@@ -458,6 +458,9 @@ static void put_summary(struct doc *d, const struct sim_result *s, int width)
 {
     struct str text = {0};
     if (s->available) {
+        if (s->gpu[0])
+            str_printf(&text, "%s by its data sheet, counts of warps, misses of sectors of %d bytes; ",
+                       s->gpu, s->sector_bytes);
         cache_config_print(&text, &s->cache);
         str_printf(&text, "; %.2f s", s->seconds);
         if (s->fraction < 1)
@@ -481,12 +484,16 @@ void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement
     put_summary(d, s, k->width);
     if (!s->available)
         return;
-    sort_tensors(&t);
-    open_tables(&t);
-    put_tensors(&t);
-    put_levels(&t);
-    if (s->n_sites > 0)
-        put_sites(&t);
+    if (s->gpu[0]) {
+        gpu_sim_doc(d, s, k);
+    } else {
+        sort_tensors(&t);
+        open_tables(&t);
+        put_tensors(&t);
+        put_levels(&t);
+        if (s->n_sites > 0)
+            put_sites(&t);
+    }
     if (s->detail && s->detail->reason[0]) {
         struct str text = {0};
         str_printf(&text, "no detail: %s", s->detail->reason);

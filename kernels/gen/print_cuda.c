@@ -47,19 +47,17 @@ bool code_has_kernels(const struct unit *u, struct err *e)
     return err_fix(e, "bind a loop of each nest, or none");
 }
 
-/* Notes the extents of the bound loops in a block. */
-static void find_launch(const struct block *b, int64_t *extent)
+void code_find_launch(const struct block *b, int64_t *extent)
 {
     for (int i = 0; i < b->n; i++)
         if (is_bound(b->item[i])) {
             int64_t *x = &extent[b->item[i]->ann - LOOP_BLOCK_X], n = b->item[i]->end->value;
             *x = *x > n ? *x : n;
-            find_launch(&b->item[i]->body, extent);
+            code_find_launch(&b->item[i]->body, extent);
         }
 }
 
-/* Returns the end of the kernel that begins at item i: one bound nest, or all up to the next. */
-static int kernel_end(const struct block *b, int i)
+int code_kernel_end(const struct block *b, int i)
 {
     while (i < b->n && b->item[i]->kind == CODE_NOTE)
         i++;
@@ -92,7 +90,7 @@ static void print_kernel(struct emit *m, struct cuda_kernel *k, struct str *out)
     int64_t threads = 1;
     struct str body = { 0 };
     memset(m->touched, 0, sizeof *m->touched * (size_t)f->n_buffers);
-    find_launch(&part, k->extent);
+    code_find_launch(&part, k->extent);
     m->out = &body;
     m->depth = 1;
     code_print_block(m, &part);
@@ -122,7 +120,7 @@ static void print_kernels(struct emit *m, struct cuda_text *t)
     const char *name = m->u->opts->name ? m->u->opts->name : "kernel";
     const struct block *b = &m->u->body;
     for (int i = 0; i < b->n;) {
-        struct cuda_kernel k = { .from = i, .to = kernel_end(b, i),
+        struct cuda_kernel k = { .from = i, .to = code_kernel_end(b, i),
                                  .extent = { 1, 1, 1, 1, 1, 1 } };
         k.name = arena_printf(m->u->arena, "%s_%d", name, t->list.len);
         print_kernel(m, &k, &t->kernels);

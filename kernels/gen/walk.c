@@ -1,56 +1,20 @@
-#include "kernels/gen/walk.h"
-#include "kernels/gen/gen_impl.h"
+#include "kernels/gen/walk_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCK_EVERY 8192                  /* iterations between two looks at the clock */
-
-enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_PICK };
-
-/* A product of an address: coef * the variable var, or coef * other where var is -1. */
-struct product { int var; int64_t coef; const struct expr *other; };
-
-struct walk_node {
-    enum walk_kind kind;
-    int loop;                             /* LOOP: its number */
-    bool asks;                            /* LOOP: a condition or bound inside depends on it */
-    const struct expr *var, *begin, *end; /* LOOP; PICK: var */
-    const struct expr *cond;              /* IF: runs the body where cond is `holds` */
-    bool holds;
-    int n;                                /* LOOP, IF: nodes of the body; ACCESS: products */
-    const struct walk_node *body;
-    /* ACCESS: base[buffer] + rest + the sum of the products, in bytes */
-    const struct product *product;
-    int64_t rest;
-    int buffer;
-    unsigned site, bytes;
-};
-
-struct first_use { int loop; const struct walk_node *access; };
-
-struct walk {
-    struct unit unit;
-    struct gen_opts opts;
-    struct arena *arena;
-    struct marked marked;
-    VEC(struct walk_loop) loops;
-    struct first_use *use;                /* per site; access NULL: never accessed */
-    const struct walk_node *root;
-    int n_root;
-    int64_t *value;                       /* per variable of the pool */
-    const unsigned long long *base;
-    const struct walk_calls *calls;
-    unsigned long long random;
-    double deadline;
-    const struct cancel *cancel;
-    int until_clock;
-    bool stopped;
-};
+/* --- From code to nodes ----------------------------------------------------------------------- */
 
 typedef VEC(struct walk_node) nodes;
 
-/* --- From code to nodes ----------------------------------------------------------------------- */
+/* Whether an expression has different values in the threads of a block. */
+static bool varies(const struct walk *w, const struct expr *e)
+{
+    for (int i = 0; i < w->varying.len; i++)
+        if (expr_uses(e, w->varying.data[i]))
+            return true;
+    return false;
+}
 
 static void add_access(struct walk *w, nodes *out, const struct place *at, int site, int loop)
 {
@@ -59,7 +23,8 @@ static void add_access(struct walk *w, nodes *out, const struct place *at, int s
     struct product *product = ARENA_ARRAY(w->arena, struct product, l.n + 1);
     for (int i = 0; i < l.n; i++) {
         bool var = l.term[i]->kind == EXPR_VAR;
-        product[i] = (struct product){ var ? l.term[i]->var : -1, bytes * l.coef[i], l.term[i] };
+        product[i] = (struct product){ var ? l.term[i]->var : -1, bytes * l.coef[i], l.term[i],
+                                       varies(w, l.term[i]) };
     }
     struct walk_node v = { .kind = WALK_ACCESS, .n = l.n, .product = product,
                            .rest = bytes * (l.rest + at->rest), .buffer = at->buffer,
@@ -83,7 +48,8 @@ static void add_reads(struct walk *w, nodes *out, const struct code_term *t, int
     if (t->kind == TERM_SELECT) {
         const struct code_term *side[2] = { t->a, t->b };
         for (int i = 0; i < 2; i++) {
-            struct walk_node v = { .kind = WALK_IF, .cond = t->cond, .holds = i == 0 };
+            struct walk_node v = { .kind = WALK_IF, .cond = t->cond, .holds = i == 0,
+                                   .varies = varies(w, t->cond) };
             nodes body = {0};
             add_reads(w, &body, side[i], loop);
             set_body(w, &v, &body);
@@ -117,18 +83,24 @@ static void add_loop(struct walk *w, nodes *out, const struct code *c, int paren
 {
     struct walk_node v = { .kind = WALK_LOOP, .loop = w->loops.len, .var = c->var,
                            .begin = c->begin, .end = c->end,
-                           .asks = block_asks(&c->body, c->var) };
+                           .asks = block_asks(&c->body, c->var), .ann = c->ann,
+                           .varies = varies(w, c->begin) || varies(w, c->end)
+                                     || c->ann >= LOOP_THREAD_X };
     struct walk_loop l = { c->axis ? c->axis : c->var->name, c->node, (int64_t)code_trips(c),
                            parent, code_mark_of(&w->marked, c) };
     nodes body = {0};
     vec_push(&w->loops, l);
+    if (v.varies)
+        vec_push(&w->varying, c->var);
     add_block(w, &body, &c->body, v.loop);
+    w->varying.len -= v.varies;
     set_body(w, &v, &body);
     vec_push(out, v);
 }
 
 static void add_block(struct walk *w, nodes *out, const struct block *b, int loop)
 {
+    int in_scope = w->varying.len;
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
         struct walk_node v = { .kind = WALK_IF, .cond = c->cond, .holds = true, .var = c->var };
@@ -139,18 +111,36 @@ static void add_block(struct walk *w, nodes *out, const struct block *b, int loo
             add_reads(w, out, c->value, loop);
             v.kind = WALK_PICK;
             vec_push(out, v);
+            vec_push(&w->varying, c->var);
         } else if (c->kind == CODE_NOTE || c->kind == CODE_AGAIN || c->kind == CODE_AHEAD
                    || !block_touches(&c->body)) {
             continue;
         } else if (c->kind == CODE_FOR) {
             add_loop(w, out, c, loop);
         } else if (c->kind == CODE_IF) {
+            v.varies = varies(w, c->cond);
             add_block(w, &body, &c->body, loop);
             set_body(w, &v, &body);
             vec_push(out, v);
         } else {
             add_block(w, out, &c->body, loop);
         }
+    }
+    w->varying.len = in_scope;
+}
+
+/* Adds the nodes of each kernel of a GPU. */
+static void add_kernels(struct walk *w, nodes *root)
+{
+    const struct block *b = &w->unit.body;
+    for (int from = 0, to; from < b->n; from = to) {
+        to = code_kernel_end(b, from);
+        struct block part = { .item = b->item + from, .n = to - from };
+        struct walk_kernel k = { .first = root->len, .extent = { 1, 1, 1, 1, 1, 1 } };
+        code_find_launch(&part, k.extent);
+        add_block(w, root, &part, -1);
+        k.n = root->len - k.first;
+        vec_push(&w->kernels, k);
     }
 }
 
@@ -167,7 +157,10 @@ bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out
     nodes root = {0};
     w->use = ARENA_ARRAY(w->arena, struct first_use, w->unit.sites.len + 1);
     code_find_marks(&w->unit.body, w->arena, &w->marked);
-    add_block(w, &root, &w->unit.body, -1);
+    if (o->target->gpu)
+        add_kernels(w, &root);
+    else
+        add_block(w, &root, &w->unit.body, -1);
     struct walk_node all = {0};
     set_body(w, &all, &root);
     w->root = all.body;
@@ -183,6 +176,8 @@ void walk_close(struct walk *w)
         return;
     unit_close(&w->unit);
     vec_free(&w->loops);
+    vec_free(&w->varying);
+    vec_free(&w->kernels);
     arena_free(w->arena);
     free(w);
 }
@@ -257,15 +252,6 @@ bool walk_ended_early(const struct walk *w)
     return w->stopped;
 }
 
-static inline void look_at_clock(struct walk *w)
-{
-    if (--w->until_clock > 0)
-        return;
-    w->until_clock = CLOCK_EVERY;
-    if (cancelled(w->cancel) || (w->deadline > 0 && clock_s() > w->deadline))
-        w->stopped = true;
-}
-
 struct walk_counts { double *iterations, *accesses; };
 
 /* Returns the accesses of n nodes that run `times` times. */
@@ -274,7 +260,7 @@ static double count(struct walk *w, const struct walk_node *v, int n, double tim
 {
     double sum = 0;
     for (; n > 0 && !w->stopped; n--, v++) {
-        look_at_clock(w);
+        walk_look_at_clock(w);
         if (v->kind == WALK_ACCESS) {
             sum += times;
         } else if (v->kind == WALK_PICK) {
@@ -337,7 +323,7 @@ static void run_loop(struct walk *w, const struct walk_node *v)
     int64_t begin = expr_eval(v->begin, w->value), end = expr_eval(v->end, w->value);
     int mark = w->loops.data[v->loop].mark;
     for (int64_t i = begin; i < end && !w->stopped; i++) {
-        look_at_clock(w);
+        walk_look_at_clock(w);
         w->value[v->var->var] = i;
         if (mark >= 0 && w->calls->mark(w->calls->ctx, mark))
             continue;

@@ -42,4 +42,23 @@ bool walk_ended_early(const struct walk *w);   /* of the last walk */
 bool walk_count(struct walk *w, double *iterations, double *accesses, double *all);
 /* Makes the accesses of one run. base[b]: the address of buffer b. */
 void walk_run(struct walk *w, const unsigned long long *base, const struct walk_calls *calls);
+
+/* Walks of code for a GPU, whose threads run in warps of 32.
+ *
+ * A block runs as one: all its warps make an access before any makes the next one.  So barriers
+ * hold, and threads of a warp that make the same access in the same iteration make it together.
+ * Iterations are counted from the first one of each thread, as the hardware runs them.  A thread
+ * that a condition or the end of its loop leaves out does not take part. */
+#define WALK_WARP 32
+#define WALK_MOST_THREADS 1024
+int walk_n_kernels(const struct walk *w);
+/* Returns the launch of a kernel: the extents of blocks x y z and threads x y z. */
+const int64_t *walk_launch(const struct walk *w, int kernel);
+/* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
+typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
+                          unsigned site, unsigned bytes);
+/* Makes the accesses of one block; x counts first in its number.  Does nothing when a walk has ended
+ * early. */
+void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
+                walk_warp_fn *access, void *ctx);
 #endif

@@ -101,8 +101,10 @@ static struct measure_opts with_defaults(const struct program *p, const struct m
     d.runner = o->runner ? o->runner : &child_runner;
     d.machine = o->machine ? o->machine : machine_this();
     d.target = o->target ? o->target : target_named(program_is_bound(p) ? "cuda" : d.machine->isa);
-    if (d.target->gpu)                    /* the twin's times and misses are not the kernel's */
-        d.meters = d.baselines = 0;
+    if (d.target->gpu) {                  /* the twin's times and counts are not the kernel's */
+        d.meters &= METER_SIM;
+        d.baselines = 0;
+    }
     d.threads = o->threads < 1 ? 1 : o->threads > MAX_THREADS ? MAX_THREADS : o->threads;
     d.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
     d.min_runs = o->min_runs > 0 ? o->min_runs : DEFAULT_MIN_RUNS;

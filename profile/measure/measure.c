@@ -30,7 +30,8 @@ static bool run_in_child(struct measure_job *j, struct err *e)
             ? !measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))
             : !measure_again(j, e))
         return false;
-    return meters_count(j, e) && (!j->has_instrumented || measure_sim(j, e));
+    bool simulates = j->target->gpu ? j->opts.meters & METER_SIM : j->has_instrumented;
+    return meters_count(j, e) && (!simulates || measure_sim(j, e));
 }
 
 /* Runs once more in a new child when another process killed the first. */

@@ -36,6 +36,8 @@ static bool build_instrumented(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0};
+    if (j->target->gpu)                   /* it is walked, and not compiled */
+        return true;
     j->has_instrumented =
         gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text, &j->trace, e)
         && build_shared(&j->cc, str_text(&text), o.target, false, j->cancel, &j->instrumented, e);

@@ -1,4 +1,5 @@
 /* Runs the instrumented kernel through the cache simulator. */
+#include "profile/measure/gpu_memory.h"
 #include "profile/measure/job.h"
 
 #include <math.h>
@@ -18,8 +19,8 @@ bool measure_sim_refused(struct measure_job *j, const struct err *e)
 int64_t sim_bytes_below(const struct sim_result *r, int k)
 {
     const struct sim_level *v = &r->level[k];
-    return (v->misses + v->prefetches + v->writebacks) * r->cache.level[0].geometry.line_bytes
-         + r->streamed_bytes;
+    int unit = r->sector_bytes ? r->sector_bytes : r->cache.level[0].geometry.line_bytes;
+    return (v->misses + v->prefetches + v->writebacks) * unit + r->streamed_bytes;
 }
 
 /* --- Counts ----------------------------------------------------------------------------------- */
@@ -37,10 +38,9 @@ static int index_of_tensor(struct sim_result *r, const char *tensor)
 }
 
 /* Returns the tensor that a buffer counts for; a tile counts for the tensor that it holds. */
-static int tensor_of(struct measure_job *j, int buffer)
+static int tensor_of(struct sim_result *r, const struct func *f, int buffer)
 {
-    const struct func *f = j->func;
-    return index_of_tensor(&j->m->sim, f->graph->tensor[f->buffer[buffer].tensor].name);
+    return index_of_tensor(r, f->graph->tensor[f->buffer[buffer].tensor].name);
 }
 
 static int by_misses(const void *a, const void *b)
@@ -59,10 +59,13 @@ static void add_misses(struct sim_site *to, const struct sim_site *s)
     to->l1_misses += s->l1_misses;
     to->l2_misses += s->l2_misses;
     to->l3_misses += s->l3_misses;
+    to->sectors += s->sectors;
+    to->ideal_sectors += s->ideal_sectors;
+    to->bank_conflicts += s->bank_conflicts;
 }
 
 /* Stores the sites, most misses first. Sites that do not fit are summed in the last one. */
-static void take_sites(struct sim_result *r, struct sim_site *all, int n)
+static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, by_misses);
     for (int i = 0; i < n; i++) {
@@ -77,6 +80,30 @@ static void take_sites(struct sim_result *r, struct sim_site *all, int n)
         last->tensor = r->n;
         add_misses(last, &all[i]);
     }
+}
+
+void measure_take_sites(struct sim_result *r, const struct func *f, const struct site *site,
+                        struct sim_site *all, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct sim_site *s = &all[i];
+        s->tensor = tensor_of(r, f, site[i].buffer);
+        s->is_store = site[i].is_store;
+        snprintf(s->text, sizeof s->text, "%.111s", site[i].text);
+        struct tensor_count *to = &r->by_tensor[s->tensor];
+        *(s->is_store ? &to->stores : &to->loads) += s->accesses;
+        *(s->is_store ? &r->stores : &r->loads) += s->accesses;
+        to->l1_misses += s->l1_misses;
+        to->l2_misses += s->l2_misses;
+        to->l3_misses += s->l3_misses;
+        to->sectors += s->sectors;
+        to->ideal_sectors += s->ideal_sectors;
+        to->bank_conflicts += s->bank_conflicts;
+        r->sectors += s->sectors;
+        r->ideal_sectors += s->ideal_sectors;
+        r->bank_conflicts += s->bank_conflicts;
+    }
+    sort_sites(r, all, n);
 }
 
 /* Stores the counts of the levels. streamed: non-temporal stores, which reach no level. */
@@ -111,21 +138,12 @@ static void take_counts(struct measure_job *j, const struct simulation *s)
     }
     for (int i = 0; i < t->n_sites; i++) {
         const int64_t *misses = s->count[i].misses;
-        all[i].tensor = tensor_of(j, t->site[i].buffer);
-        all[i].is_store = t->site[i].is_store;
         all[i].l1_misses = misses[0];
         all[i].l2_misses = misses[1];
         all[i].l3_misses = misses[2];
-        snprintf(all[i].text, sizeof all[i].text, "%.111s", t->site[i].text);
-        struct tensor_count *to = &r->by_tensor[all[i].tensor];
-        *(all[i].is_store ? &to->stores : &to->loads) += all[i].accesses;
-        *(all[i].is_store ? &r->stores : &r->loads) += all[i].accesses;
-        to->l1_misses += misses[0];
-        to->l2_misses += misses[1];
-        to->l3_misses += misses[2];
     }
+    measure_take_sites(r, j->func, t->site, all, t->n_sites);
     take_levels(r, s, streamed);
-    take_sites(r, all, t->n_sites);
     free(all);
     r->of_source = j->func->autovectorize;
     r->fraction = s->fraction;
@@ -158,7 +176,7 @@ static void want_detail(struct measure_job *j, struct simulated *what, struct ar
     int *tensor = ARENA_ARRAY(a, int, j->trace.n_sites + 1);
     *d = (struct sim_detail){ .n_loops = j->trace.n_marks };
     for (int i = 0; i < j->trace.n_sites; i++) {
-        int b = j->trace.site[i].buffer, t = tensor[i] = tensor_of(j, b);
+        int b = j->trace.site[i].buffer, t = tensor[i] = tensor_of(&j->m->sim, f, b);
         int64_t bytes = buffer_bytes(&f->buffer[b]);
         if (bytes <= d->tensor[t].bytes)
             continue;
@@ -186,10 +204,26 @@ static bool too_many(struct measure_job *j)
     return true;
 }
 
+static bool simulate_gpu(struct measure_job *j, struct err *e)
+{
+    struct gpu_memory_opts o = { j->opts.gpu, j->opts.sim_budget, j->opts.limit_s, j->progress };
+    struct sim_result *r = &j->m->sim;
+    measure_begin(j, "simulating");
+    if (!gpu_memory(j->func, j->target, &o, j->cancel, r, NULL, e))
+        return e->code == ERR_TIMEOUT ? too_many(j) : measure_sim_refused(j, e);
+    if (j->opts.detail) {
+        *j->opts.detail = (struct sim_detail){ .reason = "there is none of the caches of a GPU" };
+        r->detail = j->opts.detail;
+    }
+    return true;
+}
+
 /* Simulates.  If nothing can be counted, m->sim has the reason and the measurement goes on.  False
  * only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e)
 {
+    if (j->target->gpu)
+        return simulate_gpu(j, e);
     struct arena *pass = arena_new();
     unsigned long long *base = ARENA_ARRAY(pass, unsigned long long, j->func->n_buffers + 1);
     struct simulated what = { .cache = &j->opts.cache, .base = base, .seed = j->opts.seed,

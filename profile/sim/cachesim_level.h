@@ -1,4 +1,4 @@
-/* One level of the simulated cache: sets, ways and replacement.  Private to cachesim*.c.
+/* One level of the simulated cache: sets, ways and replacement.  Private to profile/sim.
  *
  * A way is 32 bits: ((line + 1) << 2) and two flags, so that eight ways are compared at once; 0
  * is an empty way.  With LRU a set is kept in order of use, the latest line first and empty ways

@@ -27,9 +27,17 @@ struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, s
 
 /* The results in a measurement. */
 
+/* On a GPU an access is one of a warp, and misses are sectors that loads did not find.  sectors: of
+ * 32 bytes, that accesses of global and local memory touched; ideal_sectors: as few as their bytes
+ * fit into; bank_conflicts: turns that accesses of shared memory waited, because threads needed
+ * different words of one bank. */
+
 /* Counts by tensor; a tile counts for the tensor that it holds.  Tensors beyond
  * MEASURE_MAX_TENSORS are one entry, "others". */
-struct tensor_count { char tensor[48]; int64_t loads, stores, l1_misses, l2_misses, l3_misses; };
+struct tensor_count {
+    char tensor[48];
+    int64_t loads, stores, l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
+};
 
 /* accesses: demand accesses of the kernel that reached this level (a vector access is one);
  * misses: lines that were absent; writebacks: dirty lines that this level wrote below;
@@ -40,10 +48,14 @@ struct sim_level {
 };
 
 /* A place in the code; sites are sorted by misses, most first. tensor is an index into
- * by_tensor.  Sites that do not fit are one last entry, "others", whose tensor is n. */
+ * by_tensor.  Sites that do not fit are one last entry, "others", whose tensor is n.
+ * On a GPU: memory is "global", "local" or "shared"; degree, the most turns of one access; bytes, of
+ * a thread; stride, from thread to thread in bytes, the same for `run` threads after which a warp
+ * jumps; run 0: not always the same. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
-    int64_t accesses, l1_misses, l2_misses, l3_misses;
+    int64_t accesses, l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
+    char memory[8]; int degree, bytes, run; int64_t stride;
 };
 
 struct sim_detail;
@@ -61,6 +73,10 @@ struct sim_result {
     double fraction;  /* share of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
     char how[SIM_HOW];  /* if the budget was exceeded: what was simulated, and why */
+    /* The simulated GPU (gpu_device.h) and the bytes of its sectors, which the counts of all levels
+     * are in; "", 0: a CPU. */
+    char gpu[64]; int sector_bytes;
+    int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */
     double seconds;

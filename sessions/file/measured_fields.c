@@ -36,7 +36,8 @@ const struct fields measured_baseline_fields = FIELDS(
 const struct fields measured_sim_fields = FIELDS(
     KEPT(available), UNKNOWN(reason), LEFT_OUT(loads), LEFT_OUT(stores), LEFT_OUT(l1_misses),
     LEFT_OUT(writebacks), LEFT_OUT(straddled), LEFT_OUT(streamed_bytes), LEFT_OUT(fraction),
-    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(of_source), LEFT_OUT(seconds));
+    LEFT_OUT(error), UNKNOWN(how), LEFT_OUT(of_source), LEFT_OUT(seconds), UNKNOWN(gpu),
+    LEFT_OUT(sector_bytes), LEFT_OUT(sectors), LEFT_OUT(ideal_sectors), LEFT_OUT(bank_conflicts));
 #undef OF
 
 #define OF sim_level
@@ -46,13 +47,16 @@ const struct fields measured_level_fields = FIELDS(
 
 #define OF tensor_count
 const struct fields measured_tensor_fields = FIELDS(
-    KEPT(loads), KEPT(stores), KEPT(l1_misses), LEFT_OUT(l2_misses), LEFT_OUT(l3_misses));
+    KEPT(loads), KEPT(stores), KEPT(l1_misses), LEFT_OUT(l2_misses), LEFT_OUT(l3_misses),
+    LEFT_OUT(sectors), LEFT_OUT(ideal_sectors), LEFT_OUT(bank_conflicts));
 #undef OF
 
 #define OF sim_site
 const struct fields measured_site_fields = FIELDS(
     KEPT(text), KEPT(tensor), LEFT_OUT(is_store), KEPT(accesses), LEFT_OUT(l1_misses),
-    LEFT_OUT(l2_misses), LEFT_OUT(l3_misses));
+    LEFT_OUT(l2_misses), LEFT_OUT(l3_misses), LEFT_OUT(sectors), LEFT_OUT(ideal_sectors),
+    LEFT_OUT(bank_conflicts), UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run),
+    LEFT_OUT(stride));
 #undef OF
 
 #define OF cache_geometry

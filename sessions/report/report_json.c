@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "profile/counters/eventset.h"
+#include "profile/measure/gpu_memory.h"
 #include "profile/measure/meters.h"
 #include "profile/measure/oracle.h"
 #include "profile/machine/roofline.h"
@@ -26,9 +27,14 @@ static json_t *geometry_json(const struct cache_geometry *g)
     return json_of_fields(measured_geometry_fields, g);
 }
 
-/* Removes the misses of cache levels that were not simulated.  Returns o. */
+/* Removes the misses of cache levels that were not simulated, and of a CPU what only a GPU has.
+ * Returns o. */
 static json_t *of_levels(json_t *o, const struct sim_result *s)
 {
+    static const char *const of_gpu[] = { "sectors", "ideal_sectors", "bank_conflicts", "memory",
+                                          "degree", "bytes", "run", "stride" };
+    for (int i = 0; i < COUNT_OF(of_gpu) && !s->gpu[0]; i++)
+        json_object_del(o, of_gpu[i]);
     if (s->cache.n_levels < 2)
         json_object_del(o, "l2_misses");
     if (s->cache.n_levels < 3)
@@ -50,6 +56,17 @@ static json_t *levels_json(const struct sim_result *s)
     return list;
 }
 
+/* Adds what the threads of a GPU's warp do at a site; null: there is nothing to better. */
+static void put_words(json_t *o, const struct sim_result *s, const struct sim_site *t)
+{
+    struct str text = {0};
+    if (s->gpu[0]) {
+        gpu_memory_say(t, &text);
+        json_put(o, "says", JSON_OR_NULL(str_text(&text)));
+    }
+    str_free(&text);
+}
+
 static json_t *sites_json(const struct sim_result *s)
 {
     json_t *list = json_array();
@@ -60,6 +77,7 @@ static json_t *sites_json(const struct sim_result *s)
                               "tensor", JSON_IF(!others, s->by_tensor[t->tensor].tensor),
                               "store", JSON_IF(!others, t->is_store));
         json_put_fields(o, fields_part(measured_site_fields, "accesses", NULL), t);
+        put_words(o, s, t);
         json_array_append_new(list, of_levels(o, s));
     }
     return list;
@@ -107,6 +125,8 @@ static json_t *sim_json(const struct sim_result *s, bool asked)
     json_put(o, "by_tensor", by_tensor_json(s), "l1", geometry_json(&s->cache.level[0].geometry),
              "cache", JSON(str_text(&cache)), "levels", levels_json(s));
     put_bytes(o, s);
+    if (s->gpu[0])
+        json_put_fields(o, fields_part(measured_sim_fields, "gpu", NULL), s);
     json_put(o, "sites", sites_json(s), "sampled", sampled_json(s),
              "beyond_budget", JSON_OR_NULL(s->how), "of_source", JSON(s->of_source),
              "detail", report_detail_json(s),

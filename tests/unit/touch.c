@@ -13,17 +13,30 @@ const char touch_prologue[] =
     "#include <cstring>\n"
     "#define restrict\n"
     "#define _Thread_local thread_local\n"
-    "struct touch { const float *at; unsigned is_store, bytes; };\n"
+    "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"
+    "#define INLINE __attribute__((always_inline)) inline\n"
+    "struct touch { const float *at; unsigned is_store, bytes;\n"
+    "    const void *site; unsigned launch, block, thread; unsigned long long turn; };\n"
     "static touch *to;\n"
     "static float *const *base;\n"
-    "static void note(const float *p, bool store, unsigned n) { *to++ = touch{p, store, 4 * n}; }\n"
+    "static struct { int x, y, z; } blockIdx, threadIdx;\n"
+    "static unsigned launch, block, thread;\n"
+    "static unsigned long long turn;\n"
+    "struct loop {\n"
+    "    bool once; unsigned long long outer, k;\n"
+    "    loop() : once(true), outer(turn), k(0) {}\n"
+    "    ~loop() { turn = outer; }\n"
+    "    void next() { turn = outer * 1000003 + ++k; }\n"
+    "};\n"
+    "static __attribute__((noinline)) void note(const float *p, bool store, unsigned n)\n"
+    "{ *to++ = touch{p, store, 4 * n, __builtin_return_address(0), launch, block, thread, turn}; }\n"
     "struct at { float *p; operator const float *() const { return p; } };\n"
     "struct ref {\n"
     "    float *p;\n"
-    "    operator float() const { note(p, false, 1); return *p; }\n"
-    "    void operator=(float v) const { note(p, true, 1); *p = v; }\n"
-    "    void operator=(const ref &r) const { *this = float(r); }\n"
-    "    void operator+=(float v) const { *this = float(*this) + v; }\n"
+    "    INLINE operator float() const { note(p, false, 1); return *p; }\n"
+    "    INLINE void operator=(float v) const { note(p, true, 1); *p = v; }\n"
+    "    INLINE void operator=(const ref &r) const { *this = float(r); }\n"
+    "    INLINE void operator+=(float v) const { *this = float(*this) + v; }\n"
     "    at operator&() const { return at{p}; }\n"
     "};\n"
     "struct ptr {\n"
@@ -37,11 +50,11 @@ const char touch_prologue[] =
     "    ref operator[](long i) const { return ref{p + i}; }\n"
     "};\n"
     "#define OP(op) \\\n"
-    "    template <class V> static V operator op(const ref &r, const V &v) \\\n"
+    "    template <class V> static INLINE V operator op(const ref &r, const V &v) \\\n"
     "    { return float(r) op v; } \\\n"
-    "    template <class V> static V operator op(const V &v, const ref &r) \\\n"
+    "    template <class V> static INLINE V operator op(const V &v, const ref &r) \\\n"
     "    { return v op float(r); } \\\n"
-    "    static inline float operator op(const ref &r, const ref &q) \\\n"
+    "    static INLINE float operator op(const ref &r, const ref &q) \\\n"
     "    { return float(r) op float(q); }\n"
     "OP(+) OP(-) OP(*) OP(/)\n"
     "#define VEC(n) \\\n"
@@ -80,6 +93,7 @@ static void array_line(struct str *out, const struct func *f, const char *line)
 static void add_line(struct str *out, const struct func *f, const char *line)
 {
     static const char *const pointer[] = { "const float *restrict ", "float *restrict ",
+                                           "const float *__restrict__ ", "float *__restrict__ ",
                                            "const float *" };
     size_t indent = strspn(line, " ");
     bool declares = indent > 0 && str_starts(line + indent, "float *") && !strstr(line, "memory;");
@@ -117,6 +131,61 @@ void touch_unit(struct str *out, const struct func *f, const char *c_text, int i
         add_line(out, f, l);
     str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n", i);
     str_printf(out, "{ to = out; base = b; n%d::ts_entry(b); return to - out; }\n", i);
+    free(text);
+}
+
+/* A loop counts its iterations; a kernel has a name of its own in each namespace. */
+static void add_cuda_line(struct str *out, const struct func *f, const char *line)
+{
+    size_t indent = strspn(line, " ");
+    if (str_starts(line, "extern \"C\" "))
+        line += strlen("extern \"C\" ");
+    if (str_starts(line + indent, "for (") && !strchr(line, '{'))
+        fail("a loop in two lines: %s", line);
+    if (str_starts(line + indent, "for ("))
+        str_printf(out, "for (loop l; l.once; l.once = false) %.*s{ l.next();%s\n",
+                   (int)strcspn(line, "{"), line, strchr(line, '{') + 1);
+    else
+        add_line(out, f, line);
+}
+
+/* " *   kernel_0<<<dim3(2, 4, 1), dim3(4, 8, 1)>>>(A, B, C)" */
+static void add_launch(struct str *out, const struct func *f, const char *line, int i, int launch)
+{
+    char name[64], rest[512];
+    int b[3], t[3];
+    if (sscanf(line, " *   %63[^<]<<<dim3(%d, %d, %d), dim3(%d, %d, %d)>>>(%511[^)]", name, &b[0],
+               &b[1], &b[2], &t[0], &t[1], &t[2], rest) != 8)
+        fail("no launch: %s", line);
+    str_printf(out, "    launch = %d;\n    for (block = 0; block < %d; block++)\n", launch,
+               b[0] * b[1] * b[2]);
+    str_printf(out, "    for (thread = 0; thread < %d; thread++) {\n", t[0] * t[1] * t[2]);
+    str_printf(out, "        blockIdx = { int(block) %% %d, int(block) / %d %% %d, int(block) / %d };\n",
+               b[0], b[0], b[1], b[0] * b[1]);
+    str_printf(out, "        threadIdx = { int(thread) %% %d, int(thread) / %d %% %d,"
+                    " int(thread) / %d };\n        n%d::%s(", t[0], t[0], t[1], t[0] * t[1], i, name);
+    char *next = NULL;
+    for (char *w = strtok_r(rest, ", ", &next); w; w = strtok_r(NULL, ", ", &next))
+        for (int k = 0; k < f->n_params; k++)
+            if (streq(f->buffer[k].name, w))
+                str_printf(out, "%sb[%d]", w == rest ? "" : ", ", k);
+    str_add(out, ");\n    }\n");
+}
+
+void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, int i)
+{
+    char *text = xstrdup(cuda_text), *rest = NULL;
+    struct str launches = { 0 };
+    int n = 0;
+    str_printf(out, "namespace n%d {\n", i);
+    for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
+        if (strstr(l, "<<<"))
+            add_launch(&launches, f, l, i, n++);
+        add_cuda_line(out, f, l);
+    }
+    str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n{\n    to = out;\n", i);
+    str_printf(out, "%s    return to - out;\n}\n", str_text(&launches));
+    str_free(&launches);
     free(text);
 }
 

@@ -4,11 +4,19 @@
 #define TS_TESTS_TOUCH_H
 #include "kernels/gen/gen.h"
 
-struct touch { const float *at; unsigned is_store, bytes; };
+/* For a GPU also: the place in the code, the launch and its block, the thread of the block, and a
+ * number for the iterations of the loops around, counted from 0 in each. */
+struct touch {
+    const float *at; unsigned is_store, bytes;
+    const void *site; unsigned launch, block, thread; unsigned long long turn;
+};
 
 /* Appends unit number i of a C++ source (touch_prologue stands first). */
 extern const char touch_prologue[];
 void touch_unit(struct str *out, const struct func *f, const char *c_text, int i);
+
+/* Appends CUDA C, whose launches run thread by thread. */
+void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, int i);
 
 /* Compiles the source and finds the n functions touch_<i>(buffers, to): they run a kernel on
  * buffers (one per buffer of the function, locals too), write the accesses to `to` and return

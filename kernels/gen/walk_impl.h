@@ -1,0 +1,67 @@
+/* The nodes that walks run: private to walk.c and walk_block.c. */
+#ifndef TS_GEN_WALK_IMPL_H
+#define TS_GEN_WALK_IMPL_H
+#include "kernels/gen/gen_impl.h"
+#include "kernels/gen/walk.h"
+
+#define CLOCK_EVERY 8192                  /* iterations between two looks at the clock */
+
+enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_PICK };
+
+/* A product of an address: coef * the variable var, or coef * other where var is -1.  varies: it
+ * differs between the threads of a block. */
+struct product { int var; int64_t coef; const struct expr *other; bool varies; };
+
+struct walk_node {
+    enum walk_kind kind;
+    int loop;                             /* LOOP: its number */
+    bool asks;                            /* LOOP: a condition or bound inside depends on it */
+    const struct expr *var, *begin, *end; /* LOOP; PICK: var */
+    const struct expr *cond;              /* IF: runs the body where cond is `holds` */
+    bool holds;
+    enum loop_ann ann;                    /* LOOP */
+    bool varies;                          /* LOOP, IF: bounds or condition differ between threads */
+    int n;                                /* LOOP, IF: nodes of the body; ACCESS: products */
+    const struct walk_node *body;
+    /* ACCESS: base[buffer] + rest + the sum of the products, in bytes */
+    const struct product *product;
+    int64_t rest;
+    int buffer;
+    unsigned site, bytes;
+};
+
+/* A kernel of a GPU: n nodes of the root; extent: of blocks x y z and threads x y z. */
+struct walk_kernel { int first, n; int64_t extent[6]; };
+
+struct first_use { int loop; const struct walk_node *access; };
+
+struct walk {
+    struct unit unit;
+    struct gen_opts opts;
+    struct arena *arena;
+    struct marked marked;
+    VEC(struct walk_loop) loops;
+    VEC(struct walk_kernel) kernels;
+    VEC(const struct expr *) varying;     /* while nodes are added: variables that vary, in scope */
+    struct first_use *use;                /* per site; access NULL: never accessed */
+    const struct walk_node *root;
+    int n_root;
+    int64_t *value;                       /* per variable of the pool */
+    const unsigned long long *base;
+    const struct walk_calls *calls;
+    unsigned long long random;
+    double deadline;
+    const struct cancel *cancel;
+    int until_clock;
+    bool stopped;
+};
+
+static inline void walk_look_at_clock(struct walk *w)
+{
+    if (--w->until_clock > 0)
+        return;
+    w->until_clock = CLOCK_EVERY;
+    if (cancelled(w->cancel) || (w->deadline > 0 && clock_s() > w->deadline))
+        w->stopped = true;
+}
+#endif

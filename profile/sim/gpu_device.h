@@ -1,0 +1,25 @@
+/* GPUs as the simulator knows them: caches, memories and rates, from data sheets (gpu.def).
+ *
+ * Text form: "h200" or "h100,sms=114,l2=25600": a name, and fields that are set to other values. */
+#ifndef TS_PROFILE_GPU_DEVICE_H
+#define TS_PROFILE_GPU_DEVICE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "kernels/base/err.h"
+#include "kernels/base/str.h"
+
+/* The fields are those of gpu.def.  line, sector: bytes of a line of both caches, and of the part
+ * of it that is fetched; bank: bytes of a word of one of `banks` banks of shared memory.  The ways
+ * of the caches are not published: l1_ways, l2_ways are ours. */
+struct gpu_device {
+    char name[64];                        /* the text form */
+    int64_t sms, l1, shared, l2, fmas, mhz, l2_rate, dram;
+    int64_t line, sector, banks, bank, l1_ways, l2_ways;
+};
+
+const struct gpu_device *gpu_device_default(void);
+/* ERR_NAME, ERR_SYNTAX or ERR_RANGE, with an example of what is right. */
+bool gpu_device_parse(const char *text, struct gpu_device *out, struct err *e);
+/* Finds the device by the name that a driver gives it.  False: it is not in the table. */
+bool gpu_device_find(const char *marketing, struct gpu_device *out);
+#endif

@@ -1,0 +1,339 @@
+#include "profile/sim/gpusim.h"
+
+#include <stdlib.h>
+
+#include "kernels/base/arena.h"
+#include "profile/sim/cachesim_level.h"
+
+#define MOST_SECTOR_BYTES ((uint64_t)1 << 36)          /* of the tables of sectors, mostly untouched */
+#define MOST_WARPS 64                     /* of a multiprocessor */
+#define MOST_BLOCKS 32
+#define SYSTEM_SHARED 1024                /* bytes of shared memory that each block gives away */
+#define LEAST_L1 (28 * 1024)
+
+/* --- One access of a warp --------------------------------------------------------------------- */
+
+/* A set of numbers; most: the largest one.  Threads mostly come in order, so that a new number is
+ * larger than all before, and one that is there is the last. */
+struct once { int n; uint64_t most, *list; };
+
+/* Adds v; false: it is there. */
+static bool add_once(struct once *s, uint64_t v)
+{
+    for (int i = s->n; i > 0 && v <= s->most; i--)
+        if (s->list[i - 1] == v)
+            return false;
+    s->most = s->n == 0 || v > s->most ? v : s->most;
+    s->list[s->n++] = v;
+    return true;
+}
+
+void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsigned long long *addr,
+                       int bytes, struct gpu_sectors *out)
+{
+    uint64_t place[GPU_WARP];
+    struct once places = { .list = place }, sectors = { .list = out->sector };
+    int shift = __builtin_ctzll((unsigned long long)d->sector);
+    for (int t = 0; t < GPU_WARP; t++) {
+        if (!(active >> t & 1))
+            continue;
+        uint64_t last = (addr[t] + (unsigned)bytes - 1) >> shift;
+        add_once(&places, addr[t]);
+        for (uint64_t k = addr[t] >> shift; k <= last; k++)
+            add_once(&sectors, k);
+    }
+    out->n = sectors.n;
+    out->ideal = (int)(((int64_t)places.n * bytes + d->sector - 1) / d->sector);
+}
+
+/* Returns the most different words in one bank for the threads of a phase. */
+static int phase_degree(const struct gpu_device *d, uint32_t active, const unsigned long long *addr,
+                        int bytes)
+{
+    uint64_t word[GPU_WARP * (GPU_MOST_BYTES + 1)];
+    struct once words = { .list = word };
+    int in_bank[64] = {0}, most = 0;
+    for (int t = 0; t < GPU_WARP; t++) {
+        if (!(active >> t & 1))
+            continue;
+        uint64_t last = (addr[t] + (unsigned)bytes - 1) / (uint64_t)d->bank;
+        for (uint64_t k = addr[t] / (uint64_t)d->bank; k <= last; k++) {
+            int *count = &in_bank[k % (uint64_t)d->banks];
+            *count += add_once(&words, k);
+            most = *count > most ? *count : most;
+        }
+    }
+    return most;
+}
+
+struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
+                                 const unsigned long long *addr, int bytes)
+{
+    struct gpu_banks b = {0};
+    int phases = bytes <= d->bank ? 1 : (int)(bytes / d->bank), each;
+    phases = phases > GPU_WARP ? GPU_WARP : phases;
+    each = GPU_WARP / phases;
+    for (int from = 0; from < GPU_WARP; from += each) {
+        uint32_t in = active & (uint32_t)(((UINT64_C(1) << each) - 1) << from);
+        int degree = in ? phase_degree(d, in, addr, bytes) : 0;
+        b.degree = degree > b.degree ? degree : b.degree;
+        b.turns += degree;
+        b.phases += in != 0;
+    }
+    return b;
+}
+
+/* --- Caches ----------------------------------------------------------------------------------- */
+
+/* A cache with sectors.  sector[line]: of a line that the level has, the sectors that are there, and
+ * shifted by 4 those that are to be written back. */
+struct sectored { struct level level; uint8_t *sector; };
+
+struct gpusim {
+    struct gpu_device device;
+    int n_sites, warps;
+    struct gpu_site *site;
+    struct gpu_count *count;
+    struct gpu_traffic all;
+    uint64_t first_line, n_lines;
+    struct sectored *l1, l2;
+    struct sectored *here;                /* the L1 of the current block */
+    uint64_t slot;                        /* the first warp of the current block, on all of the GPU */
+    double weight;
+};
+
+static struct cache_level geometry(const struct gpu_device *d, int64_t bytes, int64_t ways)
+{
+    int64_t set = ways * d->line, sets = bytes / set;
+    return (struct cache_level){ .geometry = { (sets > 0 ? sets : 1) * set, (int)ways,
+                                               (int)d->line } };
+}
+
+bool gpusim_open(const struct gpu_device *d, int n_sites, const struct gpu_site *site,
+                 uint64_t first, uint64_t end, struct gpusim **out, struct err *e)
+{
+    uint64_t lines = (end - first) / (uint64_t)d->line + 2;
+    if (lines >= MOST_LINES || lines * (uint64_t)(d->sms + 1) > MOST_SECTOR_BYTES)
+        return err_set(e, ERR_RANGE, "the buffers have %.3g GiB, too much for the simulated caches"
+                       " of a GPU", (double)(end - first) / (1 << 30));
+    struct gpusim *s = xcalloc(1, sizeof *s);
+    *s = (struct gpusim){ .device = *d, .n_sites = n_sites, .n_lines = lines, .weight = 1,
+                          .first_line = first / (uint64_t)d->line };
+    s->site = xcalloc((size_t)n_sites + 1, sizeof *s->site);
+    s->count = xcalloc((size_t)n_sites + 1, sizeof *s->count);
+    s->l1 = xcalloc((size_t)d->sms, sizeof *s->l1);
+    for (int i = 0; i < n_sites; i++)
+        s->site[i] = site[i];
+    for (int i = 0; i < d->sms; i++)
+        s->l1[i].sector = xcalloc(lines, 1);
+    struct cache_level l2 = geometry(d, d->l2 * 1024, d->l2_ways);
+    cachesim_level_open(&s->l2.level, &l2, 0);
+    s->l2.sector = xcalloc(lines, 1);
+    s->here = s->l1;
+    *out = s;
+    return true;
+}
+
+static void close_cache(struct sectored *c)
+{
+    cachesim_level_close(&c->level);
+    free(c->sector);
+}
+
+void gpusim_close(struct gpusim *s)
+{
+    for (int i = 0; s && i < s->device.sms; i++)
+        close_cache(&s->l1[i]);
+    if (s) {
+        close_cache(&s->l2);
+        free(s->l1);
+        free(s->site);
+        free(s->count);
+    }
+    free(s);
+}
+
+/* Returns the blocks of a kernel that a multiprocessor holds at once, as far as warps and shared
+ * memory limit them. */
+static int64_t resident(const struct gpu_device *d, int warps, int64_t shared)
+{
+    int64_t n = MOST_WARPS / warps, room = d->shared * 1024 / (shared + SYSTEM_SHARED);
+    n = n < MOST_BLOCKS ? n : MOST_BLOCKS;
+    n = n < room ? n : room;
+    return n > 0 ? n : 1;
+}
+
+void gpusim_kernel(struct gpusim *s, int warps, int64_t shared_bytes)
+{
+    const struct gpu_device *d = &s->device;
+    int64_t l1 = d->l1 * 1024;
+    if (shared_bytes > 0)
+        l1 -= resident(d, warps, shared_bytes) * (shared_bytes + SYSTEM_SHARED);
+    if (shared_bytes > 0 && l1 < LEAST_L1)
+        l1 = LEAST_L1;
+    struct cache_level level = geometry(d, l1, d->l1_ways);
+    s->warps = warps;
+    for (int i = 0; i < d->sms; i++) {
+        cachesim_level_close(&s->l1[i].level);
+        cachesim_level_open(&s->l1[i].level, &level, 0);
+    }
+}
+
+void gpusim_block(struct gpusim *s, int64_t block, double weight)
+{
+    int64_t sm = block % s->device.sms;
+    s->here = &s->l1[sm];
+    s->slot = (uint64_t)(sm * s->warps);
+    s->weight = weight;
+}
+
+static int bits(unsigned m)
+{
+    return __builtin_popcount(m);
+}
+
+/* Uses or places a line.  Returns its sectors; *left is what its place held and is to be written
+ * back, with its line, or 0. */
+static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, unsigned *left)
+{
+    *left = 0;
+    if (level_use(&c->level, line, 0))
+        return &c->sector[line];
+    uint32_t way = level_place(&c->level, line, 0);
+    if (way) {
+        *victim = way_line(way);
+        *left = c->sector[*victim] >> 4;
+    }
+    c->sector[line] = 0;
+    return &c->sector[line];
+}
+
+/* Makes an access of L2 to some sectors of a line, and returns how many it has to fetch. */
+static int use_l2(struct gpusim *s, uint64_t line, unsigned mask, bool store)
+{
+    uint64_t victim;
+    unsigned left;
+    uint8_t *have = take_line(&s->l2, line, &victim, &left);
+    int missing = store ? 0 : bits(mask & ~*have);
+    *have |= (uint8_t)(store ? mask | mask << 4 : mask);
+    s->all.back += s->weight * bits(left);
+    s->all.l2_asked += s->weight * bits(mask);
+    s->all.l2_misses += s->weight * missing;
+    return missing;
+}
+
+static void write_l2(struct gpusim *s, uint64_t line, unsigned mask)
+{
+    if (mask == 0)
+        return;
+    s->all.written += s->weight * bits(mask);
+    use_l2(s, line, mask, true);
+}
+
+/* Makes the access of a warp to some sectors of a line. */
+static void use_line(struct gpusim *s, struct gpu_count *c, const struct gpu_site *site,
+                     uint64_t line, unsigned mask)
+{
+    uint64_t victim;
+    unsigned left;
+    s->all.l1_asked += s->weight * bits(mask);
+    if (site->is_store && site->memory == GPU_GLOBAL) {
+        write_l2(s, line, mask);
+        return;
+    }
+    uint8_t *have = take_line(s->here, line, &victim, &left);
+    unsigned missing = site->is_store ? 0 : mask & ~*have & 15;
+    *have |= (uint8_t)(site->is_store ? mask | mask << 4 : mask);
+    write_l2(s, victim, left);
+    c->l1_misses += s->weight * bits(missing);
+    s->all.l1_misses += s->weight * bits(missing);
+    if (missing)
+        c->l2_misses += s->weight * use_l2(s, line, missing, false);
+}
+
+/* --- Accesses --------------------------------------------------------------------------------- */
+
+/* Notes by how many bytes the address moves from thread to thread, and for how many threads. */
+static void note_stride(struct gpu_count *c, uint32_t active, const unsigned long long *addr)
+{
+    int t = 0, n = 2;
+    while (t + 1 < GPU_WARP && (active >> t & 3) != 3)
+        t++;
+    if (t + 1 == GPU_WARP)
+        return;
+    int64_t by = (int64_t)(addr[t + 1] - addr[t]);
+    while (t + n < GPU_WARP && active >> (t + n) & 1
+           && (int64_t)(addr[t + n] - addr[t + n - 1]) == by)
+        n++;
+    n = t + n < GPU_WARP && active >> (t + n) & 1 ? n : GPU_WARP;
+    c->run = !c->seen || (c->run == n && c->stride == by) ? n : 0;
+    c->stride = by;
+    c->seen = true;
+}
+
+/* Stores where the words of a local array lie: those of the threads of a warp side by side. */
+static void spread(const struct gpusim *s, const struct gpu_site *site, int warp,
+                   const unsigned long long *addr, unsigned bytes, unsigned long long *out)
+{
+    uint64_t word = bytes > 4 ? bytes : 4, words = (site->thread_bytes + word - 1) / word;
+    for (int t = 0; t < GPU_WARP; t++) {
+        uint64_t off = addr[t] - site->base, row = (s->slot + (uint64_t)warp) * words + off / word;
+        out[t] = site->base + (row * GPU_WARP + (unsigned)t) * word + off % word;
+    }
+}
+
+static void use_shared(struct gpusim *s, struct gpu_count *c, uint32_t active,
+                       const unsigned long long *addr, unsigned bytes)
+{
+    struct gpu_banks b = gpu_count_banks(&s->device, active, addr, (int)bytes);
+    c->degree = b.degree > c->degree ? b.degree : c->degree;
+    c->turns += s->weight * b.turns;
+    c->conflicts += s->weight * (b.turns - b.phases);
+    s->all.cycles += s->weight * b.turns;
+}
+
+void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
+                   unsigned site, unsigned bytes)
+{
+    const struct gpu_site *at = &s->site[site];
+    struct gpu_count *c = &s->count[site];
+    unsigned long long moved[GPU_WARP];
+    struct gpu_sectors touched;
+    int of_line = (int)(s->device.line / s->device.sector);
+    c->requests += s->weight;
+    note_stride(c, active, addr);
+    if (at->memory == GPU_SHARED) {
+        use_shared(s, c, active, addr, bytes);
+        return;
+    }
+    if (at->memory == GPU_LOCAL) {
+        spread(s, at, warp, addr, bytes, moved);
+        addr = moved;
+    }
+    gpu_count_sectors(&s->device, active, addr, (int)bytes, &touched);
+    c->sectors += s->weight * touched.n;
+    c->ideal += s->weight * touched.ideal;
+    s->all.cycles += s->weight * ((touched.n + of_line - 1) / of_line);
+    for (int i = 0; i < touched.n; i++) {
+        uint64_t line = touched.sector[i] / (uint64_t)of_line;
+        unsigned mask = 0;
+        bool before = false;
+        for (int k = 0; k < i && !before; k++)
+            before = touched.sector[k] / (uint64_t)of_line == line;
+        for (int k = i; k < touched.n && !before; k++)
+            if (touched.sector[k] / (uint64_t)of_line == line)
+                mask |= 1u << touched.sector[k] % (uint64_t)of_line;
+        if (!before)
+            use_line(s, c, at, line - s->first_line, mask);
+    }
+}
+
+const struct gpu_count *gpusim_counts(const struct gpusim *s)
+{
+    return s->count;
+}
+
+const struct gpu_traffic *gpusim_traffic(const struct gpusim *s)
+{
+    return &s->all;
+}

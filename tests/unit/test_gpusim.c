@@ -1,0 +1,510 @@
+/* The simulated memory of a GPU: hand-worked accesses, and whole kernels against the accesses that
+ * their CUDA C makes, counted thread by thread without anything of the simulator. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+#include "profile/measure/gpu_memory.h"
+#include "profile/sim/gpusim.h"
+#include "tests/unit/cuda_bind.h"
+#include "tests/unit/kernel_run.h"
+#include "tests/unit/random_steps.h"
+#include "tests/unit/touch.h"
+#include "tests/unit/tree_text.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define ALL 0xffffffffu
+
+/* --- One access ------------------------------------------------------------------------------- */
+
+static void lanes(unsigned long long *addr, int64_t from, int64_t stride)
+{
+    for (int t = 0; t < GPU_WARP; t++)
+        addr[t] = (unsigned long long)(from + t * stride);
+}
+
+/* Worked by hand.  stride: bytes from thread to thread. */
+static void sectors_of_a_warp(void **state)
+{
+    static const struct { int64_t from, stride; int bytes; uint32_t active; int n, ideal; } row[] = {
+        { 0, 4, 4, ALL, 4, 4 },           /* floats side by side */
+        { 0, 8, 4, ALL, 8, 4 },           /* every second float */
+        { 0, 128, 4, ALL, 32, 4 },        /* a column */
+        { 16, 4, 4, ALL, 5, 4 },          /* not from a sector on */
+        { 64, 0, 4, ALL, 1, 1 },          /* all threads at one float */
+        { 0, 2, 2, ALL, 2, 2 },           /* 16-bit elements */
+        { 0, 4, 2, ALL, 4, 2 },
+        { 2, 2, 2, ALL, 3, 2 },
+        { 0, 8, 8, ALL, 8, 8 },           /* 8 and 16 bytes a thread */
+        { 0, 16, 16, ALL, 16, 16 },
+        { 0, 32, 16, ALL, 32, 16 },
+        { 0, 4, 4, 0x1, 1, 1 },           /* only some threads */
+        { 0, 4, 4, 0x000000ff, 1, 1 },
+        { 0, 4, 4, 0x01010101, 4, 1 },
+        { 124, -4, 4, ALL, 4, 4 },        /* backwards */
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        unsigned long long addr[GPU_WARP];
+        struct gpu_sectors s;
+        lanes(addr, row[i].from, row[i].stride);
+        gpu_count_sectors(gpu_device_default(), row[i].active, addr, row[i].bytes, &s);
+        if (s.n != row[i].n || s.ideal != row[i].ideal)
+            fail_msg("row %d: %d sectors, ideal %d", i, s.n, s.ideal);
+    }
+}
+
+static void banks_of_a_warp(void **state)
+{
+    static const struct { int64_t stride; int bytes; uint32_t active; int degree, turns, phases; }
+    row[] = {
+        { 4, 4, ALL, 1, 1, 1 },
+        { 128, 4, ALL, 32, 32, 1 },       /* a column of a [32][32] tile */
+        { 132, 4, ALL, 1, 1, 1 },         /* of [32][33] */
+        { 8, 4, ALL, 2, 2, 1 },
+        { 0, 4, ALL, 1, 1, 1 },           /* one word for all: a broadcast */
+        { 2, 2, ALL, 1, 1, 1 },           /* two threads in a word */
+        { 64, 2, ALL, 16, 16, 1 },        /* a column of [32][32] of 16 bits: banks 0 and 16 */
+        { 128, 2, ALL, 32, 32, 1 },
+        { 8, 8, ALL, 1, 2, 2 },           /* two phases of 16 threads */
+        { 16, 8, ALL, 2, 4, 2 },
+        { 16, 16, ALL, 1, 4, 4 },         /* four phases of 8 threads */
+        { 32, 16, ALL, 2, 8, 4 },
+        { 128, 4, 0x3, 2, 2, 1 },
+        { 8, 8, 0xffff, 1, 1, 1 },        /* the second phase has no thread */
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        unsigned long long addr[GPU_WARP];
+        lanes(addr, 256, row[i].stride);
+        struct gpu_banks b = gpu_count_banks(gpu_device_default(), row[i].active, addr,
+                                             row[i].bytes);
+        if (b.degree != row[i].degree || b.turns != row[i].turns || b.phases != row[i].phases)
+            fail_msg("row %d: degree %d, %d turns, %d phases", i, b.degree, b.turns, b.phases);
+    }
+}
+
+/* The same counts from tables of all the memory. */
+static void random_accesses_are_counted(void **state)
+{
+    struct rng r = rng_seed(20261124);
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        static const int sizes[] = { 1, 2, 4, 8, 16 };
+        int bytes = sizes[rng_range(&r, 0, 4)], room = 1 << rng_range(&r, 5, 12);
+        uint32_t active = (uint32_t)rng_range(&r, 0, UINT32_MAX);
+        unsigned long long addr[GPU_WARP];
+        bool sector[4096 / 32 + 1] = { false }, byte[4096 + 16] = { false };
+        int n = 0, used = 0, turns = 0, each = bytes <= 4 ? 32 : 128 / bytes;
+        for (int t = 0; t < GPU_WARP; t++)
+            addr[t] = (unsigned long long)(rng_range(&r, 0, room - bytes) / bytes * bytes);
+        for (int from = 0; from < GPU_WARP; from += each) {
+            bool word[1024 + 4] = { false };
+            int bank[32] = { 0 }, most = 0;
+            for (int t = from; t < from + each; t++)
+                for (int k = 0; k < bytes && active >> t & 1; k++) {
+                    sector[(addr[t] + (unsigned)k) / 32] = byte[addr[t] + (unsigned)k] = true;
+                    word[(addr[t] + (unsigned)k) / 4] = true;
+                }
+            for (int w = 0; w < 1024; w++)
+                bank[w % 32] += word[w];
+            for (int k = 0; k < 32; k++)
+                most = bank[k] > most ? bank[k] : most;
+            turns += most;
+        }
+        for (int k = 0; k < 4096; k++) {
+            n += k % 32 == 0 && sector[k / 32];
+            used += byte[k];
+        }
+        struct gpu_sectors s;
+        gpu_count_sectors(gpu_device_default(), active, addr, bytes, &s);
+        struct gpu_banks b = gpu_count_banks(gpu_device_default(), active, addr, bytes);
+        if (s.n != n || s.ideal != (used + 31) / 32 || b.turns != turns)
+            fail_msg("access %d of seed 20261124: %d sectors, not %d; ideal %d; %d turns, not %d",
+                     i, s.n, n, s.ideal, b.turns, turns);
+    }
+}
+
+/* --- The simulator ---------------------------------------------------------------------------- */
+
+static void shared_tiles_have_conflicts(void **state)
+{
+    const struct gpu_site site[] = { { GPU_SHARED, true, 0, 0 }, { GPU_SHARED, false, 0, 0 } };
+    unsigned long long addr[GPU_WARP];
+    struct gpusim *s;
+    struct err e;
+    (void)state;
+    assert_true(gpusim_open(gpu_device_default(), 2, site, 0, 8192, &s, &e));
+    gpusim_kernel(s, 1, 4096);
+    gpusim_block(s, 0, 3);
+    lanes(addr, 0, 4);
+    gpusim_access(s, 0, ALL, addr, 0, 4);
+    lanes(addr, 0, 128);
+    gpusim_access(s, 0, ALL, addr, 1, 4);
+    const struct gpu_count *c = gpusim_counts(s);
+    assert_true(c[0].requests == 3 && c[0].conflicts == 0 && c[0].degree == 1 && c[0].sectors == 0);
+    assert_true(c[1].requests == 3 && c[1].conflicts == 3 * 31 && c[1].degree == 32);
+    assert_true(gpusim_traffic(s)->l1_asked == 0 && gpusim_traffic(s)->cycles == 3 * 33);
+    gpusim_close(s);
+}
+
+/* A small GPU of one multiprocessor: L1 has 2 lines in one set, L2 4 lines. */
+static void caches_have_sectors(void **state)
+{
+    static const struct { int64_t at; int site; double l1, l2; } row[] = {
+        { 0, 0, 1, 1 },                   /* line 0, sector 0 */
+        { 0, 0, 0, 0 },
+        { 32, 0, 1, 1 },                  /* another sector of the line */
+        { 128, 0, 1, 1 },                 /* line 1 */
+        { 256, 0, 1, 1 },                 /* line 2 drives out line 0, with both of its sectors */
+        { 0, 0, 1, 0 }, { 32, 0, 1, 0 },  /* which L2 has; line 1 goes */
+        { 384, 1, 0, 0 },                 /* a store to line 3 goes to L2 */
+        { 384, 0, 1, 0 },                 /* and is not in L1 */
+        { 512, 0, 1, 1 }, { 640, 0, 1, 1 }, { 768, 0, 1, 1 }, { 896, 0, 1, 1 },
+    };
+    const struct gpu_site site[] = { { GPU_GLOBAL, false, 0, 0 }, { GPU_GLOBAL, true, 0, 0 } };
+    struct gpu_device d;
+    struct gpusim *s;
+    struct err e;
+    (void)state;
+    if (!gpu_device_parse("h100,sms=1,l1=1,l1_ways=8,l2=1,l2_ways=4", &d, &e))
+        fail_msg("%s", e.text);
+    d.l1_ways = 2;
+    d.l1 = d.l2 = 0;                      /* one set of so many ways is the least */
+    assert_true(gpusim_open(&d, 2, site, 0, 4096, &s, &e));
+    gpusim_kernel(s, 1, 0);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct gpu_traffic before = *gpusim_traffic(s);
+        unsigned long long addr[GPU_WARP];
+        lanes(addr, row[i].at, 1);
+        gpusim_access(s, 0, ALL, addr, (unsigned)row[i].site, 1);
+        const struct gpu_traffic *now = gpusim_traffic(s);
+        double l1 = now->l1_misses - before.l1_misses, l2 = now->l2_misses - before.l2_misses;
+        if (l1 != row[i].l1 || l2 != row[i].l2)
+            fail_msg("access %d: %g misses of L1 and %g of L2", i, l1, l2);
+    }
+    assert_true(gpusim_traffic(s)->written == 1 && gpusim_traffic(s)->back == 1);
+    gpusim_close(s);
+}
+
+/* A local array of 3 floats: the threads of a warp have their words side by side, and what L1 drives
+ * out is written to L2. */
+static void local_arrays_are_spread(void **state)
+{
+    const struct gpu_site site[] = { { GPU_LOCAL, true, 4096, 12 }, { GPU_LOCAL, false, 4096, 12 } };
+    struct gpu_device d = *gpu_device_default();
+    unsigned long long addr[GPU_WARP];
+    struct gpusim *s;
+    struct err e;
+    (void)state;
+    d.sms = 1;
+    d.l1 = 0;
+    d.l1_ways = 2;
+    assert_true(gpusim_open(&d, 2, site, 0, 1 << 20, &s, &e));
+    gpusim_kernel(s, 2, 0);
+    for (int k = 0; k < 3; k++) {
+        lanes(addr, 4096 + 4 * k, 0);
+        gpusim_access(s, 1, ALL, addr, 0, 4);
+    }
+    assert_true(gpusim_counts(s)[0].sectors == 12 && gpusim_counts(s)[0].ideal == 12);
+    assert_true(gpusim_traffic(s)->written == 4);         /* the first of the three lines */
+    gpusim_access(s, 1, ALL, addr, 1, 4);
+    assert_true(gpusim_counts(s)[1].l1_misses == 0);
+    gpusim_close(s);
+}
+
+static void devices_have_names(void **state)
+{
+    struct gpu_device d;
+    struct err e;
+    (void)state;
+    assert_string_equal(gpu_device_default()->name, "h100");
+    assert_true(gpu_device_find("NVIDIA H200", &d) && d.dram == 4800);
+    assert_true(gpu_device_find("NVIDIA H100 80GB HBM3", &d) && d.sms == 132);
+    assert_true(gpu_device_find("NVIDIA H100 PCIe", &d) && d.sms == 114);
+    assert_false(gpu_device_find("GeForce 256", &d));
+    assert_true(gpu_device_parse("H100,sms=100,l2=1024", &d, &e) && d.sms == 100 && d.l2 == 1024
+                && d.dram == 3350);
+    static const struct { const char *text, *says; } wrong[] = {
+        { "h10", "no GPU named 'h10'" }, { "h100,cores=3", "no field 'cores=3'" },
+        { "h100,sms=0", "from 1 to 1024" }, { "h100,sms=", "from 1 to 1024" },
+        { "h100,sector=24", "not 1, 2 or 4 sectors" }, { "h100,l1=4", "smaller than its ways" },
+        { "h100,sms=100x", "from 1 to 1024" },
+    };
+    for (int i = 0; i < COUNT_OF(wrong); i++)
+        if (gpu_device_parse(wrong[i].text, &d, &e) || !strstr(e.text, wrong[i].says))
+            fail_msg("%s: %s", wrong[i].text, e.text);
+}
+
+/* --- Kernels ---------------------------------------------------------------------------------- */
+
+#define MOST_ACCESSES 400000
+#define MOST_TENSORS 24
+
+static bool simulate(const struct func *f, const char *device, double budget,
+                     struct sim_result *r, struct gpu_cost *cost)
+{
+    struct gpu_device d;
+    struct err e;
+    assert_true(gpu_device_parse(device, &d, &e));
+    struct gpu_memory_opts o = { .device = &d, .budget = budget };
+    if (!gpu_memory(f, target_named("cuda"), &o, NULL, r, cost, &e))
+        fail_msg("%s", e.text);
+    return true;
+}
+
+/* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it, so
+ * that the order decides whether L2 misses them. */
+struct expected { int64_t loads, stores, sectors, ideal, l1, l2; bool both; };
+
+static int by_warp(const void *x, const void *y)
+{
+    const struct touch *a = x, *b = y;
+    const uint64_t ka[] = { a->launch, a->block, a->thread / 32, (uint64_t)(uintptr_t)a->site, a->turn };
+    const uint64_t kb[] = { b->launch, b->block, b->thread / 32, (uint64_t)(uintptr_t)b->site, b->turn };
+    for (int i = 0; i < COUNT_OF(ka); i++)
+        if (ka[i] != kb[i])
+            return ka[i] < kb[i] ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static bool same_access(const struct touch *a, const struct touch *b)
+{
+    return a->launch == b->launch && a->block == b->block && a->thread / 32 == b->thread / 32
+        && a->site == b->site && a->turn == b->turn;
+}
+
+static int tensor_at(const struct func *f, void *const *data, const struct touch *t)
+{
+    for (int i = 0; i < f->n_params; i++)
+        if ((const char *)t->at >= (const char *)data[i]
+            && (const char *)t->at < (const char *)data[i] + buffer_bytes(&f->buffer[i]))
+            return f->buffer[i].tensor;
+    fail_msg("an access beyond the buffers");
+    return -1;
+}
+
+/* Counts the accesses of all warps, which are sorted: those from `from` to `to` are one. */
+static void count_warp(struct expected *x, const struct touch *t, long from, long to)
+{
+    int64_t sectors = 0, bytes = 0;
+    for (long i = from; i < to; i++) {
+        uintptr_t at = (uintptr_t)t[i].at, before = i > from ? (uintptr_t)t[i - 1].at : 0;
+        sectors += i == from || at / 32 != before / 32;
+        bytes += i == from || at != before ? t[i].bytes : 0;
+    }
+    *(t[from].is_store ? &x->stores : &x->loads) += 1;
+    x->sectors += sectors;
+    x->ideal += (bytes + 31) / 32;
+}
+
+static int by_sector(const void *x, const void *y)
+{
+    const struct touch *a = x, *b = y;
+    const uint64_t ka[] = { (uintptr_t)a->at / 32, a->launch, a->block % 132 };
+    const uint64_t kb[] = { (uintptr_t)b->at / 32, b->launch, b->block % 132 };
+    for (int i = 0; i < COUNT_OF(ka); i++)
+        if (ka[i] != kb[i])
+            return ka[i] < kb[i] ? -1 : 1;
+    return (int)a->is_store - (int)b->is_store;
+}
+
+/* The sectors that each multiprocessor loads in each launch, and the GPU at all, unless it stored
+ * them before.  So many does it miss when all fits into its caches. */
+static void count_misses(struct expected *x, const struct func *f, void *const *data,
+                         struct touch *t, long n)
+{
+    qsort(t, (size_t)n, sizeof *t, by_sector);
+    for (long i = 0; i < n;) {
+        long end = i;
+        unsigned loaded = ~0u, stored = ~0u;
+        struct expected *to = &x[tensor_at(f, data, &t[i])];
+        for (; end < n && (uintptr_t)t[end].at / 32 == (uintptr_t)t[i].at / 32; end++) {
+            bool again = end > i && t[end - 1].launch == t[end].launch && !t[end - 1].is_store
+                      && t[end - 1].block % 132 == t[end].block % 132;
+            unsigned *first = t[end].is_store ? &stored : &loaded;
+            *first = t[end].launch < *first ? t[end].launch : *first;
+            to->l1 += !t[end].is_store && !again;
+        }
+        to->l2 += loaded != ~0u && loaded < stored;
+        to->both |= loaded != ~0u && loaded == stored;
+        i = end;
+    }
+}
+
+struct unit_of { const struct program *p; const struct func *f; char what[160]; };
+
+static void check_unit(const struct unit_of *u, touch_fn *run)
+{
+    static struct touch touch[MOST_ACCESSES];
+    struct expected x[MOST_TENSORS] = {{ 0 }};
+    struct sim_result r;
+    const struct func *f = u->f;
+    void *data[MOST_TENSORS];
+    for (int i = 0; i < f->n_params; i++) {
+        size_t bytes = ((size_t)buffer_bytes(&f->buffer[i]) + 4095) / 4096 * 4096;
+        data[i] = aligned_alloc(4096, bytes);
+        memset(data[i], 0, bytes);
+    }
+    simulate(f, "h100", 1e9, &r, NULL);
+    long n = run(data, touch);
+    assert_true(n <= MOST_ACCESSES && r.fraction == 1 && r.cache.n_levels == 2);
+    qsort(touch, (size_t)n, sizeof *touch, by_warp);
+    for (long i = 0, end; i < n; i = end) {
+        for (end = i; end < n && same_access(&touch[i], &touch[end]);)
+            end++;
+        count_warp(&x[tensor_at(f, data, &touch[i])], touch, i, end);
+    }
+    count_misses(x, f, data, touch, n);
+    for (int k = 0; k < f->graph->n_tensors; k++) {
+        struct expected got = {0};
+        for (int i = 0; i < r.n_sites; i++) {
+            const struct sim_site *s = &r.site[i];
+            if (!streq(r.by_tensor[s->tensor].tensor, f->graph->tensor[k].name)
+                || !streq(s->memory, "global"))
+                continue;
+            *(s->is_store ? &got.stores : &got.loads) += s->accesses;
+            got.sectors += s->sectors;
+            got.ideal += s->ideal_sectors;
+            got.l1 += s->l1_misses;
+            got.l2 += s->l2_misses;
+        }
+        if (x[k].both) {
+            got.l2 = x[k].l2;
+            got.both = true;
+        }
+        if (memcmp(&got, &x[k], sizeof got)) {
+            for (int i = 0; i < u->p->n_steps; i++)
+                print_message("%s\n", u->p->steps[i]);
+            fail_msg("%s: %s: loads %lld %lld, stores %lld %lld, sectors %lld %lld, ideal %lld"
+                     " %lld, L1 %lld %lld, L2 %lld %lld", u->what, f->graph->tensor[k].name,
+                     (long long)got.loads, (long long)x[k].loads, (long long)got.stores,
+                     (long long)x[k].stores, (long long)got.sectors, (long long)x[k].sectors,
+                     (long long)got.ideal, (long long)x[k].ideal, (long long)got.l1,
+                     (long long)x[k].l1, (long long)got.l2, (long long)x[k].l2);
+        }
+    }
+    for (int i = 0; i < f->n_params; i++)
+        free(data[i]);
+}
+
+static void check_units(const struct unit_of *u, int n)
+{
+    const struct gen_opts o = { .target = target_named("cuda") };
+    struct str cpp = {0};
+    touch_fn **run = xcalloc((size_t)n, sizeof *run);
+    if (!kernel_compiler("g++"))
+        skip();
+    str_add(&cpp, touch_prologue);
+    for (int i = 0; i < n; i++) {
+        struct str text = {0};
+        struct err e;
+        if (!gen_cuda(u[i].f, &o, &text, &e))
+            fail_msg("%s: %s", u[i].what, e.text);
+        touch_cuda(&cpp, u[i].f, str_text(&text), i);
+        str_free(&text);
+    }
+    touch_compile("g++", str_text(&cpp), n, run);
+    for (int i = 0; i < n; i++)
+        check_unit(&u[i], run[i]);
+    str_free(&cpp);
+    free(run);
+}
+
+static const char *const nine[] = {
+    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
+    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
+    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
+    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
+    "gmm m=33 k=20 n=17",
+};
+
+static const struct program *bare(struct arena *a, const char *spec)
+{
+    const struct program *p;
+    struct err e;
+    int bad;
+    if (!program_replay(a, spec, NULL, 0, &p, &bad, &e))
+        fail_msg("%s: %s", spec, e.text);
+    return p;
+}
+
+static void take_unit(struct unit_of *u, const struct program *p)
+{
+    struct err e;
+    u->p = p;
+    snprintf(u->what, sizeof u->what, "%.150s", p->base->spec);
+    if (!program_lower(p, &u->f, &e))
+        fail_msg("%s: %s", u->what, e.text);
+}
+
+/* Thirty-six kernels: the nine operators in blocks of 32, 48 and 96 threads, which mix rows, and with
+ * an input that is inlined. */
+static void kernels_are_counted(void **state)
+{
+    static const int threads[] = { 32, 48, 96, 33 };
+    struct arena *a = arena_new();
+    struct unit_of u[36];
+    struct err e;
+    int n = 0;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(nine); i++)
+        for (int k = 0; k < 4; k++) {
+            const struct program *p = bare(a, nine[i]);
+            if (k == 3)
+                (void)program_apply_line(p, "loop inline Inp", &p, &e);
+            for (int s = 0; s < p->graph->n_nodes; s++)
+                if (!(k == 3 && s == 0 && p->n_steps > 0))
+                    p = cuda_bind_all(a, p, s, threads[k]);
+            take_unit(&u[n++], p);
+        }
+    check_units(u, n);
+    arena_free(a);
+}
+
+static void random_schedules_are_counted(void **state)
+{
+    struct rng r = rng_seed(20261125);
+    struct arena *a = arena_new();
+    struct unit_of u[40];
+    struct err e;
+    int n = 0;
+    (void)state;
+    print_message("seed 20261125\n");
+    for (int i = 0; n < COUNT_OF(u) && i < 80; i++) {
+        const struct program *p = bare(a, nine[i % COUNT_OF(nine)]);
+        for (int k = 0; k < 6; k++)
+            (void)program_apply_line(p, random_layout_step(a, &r, p), &p, &e);
+        for (int k = 0; k < p->graph->n_nodes; k++)
+            p = cuda_bind_all(a, p, k, (int)rng_range(&r, 1, 100));
+        for (int k = 0; k < 12; k++) {
+            const char *line = random_loop_step(a, &r, p);
+            if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
+                (void)program_apply_line(p, line, &p, &e);
+        }
+        if (program_is_bound(p))
+            take_unit(&u[n++], p);
+    }
+    assert_true(n > 30);
+    check_units(u, n);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sectors_of_a_warp), cmocka_unit_test(banks_of_a_warp),
+        cmocka_unit_test(random_accesses_are_counted),
+        cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
+        cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
+        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(random_schedules_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
