@@ -333,6 +333,17 @@ static bool wants_program(const struct run_call *r, const struct session *s)
     return any && !s->of_model && !s->network;
 }
 
+/* Refuses --gpu for a program that is not for one. */
+static bool gpu_fits(const struct run_call *r, struct err *e)
+{
+    bool gpu = r->opts.target ? r->opts.target->gpu
+                              : program_is_bound(history_current(r->history)->program);
+    if (!r->opts.gpu || gpu)
+        return true;
+    err_set(e, ERR_SYNTAX, "--gpu: no loop is bound to blocks or threads, so this is for a CPU");
+    return err_fix(e, "--target cuda --gpu %s", r->gpu.name);
+}
+
 static int run_opened(struct run_call *r, struct opened *o)
 {
     struct err e = {0};
@@ -340,7 +351,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     r->history = o->session->history;
     if (session_opens_as_network(o->session) && !wants_program(r, o->session))
         return cli_network_run(r->cli, o, &r->opts, r->has_model ? &r->model : NULL, &r->to);
-    if (!run_prefixes(r, o, &e) ||
+    if (!gpu_fits(r, &e) || !run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};

@@ -8,11 +8,12 @@
 #include "profile/measure/gpu_memory.h"
 
 #define INDENT 2
-#define NAME 12
+#define NAME 10
+#define SHARE_WIDTH 6
 #define MOST_SITES 16
 
 enum { REQUESTS, SECTORS, IDEAL, SHARE, CONFLICTS, L1, L2, N_COLUMNS };
-static const char *const column[] = { "requests", "sectors", "ideal", "efficient", "conflicts",
+static const char *const column[] = { "requests", "sectors", "ideal", "eff.", "conflicts",
                                       "L1 misses", "L2 misses" };
 
 static void put_count(struct doc *d, const struct measurement_look *k, int64_t n, int width)
@@ -27,7 +28,7 @@ static void put_count(struct doc *d, const struct measurement_look *k, int64_t n
 
 static int width_of(const struct measurement_look *k)
 {
-    return k->exact ? 14 : 10;
+    return k->exact ? 13 : 10;
 }
 
 static void put_head(struct doc *d, const struct sim_result *s, const struct measurement_look *k,
@@ -36,7 +37,7 @@ static void put_head(struct doc *d, const struct sim_result *s, const struct mea
     int n = s->cache.n_levels > 1 ? N_COLUMNS : L2;
     doc_printf(d, STYLE_DIM, "%*s%-*s", INDENT, "", NAME, name);
     for (int i = 0; i < n; i++)
-        doc_printf(d, STYLE_DIM, "%*s", i == SHARE ? 11 : width_of(k), column[i]);
+        doc_printf(d, STYLE_DIM, "%*s", i == SHARE ? SHARE_WIDTH : width_of(k), column[i]);
     doc_end(d);
 }
 
@@ -51,10 +52,10 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
         if (i != SHARE)
             put_count(d, k, value[i], width_of(k));
         else if (value[SECTORS] > 0)
-            doc_printf(d, value[IDEAL] < value[SECTORS] ? STYLE_NOTE : STYLE_PLAIN, "%9.0f %%",
-                       100 * (double)value[IDEAL] / (double)value[SECTORS]);
+            doc_printf(d, value[IDEAL] < value[SECTORS] ? STYLE_NOTE : STYLE_PLAIN, "%*.0f %%",
+                       SHARE_WIDTH - 2, 100 * (double)value[IDEAL] / (double)value[SECTORS]);
         else
-            doc_printf(d, STYLE_DIM, "%11s", "");
+            doc_printf(d, STYLE_DIM, "%*s", SHARE_WIDTH, "");
     }
     doc_end(d);
 }
@@ -89,8 +90,22 @@ static void put_site(struct doc *d, const struct sim_result *s, const struct mea
     str_free(&says);
 }
 
+/* "at least 12.3 us, by L2 (FMA 3.1 us, L1 8.0 us, DRAM 1.2 us); simulated, not measured" */
+static void put_cost(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
+{
+    struct gpu_cost c = gpu_memory_cost(s);
+    struct str text = {0};
+    str_printf(&text, "at least %.3g us, by %s (", c.ns * 1e-3, gpu_bound_name[c.bound]);
+    for (int i = 0, n = 0; i < GPU_BOUND_COUNT; i++)
+        if (i != (int)c.bound)
+            str_printf(&text, "%s%s %.3g us", n++ ? ", " : "", gpu_bound_name[i], c.each[i] * 1e-3);
+    str_add(&text, "); simulated, not measured");
+    measurement_doc_row(d, "cost:", STYLE_PLAIN, 0, &text, k->width);
+}
+
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
+    put_cost(d, s, k);
     put_tensors(d, s, k);
     doc_line(d, STYLE_PLAIN, "");
     put_head(d, s, k, "place");

@@ -207,27 +207,18 @@ static double dram_bytes(const struct gpu_run *r)
     return r->made < r->all ? once : (t->l2_misses + t->back) * (double)r->device->sector;
 }
 
-static struct gpu_cost cost_of(const struct gpu_run *r)
+static void take_bounds(const struct gpu_run *r, struct sim_result *out)
 {
     const struct gpu_device *d = r->device;
-    double ghz = (double)d->mhz * 1e-3, flops = func_flops(r->f);
-    struct gpu_cost c = { .each = {
-        [GPU_BOUND_FMA] = flops / (2 * (double)d->fmas * (r->busy > 0 ? r->busy : 1) * ghz),
-        [GPU_BOUND_L1] = r->sm_ns,
-        [GPU_BOUND_L2] = gpusim_traffic(r->sim)->l2_asked * (double)d->sector
-                         / ((double)d->l2_rate * ghz),
-        [GPU_BOUND_DRAM] = dram_bytes(r) / (double)d->dram,
-    } };
-    for (int i = 0; i < GPU_BOUND_COUNT; i++)
-        if (c.each[i] > c.each[c.bound])
-            c.bound = (enum gpu_bound)i;
-    c.ns = c.each[c.bound];
-    return c;
+    double ghz = (double)d->mhz * 1e-3, l2 = gpusim_traffic(r->sim)->l2_asked;
+    out->fma_ns = r->busy > 0 ? func_flops(r->f) / (2 * (double)d->fmas * r->busy * ghz) : 0;
+    out->l1_ns = r->sm_ns;
+    out->l2_ns = l2 * (double)d->sector / ((double)d->l2_rate * ghz);
+    out->dram_ns = dram_bytes(r) / (double)d->dram;
 }
 
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
-                const struct cancel *c, struct sim_result *out, struct gpu_cost *cost,
-                struct err *e)
+                const struct cancel *c, struct sim_result *out, struct err *e)
 {
     double start = clock_s();
     const struct gen_opts gen = { .target = target };
@@ -247,10 +238,9 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
                      o->limit_s);
     if (ok) {
         take_results(&r, out);
+        take_bounds(&r, out);
         out->seconds = clock_s() - start;
     }
-    if (ok && cost)
-        *cost = cost_of(&r);
     gpusim_close(r.sim);
     walk_close(r.walk);
     free(r.base);
@@ -258,12 +248,25 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
     return ok;
 }
 
-bool gpu_memory_cost(const struct program *p, const struct gpu_memory_opts *o,
+struct gpu_cost gpu_memory_cost(const struct sim_result *r)
+{
+    struct gpu_cost c = { .each = { r->fma_ns, r->l1_ns, r->l2_ns, r->dram_ns } };
+    for (int i = 0; i < GPU_BOUND_COUNT; i++)
+        if (c.each[i] > c.each[c.bound])
+            c.bound = (enum gpu_bound)i;
+    c.ns = c.each[c.bound];
+    return c;
+}
+
+bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e)
 {
     const struct func *f;
     struct sim_result r;
-    return program_lower(p, &f, e) && gpu_memory(f, target_named("cuda"), o, c, &r, out, e);
+    if (!program_lower(p, &f, e) || !gpu_memory(f, target_named("cuda"), o, c, &r, e))
+        return false;
+    *out = gpu_memory_cost(&r);
+    return true;
 }
 
 /* --- Words ------------------------------------------------------------------------------------ */

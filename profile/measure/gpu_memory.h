@@ -13,22 +13,21 @@ struct gpu_memory_opts {
     const struct progress *progress;     /* NULL: not wanted */
 };
 
-/* What takes the longest. */
-enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
-extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
+/* Simulates f, which is lowered for a GPU, in deterministic blocks: all, or evenly spaced ones.  Fills
+ * in *r.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large). */
+bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
+                const struct cancel *c, struct sim_result *r, struct err *e);
 
 /* A simulated cost: no time, but the roofline of the device's data sheet over the simulated traffic.
  * each: nanoseconds that every part needs by itself, at its full rate; the FMA units and L1s of
  * multiprocessors that have no block do nothing.  ns: the longest, of part `bound`. */
+enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
+extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };
-
-/* Simulates f, which is lowered for a GPU, in deterministic blocks: all, or evenly spaced ones.  Fills
- * in *r, and if it is not NULL, *cost.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large). */
-bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
-                const struct cancel *c, struct sim_result *r, struct gpu_cost *cost,
-                struct err *e);
-/* Returns the simulated cost of a schedule for a GPU; p has bound loops. */
-bool gpu_memory_cost(const struct program *p, const struct gpu_memory_opts *o,
+/* Returns the cost in a result of gpu_memory. */
+struct gpu_cost gpu_memory_cost(const struct sim_result *r);
+/* Simulates a schedule for a GPU, which has bound loops, for its cost. */
+bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e);
 /* Appends in words what a warp does at a site: "A[k][2*m] loads 8 sectors for 4 ideal: consecutive
  * threads stride by 2"; nothing when there is nothing to better. */

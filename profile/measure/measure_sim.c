@@ -209,7 +209,7 @@ static bool simulate_gpu(struct measure_job *j, struct err *e)
     struct gpu_memory_opts o = { j->opts.gpu, j->opts.sim_budget, j->opts.limit_s, j->progress };
     struct sim_result *r = &j->m->sim;
     measure_begin(j, "simulating");
-    if (!gpu_memory(j->func, j->target, &o, j->cancel, r, NULL, e))
+    if (!gpu_memory(j->func, j->target, &o, j->cancel, r, e))
         return e->code == ERR_TIMEOUT ? too_many(j) : measure_sim_refused(j, e);
     if (j->opts.detail) {
         *j->opts.detail = (struct sim_detail){ .reason = "there is none of the caches of a GPU" };

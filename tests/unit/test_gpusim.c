@@ -248,16 +248,15 @@ static void devices_have_names(void **state)
 #define MOST_ACCESSES 400000
 #define MOST_TENSORS 24
 
-static bool simulate(const struct func *f, const char *device, double budget,
-                     struct sim_result *r, struct gpu_cost *cost)
+static void simulate(const struct func *f, const char *device, double budget,
+                     struct sim_result *r)
 {
     struct gpu_device d;
     struct err e;
     assert_true(gpu_device_parse(device, &d, &e));
     struct gpu_memory_opts o = { .device = &d, .budget = budget };
-    if (!gpu_memory(f, target_named("cuda"), &o, NULL, r, cost, &e))
+    if (!gpu_memory(f, target_named("cuda"), &o, NULL, r, &e))
         fail_msg("%s", e.text);
-    return true;
 }
 
 /* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it, so
@@ -353,7 +352,7 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
         data[i] = aligned_alloc(4096, bytes);
         memset(data[i], 0, bytes);
     }
-    simulate(f, "h100", 1e9, &r, NULL);
+    simulate(f, "h100", 1e9, &r);
     long n = run(data, touch);
     assert_true(n <= MOST_ACCESSES && r.fraction == 1 && r.cache.n_levels == 2);
     qsort(touch, (size_t)n, sizeof *touch, by_warp);
