@@ -417,6 +417,132 @@ static void check_units(const struct unit_of *u, int n)
     free(run);
 }
 
+/* Reads a tree; each of its buffers is a tensor. */
+static const struct func *tree_of(struct arena *a, const char *text)
+{
+    struct func *f = ARENA_DUP(a, tree_from_text(a, text), 1);
+    struct buffer *b = ARENA_DUP(a, f->buffer, f->n_buffers);
+    struct graph *g = ARENA_NEW(a, struct graph);
+    struct tensor *t = ARENA_ARRAY(a, struct tensor, f->n_buffers);
+    for (int i = 0; i < f->n_buffers; i++) {
+        b[i].tensor = i;
+        t[i].name = b[i].name;
+    }
+    *g = (struct graph){ .n_tensors = f->n_buffers, .tensor = t };
+    f->buffer = b;
+    f->graph = g;
+    return f;
+}
+
+/* Trees with bound loops, by hand. */
+static const struct {
+    const char *tree, *site;
+    int64_t requests, sectors, ideal;
+    const char *says;
+} hand[] = {
+    /* SPEC N: every second float */
+    { "in x[64]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[2*t]\n", "x[2*t]", 1, 8, 4,
+      "x[2*t] loads 8 sectors for 4 ideal: consecutive threads stride by 2" },
+    { "in x[64]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[2*t]\n", "y[t]", 1, 4, 4, "" },
+    /* a column, by 2 blocks of 2 warps */
+    { "in x[128][32]\nout y[128]\nfor b 2 block.x\n  for t 64 thread.x\n    y[64*b + t] = x[64*b + t][3]\n",
+      "x[64*b + t][3]", 4, 128, 16,
+      "x[64*b + t][3] loads 32 sectors for 4 ideal: consecutive threads stride by 32" },
+    /* rows of 8 threads */
+    { "in x[64][64]\nout y[8][8]\nfor r 8 thread.y\n  for c 8 thread.x\n    y[r][c] = x[r][c]\n",
+      "x[r][c]", 2, 8, 8, "" },
+    { "in x[64][64]\nout y[8][8]\nfor r 8 thread.y\n  for c 8 thread.x\n    y[r][c] = x[r][2*c]\n",
+      "x[r][2*c]", 2, 16, 8,
+      "x[r][2*c] loads 8 sectors for 4 ideal: rows of 8 threads, in which consecutive threads stride"
+      " by 2" },
+    { "in x[65]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[t + 1]\n", "x[t + 1]", 1, 5, 4,
+      "x[t + 1] loads 5 sectors for 4 ideal: its threads do not begin with a sector, or few of them"
+      " take part" },
+    /* threads that a condition leaves out */
+    { "in x[64]\nout y[64]\nfor t 64 thread.x\n  if t < 40: y[t] = x[t]\n", "x[t]", 2, 5, 5, "" },
+    /* loops that begin or end elsewhere in each thread meet in their iterations: thread t reads
+     * x[t..7] and x[0..t] */
+    { "in x[8]\nout y[8]\nfor t 8 thread.x\n  for k 8 from t to 8\n    y[t] = x[k]\n", "x[k]", 8, 8,
+      8, "" },
+    { "in x[8][32]\nout y[8]\nfor t 8 thread.x\n  for k 8 from 0 to t + 1\n    y[t] = x[k][t]\n",
+      "x[k][t]", 8, 8, 8, "" },
+    { "in x[8][32]\nout y[8]\nfor t 8 thread.x\n  for k 8 from t to 8\n    y[t] = x[k][0]\n",
+      "x[k][0]", 8, 36, 8, NULL },
+};
+
+static void hand_worked_kernels(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(hand); i++) {
+        struct arena *a = arena_new();
+        struct str says = {0};
+        struct sim_result r;
+        const struct sim_site *s = NULL;
+        simulate(tree_of(a, hand[i].tree), "h100", 1e9, &r);
+        for (int k = 0; k < r.n_sites; k++)
+            if (streq(r.site[k].text, hand[i].site))
+                s = &r.site[k];
+        if (!s)
+            fail_msg("row %d: no site %s; %s", i, hand[i].site, r.site[0].text);
+        gpu_memory_say(s, &says);
+        if (s->accesses != hand[i].requests || s->sectors != hand[i].sectors
+            || s->ideal_sectors != hand[i].ideal
+            || (hand[i].says && !streq(str_text(&says), hand[i].says)))
+            fail_msg("row %d: %lld requests, %lld sectors, ideal %lld: %s", i,
+                     (long long)s->accesses, (long long)s->sectors, (long long)s->ideal_sectors,
+                     str_text(&says));
+        str_free(&says);
+        arena_free(a);
+    }
+}
+
+/* Of many equal blocks a sample says the same, and of L2 nothing. */
+static void samples_estimate(void **state)
+{
+    static const char text[] =
+        "in x[512][64]\nout y[512]\nfor b 512 block.x\n  for t 32 thread.x\n    for k 64\n"
+        "      y[b] = x[b][k]\n";
+    struct arena *a = arena_new();
+    const struct func *f = tree_of(a, text);
+    struct sim_result all, part;
+    (void)state;
+    simulate(f, "h100", 1e9, &all);
+    simulate(f, "h100", 1e5, &part);
+    assert_true(all.fraction == 1 && all.error == 0 && all.cache.n_levels == 2);
+    assert_true(all.level[1].misses == 512 * 8 && all.l1_misses == 512 * 8);
+    assert_true(part.fraction < 0.2 && part.cache.n_levels == 1 && part.error < 1e-6);
+    assert_true(part.sectors == all.sectors && part.loads == all.loads);
+    assert_true(part.l1_misses == all.l1_misses);
+    arena_free(a);
+}
+
+/* 132 blocks on 132 multiprocessors: 64 loads of one element and 64 stores of 4 sectors take 128 clocks
+ * at 1980 MHz, and L2 takes the stores and 8 sectors of x a block. */
+static void cost_is_the_roofline(void **state)
+{
+    static const char text[] =
+        "in x[132][64]\nout y[132][32]\nfor b 132 block.x\n  for t 32 thread.x\n    for k 64\n"
+        "      y[b][t] = x[b][k]\n";
+    struct arena *a = arena_new();
+    const struct func *f = tree_of(a, text);
+    struct sim_result r;
+    (void)state;
+    simulate(f, "h100", 1e9, &r);
+    struct gpu_cost c = gpu_memory_cost(&r);
+    double clocks = (double)(r.loads + r.stores) / 132;
+    assert_true(fabs(c.each[GPU_BOUND_L1] - clocks / 1.98) < 1e-9);
+    double sectors = 132 * (64 * 4 + 8);
+    assert_true(c.bound == GPU_BOUND_L2 && c.ns == c.each[GPU_BOUND_L2]);
+    assert_true(fabs(c.ns - sectors * 32 / (5120 * 1.98)) < 1e-9);
+    assert_true(fabs(c.each[GPU_BOUND_DRAM] - 132 * 256 / 3350.0) < 1e-9);
+    assert_true(c.each[GPU_BOUND_FMA] == 0);
+    simulate(f, "h100,sms=66", 1e9, &r);
+    struct gpu_cost half = gpu_memory_cost(&r);
+    assert_true(fabs(half.each[GPU_BOUND_L1] / c.each[GPU_BOUND_L1] - 2) < 1e-9);
+    assert_true(half.bound == GPU_BOUND_L1);
+    arena_free(a);
+}
+
 static const char *const nine[] = {
     "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
     "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
@@ -503,7 +629,8 @@ int main(void)
         cmocka_unit_test(random_accesses_are_counted),
         cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
-        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(random_schedules_are_counted),
+        cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
+        cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(kernels_are_counted), cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,7 +239,7 @@ static void read_loop(struct reader *r, struct tree *t)
             t->n_prefetch = 1;
         } else {
             const char *ann = word(r);
-            for (int i = LOOP_PARALLEL; i <= LOOP_UNROLL; i++)
+            for (int i = LOOP_PARALLEL; i < LOOP_ANN_COUNT; i++)
                 if (streq(ann, loop_ann_name[i]))
                     t->ann = (enum loop_ann)i;
             if (t->ann == LOOP_SERIAL)
