@@ -205,10 +205,15 @@ bool place_aligned(const struct unit *u, const struct place *p)
     return aligned;
 }
 
+int place_bytes(const struct unit *u, const struct place *p)
+{
+    return u->func->buffer[p->buffer].type->bytes * p->lanes;
+}
+
 bool code_streams(const struct unit *u, const struct code *c)
 {
     return c->kind == CODE_SET && c->reg < 0 && c->how == STORE_SET
-        && u->func->buffer[c->at.buffer].stream && c->at.lanes * u->type->bytes >= 16
+        && u->func->buffer[c->at.buffer].stream && place_bytes(u, &c->at) >= 16
         && c->at.lanes == u->lanes && place_aligned(u, &c->at);
 }
 

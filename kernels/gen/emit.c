@@ -1,5 +1,5 @@
 /* Prints the text around statements, for both printers: names, lines, loops, helpers. */
-#include "kernels/gen/emit.h"
+#include "kernels/gen/narrow.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,8 @@ void emit_open(struct emit *m, struct unit *u, struct str *out)
     m->of_thread = ARENA_ARRAY(u->arena, const char *, f->n_buffers + 1);
     m->has_memory = ARENA_ARRAY(u->arena, bool, f->n_buffers + 1);
     m->again = ARENA_ARRAY(u->arena, const char *, u->n_again + 1);
+    if (u->narrow)
+        names_claim(m->names, u->narrow->name);
     for (int i = 0; i < f->n_params; i++)
         m->buffer[i] = names_claim(m->names, f->buffer[i].name);
 }
@@ -222,11 +224,11 @@ static void helper_vectors(struct str *out, const struct elem_type *type, const 
 /* Hides the origin of a pointer from the compiler.  Loads and stores keep their order. */
 static const char again_helper[] =
     "/* Returns p, but the compiler does not know that: it loads again instead of spilling. */\n"
-    "static inline const %s *again(const %s *p)\n"
+    "static inline const %s *%sagain(const %s *p)\n"
     "{\n    __asm__ volatile(\"\" : \"+r\"(p) : : \"memory\");\n    return p;\n}\n";
 static const char prefetch_helper[] =          /* the text, for a type and its size */
     "/* Asks for the line of p[by], which may lie outside of the array: a hint never faults. */\n"
-    "static inline void prefetch(const %s *p, long by)\n"
+    "static inline void %sprefetch(const %s *p, long by)\n"
     "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
     "}\n";
 static const char rolled_macro[] =
@@ -243,7 +245,7 @@ void emit_helpers(struct emit *m, struct str *out)
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2) {
         bool select = n->max[l] || n->min[l] || n->le[l] || n->keep[l];
         bool memory = n->load[l] || n->store[l] || n->stream[l];
-        stream |= n->stream[l];
+        stream |= n->stream[l] || n->narrow.stream[l];
         if (n->type[l] || n->splat[l] || select || memory)
             str_printf(out, "typedef %s v%d __attribute__((vector_size(%d)));\n", type->c, l,
                        type->bytes * l);
@@ -254,6 +256,7 @@ void emit_helpers(struct emit *m, struct str *out)
             str_printf(out, "typedef %s i%d __attribute__((vector_size(%d)));\n", type->mask, l,
                        type->bytes * l);
     }
+    narrow_helpers(m, out);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, type, n, l);
     if (stream)
@@ -279,10 +282,14 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_index(out, m->prefix, "min_index", "a < b ? a : b");
     if (n->max_index)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
-    if (n->again)
-        str_printf(out, again_helper, type->c, type->c);
-    if (n->prefetch)
-        str_printf(out, prefetch_helper, type->c, type->bytes);
+    for (int i = 0; i < 2; i++) {
+        const struct elem_type *of = i ? m->u->narrow : type;
+        const char *prefix = i && of ? arena_printf(m->u->arena, "%s_", of->name) : "";
+        if (n->again[i])
+            str_printf(out, again_helper, of->c, prefix, of->c);
+        if (n->prefetch[i])
+            str_printf(out, prefetch_helper, prefix, of->c, of->bytes);
+    }
     if (n->rolled)
         str_add(out, rolled_macro);
     if (out->len > start)

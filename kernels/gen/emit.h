@@ -6,12 +6,17 @@
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, again, prefetch, pick;
+    bool floor_div, floor_mod, min_index, max_index, rolled, pick;
+    bool again[2], prefetch[2];           /* 1: of the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
+    struct {                              /* conversions of the narrow type (narrow.h) */
+        bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
+        bool stream[GEN_MAX_LANES + 1];
+    } narrow;
 };
 
 /* A named pointer to buffer[base + rest], for accesses of a straight line with the same base. */
@@ -44,6 +49,18 @@ struct emit {
     bool gpu;                             /* bound loops are indices, and nothing is prefetched */
     const char *index;                    /* the C type of indices: "long" */
 };
+
+/* Whether the elements of a buffer are converted when they are loaded and stored. */
+static inline bool emit_converts(const struct emit *m, int buffer)
+{
+    return type_is_narrow(m->u->func->buffer[buffer].type);
+}
+
+/* Returns the C type of the elements behind the pointers of ts_entry. */
+static inline const char *emit_entry_type(const struct unit *u)
+{
+    return u->narrow ? "void" : u->type->c;
+}
 
 /* Begins the text: claims the names of the parameters. */
 void emit_open(struct emit *m, struct unit *u, struct str *out);

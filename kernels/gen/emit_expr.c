@@ -1,5 +1,5 @@
 /* Prints index expressions and values as C. */
-#include "kernels/gen/emit.h"
+#include "kernels/gen/narrow.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -219,12 +219,21 @@ static void emit_term(struct emit *m, const struct code_term *t, int min_prec);
 
 static void emit_load(struct emit *m, const struct code_term *t)
 {
+    bool converts = emit_converts(m, t->at.buffer);
+    if (t->lanes == 1 && converts) {
+        m->needs.narrow.get = true;
+        str_printf(m->out, "from_%s(", m->u->narrow->name);
+        emit_place(m, &t->at, false);
+        str_add_char(m->out, ')');
+        return;
+    }
     if (t->lanes == 1) {
         emit_place(m, &t->at, false);
         return;
     }
-    m->needs.load[t->lanes] = true;
-    str_printf(m->out, "load%d(", t->lanes);
+    (converts ? m->needs.narrow.load : m->needs.load)[t->lanes] = true;
+    m->needs.type[t->lanes] |= converts;
+    str_printf(m->out, "%sload%d(", narrow_prefix(m, t->at.buffer), t->lanes);
     emit_address(m, &t->at, false);
     str_add_char(m->out, ')');
 }

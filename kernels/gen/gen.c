@@ -5,23 +5,27 @@
 
 static atomic_long calls;
 
-/* Finds the type of all buffers.  Fails if there are several, since no conversion is generated. */
-static bool find_type(const struct func *f, const struct elem_type **out, struct err *e)
+/* Finds the type in which all is computed, and the narrow type of buffers that are converted to
+ * it.  Fails if there are several. */
+static bool find_types(struct unit *u, const struct func *f, struct err *e)
 {
-    const struct elem_type *type = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;
-    for (int i = 1; i < f->n_buffers; i++)
-        if (f->buffer[i].type != type)
+    const struct elem_type *first = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;
+    u->type = first->sum;
+    for (int i = 0; i < f->n_buffers; i++) {
+        const struct elem_type *type = f->buffer[i].type;
+        bool narrow = type_is_narrow(type);
+        if (type->sum != u->type || (narrow && u->narrow && type != u->narrow))
             return err_set(e, ERR_STEP, "%s has elements of type %s and %s of type %s: code has one"
-                           " type", f->buffer[0].name, type->name, f->buffer[i].name,
-                           f->buffer[i].type->name);
-    *out = type;
+                           " type", f->buffer[0].name, first->name, f->buffer[i].name, type->name);
+        u->narrow = narrow ? type : u->narrow;
+    }
     return true;
 }
 
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e)
 {
     *u = (struct unit){ .arena = arena_new(), .func = f, .opts = o };
-    if (!target_takes(o->target, f, e) || !find_type(f, &u->type, e))
+    if (!target_takes(o->target, f, e) || !find_types(u, f, e))
         return false;
     u->lanes = target_lanes(o->target, u->type);
     if (!code_build(u, e))

@@ -99,7 +99,8 @@ struct unit {
     struct arena *arena;                  /* lives as long as one gen call */
     const struct func *func;
     const struct gen_opts *opts;
-    const struct elem_type *type;         /* the type of all buffers and registers */
+    const struct elem_type *type;         /* the type of all registers */
+    const struct elem_type *narrow;       /* that of some buffers (type_is_narrow), or NULL */
     int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
@@ -162,6 +163,7 @@ bool place_apart(const struct place *x, const struct place *y);
 /* Whether every address of p is a multiple of its size, given that the buffer starts at a cache
  * line. */
 bool place_aligned(const struct unit *u, const struct place *p);
+int place_bytes(const struct unit *u, const struct place *p);
 /* Whether this statement is a non-temporal store: a whole aligned vector of a buffer that is
  * streamed. */
 bool code_streams(const struct unit *u, const struct code *c);

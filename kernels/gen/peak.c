@@ -13,7 +13,7 @@ void gen_vector(const struct target *t, const struct elem_type *type, struct str
 
 double gen_peak(const struct target *t, const struct elem_type *type, struct str *out)
 {
-    int lanes = target_lanes(t, type);
+    int lanes = target_lanes(t, type = type->sum);
     const char *c = type->c, *end = type->suffix;
     str_printf(out, "/* %d independent chains of multiply-adds: the FMA ceiling of a core. */\n",
                t->chains);

@@ -5,7 +5,7 @@
  *
  * A pointer starts at the least address that the line certainly touches.  So it never points out of
  * the buffer, which C11 6.5.6 forbids even without an access. */
-#include "kernels/gen/emit.h"
+#include "kernels/gen/narrow.h"
 
 #define LEAST_USES 2
 
@@ -49,8 +49,8 @@ static void declare(struct emit *m, const struct pointer_group *x)
     m->out = out;
     m->out->len = start;
     const char *name = names_claim(m->names, stem);
-    str_printf(m->out, "%s%s *%s = %s;\n", x->stored ? "" : "const ", m->u->type->c, name,
-               str_text(&to));
+    str_printf(m->out, "%s%s *%s = %s;\n", x->stored ? "" : "const ",
+               m->u->func->buffer[least.buffer].type->c, name, str_text(&to));
     str_free(&to);
     vec_push(&m->pointers, (struct pointer){ least.buffer, least.base, least.rest, x->stored, name,
                                              names_mark(m->names) - 1 });
@@ -97,7 +97,7 @@ bool pointers_again(struct emit *m, int buffer)
         const struct pointer *p = &m->pointers.data[i];
         if (p->buffer != buffer || p->written)
             continue;
-        emit_line(m, "%s = again(%s);", p->name, p->name);
+        emit_line(m, "%s = %sagain(%s);", p->name, narrow_prefix(m, buffer), p->name);
         any = true;
     }
     return any;

@@ -180,8 +180,8 @@ static void prefetch_block(struct unit *u, struct block *b)
         for (int k = 0; k < c->n_prefetch; k++) {
             struct ahead *a = ARENA_NEW(u->arena, struct ahead);
             a->u = u;
-            a->line = LINE_BYTES / u->type->bytes;
             a->buffer = c->prefetch[k].buffer;
+            a->line = LINE_BYTES / u->func->buffer[a->buffer].type->bytes;
             a->var = c->var;
             a->by = c->prefetch[k].ahead;
             a->next = expr_addc(u->func->pool, c->var, a->by);

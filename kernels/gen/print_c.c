@@ -1,6 +1,6 @@
 /* Code as C: one function, in the form that compilers turn into what was meant (PERF.md):
  * named vectors, no headers, restrict pointers. */
-#include "kernels/gen/emit.h"
+#include "kernels/gen/narrow.h"
 
 #include <string.h>
 
@@ -113,10 +113,11 @@ static void print_set_register(struct emit *m, const struct code *c)
         print_update(m, r->name, c->how, c->value, r->lanes);
 }
 
-/* Prints store16(&C[n], load16(&C[n]) + value). */
-static void print_store_vector(struct emit *m, const struct code *c)
+/* Prints store16(&C[n], load16(&C[n]) + value), or C[n] = to_bf16(from_bf16(C[n]) + value). */
+static void print_store(struct emit *m, const struct code *c)
 {
     int lanes = c->at.lanes;
+    bool converts = emit_converts(m, c->at.buffer);
     struct code_term old = { .kind = TERM_LOAD, .lanes = lanes, .at = c->at, .reg = -1,
                              .lane = -1 };
     struct code_term both = { .kind = TERM_BIN,
@@ -127,12 +128,20 @@ static void print_store_vector(struct emit *m, const struct code *c)
                               .reg = -1,
                               .lane = -1 };
     bool stream = code_streams(m->u, c);
-    m->needs.stream[lanes] |= stream;
-    m->needs.store[lanes] |= !stream;
     emit_indent(m);
-    str_printf(m->out, "%s%d(", stream ? "stream" : "store", lanes);
-    emit_address(m, &c->at, true);
-    str_add(m->out, ", ");
+    if (lanes == 1) {
+        m->needs.narrow.put = true;
+        emit_place(m, &c->at, true);
+        str_printf(m->out, " = to_%s(", m->u->narrow->name);
+    } else {
+        (converts ? stream ? m->needs.narrow.stream : m->needs.narrow.store
+                  : stream ? m->needs.stream : m->needs.store)[lanes] = true;
+        m->needs.type[lanes] |= converts;
+        str_printf(m->out, "%s%s%d(", narrow_prefix(m, c->at.buffer),
+                   stream ? "stream" : "store", lanes);
+        emit_address(m, &c->at, true);
+        str_add(m->out, ", ");
+    }
     emit_value(m, c->how == STORE_SET ? c->value : &both, lanes);
     str_add(m->out, ");\n");
 }
@@ -143,8 +152,8 @@ static void print_set(struct emit *m, const struct code *c)
         print_set_register(m, c);
         return;
     }
-    if (c->at.lanes > 1) {
-        print_store_vector(m, c);
+    if (c->at.lanes > 1 || emit_converts(m, c->at.buffer)) {
+        print_store(m, c);
         return;
     }
     struct str place = { 0 }, *out = m->out;
@@ -325,19 +334,20 @@ static void print_again(struct emit *m, const struct code *c)
     const char *from = m->buffer[c->buffer];
     if (m->gpu)
         return;
-    m->needs.again = true;
+    m->needs.again[emit_converts(m, c->buffer)] = true;
     if (pointers_again(m, c->buffer))
         return;
     m->touched[c->buffer] = true;
     m->again[c->again] = names_claim(m->names, arena_printf(m->u->arena, "%s_again", from));
-    emit_line(m, "const %s *%s = again(%s);", m->u->type->c, m->again[c->again], from);
+    emit_line(m, "const %s *%s = %sagain(%s);", m->u->func->buffer[c->buffer].type->c,
+              m->again[c->again], narrow_prefix(m, c->buffer), from);
 }
 
 static void print_ahead(struct emit *m, const struct code *c)
 {
-    m->needs.prefetch = true;
+    m->needs.prefetch[emit_converts(m, c->at.buffer)] = true;
     emit_indent(m);
-    str_add(m->out, "prefetch(");
+    str_printf(m->out, "%sprefetch(", narrow_prefix(m, c->at.buffer));
     emit_address(m, &c->at, false);
     str_add(m->out, ", ");
     emit_index(m, c->by, 0, 0);
@@ -464,7 +474,7 @@ static void print_signature(struct emit *m, const char *name)
 static bool streams(const struct emit *m)
 {
     for (int l = 0; l <= GEN_MAX_LANES; l++)
-        if (m->needs.stream[l])
+        if (m->needs.stream[l] || m->needs.narrow.stream[l])
             return true;
     return false;
 }
@@ -473,7 +483,7 @@ static void print_entry(struct emit *m, const char *name)
 {
     if (m->u->func->autovectorize)
         str_add(m->out, GEN_BOUND);
-    str_printf(m->out, "\nvoid ts_entry(%s *const *buffers)\n{\n", m->u->type->c);
+    str_printf(m->out, "\nvoid ts_entry(%s *const *buffers)\n{\n", emit_entry_type(m->u));
     str_printf(m->out, "    %s(", name);
     for (int i = 0; i < m->u->func->n_params; i++)
         str_printf(m->out, "%sbuffers[%d]", i ? ", " : "", i);

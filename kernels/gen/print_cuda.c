@@ -222,7 +222,7 @@ void code_print_twin(struct unit *u, struct str *out)
     str_add(out, twin_head);
     str_add(out, str_text(&t.helpers));
     str_add(out, str_text(&t.kernels));
-    str_printf(out, "void ts_entry(%s *const *buffers)\n{\n", u->type->c);
+    str_printf(out, "void ts_entry(%s *const *buffers)\n{\n", emit_entry_type(u));
     for (int i = 0; i < t.list.len; i++)
         print_launch(&m, &t.list.data[i], out);
     str_add(out, "    (void)buffers;\n}\n");

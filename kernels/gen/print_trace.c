@@ -25,7 +25,7 @@ struct trace {
  * lanes. */
 static bool in_one_line(struct trace *t, const struct place *at)
 {
-    if (t->m.u->type->bytes * at->lanes > t->line_bytes)
+    if (place_bytes(t->m.u, at) > t->line_bytes)
         return false;
     return at->lanes == 1 || place_aligned(t->m.u, at);
 }
@@ -53,9 +53,9 @@ static void print_access(struct trace *t, const struct place *at, int site, bool
     emit_indent(m);
     str_printf(m->out, "%s_%s(ts, front, mask, %s + %d * (unsigned long long)(",
                store ? "store" : "load", in_one_line(t, at) ? "at" : "over",
-               m->buffer[at->buffer], m->u->type->bytes);
+               m->buffer[at->buffer], m->u->func->buffer[at->buffer].type->bytes);
     emit_index(m, at->base, at->rest, 0);
-    str_printf(m->out, "), %d, %d);\n", site, m->u->type->bytes * at->lanes);
+    str_printf(m->out, "), %d, %d);\n", site, place_bytes(m->u, at));
 }
 
 /* Opens a block and returns its number. When counting, its runs are added after its last access. */
@@ -133,7 +133,7 @@ static void print_set(struct trace *t, const struct code *c)
     if (!code_streams(t->m.u, c))
         print_access(t, &c->at, c->site_store, true);
     else if (t->counting)
-        count_use(t, c->site_store, t->m.u->type->bytes * c->at.lanes);
+        count_use(t, c->site_store, place_bytes(t->m.u, &c->at));
 }
 
 /* Prints the index of a pick.  The instrumented kernel has no data: indices are pseudo-random. */

@@ -80,7 +80,7 @@ static const struct target cuda = {
 
 int target_lanes(const struct target *t, const struct elem_type *type)
 {
-    return t->vector_bytes > 0 ? t->vector_bytes / type->bytes : 1;
+    return t->vector_bytes > 0 ? t->vector_bytes / type->sum->bytes : 1;
 }
 
 int targets_count(void)

@@ -19,7 +19,7 @@ static bool varies(const struct walk *w, const struct expr *e)
 static void add_access(struct walk *w, nodes *out, const struct place *at, int site, int loop)
 {
     struct expr_linear l = expr_linear(w->unit.func->pool, at->base);
-    int64_t bytes = w->unit.type->bytes;
+    int64_t bytes = w->unit.func->buffer[at->buffer].type->bytes;
     struct product *product = ARENA_ARRAY(w->arena, struct product, l.n + 1);
     for (int i = 0; i < l.n; i++) {
         bool var = l.term[i]->kind == EXPR_VAR;
@@ -28,7 +28,7 @@ static void add_access(struct walk *w, nodes *out, const struct place *at, int s
     }
     struct walk_node v = { .kind = WALK_ACCESS, .n = l.n, .product = product,
                            .rest = bytes * (l.rest + at->rest), .buffer = at->buffer,
-                           .site = (unsigned)site, .bytes = (unsigned)(bytes * at->lanes) };
+                           .site = (unsigned)site, .bytes = (unsigned)place_bytes(&w->unit, at) };
     vec_push(out, v);
     if (!w->use[site].access)
         w->use[site] = (struct first_use){ loop, ARENA_DUP(w->arena, &v, 1) };

@@ -3,6 +3,27 @@
 #include <string.h>
 
 #include "kernels/ir/type.def"
+#undef TYPE
+#undef NARROW
+
+#define TYPE(id, title, c, suffix, mask, packed, limits, sum) #id,
+#define NARROW(id, title, digits, normal, sum) #id,
+const char *const type_words[] = {
+#include "kernels/ir/type.def"
+    NULL
+};
+#undef TYPE
+#undef NARROW
+
+const struct elem_type *type_get(int64_t row)
+{
+#define TYPE(id, title, c, suffix, mask, packed, limits, sum) &type_##id,
+#define NARROW(id, title, digits, normal, sum) &type_##id,
+    static const struct elem_type *const rows[] = {
+#include "kernels/ir/type.def"
+    };
+    return rows[row];
+}
 
 #define AT_ONCE 256
 

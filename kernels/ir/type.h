@@ -32,8 +32,28 @@ struct elem_type {
 
 #define TYPE(id, title, c, suffix, mask, packed, limits, sum) \
     extern const struct elem_type type_##id;
+#define NARROW(id, title, digits, normal, sum) extern const struct elem_type type_##id;
 #include "kernels/ir/type.def"
 #undef TYPE
+#undef NARROW
+
+/* Whether elements are only stored in this type: their values are computed in type->sum, and
+ * rounded when they are stored.  Such a type has no suffix, mask, packed and call. */
+static inline bool type_is_narrow(const struct elem_type *type)
+{
+    return type->sum != type;
+}
+/* The names of the rows of type.def in their order, f32 first, and NULL. */
+extern const char *const type_words[];
+enum type_row {
+#define TYPE(id, title, c, suffix, mask, packed, limits, sum) TYPE_ROW_##id,
+#define NARROW(id, title, digits, normal, sum) TYPE_ROW_##id,
+#include "kernels/ir/type.def"
+    TYPE_COUNT
+};
+#undef TYPE
+#undef NARROW
+const struct elem_type *type_get(int64_t row);
 
 /* Converts n elements of one type to elements of another. */
 void type_convert(const struct elem_type *from, const void *src, const struct elem_type *to,

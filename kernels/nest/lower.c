@@ -349,12 +349,23 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
     vec_free(&here);
 }
 
+/* Returns the depth at which the accumulator tile opens, or -1.  Sums of a narrow type are never
+ * in memory of that type, where every addition would be rounded: they have a tile outside of all
+ * reductions. */
+static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
+{
+    int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);
+    if (n->combine == COMBINE_SUM && type_is_narrow(w->in->graph->tensor[n->out].type)
+        && (depth < 0 || depth > reduction))
+        depth = reduction;
+    return depth;
+}
+
 static void lower_root(struct low *w, int node, struct kids *roots)
 {
     const struct stage *s = w->in->stage[node];
-    struct nest_state st = { .s = s, .n = &w->in->graph->node[node], .tile_from = -1 };
-    if (s->cache_at)
-        st.tile_from = stage_axis(s, s->cache_at) + 1;
+    struct nest_state st = { .s = s, .n = &w->in->graph->node[node] };
+    st.tile_from = tile_depth(w, s, st.n);
     st.home = (struct low_place){ .buffer = w->param[st.n->out], .rank = s->rank };
     memcpy(st.home.idx, s->index, sizeof st.home.idx);
     st.target = st.home;

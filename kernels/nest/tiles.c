@@ -93,9 +93,11 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
     *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
     x->r = (struct region){ .w = w, .s = s, .tensor = t, .pos = pos };
     low_each_read(w, &(struct low_reading){ s, t, region_note, &x->r });
+    int producer = w->in->graph->tensor[t].producer;
+    bool sums = producer >= 0 && w->in->graph->node[producer].combine == COMBINE_SUM;
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
-                        .type = x->l->tensor->type,
+                        .type = sums ? x->l->tensor->type->sum : x->l->tensor->type,
                         .memory = MEMORY_LOCAL,
                         .read = true,
                         .written = true,

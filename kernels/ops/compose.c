@@ -23,6 +23,7 @@ struct compose {
     struct err *e;
     struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` names */
+    const struct elem_type *type;         /* what statements say of it; NULL: nothing yet */
     VEC(struct graph_statement) statements;
 };
 
@@ -194,8 +195,32 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* Reads a declaration, `input n=1 i=64` or `const o=64`: a tensor with these dims.  The words of a
- * constant may also give its data. */
+/* Takes the type that a statement gives to the graph.  All statements must agree. */
+static bool take_type(struct compose *c, const struct elem_type *type, int col, int len)
+{
+    if (c->type && c->type != type) {
+        reject(c, col, len, ERR_TYPE, "this statement says type=%s, and one before it type=%s",
+               type->name, c->type->name);
+        return err_fix(c->e, "a graph has one type: say it once, at an input");
+    }
+    c->type = type;
+    return true;
+}
+
+static bool declare_type(struct compose *c, const struct word *w)
+{
+    const char *name = arena_strndup(c->a, w->value, w->n);
+    int len = (int)(w->value - c->text) + 1 - w->col + (int)w->n;
+    for (int i = 0; i < TYPE_COUNT; i++)
+        if (strcaseeq(name, type_words[i]))
+            return take_type(c, type_get(i), w->col, len);
+    reject(c, w->col, len, ERR_NAME, "there is no element type \"%.40s\"", name);
+    return err_near(c->e, name, type_words, TYPE_COUNT, "did you mean type=%s?",
+                    "the types are f32, f16 and bf16");
+}
+
+/* Reads a declaration, `input n=1 i=64` or `const o=64`: a tensor with these dims, perhaps with
+ * type=bf16.  The words of a constant may also give its data. */
 static bool declare(struct compose *c, const struct statement *st, enum tensor_role role)
 {
     const char *dims[MAX_RANK];
@@ -205,6 +230,11 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     struct word last = { 0 };             /* the last word that gives data */
     for (const char *s = st->params; *s;) {
         struct word w = take_word(c, &s);
+        if (streq(w.name, "type")) {
+            if (!declare_type(c, &w))
+                return false;
+            continue;
+        }
         if (role != TENSOR_CONST || !source_is_word(w.name)) {
             if (!declare_dim(c, st, &def, dims, shape, &w))
                 return false;
@@ -439,7 +469,8 @@ static bool add_operator(struct compose *c, const struct statement *st)
         else
             at(c, st->op_col, (int)strlen(st->op));
     } else {
-        ok = splice_in(c, st, sub);
+        ok = (sub->type == type_get(0)
+              || take_type(c, sub->type, st->op_col, (int)strlen(st->op))) && splice_in(c, st, sub);
     }
     str_free(&spec);
     return ok;
@@ -499,6 +530,19 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
+/* Fails when an index comes from a tensor that cannot store whole numbers of its size. */
+static bool check_picks(struct compose *c)
+{
+    for (int n = 0; n < c->g->n_nodes; n++)
+        if (c->g->node[n].body->kind == VAL_PICK && type_is_narrow(c->type)) {
+            err_set(c->e, ERR_TYPE, "the indices of %s would be rounded to %s",
+                    c->g->tensor[c->g->node[n].out].name, c->type->title);
+            return err_fix(c->e, "leave out type=%s: float32 holds indices up to 16777216",
+                           c->type->name);
+        }
+    return true;
+}
+
 /* Marks the outputs: the tensors that `output` names, or else those that no node reads. */
 static bool finish(struct compose *c)
 {
@@ -515,6 +559,9 @@ static bool finish(struct compose *c)
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if (g->node[n].complex)
             g->main_node = n;
+    if (c->type && !check_picks(c))
+        return false;
+    graph_set_type(g, c->type ? c->type : g->type);
     g->spec = arena_strdup(c->a, str_text(&c->spec));
     return g->n_nodes > 0 || err_set(c->e, ERR_SYNTAX, "the graph has no operators");
 }

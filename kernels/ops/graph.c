@@ -91,6 +91,16 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def)
     return g->n_tensors++;
 }
 
+void graph_set_type(struct graph *g, const struct elem_type *type)
+{
+    g->type = type;
+    g->bytes = 0;
+    for (int t = 0; t < g->n_tensors; t++) {
+        g->tensor[t].type = type;
+        g->bytes += traffic_bytes(&g->tensor[t]);
+    }
+}
+
 void graph_set_output(struct graph *g, int t)
 {
     g->tensor[t].role = TENSOR_OUTPUT;

@@ -26,6 +26,7 @@ int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role
 {
     int copy = graph_add_tensor(to, &(struct tensor_def){ t->name, t->rank, t->dim, t->shape,
                                                           role });
+    to->tensor[copy].type = t->type;
     to->tensor[copy].source = t->source;
     to->tensor[copy].winograd = t->winograd;
     return copy;
@@ -134,8 +135,8 @@ const struct graph *graph_with_type(struct arena *a, const struct graph *g,
 {
     struct graph *to = graph_like(a, g);
     struct remap same = { to, g->n_tensors, 0 };
-    to->type = type;
     copy_tensors(to, g, 0, NULL, -1);
+    graph_set_type(to, type);
     for (int i = 0; i < g->n_nodes; i++)
         graph_copy_node(&same, &g->node[i]);
     graph_keep_main(to, g);
@@ -149,6 +150,7 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
     const char *name = graph_free_name(a, g, g->tensor[g->node[node].out].name, "_Inp");
     struct tensor_def more = like(&g->tensor[t], name, TENSOR_INTER);
     copy_tensors(to, g, t + 1, &more, -1);
+    to->tensor[t + 1].type = g->tensor[t].type;
     for (int i = 0; i < g->n_nodes; i++) {
         struct remap m = { to, i == node ? t : t + 1, 1 };
         if (i == node)
@@ -216,6 +218,7 @@ const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, i
     }
     copy_tensors(to, g, n->out, &(struct tensor_def){ arena_printf(a, "%s_rf", t->name),
                                                       t->rank + 1, dims, shape, TENSOR_INTER }, -1);
+    to->tensor[n->out].type = t->type->sum;
     for (int i = 0; i < g->n_nodes; i++) {
         if (i != node) {
             graph_copy_node(&m, &g->node[i]);

@@ -309,6 +309,7 @@ bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out
         return point_at_blamed(&p, e);
     if (!check_sizes(&p, g, e))
         return false;
+    graph_set_type(g, type_get(p.values[find_param(p.family, "type")]));
     g->spec = canonical_spec(&p);
     *out = g;
     return true;

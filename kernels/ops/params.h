@@ -30,8 +30,11 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
 
 /* The rows of a family, as members of its struct. */
 #define PARAMS(...) \
-    .params = (const struct op_param[]){ __VA_ARGS__ }, \
-    .n_params = COUNT_OF(((const struct op_param[]){ __VA_ARGS__ }))
+    .params = (const struct op_param[]){ __VA_ARGS__, ROW_TYPE }, \
+    .n_params = COUNT_OF(((const struct op_param[]){ __VA_ARGS__, ROW_TYPE }))
+#define ROW_TYPE \
+    { "type", 0, 0, TYPE_COUNT - 1, "how elements are stored; f16 and bf16 are summed up in f32", \
+      type_words }
 #define ROW_SIZE(name, text) { name, OP_REQUIRED, 1, MAX_SIZE, text, NULL }
 #define ROW_PART_OF(name, text) { name, OP_UNSET, 1, MAX_SIZE, text, NULL }
 /* For operators on a tensor Inp with dims N C H W X, of which the last ones exist only if given:

@@ -175,3 +175,26 @@ double error_of_product(const struct row_plan *p, const struct product_bound *b,
 {
     return settled(p->type, sqrt(squares + b->per_value * square(value) + b->tiny), value);
 }
+
+/* --- Stored results --------------------------------------------------------------------------- */
+
+/* A value that the type has is stored as it is, if it has no error. */
+static double stored_error(const struct elem_type *type, double value, double error)
+{
+    double same = value, most = fabs(value) + error;
+    type->round(&same, 1);
+    if (error == 0 && same == value)
+        return 0;
+    return most <= type->largest ? error + fmax(type->roundoff * most, type->tiny) : INFINITY;
+}
+
+void row_stored(const struct row_plan *p, int64_t n, double *value, double *error)
+{
+    const struct elem_type *type = p->g->tensor[p->n->out].type;
+    if (!type_is_narrow(type))
+        return;
+    if (p->how.single)
+        type->round(value, n);
+    for (int64_t i = 0; error && i < n; i++)
+        error[i] = stored_error(type, value[i], error[i]);
+}

@@ -85,6 +85,10 @@ struct product_bound { double per_square, per_value, tiny; };
 struct product_bound product_bound(const struct row_plan *p);
 double error_of_product(const struct row_plan *p, const struct product_bound *b, double value,
                         double squares);
+/* Stores n results of the node in the type of its tensor, which may be narrow: rounds the values
+ * of an evaluation in single precision, and adds what rounding may add to the errors (may be
+ * NULL). */
+void row_stored(const struct row_plan *p, int64_t n, double *value, double *error);
 bool vals_share_tensor(const struct val *a, const struct val *b);  /* whether both load one */
 
 /* Calls f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth

@@ -368,6 +368,7 @@ static void store(const struct mac *m, const struct mac_block *b, int64_t *env)
             data[out] = p->how.single ? (double)b->single_sum[from] : p->n->init + b->sum[from];
             if (error)
                 error[out] = error_of_product(p, &m->bound, data[out], b->squares[from]);
+            row_stored(p, 1, &data[out], error ? &error[out] : NULL);
         }
 }
 

@@ -425,6 +425,7 @@ static void eval_segment(const struct row_segment *s, int64_t at)
     } while (!cancelled(p->how.cancel) && reference_next_point(n->reduce, n->n_reduce, s->env));
     if (p->how.error)
         error_finish(&f, p, s->n);
+    row_stored(p, s->n, f.value, p->how.error ? f.error : NULL);
     for (int64_t i = 0; i < s->n; i++) {
         p->how.data[n->out][at + i * s->rows->stride] = f.value[i];
         if (p->how.error)

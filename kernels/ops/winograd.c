@@ -98,6 +98,10 @@ bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e)
                 out->name, n->op);
         return err_fix(e, "name the result of a c1d, c2d or c3d");
     }
+    if (type_is_narrow(out->type)) {
+        err_set(e, ERR_STEP, "winograd would round its transformed tiles to %s", out->type->title);
+        return err_fix(e, "leave out type=%s, or compute %s directly", out->type->name, out->name);
+    }
     if (m != 2 && m != 4) {
         err_set(e, ERR_RANGE, "m=%lld: winograd has tiles of 2 or 4", (long long)m);
         return err_fix(e, "m=2 or m=4");

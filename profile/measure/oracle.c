@@ -164,7 +164,7 @@ static double **given_tensors(const struct oracle *o, const struct graph *g, boo
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
         int64_t n = is_given(x) ? tensor_elems(x) : 0;
-        double move = x->type->roundoff;
+        double move = x->type->sum->roundoff;
         if (n > 0)
             x->type->read(o->given[t], n, of[t]);
         for (int64_t i = 0; i < n && moved; i++)

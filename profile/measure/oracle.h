@@ -44,13 +44,14 @@ struct deviation {
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
 #define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with an algorithm of their own */
+#define ORACLE_ROUNDINGS 16               /* at least so many roundings of the type are allowed */
 double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference
  * into *worst.
  *
  * Each element may be off by its bound: what arithmetic in its type explains there
- * (reference_error), at most ORACLE_TOLERANCE.  For a program with an algorithm of its own this is
+ * (reference_error), at most oracle_tolerance().  For a program with an algorithm of its own this is
  * the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.
  *
  * An element beyond its bound gets a second opinion (SPEC L.2): if the plain evaluation of this

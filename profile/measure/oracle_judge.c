@@ -64,7 +64,8 @@ static bool beyond_type(const struct judged *j, int64_t i)
 
 double oracle_tolerance(const struct program *p)
 {
-    return p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE;
+    double narrow = ORACLE_ROUNDINGS * p->base->type->roundoff;
+    return fmax(p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE, narrow);
 }
 
 static double bound_at(const struct judged *j, int64_t i)

@@ -478,6 +478,11 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     if (here->measured && here->measured->threads > 1)
         x->threads = here->measured->threads;
     struct gen_opts opts = { .target = x->target, .name = "kernel", .openmp = true };
+    if (type_is_narrow(x->program->base->type)) {
+        err_set(e, ERR_TYPE, "the exported file would check itself in float32, and this operator "
+                "is in %s", x->program->base->type->title);
+        return err_fix(e, "show --what c prints the kernel itself");
+    }
     if (!program_lower(x->program, &x->func, e) || !gen_c(x->func, &opts, kernel, e))
         return false;
     x->parallel = strstr(str_text(kernel), "#pragma omp") != NULL;

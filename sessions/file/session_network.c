@@ -95,7 +95,7 @@ bool session_is_network(const struct session *s)
 {
     const struct program *p = history_current(s->history)->program;
     return history_n_states(s->history) == 1 && p->base->n_statements > 1
-        && partition_count(p->base) > 1;
+        && !type_is_narrow(p->base->type) && partition_count(p->base) > 1;
 }
 
 bool session_opens_as_network(const struct session *s)
