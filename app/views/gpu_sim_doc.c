@@ -1,5 +1,5 @@
-/* The simulated memory of a GPU as tables: sectors, ideal sectors and conflicts of the tensors and of
- * the places in the code, and misses of its caches. */
+/* The simulated memory of a GPU as tables: sectors, ideal sectors, conflicts and misses of the
+ * tensors and of the places in the code. */
 #include "app/views/measurement_doc.h"
 
 #include <stdio.h>

@@ -57,8 +57,8 @@ const int64_t *walk_launch(const struct walk *w, int kernel);
 /* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
 typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
                           unsigned site, unsigned bytes);
-/* Makes the accesses of one block; x counts first in its number.  Does nothing when a walk has ended
- * early. */
+/* Makes the accesses of one block; x counts first in its number.  Does nothing when a walk has
+ * ended early. */
 void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
                 walk_warp_fn *access, void *ctx);
 #endif

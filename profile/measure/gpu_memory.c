@@ -197,7 +197,7 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Bytes that cross between L2 and DRAM.  Of a sample, whose L2 says nothing: every parameter once. */
+/* Bytes that cross between L2 and DRAM.  A sample says nothing of L2: each parameter once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);

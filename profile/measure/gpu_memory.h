@@ -5,22 +5,22 @@
 #include "profile/measure/measurement.h"
 #include "profile/sim/gpu_device.h"
 
-/* budget: accesses of threads above which only some blocks are simulated (0 = 5e8); limit_s: give up
- * after so many seconds (0: never). */
+/* budget: accesses of threads above which only some blocks are simulated (0 = 5e8); limit_s: give
+ * up after so many seconds (0: never). */
 struct gpu_memory_opts {
     const struct gpu_device *device;     /* NULL: the default */
     double budget, limit_s;
     const struct progress *progress;     /* NULL: not wanted */
 };
 
-/* Simulates f, which is lowered for a GPU, in deterministic blocks: all, or evenly spaced ones.  Fills
- * in *r.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large). */
+/* Simulates f, which is lowered for a GPU, in deterministic blocks: all, or evenly spaced ones.
+ * Fills in *r.  ERR_TIMEOUT, ERR_CANCEL, ERR_RANGE (too large). */
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
                 const struct cancel *c, struct sim_result *r, struct err *e);
 
-/* A simulated cost: no time, but the roofline of the device's data sheet over the simulated traffic.
- * each: nanoseconds that every part needs by itself, at its full rate; the FMA units and L1s of
- * multiprocessors that have no block do nothing.  ns: the longest, of part `bound`. */
+/* A simulated cost: no time, but the roofline of the device's data sheet over the simulated
+ * traffic.  each: nanoseconds that every part needs by itself, at its full rate; the FMA units and
+ * L1s of multiprocessors that have no block do nothing.  ns: the longest, of part `bound`. */
 enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
 extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };

@@ -132,8 +132,8 @@ void measure_vendor_finish(struct measure_job *j);
  * reason is in m->sim and the measurement goes on.  False only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e);
 bool measure_sim_refused(struct measure_job *j, const struct err *e);
-/* Stores the counts of n sites, by place and by tensor.  all: one for each of site, with its counts;
- * the rest of it is filled in. */
+/* Stores the counts of n sites, by place and by tensor.  all: one for each of site, with its
+ * counts; the rest of it is filled in. */
 void measure_take_sites(struct sim_result *r, const struct func *f, const struct site *site,
                         struct sim_site *all, int n);
 /* Stores the addresses of the buffers (local ones too) for the simulator and cachegrind:

@@ -112,7 +112,7 @@ struct measure_opts {
     bool huge_pages;                     /* ask for huge pages for the buffers */
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = that of this host */
-    const struct gpu_device *gpu;        /* simulated for a target that is one; NULL = the default */
+    const struct gpu_device *gpu;        /* simulated for a GPU's target; NULL = the default */
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
     /* where to store the detail (owned by the caller); NULL = not wanted */
     struct sim_detail *detail;

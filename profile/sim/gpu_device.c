@@ -52,7 +52,7 @@ static bool take_name(const char *text, struct gpu_device *d, struct err *e)
     }
     const char *near = str_nearest(word, name, COUNT_OF(row));
     err_set(e, ERR_NAME, "no GPU named '%s' is known", word);
-    return err_fix(e, "%s", near ? near : "h100, h100-pcie, h200 or a100, and fields: h100,sms=114");
+    return err_fix(e, "%s", near ? near : "h100, h100-pcie, h200 or a100; fields: h100,sms=114");
 }
 
 static bool take_field(const char *text, struct gpu_device *d, struct err *e)
@@ -70,8 +70,8 @@ static bool take_field(const char *text, struct gpu_device *d, struct err *e)
         return true;
     }
     err_set(e, ERR_SYNTAX, "a GPU has no field '%.40s'", text);
-    return err_fix(e, "sms= l1= shared= l2= (KiB) fmas= mhz= l2_rate= dram= line= sector= banks= bank="
-                      " l1_ways= l2_ways=");
+    return err_fix(e, "sms= l1= shared= l2= (KiB) fmas= mhz= l2_rate= dram= line= sector= banks="
+                      " bank= l1_ways= l2_ways=");
 }
 
 static bool check(const struct gpu_device *d, struct err *e)

@@ -5,7 +5,7 @@
 #include "kernels/base/arena.h"
 #include "profile/sim/cachesim_level.h"
 
-#define MOST_SECTOR_BYTES ((uint64_t)1 << 36)          /* of the tables of sectors, mostly untouched */
+#define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* of the sector tables; most stay untouched */
 #define MOST_WARPS 64                     /* of a multiprocessor */
 #define MOST_BLOCKS 32
 #define SYSTEM_SHARED 1024                /* bytes of shared memory that each block gives away */
@@ -15,10 +15,10 @@
 
 /* A set of numbers; most: the largest one.  Threads mostly come in order, so that a new number is
  * larger than all before, and one that is there is the last. */
-struct once { int n; uint64_t most, *list; };
+struct distinct { int n; uint64_t most, *list; };
 
 /* Adds v; false: it is there. */
-static bool add_once(struct once *s, uint64_t v)
+static bool add_once(struct distinct *s, uint64_t v)
 {
     for (int i = s->n; i > 0 && v <= s->most; i--)
         if (s->list[i - 1] == v)
@@ -32,7 +32,7 @@ void gpu_count_sectors(const struct gpu_device *d, uint32_t active, const unsign
                        int bytes, struct gpu_sectors *out)
 {
     uint64_t place[GPU_WARP];
-    struct once places = { .list = place }, sectors = { .list = out->sector };
+    struct distinct places = { .list = place }, sectors = { .list = out->sector };
     int shift = __builtin_ctzll((unsigned long long)d->sector);
     for (int t = 0; t < GPU_WARP; t++) {
         if (!(active >> t & 1))
@@ -51,7 +51,7 @@ static int phase_degree(const struct gpu_device *d, uint32_t active, const unsig
                         int bytes)
 {
     uint64_t word[GPU_WARP * (GPU_MOST_BYTES + 1)];
-    struct once words = { .list = word };
+    struct distinct words = { .list = word };
     int in_bank[64] = {0}, most = 0;
     for (int t = 0; t < GPU_WARP; t++) {
         if (!(active >> t & 1))
@@ -85,8 +85,8 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 
 /* --- Caches ----------------------------------------------------------------------------------- */
 
-/* A cache with sectors.  sector[line]: of a line that the level has, the sectors that are there, and
- * shifted by 4 those that are to be written back. */
+/* A cache with sectors.  sector[line]: of a line that the level has, the sectors that are there,
+ * and shifted by 4 those that are to be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
 struct gpusim {
@@ -98,7 +98,7 @@ struct gpusim {
     uint64_t first_line, n_lines;
     struct sectored *l1, l2;
     struct sectored *here;                /* the L1 of the current block */
-    uint64_t slot;                        /* the first warp of the current block, on all of the GPU */
+    uint64_t slot;                        /* the first warp of the current block, on the GPU */
     double weight;
 };
 

@@ -49,9 +49,9 @@ struct sim_level {
 
 /* A place in the code; sites are sorted by misses, most first. tensor is an index into
  * by_tensor.  Sites that do not fit are one last entry, "others", whose tensor is n.
- * On a GPU: memory is "global", "local" or "shared"; degree, the most turns of one access; bytes, of
- * a thread; stride, from thread to thread in bytes, the same for `run` threads after which a warp
- * jumps; run 0: not always the same. */
+ * On a GPU: memory is "global", "local" or "shared"; degree, the most turns of one access; bytes,
+ * of a thread; stride, from thread to thread in bytes, the same for `run` threads after which a
+ * warp jumps; run 0: not always the same. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses, l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;

@@ -33,7 +33,8 @@ static void lanes(unsigned long long *addr, int64_t from, int64_t stride)
 /* Worked by hand.  stride: bytes from thread to thread. */
 static void sectors_of_a_warp(void **state)
 {
-    static const struct { int64_t from, stride; int bytes; uint32_t active; int n, ideal; } row[] = {
+    static const struct { int64_t from, stride; int bytes; uint32_t active; int n, ideal; }
+    row[] = {
         { 0, 4, 4, ALL, 4, 4 },           /* floats side by side */
         { 0, 8, 4, ALL, 8, 4 },           /* every second float */
         { 0, 128, 4, ALL, 32, 4 },        /* a column */
@@ -194,11 +195,12 @@ static void caches_have_sectors(void **state)
     gpusim_close(s);
 }
 
-/* A local array of 3 floats: the threads of a warp have their words side by side, and what L1 drives
- * out is written to L2. */
+/* A local array of 3 floats: the threads of a warp have their words side by side, and what L1
+ * drives out is written to L2. */
 static void local_arrays_are_spread(void **state)
 {
-    const struct gpu_site site[] = { { GPU_LOCAL, true, 4096, 12 }, { GPU_LOCAL, false, 4096, 12 } };
+    const struct gpu_site site[] = { { GPU_LOCAL, true, 4096, 12 },
+                                     { GPU_LOCAL, false, 4096, 12 } };
     struct gpu_device d = *gpu_device_default();
     unsigned long long addr[GPU_WARP];
     struct gpusim *s;
@@ -259,15 +261,15 @@ static void simulate(const struct func *f, const char *device, double budget,
         fail_msg("%s", e.text);
 }
 
-/* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it, so
- * that the order decides whether L2 misses them. */
+/* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it,
+ * so that the order decides whether L2 misses them. */
 struct expected { int64_t loads, stores, sectors, ideal, l1, l2; bool both; };
 
 static int by_warp(const void *x, const void *y)
 {
     const struct touch *a = x, *b = y;
-    const uint64_t ka[] = { a->launch, a->block, a->thread / 32, (uint64_t)(uintptr_t)a->site, a->turn };
-    const uint64_t kb[] = { b->launch, b->block, b->thread / 32, (uint64_t)(uintptr_t)b->site, b->turn };
+    const uint64_t ka[] = { a->launch, a->block, a->thread / 32, (uintptr_t)a->site, a->turn };
+    const uint64_t kb[] = { b->launch, b->block, b->thread / 32, (uintptr_t)b->site, b->turn };
     for (int i = 0; i < COUNT_OF(ka); i++)
         if (ka[i] != kb[i])
             return ka[i] < kb[i] ? -1 : 1;
@@ -445,7 +447,8 @@ static const struct {
       "x[2*t] loads 8 sectors for 4 ideal: consecutive threads stride by 2" },
     { "in x[64]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[2*t]\n", "y[t]", 1, 4, 4, "" },
     /* a column, by 2 blocks of 2 warps */
-    { "in x[128][32]\nout y[128]\nfor b 2 block.x\n  for t 64 thread.x\n    y[64*b + t] = x[64*b + t][3]\n",
+    { "in x[128][32]\nout y[128]\nfor b 2 block.x\n  for t 64 thread.x\n"
+      "    y[64*b + t] = x[64*b + t][3]\n",
       "x[64*b + t][3]", 4, 128, 16,
       "x[64*b + t][3] loads 32 sectors for 4 ideal: consecutive threads stride by 32" },
     /* rows of 8 threads */
@@ -453,8 +456,8 @@ static const struct {
       "x[r][c]", 2, 8, 8, "" },
     { "in x[64][64]\nout y[8][8]\nfor r 8 thread.y\n  for c 8 thread.x\n    y[r][c] = x[r][2*c]\n",
       "x[r][2*c]", 2, 16, 8,
-      "x[r][2*c] loads 8 sectors for 4 ideal: rows of 8 threads, in which consecutive threads stride"
-      " by 2" },
+      "x[r][2*c] loads 8 sectors for 4 ideal: rows of 8 threads, in which consecutive threads"
+      " stride by 2" },
     { "in x[65]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[t + 1]\n", "x[t + 1]", 1, 5, 4,
       "x[t + 1] loads 5 sectors for 4 ideal: its threads do not begin with a sector, or few of them"
       " take part" },
@@ -516,8 +519,8 @@ static void samples_estimate(void **state)
     arena_free(a);
 }
 
-/* 132 blocks on 132 multiprocessors: 64 loads of one element and 64 stores of 4 sectors take 128 clocks
- * at 1980 MHz, and L2 takes the stores and 8 sectors of x a block. */
+/* 132 blocks on 132 multiprocessors: 64 loads of one element and 64 stores of 4 sectors take 128
+ * clocks at 1980 MHz, and L2 takes the stores and 8 sectors of x a block. */
 static void cost_is_the_roofline(void **state)
 {
     static const char text[] =
@@ -570,8 +573,8 @@ static void take_unit(struct unit_of *u, const struct program *p)
         fail_msg("%s: %s", u->what, e.text);
 }
 
-/* Thirty-six kernels: the nine operators in blocks of 32, 48 and 96 threads, which mix rows, and with
- * an input that is inlined. */
+/* Thirty-six kernels: the nine operators in blocks of 32, 48 and 96 threads, which mix rows, and
+ * with an input that is inlined. */
 static void kernels_are_counted(void **state)
 {
     static const int threads[] = { 32, 48, 96, 33 };
@@ -630,7 +633,8 @@ int main(void)
         cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
-        cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(kernels_are_counted), cmocka_unit_test(random_schedules_are_counted),
+        cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

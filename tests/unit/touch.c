@@ -29,7 +29,8 @@ const char touch_prologue[] =
     "    void next() { turn = outer * 1000003 + ++k; }\n"
     "};\n"
     "static __attribute__((noinline)) void note(const float *p, bool store, unsigned n)\n"
-    "{ *to++ = touch{p, store, 4 * n, __builtin_return_address(0), launch, block, thread, turn}; }\n"
+    "{ *to++ = touch{p, store, 4 * n, __builtin_return_address(0), launch, block, thread,\n"
+    "                turn}; }\n"
     "struct at { float *p; operator const float *() const { return p; } };\n"
     "struct ref {\n"
     "    float *p;\n"
@@ -149,6 +150,12 @@ static void add_cuda_line(struct str *out, const struct func *f, const char *lin
         add_line(out, f, line);
 }
 
+static void add_index(struct str *out, const char *name, const int n[3])
+{
+    str_printf(out, "        %sIdx = { int(%s) %% %d, int(%s) / %d %% %d, int(%s) / %d };\n", name,
+               name, n[0], name, n[0], n[1], name, n[0] * n[1]);
+}
+
 /* " *   kernel_0<<<dim3(2, 4, 1), dim3(4, 8, 1)>>>(A, B, C)" */
 static void add_launch(struct str *out, const struct func *f, const char *line, int i, int launch)
 {
@@ -160,10 +167,9 @@ static void add_launch(struct str *out, const struct func *f, const char *line, 
     str_printf(out, "    launch = %d;\n    for (block = 0; block < %d; block++)\n", launch,
                b[0] * b[1] * b[2]);
     str_printf(out, "    for (thread = 0; thread < %d; thread++) {\n", t[0] * t[1] * t[2]);
-    str_printf(out, "        blockIdx = { int(block) %% %d, int(block) / %d %% %d, int(block) / %d };\n",
-               b[0], b[0], b[1], b[0] * b[1]);
-    str_printf(out, "        threadIdx = { int(thread) %% %d, int(thread) / %d %% %d,"
-                    " int(thread) / %d };\n        n%d::%s(", t[0], t[0], t[1], t[0] * t[1], i, name);
+    add_index(out, "block", b);
+    add_index(out, "thread", t);
+    str_printf(out, "        n%d::%s(", i, name);
     char *next = NULL;
     for (char *w = strtok_r(rest, ", ", &next); w; w = strtok_r(NULL, ", ", &next))
         for (int k = 0; k < f->n_params; k++)
@@ -183,8 +189,8 @@ void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, in
             add_launch(&launches, f, l, i, n++);
         add_cuda_line(out, f, l);
     }
-    str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n{\n    to = out;\n", i);
-    str_printf(out, "%s    return to - out;\n}\n", str_text(&launches));
+    str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n{\n", i);
+    str_printf(out, "    to = out;\n%s    return to - out;\n}\n", str_text(&launches));
     str_free(&launches);
     free(text);
 }
