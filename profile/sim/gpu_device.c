@@ -18,7 +18,7 @@ static const struct { const char *name; size_t at; int64_t lo, hi; } field[] = {
 #define FIELD(name, lo, hi) { #name, offsetof(struct gpu_device, name), lo, hi }
     FIELD(sms, 1, 1024), FIELD(l1, 1, 1 << 20), FIELD(shared, 0, 1 << 20), FIELD(l2, 1, 1 << 24),
     FIELD(fmas, 1, 1 << 20), FIELD(mhz, 1, 100000), FIELD(l2_rate, 1, 1 << 24),
-    FIELD(dram, 1, 1 << 24), FIELD(line, 4, 4096), FIELD(sector, 4, 4096), FIELD(banks, 1, 64),
+    FIELD(dram, 1, 1 << 24), FIELD(line, 32, 4096), FIELD(sector, 8, 4096), FIELD(banks, 1, 64),
     FIELD(bank, 1, 64), FIELD(l1_ways, 1, 4096), FIELD(l2_ways, 1, 4096),
 };
 

@@ -1,6 +1,7 @@
 #include "profile/sim/gpusim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/base/arena.h"
 #include "profile/sim/cachesim_level.h"
@@ -10,6 +11,7 @@
 #define MOST_BLOCKS 32
 #define SYSTEM_SHARED 1024                /* bytes of shared memory that each block gives away */
 #define LEAST_L1 (28 * 1024)
+#define GPU_MOST_LINES (GPU_WARP * (GPU_MOST_BYTES / 32 + 1))
 
 /* --- One access of a warp --------------------------------------------------------------------- */
 
@@ -89,10 +91,25 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
  * and shifted by 4 those that are to be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
+/* What the last access of a site was like.  An access by the same threads that lies as far from a
+ * multiple of `period` is like it, which saves most of the counting.  offset: of each thread, from
+ * that multiple on; line: from there. */
+struct pattern {
+    uint32_t active;                      /* 0: there was none */
+    unsigned bytes;
+    unsigned long long offset[GPU_WARP];
+    struct gpu_banks banks;               /* of shared memory */
+    int sectors, ideal, n_lines;          /* of other memory */
+    struct { uint64_t line; unsigned mask; } line[GPU_MOST_LINES];
+    int run;                              /* as in struct gpu_count; 0: one thread */
+    int64_t stride;
+};
+
 struct gpusim {
     struct gpu_device device;
     int n_sites, warps;
     struct gpu_site *site;
+    struct pattern *pattern;              /* per site */
     struct gpu_count *count;
     struct gpu_traffic all;
     uint64_t first_line, n_lines;
@@ -121,6 +138,7 @@ bool gpusim_open(const struct gpu_device *d, int n_sites, const struct gpu_site 
                           .first_line = first / (uint64_t)d->line };
     s->site = xcalloc((size_t)n_sites + 1, sizeof *s->site);
     s->count = xcalloc((size_t)n_sites + 1, sizeof *s->count);
+    s->pattern = xcalloc((size_t)n_sites + 1, sizeof *s->pattern);
     s->l1 = xcalloc((size_t)d->sms, sizeof *s->l1);
     for (int i = 0; i < n_sites; i++)
         s->site[i] = site[i];
@@ -149,6 +167,7 @@ void gpusim_close(struct gpusim *s)
         free(s->l1);
         free(s->site);
         free(s->count);
+        free(s->pattern);
     }
     free(s);
 }
@@ -253,22 +272,69 @@ static void use_line(struct gpusim *s, struct gpu_count *c, const struct gpu_sit
 
 /* --- Accesses --------------------------------------------------------------------------------- */
 
-/* Notes by how many bytes the address moves from thread to thread, and for how many threads. */
-static void note_stride(struct gpu_count *c, uint32_t active, const unsigned long long *addr)
+/* Finds by how many bytes the address moves from thread to thread, and for how many threads. */
+static void find_stride(struct pattern *p)
 {
+    const unsigned long long *at = p->offset;
     int t = 0, n = 2;
-    while (t + 1 < GPU_WARP && (active >> t & 3) != 3)
+    while (t + 1 < GPU_WARP && (p->active >> t & 3) != 3)
         t++;
+    p->run = 0;
     if (t + 1 == GPU_WARP)
         return;
-    int64_t by = (int64_t)(addr[t + 1] - addr[t]);
-    while (t + n < GPU_WARP && active >> (t + n) & 1
-           && (int64_t)(addr[t + n] - addr[t + n - 1]) == by)
+    p->stride = (int64_t)(at[t + 1] - at[t]);
+    while (t + n < GPU_WARP && p->active >> (t + n) & 1
+           && (int64_t)(at[t + n] - at[t + n - 1]) == p->stride)
         n++;
-    n = t + n < GPU_WARP && active >> (t + n) & 1 ? n : GPU_WARP;
-    c->run = !c->seen || (c->run == n && c->stride == by) ? n : 0;
-    c->stride = by;
-    c->seen = true;
+    p->run = t + n < GPU_WARP && p->active >> (t + n) & 1 ? n : GPU_WARP;
+}
+
+static void find_lines(const struct gpu_device *d, struct pattern *p)
+{
+    struct gpu_sectors s;
+    uint64_t of_line = (uint64_t)(d->line / d->sector);
+    gpu_count_sectors(d, p->active, p->offset, (int)p->bytes, &s);
+    p->sectors = s.n;
+    p->ideal = s.ideal;
+    p->n_lines = 0;
+    for (int i = 0; i < s.n; i++) {
+        int k = 0;
+        while (k < p->n_lines && p->line[k].line != s.sector[i] / of_line)
+            k++;
+        if (k == p->n_lines) {
+            p->line[p->n_lines].line = s.sector[i] / of_line;
+            p->line[p->n_lines++].mask = 0;
+        }
+        p->line[k].mask |= 1u << s.sector[i] % of_line;
+    }
+}
+
+/* Returns what an access of a site is like, and the multiple of its period that it is at. */
+static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
+                                        const unsigned long long *addr, unsigned bytes,
+                                        uint64_t *from)
+{
+    struct pattern *p = &s->pattern[site];
+    const struct gpu_device *d = &s->device;
+    bool shared = s->site[site].memory == GPU_SHARED;
+    uint64_t period = (uint64_t)(shared ? d->banks * d->bank : d->line);
+    unsigned long long offset[GPU_WARP], least = UINT64_MAX;
+    for (int t = 0; t < GPU_WARP; t++)
+        least = active >> t & 1 && addr[t] < least ? addr[t] : least;
+    *from = least - least % period;
+    for (int t = 0; t < GPU_WARP; t++)
+        offset[t] = active >> t & 1 ? addr[t] - *from : 0;
+    if (p->active == active && p->bytes == bytes && !memcmp(p->offset, offset, sizeof offset))
+        return p;
+    p->active = active;
+    p->bytes = bytes;
+    memcpy(p->offset, offset, sizeof offset);
+    find_stride(p);
+    if (shared)
+        p->banks = gpu_count_banks(d, active, addr, (int)bytes);
+    else
+        find_lines(d, p);
+    return p;
 }
 
 /* Stores where the words of a local array lie: those of the threads of a warp side by side. */
@@ -282,14 +348,24 @@ static void spread(const struct gpusim *s, const struct gpu_site *site, int warp
     }
 }
 
-static void use_shared(struct gpusim *s, struct gpu_count *c, uint32_t active,
-                       const unsigned long long *addr, unsigned bytes)
+static void use_shared(struct gpusim *s, struct gpu_count *c, const struct gpu_banks *b)
 {
-    struct gpu_banks b = gpu_count_banks(&s->device, active, addr, (int)bytes);
-    c->degree = b.degree > c->degree ? b.degree : c->degree;
-    c->turns += s->weight * b.turns;
-    c->conflicts += s->weight * (b.turns - b.phases);
-    s->all.cycles += s->weight * b.turns;
+    c->degree = b->degree > c->degree ? b->degree : c->degree;
+    c->turns += s->weight * b->turns;
+    c->conflicts += s->weight * (b->turns - b->phases);
+    s->all.cycles += s->weight * b->turns;
+}
+
+static void use_lines(struct gpusim *s, struct gpu_count *c, const struct gpu_site *site,
+                      const struct pattern *p, uint64_t from)
+{
+    int of_line = (int)(s->device.line / s->device.sector);
+    uint64_t first = from / (uint64_t)s->device.line - s->first_line;
+    c->sectors += s->weight * p->sectors;
+    c->ideal += s->weight * p->ideal;
+    s->all.cycles += s->weight * ((p->sectors + of_line - 1) / of_line);
+    for (int i = 0; i < p->n_lines; i++)
+        use_line(s, c, site, first + p->line[i].line, p->line[i].mask);
 }
 
 void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned long long *addr,
@@ -298,34 +374,22 @@ void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned l
     const struct gpu_site *at = &s->site[site];
     struct gpu_count *c = &s->count[site];
     unsigned long long moved[GPU_WARP];
-    struct gpu_sectors touched;
-    int of_line = (int)(s->device.line / s->device.sector);
-    c->requests += s->weight;
-    note_stride(c, active, addr);
-    if (at->memory == GPU_SHARED) {
-        use_shared(s, c, active, addr, bytes);
-        return;
-    }
+    uint64_t from;
     if (at->memory == GPU_LOCAL) {
         spread(s, at, warp, addr, bytes, moved);
         addr = moved;
     }
-    gpu_count_sectors(&s->device, active, addr, (int)bytes, &touched);
-    c->sectors += s->weight * touched.n;
-    c->ideal += s->weight * touched.ideal;
-    s->all.cycles += s->weight * ((touched.n + of_line - 1) / of_line);
-    for (int i = 0; i < touched.n; i++) {
-        uint64_t line = touched.sector[i] / (uint64_t)of_line;
-        unsigned mask = 0;
-        bool before = false;
-        for (int k = 0; k < i && !before; k++)
-            before = touched.sector[k] / (uint64_t)of_line == line;
-        for (int k = i; k < touched.n && !before; k++)
-            if (touched.sector[k] / (uint64_t)of_line == line)
-                mask |= 1u << touched.sector[k] % (uint64_t)of_line;
-        if (!before)
-            use_line(s, c, at, line - s->first_line, mask);
+    const struct pattern *p = pattern_of(s, site, active, addr, bytes, &from);
+    c->requests += s->weight;
+    if (p->run > 0) {
+        c->run = !c->seen || (c->run == p->run && c->stride == p->stride) ? p->run : 0;
+        c->stride = p->stride;
+        c->seen = true;
     }
+    if (at->memory == GPU_SHARED)
+        use_shared(s, c, &p->banks);
+    else
+        use_lines(s, c, at, p, from);
 }
 
 const struct gpu_count *gpusim_counts(const struct gpusim *s)
