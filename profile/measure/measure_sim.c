@@ -211,10 +211,6 @@ static bool simulate_gpu(struct measure_job *j, struct err *e)
     measure_begin(j, "simulating");
     if (!gpu_memory(j->func, j->target, &o, j->cancel, r, e))
         return e->code == ERR_TIMEOUT ? too_many(j) : measure_sim_refused(j, e);
-    if (j->opts.detail) {
-        *j->opts.detail = (struct sim_detail){ .reason = "there is none of the caches of a GPU" };
-        r->detail = j->opts.detail;
-    }
     return true;
 }
 

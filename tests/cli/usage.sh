@@ -87,6 +87,10 @@ printf 'no model' > "$dir/damaged.onnx"
 t 2 'damaged.onnx is not an ONNX model' import "$dir/damaged.onnx"
 t 2 'damaged.onnx is not an ONNX model' show "$dir/damaged.onnx" --what graph
 t 0 '__global__' show "$gmm" --what cuda
+t 0 'sim: +h200 by its data sheet' run "$gmm" --target cuda --gpu h200
+t 0 '"gpu": "h100,sms=16"' run "$gmm" --target cuda --gpu h100,sms=16 --json
+t 2 'no loop is bound to blocks or threads' run "$gmm" --gpu h200
+t 2 "no GPU named 'h2000' is known" run "$gmm" --target cuda --gpu h2000
 t 3 'no-such-cc' run "$gmm" --compiler no-such-cc
 printf '#!/bin/sh\necho "silent 1.0"\n' > "$dir/silent"
 chmod +x "$dir/silent"
