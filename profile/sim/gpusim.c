@@ -112,7 +112,7 @@ struct gpusim {
     struct pattern *pattern;              /* per site */
     struct gpu_count *count;
     struct gpu_traffic all;
-    uint64_t first_line, n_lines;
+    uint64_t first_line;
     struct sectored *l1, l2;
     struct sectored *here;                /* the L1 of the current block */
     uint64_t slot;                        /* the first warp of the current block, on the GPU */
@@ -134,7 +134,7 @@ bool gpusim_open(const struct gpu_device *d, int n_sites, const struct gpu_site 
         return err_set(e, ERR_RANGE, "the buffers have %.3g GiB, too much for the simulated caches"
                        " of a GPU", (double)(end - first) / (1 << 30));
     struct gpusim *s = xcalloc(1, sizeof *s);
-    *s = (struct gpusim){ .device = *d, .n_sites = n_sites, .n_lines = lines, .weight = 1,
+    *s = (struct gpusim){ .device = *d, .n_sites = n_sites, .weight = 1,
                           .first_line = first / (uint64_t)d->line };
     s->site = xcalloc((size_t)n_sites + 1, sizeof *s->site);
     s->count = xcalloc((size_t)n_sites + 1, sizeof *s->count);
@@ -230,7 +230,7 @@ static uint8_t *take_line(struct sectored *c, uint64_t line, uint64_t *victim, u
 /* Makes an access of L2 to some sectors of a line, and returns how many it has to fetch. */
 static int use_l2(struct gpusim *s, uint64_t line, unsigned mask, bool store)
 {
-    uint64_t victim;
+    uint64_t victim = 0;
     unsigned left;
     uint8_t *have = take_line(&s->l2, line, &victim, &left);
     int missing = store ? 0 : bits(mask & ~*have);
@@ -253,7 +253,7 @@ static void write_l2(struct gpusim *s, uint64_t line, unsigned mask)
 static void use_line(struct gpusim *s, struct gpu_count *c, const struct gpu_site *site,
                      uint64_t line, unsigned mask)
 {
-    uint64_t victim;
+    uint64_t victim = 0;
     unsigned left;
     s->all.l1_asked += s->weight * bits(mask);
     if (site->is_store && site->memory == GPU_GLOBAL) {

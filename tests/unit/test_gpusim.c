@@ -573,6 +573,34 @@ static void take_unit(struct unit_of *u, const struct program *p)
         fail_msg("%s: %s", u->what, e.text);
 }
 
+/* Threads side by side along the rows of B and C cost less than along their columns. */
+static void schedules_are_rated(void **state)
+{
+    static const char *const line[2][3] = {
+        { "loop reorder C M N K", "loop bind C M block.x", "loop bind C N thread.x" },
+        { "loop reorder C N M K", "loop bind C N block.x", "loop bind C M thread.x" },
+    };
+    struct arena *a = arena_new();
+    const struct gpu_memory_opts o = {0};
+    struct gpu_cost cost[2];
+    struct err e;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct program *p = bare(a, "gmm m=128 k=64 n=128");
+        for (int k = 0; k < 3; k++)
+            if (!program_apply_line(p, line[i][k], &p, &e))
+                assert_non_null(strstr(e.text, "already"));
+        if (!gpu_memory_rate(p, &o, NULL, &cost[i], &e))
+            fail_msg("%s", e.text);
+    }
+    assert_true(cost[0].ns > 0 && cost[0].ns < cost[1].ns / 2);
+    assert_true(cost[0].each[GPU_BOUND_FMA] == cost[1].each[GPU_BOUND_FMA]);
+    struct cancel stop = { 1 };
+    assert_false(gpu_memory_rate(bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+    arena_free(a);
+}
+
 /* Thirty-six kernels: the nine operators in blocks of 32, 48 and 96 threads, which mix rows, and
  * with an input that is inlined. */
 static void kernels_are_counted(void **state)
@@ -633,7 +661,8 @@ int main(void)
         cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
-        cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),
+        cmocka_unit_test(kernels_are_counted),
         cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
