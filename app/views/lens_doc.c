@@ -259,15 +259,19 @@ static void put_sets(struct lens_pane *v)
 {
     static const char *const shade[] = { "·", "░", "▒", "▓", "█" };
     const struct lens *l = v->l;
-    int rows = l->n_sets < v->k->rows ? l->n_sets : v->k->rows, most = 0;
+    bool whole = l->n_columns > 0;
+    int rows = l->n_sets < v->k->rows ? l->n_sets : v->k->rows;
+    double most = 0;
     int columns = v->k->width - LABEL < MOST_COLUMNS ? v->k->width - LABEL : MOST_COLUMNS;
     columns = columns < 8 ? 8 : columns;
-    columns = columns < l->n_touches ? columns : l->n_touches;
-    int *cell = xcalloc((size_t)(rows * columns), sizeof *cell);
-    lens_grid(l, rows, columns, cell);
+    int limit = whole ? l->n_columns : l->n_touches;
+    columns = columns < limit ? columns : limit;
+    double *cell = xcalloc((size_t)(rows * columns), sizeof *cell);
+    lens_grid(l, whole, rows, columns, cell);
     for (int i = 0; i < rows * columns; i++)
-        most = cell[i] > most ? cell[i] : most;
-    put_title(v, "Sets over time", "L1 misses; time goes to the right");
+        most = fmax(most, cell[i]);
+    put_title(v, "Sets over time", whole ? "L1 misses of the whole run"
+                                         : "L1 misses; time goes to the right");
     for (int y = 0; y < rows; y++) {
         /* as lens_grid: set s is in row s * rows / n_sets */
         int from = (y * l->n_sets + rows - 1) / rows;
@@ -277,15 +281,23 @@ static void put_sets(struct lens_pane *v)
         doc_printf(v->d, STYLE_DIM, "%*s ", LABEL - 1, str_text(&label));
         str_free(&label);
         for (int x = 0; x < columns; x++) {
-            int n = cell[y * columns + x];
-            int dark = n == 0 ? 0 : (int)ceil(4.0 * n / most);
+            double n = cell[y * columns + x];
+            int dark = (int)ceil(4 * n / fmax(most, 1));
             doc_put(v->d, dark == 4 ? STYLE_BAD : dark >= 2 ? STYLE_NOTE : STYLE_DIM, shade[dark]);
         }
         end(v);
     }
-    doc_printf(v->d, STYLE_DIM, "%*s a column is %.3g touches; the darkest cell has %d misses",
-               LABEL - 1, "", (double)l->n_touches / columns, most);
+    struct str legend = {0};
+    str_add(&legend, "a column is ");
+    str_count(&legend, llround((whole ? l->accesses : l->n_touches) / columns));
+    str_printf(&legend, " %s; the darkest cell has ", whole ? "accesses" : "touches");
+    str_count(&legend, llround(most));
+    str_add(&legend, " misses");
+    if (whole && l->simulated < 0.999)
+        str_printf(&legend, " (estimated: %.2g %% was simulated)", 100 * l->simulated);
+    doc_printf(v->d, STYLE_DIM, "%*s %s", LABEL - 1, "", str_text(&legend));
     end(v);
+    str_free(&legend);
     free(cell);
 }
 

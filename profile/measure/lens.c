@@ -3,6 +3,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/gen/walk.h"
 #include "profile/measure/job.h"
+#include "profile/measure/lens_whole.h"
 #include "profile/sim/cachesim.h"
 #include "profile/sim/lru.h"
 
@@ -289,10 +290,11 @@ static void simulate(struct lens_run *r, const unsigned long long *base)
 }
 
 /* Decides from which iteration on the cache is warmed. */
-static bool plan(struct lens_run *r, const struct lens_opts *o)
+static bool plan(struct lens_run *r, const struct lens_opts *o, double *iterations,
+                 double *accesses)
 {
     struct lens *l = r->l;
-    double iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS], all = 0, inside = 0;
+    double all = 0, inside = 0;
     double most = 0, middle = 0;
     if (!walk_count(r->walk, iterations, accesses, &l->accesses))
         return false;
@@ -358,6 +360,7 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
     struct lens *l = ARENA_NEW(a, struct lens);
     struct lens_run r = { .l = l, .most = o->touches > 0 && o->touches < LENS_TOUCHES
                                            ? o->touches : LENS_TOUCHES };
+    struct lens_cells whole = {0};
     int n_sites;
     *l = (struct lens){ .arena = a, .cache = predict_cache(&o->cache) };
     bool ok = program_lower(p, &f, e) && walk_open(f, &gen, &r.walk, e);
@@ -372,9 +375,17 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
         open_lines(&r, base, end);
         take_buffers(&r, f, base);
         take_code(&r);
-        ok = plan(&r, o);
+        struct lens_path path = { .walk = r.walk, .base = base, .cache = &l->cache,
+                                  .n_sets = l->n_sets, .ways = l->ways,
+                                  .first_set = l->first_set, .first_line = r.first_line };
+        ok = plan(&r, o, path.iterations, path.accesses);
         if (ok)
             simulate(&r, base);
+        path.all = l->accesses;
+        ok = ok && lens_whole(a, &path, c, &whole, e);
+        l->n_columns = whole.n_columns;
+        l->cell = whole.cell;
+        l->simulated = whole.simulated;
         if (cancelled(c))
             ok = err_set(e, ERR_CANCEL, "cancelled");
     }
@@ -407,10 +418,14 @@ int lens_buffer_of(const struct lens *l, int32_t line)
     return -1;
 }
 
-void lens_grid(const struct lens *l, int rows, int columns, int *cell)
+void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell)
 {
     memset(cell, 0, sizeof *cell * (size_t)(rows * columns));
-    for (int64_t i = 0; i < l->n_touches; i++) {
+    for (int64_t i = 0; whole && i < (int64_t)l->n_sets * l->n_columns; i++) {
+        int64_t set = i / l->n_columns, x = i % l->n_columns;
+        cell[set * rows / l->n_sets * columns + x * columns / l->n_columns] += l->cell[i];
+    }
+    for (int64_t i = 0; !whole && i < l->n_touches; i++) {
         int64_t set = lens_set_of(l, l->touch[i].line);
         if (l->touch[i].missed)
             cell[set * rows / l->n_sets * columns + i * columns / l->n_touches]++;

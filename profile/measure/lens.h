@@ -1,5 +1,6 @@
-/* A look at the simulated L1 at work, in a window of a run: every touch of a line with what it
- * evicted, the loops around it, and which accesses evict each other's lines for want of ways. */
+/* A look at the simulated L1 at work: the misses of a whole run by sets; and in a window of it,
+ * every touch of a line with what it evicted, the loops around it, and which accesses evict each
+ * other's lines for want of ways. */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
 #include "profile/measure/predict.h"
@@ -53,6 +54,9 @@ struct lens {
     int64_t iterations, from;             /* of the marked loops: of the whole run, of the window */
     const char *along;                    /* axes of the first marked loop; "": there is none */
     int64_t misses, conflicts;            /* in the window */
+    /* The misses of the whole run: cell[set * n_columns + column], where each column has as many
+     * accesses.  simulated: the share of the accesses that was; 0 columns: it took too long. */
+    int n_columns; const double *cell; double simulated;
     int64_t n_lines; const bool *resident;  /* per line: in L1 when the window begins */
     int n_buffers; const struct lens_buffer *buffer;
     int n_sites; const struct lens_site *site;
@@ -69,8 +73,9 @@ void lens_free(struct lens *l);
 int lens_set_of(const struct lens *l, int32_t line);
 /* Returns the buffer that a line belongs to, or -1. */
 int lens_buffer_of(const struct lens *l, int32_t line);
-/* Counts the misses of the window by sets and time: cell[row * columns + column]. */
-void lens_grid(const struct lens *l, int rows, int columns, int *cell);
+/* Counts the misses of the window, or with `whole` of the run, by sets and time:
+ * cell[row * columns + column].  Of the run, there are at most n_columns. */
+void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell);
 /* Sets held[line] for each line: whether L1 holds it after touch `at`. */
 void lens_held(const struct lens *l, int at, bool *held);
 /* Returns the touch where the next iteration of `loop` begins, seen from touch `at`, or with dir -1

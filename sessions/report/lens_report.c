@@ -1,5 +1,7 @@
 #include "sessions/report/lens_report.h"
 
+#include <math.h>
+
 #include "sessions/file/json.h"
 
 #define GRID_ROWS 32
@@ -31,16 +33,17 @@ static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
 }
 
 /* The misses by groups of sets (a list each) and time. */
-static json_t *grid_json(const struct lens *l)
+static json_t *grid_json(const struct lens *l, bool whole)
 {
-    int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, cell[GRID_ROWS * GRID_COLUMNS];
-    int columns = l->n_touches < GRID_COLUMNS ? l->n_touches : GRID_COLUMNS;
+    int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;
+    int limit = whole ? l->n_columns : l->n_touches, columns = limit < most ? limit : most;
+    double cell[GRID_ROWS * GRID_COLUMNS];
     json_t *grid = json_array();
-    lens_grid(l, rows, columns, cell);
+    lens_grid(l, whole, rows, columns, cell);
     for (int y = 0; y < rows; y++) {
         json_t *row = json_array();
         for (int x = 0; x < columns; x++)
-            json_array_append_new(row, JSON(cell[y * columns + x]));
+            json_array_append_new(row, JSON((int64_t)llround(cell[y * columns + x])));
         json_array_append_new(grid, row);
     }
     return grid;
@@ -63,7 +66,9 @@ void lens_report_json(struct str *out, const struct lens *l, const struct foreca
                           "along", JSON(l->along), "iterations", JSON(l->iterations),
                           "from", JSON(l->from), "touches", JSON(l->n_touches),
                           "misses", JSON(l->misses), "conflict_misses", JSON(l->conflicts));
-    json_put(o, "sets_over_time", grid_json(l), "conflicts", pairs,
+    json_put(o, "sets_over_time", grid_json(l, false),
+             "sets_over_run", l->n_columns > 0 ? grid_json(l, true) : json_null(),
+             "run_simulated", JSON_IF(l->n_columns > 0, l->simulated), "conflicts", pairs,
              "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures);
     json_print(out, o, 8);
     str_free(&cache);

@@ -1,4 +1,5 @@
 /* The cache lens: windows, sets over time, pairs in conflict, and the cures that are proposed. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,11 +85,11 @@ static void touches_are_consistent(void **state)
         assert_memory_equal(held, then, (size_t)l->n_lines);
         free(held);
         free(then);
-        int cell[4 * 10], sum = 0;
-        lens_grid(l, 4, 10, cell);
+        double cell[4 * 10], sum = 0;
+        lens_grid(l, false, 4, 10, cell);
         for (int i = 0; i < 40; i++)
             sum += cell[i];
-        assert_int_equal(sum, l->misses);
+        assert_true(sum == (double)l->misses);
         lens_free(l);
         arena_free(a);
     }
@@ -110,6 +111,52 @@ static void iterations(void **state)
     assert_int_equal(n, 4 * 4 * 8 - 1);
     lens_free(l);
     arena_free(a);
+}
+
+static double run_misses(const struct lens *l)
+{
+    double sum = 0;
+    for (int i = 0; i < l->n_sets * l->n_columns; i++)
+        sum += l->cell[i];
+    return sum;
+}
+
+/* Of a short run every miss; of a long one about as many as are simulated from end to end. */
+static void whole_run(void **state)
+{
+    static const struct { const char *spec; int64_t misses; } run[] = {
+        { "gmm m=4 k=8 n=4", 0 }, { "c2d n=1 i=2 h=6 w=6 o=4 k=3 p=1", 0 },
+        { "gmm m=64 k=128 n=512", 4000000 }, { "gmm m=128 k=512 n=128", 8000000 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(run); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = replayed(a, run[i].spec, NULL, 0);
+        struct lens *l = lens_of(p, "32K/8/64", 0, 0);
+        assert_int_equal(l->n_columns, 64);
+        if (run[i].misses == 0) {
+            assert_true(l->n_touches < LENS_TOUCHES && l->misses > 0);
+            if (run_misses(l) != (double)l->misses || l->simulated != 1)
+                fail_msg("%g of %lld misses, %g", run_misses(l), (long long)l->misses,
+                         l->simulated);
+        } else {
+            struct predict_opts o = { .cache = l->cache };
+            struct prediction all;
+            struct err e;
+            assert_true(predict_misses(p, &o, NULL, &all, &e));
+            assert_true(l->simulated < 0.3 && l->simulated > 0);
+            double of = run_misses(l) / (double)all.l1_misses;
+            if (!(of > 0.93 && of < 1.07))
+                fail_msg("%s: %g of %lld misses", run[i].spec, of, (long long)all.l1_misses);
+            double cell[64], least = INFINITY;
+            lens_grid(l, true, 1, 64, cell);
+            for (int x = 4; x < 64; x++)
+                least = fmin(least, cell[x]);
+            assert_true(least > 0.5 * run_misses(l) / 64);       /* it misses all the time */
+        }
+        lens_free(l);
+        arena_free(a);
+    }
 }
 
 static void cures(void **state)
@@ -177,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partners), cmocka_unit_test(touches_are_consistent),
-        cmocka_unit_test(iterations), cmocka_unit_test(cures),
+        cmocka_unit_test(iterations), cmocka_unit_test(whole_run), cmocka_unit_test(cures),
         cmocka_unit_test(golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,106 @@
+/* Simulates a run from end to end, or if it is long, the end of each column: an iteration or more
+ * of the marked loops, after some that warm the cache. */
+#include "profile/measure/lens_whole.h"
+
+#include <math.h>
+
+#include "profile/sim/cachesim.h"
+
+#define COLUMNS 64
+#define ALL_OF 2e6                        /* so many accesses are all simulated */
+#define SAMPLE 8192.0                     /* least accesses of a column that count otherwise */
+#define WARM_TOUCHES 16                   /* so many accesses per line of L1 warm it up */
+#define LIMIT_S 0.5
+
+struct run_columns {
+    const struct lens_path *path;
+    struct cachesim *cache;
+    bool all, counts;                     /* everything is simulated; this access counts */
+    double each[GEN_MAX_MARKS];           /* accesses of an iteration of a marked loop */
+    double at, width;                     /* accesses so far, of a column */
+    double counted[COLUMNS];
+    double *cell;
+    int column;
+};
+
+static int column_of(const struct run_columns *w)
+{
+    double column = w->at / w->width;
+    return column < COLUMNS ? (int)column : COLUMNS - 1;
+}
+
+static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigned bytes)
+{
+    struct run_columns *w = ctx;
+    if (w->all)
+        w->column = column_of(w);
+    w->at += w->all;
+    w->counted[w->column] += w->counts;
+    cachesim_access(w->cache, addr, site, bytes);
+}
+
+/* Returns whether the iteration is skipped. */
+static int on_mark(void *ctx, int mark)
+{
+    struct run_columns *w = ctx;
+    if (w->all || mark < 0)
+        return 0;
+    const struct lens_path *p = w->path;
+    double each = w->each[mark], sample = fmax(SAMPLE, each);
+    double warm = fmax(WARM_TOUCHES * (double)p->n_sets * p->ways, each);
+    w->column = column_of(w);
+    double left = (w->column + 1) * w->width - w->at;
+    w->at += each;
+    w->counts = left <= sample;
+    return left > sample + warm;
+}
+
+static void on_touch(void *ctx, uint64_t line, unsigned site, bool missed)
+{
+    struct run_columns *w = ctx;
+    const struct lens_path *p = w->path;
+    (void)site;
+    int64_t set = ((int64_t)line - p->first_line + p->first_set) % p->n_sets;
+    if (missed && w->counts)
+        w->cell[set * COLUMNS + w->column]++;
+}
+
+/* Scales what was counted to all accesses of each column. */
+static void take(struct run_columns *w, struct lens_cells *out)
+{
+    *out = (struct lens_cells){ .n_columns = COLUMNS, .cell = w->cell, .simulated = w->all };
+    for (int x = 0; x < COLUMNS && !w->all; x++) {
+        double scale = w->counted[x] > 0 ? fmax(1, w->width / w->counted[x]) : 0;
+        out->simulated += w->counted[x] / w->path->all;
+        for (int set = 0; set < w->path->n_sets; set++)
+            w->cell[set * COLUMNS + x] *= scale;
+    }
+}
+
+bool lens_whole(struct arena *a, const struct lens_path *path, const struct cancel *c,
+                struct lens_cells *out, struct err *e)
+{
+    struct run_columns w = { .path = path, .width = fmax(1, path->all / COLUMNS) };
+    const struct walk_calls calls = { &w, on_access, on_mark, NULL };
+    int n_sites;
+    const struct site *site = walk_sites(path->walk, &n_sites);
+    double longest = 0;
+    for (int i = 0; i < walk_n_marks(path->walk); i++) {
+        w.each[i] = path->accesses[i] / fmax(1, path->iterations[i]);
+        longest = fmax(longest, w.each[i]);
+    }
+    w.all = w.counts = path->all <= ALL_OF || longest == 0 || 2 * longest > w.width;
+    if (!cachesim_open(path->cache, n_sites, &w.cache, e))
+        return false;
+    for (int i = 0; i < n_sites; i++)
+        if (site[i].is_store)
+            cachesim_store_site(w.cache, i);
+    w.cell = ARENA_ARRAY(a, double, path->n_sets * COLUMNS);
+    cachesim_watch(w.cache, on_touch, &w);
+    walk_limit(path->walk, clock_s() + LIMIT_S, c);
+    walk_run(path->walk, path->base, &calls);
+    if (!walk_ended_early(path->walk) && path->all > 0)
+        take(&w, out);
+    cachesim_close(w.cache);
+    return true;
+}
