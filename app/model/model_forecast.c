@@ -1,10 +1,11 @@
-/* Predicted cache misses of the typed line, of the entries of the menu and of the step under the
- * cursor.  A job finds them, so that no key waits. */
+/* Predicted cache misses and times of the typed line and of the step under the cursor, and misses
+ * of the entries of the menu.  A job finds them, so that no key waits. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
+#include "profile/machine/roofline.h"
 
 #define MOST_FORESEEN 64                  /* lines of one job */
 
@@ -85,6 +86,7 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
     if (f->stamp != m->stamp)
         model_forecast_forget(m);
     f->stamp = m->stamp;
+    model_find_roofs(m);
     for (int i = 0; i < j->n_cures; i++)
         vec_push(&f->rows, ((struct foreseen){ state, xstrdup(j->cure[i].line),
                                                j->cure[i].line[0] ? j->cure[i] : j->now,
@@ -118,6 +120,20 @@ bool model_forecast_misses(const struct model *m, const char *line, int64_t *mis
     return r && r->after.ok;
 }
 
+/* Appends "; about 0.26 ms by loads, stores and FLOPs"; nothing without the machine model. */
+static void add_time(const struct model *m, const struct prediction *p, struct str *out)
+{
+    const struct target *t = target_or_host(m->set.target);
+    double ms = m->roofs.model && m->threads <= 1
+              ? roofline_predict_ms(m->roofs.model, t->isa, model_program(m)->base->flops,
+                                    p->accesses) : 0;
+    if (ms <= 0)
+        return;
+    str_add(out, "; about ");
+    text_ms(out, ms);
+    str_add(out, " by loads, stores and FLOPs");
+}
+
 void model_forecast_print(const struct model *m, const char *line, struct str *out)
 {
     int state = line[0] ? history_current(m->session->history)->id : chosen_state(m);
@@ -133,4 +149,5 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, " L1 misses");
     if (line[0])
         add_change(out, ", ", r);
+    add_time(m, &r->after.misses, out);
 }

@@ -1,5 +1,6 @@
 #include "profile/machine/roofline.h"
 
+#include <math.h>
 #include <string.h>
 
 #define ABOVE_MODEL 1.05  /* ceiling / peak of the model; above it the model is doubtful */
@@ -109,4 +110,17 @@ void roofline_doubts(const struct machine_model *model, const struct measurement
     if (peak > 0 && m->peak_gflops > ABOVE_MODEL * peak)
         str_printf(out, "%sFMA peak of %.4g GFLOP/s, and this run's ceiling was %.4g",
                    out->len ? "; " : "", peak, m->peak_gflops);
+}
+
+double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
+                           double accesses)
+{
+    double gbytes = model->level[MODEL_L1].load.one.best, gflops = 0;
+    for (int i = 0; i < model->n_isa; i++)
+        if (streq(model->isa[i].isa, isa))
+            gflops = model->isa[i].gflops.one.best;
+    if (gbytes <= 0 || gflops <= 0)
+        return 0;
+    double vector_bytes = sizeof(f32) * fmax(1, model->isa[0].vector_floats);
+    return 1e-6 * fmax(accesses * vector_bytes / gbytes, flops / gflops);
 }

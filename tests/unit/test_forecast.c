@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "profile/machine/roofline.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -50,6 +52,29 @@ static void of_the_typed_line(void **state)
     model_free(m);
 }
 
+/* With the rates of the machine also a time, which says what it is from: 1e9 vector loads a second
+ * are slower than 8e9 FLOPs a second for a plain nest. */
+static void of_the_time(void **state)
+{
+    struct model *m = on_gmm();
+    struct machine_model *r = m->roofs.model = xcalloc(1, sizeof *r);
+    (void)state;
+    r->n_isa = 1;
+    r->isa[0] = (struct isa_peak){ .vector_floats = 16, .gflops.one = { .best = 8, .runs = 1 } };
+    snprintf(r->isa[0].isa, sizeof r->isa[0].isa, "%s", target_or_host(NULL)->isa);
+    r->level[MODEL_L1].load.one = (struct rate){ .best = 64, .runs = 1 };
+    press(m, ": loop Space reorder Space C Space K Space N");
+    do_jobs(m);
+    assert_shows(m, "predicted 4224 L1 misses, -94 %; about 198 µs by loads, stores and FLOPs");
+    assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 1e6) == 2);
+    assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 3e6) == 3);
+    assert_true(roofline_predict_ms(r, "none", 16e6, 3e6) == 0);
+    m->threads = 2;                                      /* it is of one thread */
+    m->data_stamp++;
+    assert_hides(m, "; about");
+    model_free(m);
+}
+
 static void of_a_step(void **state)
 {
     struct model *m = on_gmm();
@@ -90,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_the_typed_line), cmocka_unit_test(of_a_step),
+        cmocka_unit_test(of_the_time),
         cmocka_unit_test(of_the_menu),
     };
     private_folders();
