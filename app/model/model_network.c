@@ -370,6 +370,8 @@ bool model_network_tune(struct model *m, const char *arg)
         return model_say_error(m, "the time is in seconds", "tune_all 600");
     if (n->tune_wanted)
         return model_say_error(m, "the kernels are being tuned", "Esc in their list ends that");
+    if (m->tuner.out)
+        return model_say_error(m, "the tuner is running", "x in its view stops it first");
     network_live_drop(n->live);
     n->live = network_live_new();
     n->live_seen = 0;

@@ -258,6 +258,8 @@ static void the_tuner_opens_a_kernel(void **state)
     press(m, "0 9 t");
     assert_non_null(m->session);
     assert_true(m->tuner.out);
+    assert_false(model_run(m, "tune_all"));
+    assert_shows(m, "x in its view stops it first");
     press(m, "Tab Esc");
     assert_shows(m, "Stop it and leave?");
     press(m, "n");
