@@ -12,7 +12,7 @@
 #define MOVE_BYTES (GUARD_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-#define CANARY 0x7ffd7ffdu                /* a quiet NaN, as BUFFER_POISON is */
+#define CANARY 0x7ffdu  /* half of a word: together a quiet NaN, as BUFFER_POISON is */
 #define POISONED 64                         /* random words that poison_few overwrites */
 
 static size_t round_up(size_t n, size_t to)
@@ -111,7 +111,7 @@ static void *copy_of(const struct guarded *g, int i)
 
 static void paint(char *from, char *to)
 {
-    for (uint32_t *p = (uint32_t *)(void *)from; p < (uint32_t *)(void *)to; p++)
+    for (uint16_t *p = (uint16_t *)(void *)from; p < (uint16_t *)(void *)to; p++)
         *p = CANARY;
 }
 
@@ -154,10 +154,10 @@ bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct 
     return true;
 }
 
-/* Returns the bytes from `from` to the first overwritten word in [from, to), or -1. */
+/* Returns the bytes from `from` to the first overwritten half of a word in [from, to), or -1. */
 static int64_t first_damage(const char *from, const char *to)
 {
-    const uint32_t *p = (const uint32_t *)(const void *)from;
+    const uint16_t *p = (const uint16_t *)(const void *)from;
     for (size_t i = 0; i < (size_t)(to - from) / sizeof *p; i++)
         if (p[i] != CANARY)
             return (int64_t)(i * sizeof *p);
@@ -166,7 +166,7 @@ static int64_t first_damage(const char *from, const char *to)
 
 static int64_t last_damage(const char *from, const char *to)
 {
-    const uint32_t *p = (const uint32_t *)(const void *)to;
+    const uint16_t *p = (const uint16_t *)(const void *)to;
     for (size_t i = 1; i <= (size_t)(to - from) / sizeof *p; i++)
         if (p[-(ptrdiff_t)i] != CANARY)
             return (int64_t)(i * sizeof *p);
@@ -223,15 +223,15 @@ void guarded_poison(struct guarded *g, int first, int n, struct rng *few)
 {
     for (int i = first; i < first + n; i++) {
         const struct guarded_buffer *b = &g->buffer[i];
-        uint32_t *data = (uint32_t *)(void *)b->data;
-        size_t words = b->data_bytes / sizeof *data;
+        uint16_t *half = (uint16_t *)(void *)b->data;
         if (!b->written)
             continue;
         if (few)
-            poison_few(data, copy_of(g, i), words, few);
+            poison_few((uint32_t *)(void *)half, copy_of(g, i),
+                       b->data_bytes / sizeof(uint32_t), few);
         else
-            for (size_t k = 0; k < words; k++)
-                data[k] = BUFFER_POISON;
+            for (size_t k = 0; k < b->data_bytes / sizeof *half; k++)
+                half[k] = (uint16_t)BUFFER_POISON;
     }
 }
 
