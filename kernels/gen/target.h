@@ -28,8 +28,8 @@ struct target {
 void code_print_c(struct unit *u, struct str *out);
 void code_print_twin(struct unit *u, struct str *out);
 
-/* Returns the number of elements of a vector, in the type in which elements are computed; 1 when the
- * target has no vectors. */
+/* Returns the number of elements of a vector, of the type in which elements are computed; 1 when
+ * the target has no vectors. */
 int target_lanes(const struct target *t, const struct elem_type *type);
 
 int targets_count(void);

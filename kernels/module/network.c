@@ -434,11 +434,6 @@ bool network_build(struct arena *a, const struct graph *g, int n_steps, const ch
 {
     struct network *net = ARENA_NEW(a, struct network);
     struct linker k = { .a = a, .net = net, .choose = choose, .ctx = ctx };
-    if (type_is_narrow(g->type)) {
-        err_set(e, ERR_TYPE, "a network is computed in float32, and this graph is in %s",
-                g->type->title);
-        return err_fix(e, "leave out type=%s, or open it as one program", g->type->name);
-    }
     net->graph = net->whole = g;
     bool ok = partition(a, g, n_steps, step, &net->parts, e);
     if (!ok)

@@ -97,6 +97,11 @@ bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
 {
     VEC(const char *) kept = { 0 };
     int own[SIMPLIFY_MAX_PASSES];
+    if (type_is_narrow(g->type)) {
+        err_set(e, ERR_TYPE, "networks are computed in float32, and this graph is in %s",
+                g->type->title);
+        return err_fix(e, "leave out type=%s, or take it as one program", g->type->name);
+    }
     bool ok = g->n_statements == 0, again = true;
     for (int i = 0; counts && i < COUNT_OF(table); i++)
         counts[i] = 0;

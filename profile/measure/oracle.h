@@ -51,8 +51,8 @@ double oracle_tolerance(const struct program *p);
  * into *worst.
  *
  * Each element may be off by its bound: what arithmetic in its type explains there
- * (reference_error), at most oracle_tolerance().  For a program with an algorithm of its own this is
- * the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.
+ * (reference_error), at most oracle_tolerance().  For a program with an algorithm of its own this
+ * is the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.
  *
  * An element beyond its bound gets a second opinion (SPEC L.2): if the plain evaluation of this
  * output in that type is off by r times the bound at its worst element, 8r times the bound is

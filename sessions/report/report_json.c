@@ -317,6 +317,16 @@ static json_t *roofline_json(const struct graph *g, const struct measurement *m,
     return o;
 }
 
+/* Returns a list of the element types of the operator's tensors. */
+static json_t *types_json(const struct graph *g)
+{
+    json_t *list = json_array();
+    for (int t = 0; t < g->n_tensors; t++)
+        json_array_append_new(list, json_make("tensor", JSON(g->tensor[t].name),
+                                              "type", JSON(g->tensor[t].type->name)));
+    return list;
+}
+
 void report_run_json(struct str *out, const struct session *s, const struct measurement *m,
                      unsigned meters, const char *machine, const struct machine_model *model)
 {
@@ -328,7 +338,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                           "spec", JSON(p->base->spec), "title", JSON_OR_NULL(s->title),
                           "branch", JSON(branch), "steps", steps_json(p),
                           "algorithms", report_algorithms(p), "contract", contract_json(p),
-                          "notes", notes_json(p), "conversions", JSON(p->n_conversions));
+                          "types", types_json(p->base), "notes", notes_json(p),
+                          "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
              "isa", json_null());        /* set below; here to come before "compiler" */

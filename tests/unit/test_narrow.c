@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernels/gen/gen.h"
+#include "kernels/module/simplify.h"
 #include "kernels/ops/reference.h"
 #include "kernels/program/program.h"
 #include "profile/build/nvrtc.h"
@@ -137,7 +138,8 @@ static void conversions_are_those_of_another_way(void **state)
             float want = value_of(types[k], bits);
             double x;
             types[k]->read(&bits, 1, &x);
-            assert_true(isnan(want) ? isnan(x) : x == (double)want && !signbit(x) == !signbit(want));
+            assert_true(isnan(want) ? isnan(x)
+                                    : x == (double)want && !signbit(x) == !signbit(want));
             types[k]->write(&x, 1, &back);
             assert_true(isnan(x) || back == bits);
         }
@@ -472,6 +474,18 @@ static void what_does_not_work_says_so(void **state)
     }
 }
 
+static void networks_are_in_float32(void **state)
+{
+    const struct graph *g, *simple;
+    struct err e = {0};
+    (void)state;
+    assert_true(graph_from_spec(perm, "x = input n=1 c=4 h=8 w=8 type=bf16; y = c2d(x) o=4 k=3; "
+                                "z = c2d(y) o=4 k=3", &g, &e));
+    assert_false(simplify_graph(perm, g, simplify_default(), &simple, NULL, &e));
+    assert_non_null(strstr(e.text, "networks are computed in float32"));
+    assert_non_null(strstr(e.fix, "leave out type=bf16"));
+}
+
 static void specs_have_the_type(void **state)
 {
     const struct graph *g;
@@ -495,7 +509,8 @@ int main(void)
         cmocka_unit_test(random_schedules_are_right), cmocka_unit_test(graphs_are_right),
         cmocka_unit_test(half_the_bytes_are_half_the_misses),
         cmocka_unit_test(bounds_are_of_one_rounding), cmocka_unit_test(gpu_kernels_are_right),
-        cmocka_unit_test(what_does_not_work_says_so), cmocka_unit_test(specs_have_the_type),
+        cmocka_unit_test(what_does_not_work_says_so), cmocka_unit_test(networks_are_in_float32),
+        cmocka_unit_test(specs_have_the_type),
     };
     return cmocka_run_group_tests(tests, perm_setup, perm_teardown);
 }
