@@ -106,15 +106,15 @@ static const char f16_store_x86[] =
 static const char store_text[] =
     "static inline void @_store$(@ *p, v$ x) { *(g$ *)p = @_pack$(x); }\n";
 
-/* # is the bytes of the vector, and & and ^ are what movntdq needs and is called for them. */
+/* ` is the bytes of the vector, and & and ^ are what movntdq needs and is called for them. */
 static const char stream_text[] =
-    "/* Past the caches, to an address that is a multiple of #. */\n"
+    "/* Past the caches, to an address that is a multiple of `. */\n"
     "static inline void @_stream$(@ *p, v$ x)\n{\n"
     "    h$ h = @_pack$(x);\n"
     "#if defined __clang__\n"
     "    __builtin_nontemporal_store(h, (h$ *)p);\n"
     "#elif defined &\n"
-    "    typedef long long q$ __attribute__((vector_size(#)));\n"
+    "    typedef long long q$ __attribute__((vector_size(`)));\n"
     "    __builtin_ia32_movntdq^((q$ *)p, (q$)h);\n"
     "#else\n"
     "    *(h$ *)p = h;\n"
@@ -141,7 +141,7 @@ static void put_text(struct str *out, const char *text, const struct elem_type *
             str_printf(out, "%d", lanes);
         else if (*text == '@')
             str_add(out, type->name);
-        else if (*text == '#')
+        else if (*text == '`')
             str_printf(out, "%d", bytes);
         else if (*text == '^')
             str_add(out, bytes == 16 ? "" : bytes == 32 ? "256" : "512");

@@ -193,7 +193,7 @@ same 'none are conversions' '0 conversions, variant alt' "$(tail -n 1 <<< "$out"
 t 0 '^1 conversion, variant alt$' show "$gmm" --steps - --what graph <<< 'layout set A "M/4 K 4m"'
 
 t 0 '^gmm ' ops
-t 0 '^      parameters \[n\] i w o k s=1 p=0 \[pw0\] .*act=none$' ops
+t 0 '^      parameters \[n\] i w o k s=1 p=0 \[pw0\] .*act=none type=f32$' ops
 t 0 '"gmm"' ops --json
 t 0 '^clock ' meters
 t 0 '^perf ' meters
