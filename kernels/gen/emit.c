@@ -1,5 +1,5 @@
 /* Prints the text around statements, for both printers: names, lines, loops, helpers. */
-#include "kernels/gen/narrow.h"
+#include "kernels/gen/emit.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@ struct needs {
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
-    struct {                              /* conversions of the narrow type (narrow.h) */
+    struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
     } narrow;
@@ -102,6 +102,11 @@ void emit_leave(struct emit *m, int mark);
 void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
+/* Loads and stores of buffers of a narrow type (narrow.c): the code computes in the type of its
+ * registers, and converts.  narrow_prefix: what the names of helpers for this buffer begin with:
+ * "bf16_", or "".  narrow_helpers appends the typedef and the helpers that m->needs lists. */
+const char *narrow_prefix(const struct emit *m, int buffer);
+void narrow_helpers(struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
  * the integer vectors of the masks if functions_need_masks says so. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,

@@ -1,5 +1,5 @@
 /* Prints index expressions and values as C. */
-#include "kernels/gen/narrow.h"
+#include "kernels/gen/emit.h"
 
 #include <math.h>
 #include <stdio.h>

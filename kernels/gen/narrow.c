@@ -5,7 +5,7 @@
  * which needs no header of the toolkit), and integer arithmetic for all other machines, where $ is
  * the number of lanes, h the 16 bits and w the 32 bits.  vcvtneps2bf16 is not used: it takes
  * subnormal numbers for zero. */
-#include "kernels/gen/narrow.h"
+#include "kernels/gen/emit.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * A pointer starts at the least address that the line certainly touches.  So it never points out of
  * the buffer, which C11 6.5.6 forbids even without an access. */
-#include "kernels/gen/narrow.h"
+#include "kernels/gen/emit.h"
 
 #define LEAST_USES 2
 

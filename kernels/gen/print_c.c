@@ -1,6 +1,6 @@
 /* Code as C: one function, in the form that compilers turn into what was meant (PERF.md):
  * named vectors, no headers, restrict pointers. */
-#include "kernels/gen/narrow.h"
+#include "kernels/gen/emit.h"
 
 #include <string.h>
 

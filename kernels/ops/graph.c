@@ -93,12 +93,10 @@ int graph_add_tensor(struct graph *g, const struct tensor_def *def)
 
 void graph_set_type(struct graph *g, const struct elem_type *type)
 {
+    g->bytes *= (double)type->bytes / g->type->bytes;
     g->type = type;
-    g->bytes = 0;
-    for (int t = 0; t < g->n_tensors; t++) {
+    for (int t = 0; t < g->n_tensors; t++)
         g->tensor[t].type = type;
-        g->bytes += traffic_bytes(&g->tensor[t]);
-    }
 }
 
 void graph_set_output(struct graph *g, int t)

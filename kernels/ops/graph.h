@@ -208,7 +208,7 @@ const struct graph *graph_with_edge_conversion(struct arena *a, const struct gra
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 
-/* Makes this the type of all tensors. */
+/* Makes this the type of all tensors, which had one type before. */
 void graph_set_type(struct graph *g, const struct elem_type *type);
 /* Returns the same graph with this type for all tensors. */
 const struct graph *graph_with_type(struct arena *a, const struct graph *g,
