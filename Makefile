@@ -10,6 +10,7 @@
 #   make bench-tui    a thousand keys on the screen, idle and while tuning (KEYS, MODELS)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make mutants      random changes of the sources: do the suites see them?  MUTANTS="N SEED FOLDER..."
+#   make test-cuda    random and broken CUDA kernels with shared memory (10 minutes; CUDA_SEED)
 #   make hunt         random operators under random schedules, HUNT="SECONDS [SEED]"
 #   make bench-sim    L1 misses and speed of the simulator against cachegrind (valgrind; 3 minutes)
 #   make monkey       random keys on the screen, MONKEY="KEYS SEED"; CONFIG=asan, CONFIG=tsan
@@ -91,7 +92,7 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
               reference_slow)
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test test-all asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
+.PHONY: all run tests test test-all test-cuda asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
         bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         pictures golden-update install deps clean help FORCE
 .SECONDARY:
@@ -180,7 +181,7 @@ test: deps
 	@tests/run.sh $(B)
 # Everything that can fail, the quick ones first.
 test-all: test
-	@$(MAKE) --no-print-directory clang asan conformance hunt valgrind
+	@$(MAKE) --no-print-directory clang asan conformance test-cuda hunt valgrind
 	@$(MAKE) --no-print-directory CONFIG=asan MONKEY="5000 $(shell date +%s)" monkey
 	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
 asan: deps
@@ -282,6 +283,12 @@ appendix1: all
 MUTANTS ?= 20 1
 mutants: deps
 	@tests/mutants.sh $(MUTANTS)
+# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes).
+CUDA_SEED ?= 1
+test-cuda: deps
+	@$(MAKE) --no-print-directory all $(B)/tests/test_shared
+	@SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner \
+	    $(B)/tests/test_shared
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance

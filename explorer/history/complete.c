@@ -3,6 +3,7 @@
  * of the current program. */
 #include "explorer/history/command.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 #include "explorer/history/command_impl.h"
@@ -208,6 +209,15 @@ static void offer_notation(struct completer *c, const char *target)
     str_free(&text);
 }
 
+/* Offers "scope=local" and "scope=shared" for the slot "scope=local|shared". */
+static void offer_choices(struct completer *c, const char *option, const char *key,
+                          const char *help)
+{
+    char *rest = NULL, *text = arena_strdup(c->a, option + strlen(key));
+    for (char *v = strtok_r(text, "|", &rest); v; v = strtok_r(NULL, "|", &rest))
+        offer(c, arena_printf(c->a, "%s%s", key, v), help);
+}
+
 /* steps */
 
 static void offer_verbs(struct completer *c, const char *room)
@@ -234,6 +244,8 @@ static void offer_options(struct completer *c, enum step_kind kind, int first, c
             offer_dims(c, d, key, c->n_words);
         else if (option[key_len] >= '0' && option[key_len] <= '9')
             offer(c, option, step_info(kind)->help);
+        else if (islower((unsigned char)option[key_len]))
+            offer_choices(c, option, key, step_info(kind)->help);
         else
             offer(c, key, option);
     }
@@ -267,7 +279,7 @@ static void complete_args(struct completer *c, enum step_kind kind)
             offer(c, loop_ann_name[ann], info->help);
     else if (want && *want == 'F')
         offer_factors(c, &d, dim, first_arg + 1);
-    if (!want || *want != 'D' || n_args > 0)
+    if (!want || (*want != 'D' && *want != 'T'))
         offer_options(c, kind, first_arg, &d);
 }
 

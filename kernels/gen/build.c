@@ -615,6 +615,8 @@ static void build_tree(struct unit_build *b, const struct tree *t, struct block 
  * note of its own would hinder the passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
+    if (t->barrier)
+        block_add(b->u, out, code_new(b->u, CODE_BARRIER));
     int first = out->n;
     build_tree(b, t, out);
     if (!t->piece || n < 2 || b->open.len > 0 || out->n == first)

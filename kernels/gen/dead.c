@@ -28,14 +28,14 @@ static void note_block(struct dead *d, const struct block *b)
 
 static bool is_dead(const struct dead *d, const struct code *c)
 {
-    if (c->kind == CODE_NOTE || c->kind == CODE_PICK)
+    if (c->kind == CODE_NOTE || c->kind == CODE_PICK || c->kind == CODE_BARRIER)
         return false;
     if (c->kind != CODE_SET)
         return c->body.n == 0;
     if (c->reg >= 0)
         return !d->reg_read[c->reg];
     int b = c->at.buffer;
-    return d->u->func->buffer[b].memory == MEMORY_LOCAL && !d->buffer_read[b];
+    return d->u->func->buffer[b].memory != MEMORY_GLOBAL && !d->buffer_read[b];
 }
 
 static void note_load(void *ctx, const struct access *a)

@@ -47,6 +47,9 @@ struct emit {
     int depth;                            /* levels of indentation */
     bool in_parallel;
     bool gpu;                             /* bound loops are indices, and nothing is prefetched */
+    bool twin;                            /* whether accesses of shared arrays are watched */
+    int *shared;                          /* per buffer: the number of its shared array */
+    int64_t most_on_stack;                /* the greatest on_stack so far */
     const char *index;                    /* the C type of indices: "long" */
 };
 
@@ -98,7 +101,8 @@ void emit_leave(struct emit *m, int mark);
 /* The body of the helper that picks an index (val_picked). */
 #define PICK_BODY \
     "{\n    x = x < 0 ? x + hi + 1 : x;\n    return x >= hi ? hi : x > 0 ? (long)x : 0;\n}\n"
-/* Prints the statements of a block (print_c.c). */
+/* Prints "[2][8]", the shape of a buffer; the statements of a block (print_c.c). */
+void code_print_shape(struct str *out, const struct buffer *b);
 void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);

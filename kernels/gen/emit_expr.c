@@ -168,11 +168,14 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
         str_printf(m->out, "%s[%lld]", p->name, (long long)(at->rest - p->rest));
         return;
     }
+    bool watched = m->twin && m->u->func->buffer[at->buffer].memory == MEMORY_SHARED;
     m->touched[at->buffer] = true;
     str_printf(m->out, "%s[", at->again && m->again[at->again] ? m->again[at->again]
                                                                : m->buffer[at->buffer]);
+    if (watched)
+        str_printf(m->out, "ts_%s(%d, ", stored ? "write" : "read", m->shared[at->buffer]);
     emit_index(m, at->base, at->rest, PREC_AND);
-    str_add_char(m->out, ']');
+    str_add(m->out, watched ? ")]" : "]");
 }
 
 /* Emits " + 16", " - 3" or "". */

@@ -28,6 +28,8 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
     if (!target_takes(o->target, f, e) || !find_types(u, f, e))
         return false;
     u->lanes = target_lanes(o->target, u->type);
+    if (o->target->gpu)
+        code_share_threads(u);
     if (!code_build(u, e))
         return false;
     if (o->target->gpu && !code_has_kernels(u, e))

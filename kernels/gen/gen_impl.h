@@ -65,7 +65,7 @@ struct reg {
 struct block { struct code **item; int n, cap; };
 
 enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD,
-                 CODE_PICK };
+                 CODE_PICK, CODE_BARRIER };
 
 struct code {
     enum code_kind kind;
@@ -112,7 +112,10 @@ struct unit {
  */
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
 void unit_close(struct unit *u);
-/* The passes, in order. */
+/* The passes, in order.  code_share_threads: for a GPU only. */
+void code_share_threads(struct unit *u);
+/* The number of a thread in its block of n threads, x fastest: a variable of the kernel. */
+const struct expr *code_thread_var(struct unit *u, int64_t n);
 bool code_build(struct unit *u, struct err *e);
 void code_tidy(struct unit *u);
 void code_promote(struct unit *u);

@@ -177,9 +177,10 @@ static void hoist_stores(struct hoist *h, struct code *loop, struct block *out, 
     forget_scopes(&loop->body, stored);
     if (holds(&loop->body, CODE_FOR, LOOP_PARALLEL))
         return;
+    bool meets = holds(&loop->body, CODE_BARRIER, LOOP_SERIAL);
     for (int b = 0; b < n; b++) {
-        if (!stored[b])
-            continue;
+        if (!stored[b] || (meets && h->u->func->buffer[b].memory == MEMORY_SHARED))
+            continue;                     /* other threads wait for the store */
         h->buffer = b;
         h->possible = true;
         h->n = 0;

@@ -17,6 +17,8 @@ struct groups { struct emit *m; VEC(struct pointer_group) list; };
 static void note_place(struct groups *g, const struct place *at, bool stored, bool in_select)
 {
     int i = 0;
+    if (g->m->u->func->buffer[at->buffer].memory == MEMORY_SHARED)
+        return;                           /* arrays of a fixed place, and the twin watches them */
     while (i < g->list.len && (g->list.data[i].least.buffer != at->buffer
                                || g->list.data[i].least.base != at->base))
         i++;

@@ -7,7 +7,7 @@
 #define STACK_BYTES (256 << 10)           /* a local array of more bytes is not on the stack */
 #define STACK_TOTAL (1 << 20)             /* most bytes of all arrays on the stack */
 
-static void print_shape(struct str *out, const struct buffer *b)
+void code_print_shape(struct str *out, const struct buffer *b)
 {
     for (int d = 0; d < b->rank; d++)
         str_printf(out, "[%lld]", (long long)b->shape[d]);
@@ -299,26 +299,29 @@ static void print_array(struct emit *m, const struct code *scope)
     bool large = !m->gpu && (bytes > STACK_BYTES || m->on_stack + bytes > STACK_TOTAL);
     const char *name = m->buffer[scope->buffer] = names_claim(m->names, b->name);
     m->on_stack += large ? 0 : bytes;
+    m->most_on_stack = m->on_stack > m->most_on_stack ? m->on_stack : m->most_on_stack;
     emit_indent(m);
     if (large)
         print_thread_array(m, scope->buffer);
     else
         str_printf(m->out, "%s %s[%lld]%s;    /* ", b->type->c, name, (long long)b->elems,
                    m->gpu ? "" : " __attribute__((aligned(64)))");
-    print_shape(m->out, b);
+    code_print_shape(m->out, b);
     str_add(m->out, " */\n");
 }
 
-/* Prints a scope, with braces unless it is alone in its block. note: a comment, or NULL. */
+/* Prints a scope, with braces unless it is alone in its block.  A shared array stands at the head
+ * of the kernel.  note: a comment, or NULL. */
 static void print_scope(struct emit *m, const struct code *c, bool alone, const char *note)
 {
     int mark = names_mark(m->names);
     int64_t on_stack = m->on_stack;
+    bool shared = c->buffer >= 0 && m->u->func->buffer[c->buffer].memory == MEMORY_SHARED;
     if (!alone) {
         emit_line(m, note ? "{    /* %s */" : "{", note);
         m->depth++;
     }
-    if (c->buffer >= 0)
+    if (c->buffer >= 0 && !shared)
         print_array(m, c);
     code_print_block(m, &c->body);
     if (!alone) {
@@ -417,6 +420,9 @@ void code_print_block(struct emit *m, const struct block *b)
         case CODE_PICK:
             print_pick(m, c);
             break;
+        case CODE_BARRIER:
+            emit_line(m, "__syncthreads();");
+            break;
         default:
             UNREACHABLE();
         }
@@ -449,7 +455,7 @@ static void print_shapes(struct emit *m, const char *name)
     for (int i = 0; i < f->n_params; i++) {
         const struct buffer *b = &f->buffer[i];
         str_printf(m->out, " *   %-8s ", m->buffer[i]);
-        print_shape(m->out, b);
+        code_print_shape(m->out, b);
         str_add(m->out, "  ");
         print_notation(m->out, b);
         str_add(m->out, !b->written ? "read\n" :

@@ -1,30 +1,12 @@
-/* Code as CUDA C, and its host twin (SPEC N).
+/* Code as CUDA C (SPEC N).
  *
  * Every nest is a kernel.  Its bound loops are no loops in the text: their variables are indices of
  * the block and the thread, and their extents are the size of the launch.  What is outside of all
- * bound loops runs as a kernel of one thread.
- *
- * The twin is the same text of the kernels, compiled as C for the CPU: blockIdx and threadIdx are
- * variables there, and a launch is a loop over all blocks and threads.  So it checks the text that
- * a GPU gets, on any machine. */
+ * bound loops runs as a kernel of one thread. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/gen/emit.h"
-
-/* A kernel: the items [from, to) of the unit's body.  extent: of blocks x y z and threads x y z. */
-struct cuda_kernel {
-    int from, to;
-    int64_t extent[6];
-    const char *name;
-    bool *touched;                        /* per parameter: whether the kernel uses it */
-};
-
-struct cuda_text {
-    struct unit *u;
-    struct str kernels, helpers;
-    VEC(struct cuda_kernel) list;
-};
+#include "kernels/gen/cuda_impl.h"
 
 static bool is_bound(const struct code *c)
 {
@@ -83,20 +65,76 @@ static void print_parameters(struct emit *m, struct str *out, const struct cuda_
                        m->buffer[i]);
 }
 
-static void print_kernel(struct emit *m, struct cuda_kernel *k, struct str *out)
+/* Lists the arrays of the shared tiles in b.  The tiles of the pieces of a cut loop have one name
+ * and one array, which is as large as the largest of them. */
+static void find_shared(struct cuda_text *t, struct emit *m, const struct block *b, int first)
 {
+    for (int i = 0; i < b->n; i++) {
+        const struct code *c = b->item[i];
+        const struct buffer *tile = c->kind == CODE_SCOPE && c->buffer >= 0
+                                  ? &t->u->func->buffer[c->buffer] : NULL;
+        int k = first;
+        if (tile && tile->memory == MEMORY_SHARED) {
+            while (k < t->shared.len && !streq(t->shared.data[k].largest->name, tile->name))
+                k++;
+            if (k == t->shared.len)
+                vec_push(&t->shared, (struct shared_array){
+                    .name = names_claim(m->names, tile->name), .largest = tile });
+            struct shared_array *array = &t->shared.data[k];
+            array->largest = tile->elems > array->largest->elems ? tile : array->largest;
+            m->buffer[c->buffer] = array->name;
+            m->shared[c->buffer] = k;
+        }
+        find_shared(t, m, &c->body, first);
+    }
+}
+
+/* Prints "const int thread = threadIdx.x + 8*threadIdx.y;". */
+static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n)
+{
+    const struct expr *thread = code_thread_var(m->u, n);
+    int64_t stride = 1;
+    names_claim_var(m->names, thread);
+    emit_indent(m);
+    str_printf(m->out, "const %s %s =", m->index, names_var(m->names, thread));
+    for (int i = 0; i < 3; stride *= extent[i++])
+        if (extent[i] > 1 && stride > 1)
+            str_printf(m->out, " + %lld*threadIdx.%c", (long long)stride, "xyz"[i]);
+        else if (extent[i] > 1)
+            str_printf(m->out, " threadIdx.%c", "xyz"[i]);
+    str_add(m->out, ";\n");
+}
+
+static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel *k,
+                         struct str *out)
+{
+    int mark = names_mark(m->names), first = t->shared.len;
     struct block part = { .item = m->u->body.item + k->from, .n = k->to - k->from };
     const struct func *f = m->u->func;
     int64_t threads = 1;
     struct str body = { 0 };
     memset(m->touched, 0, sizeof *m->touched * (size_t)f->n_buffers);
     code_find_launch(&part, k->extent);
+    find_shared(t, m, &part, first);
     m->out = &body;
     m->depth = 1;
-    code_print_block(m, &part);
-    k->touched = ARENA_DUP(m->u->arena, m->touched, f->n_buffers + 1);
+    m->most_on_stack = 0;
     for (int i = 3; i < 6; i++)
         threads *= k->extent[i];
+    if (first < t->shared.len && threads > 1)
+        print_thread_number(m, k->extent + 3, threads);
+    for (int i = first; i < t->shared.len; i++) {
+        const struct shared_array *a = &t->shared.data[i];
+        str_printf(&body, "    __shared__ %s %s[%lld];    /* ", a->largest->type->c, a->name,
+                   (long long)a->largest->elems);
+        code_print_shape(&body, a->largest);
+        str_add(&body, " */\n");
+        k->shared_bytes += buffer_bytes(a->largest);
+    }
+    code_print_block(m, &part);
+    emit_leave(m, mark);
+    k->stack_bytes = m->most_on_stack;
+    k->touched = ARENA_DUP(m->u->arena, m->touched, f->n_buffers + 1);
     str_printf(out, "extern_C __global__ void __launch_bounds__(%lld)\n%s(", (long long)threads,
                k->name);
     print_parameters(m, out, k, true);
@@ -123,7 +161,7 @@ static void print_kernels(struct emit *m, struct cuda_text *t)
         struct cuda_kernel k = { .from = i, .to = code_kernel_end(b, i),
                                  .extent = { 1, 1, 1, 1, 1, 1 } };
         k.name = arena_printf(m->u->arena, "%s_%d", name, t->list.len);
-        print_kernel(m, &k, &t->kernels);
+        print_kernel(t, m, &k, &t->kernels);
         vec_push(&t->list, k);
         i = k.to;
     }
@@ -141,22 +179,28 @@ static void print_launches(struct emit *m, const struct cuda_text *t, struct str
                    (long long)x[4], (long long)x[5]);
         print_parameters(m, out, k, false);
         str_add(out, ")\n");
+        if (k->shared_bytes > 0)
+            str_printf(out, " *       %lld of %d bytes of shared memory\n",
+                       (long long)k->shared_bytes, SHARED_BYTES);
     }
     str_add(out, " */\n");
 }
 
-static void open_text(struct cuda_text *t, struct emit *m, struct unit *u)
+void cuda_open(struct cuda_text *t, struct emit *m, struct unit *u, bool twin)
 {
     *t = (struct cuda_text){ .u = u };
     emit_open(m, u, NULL);
     m->gpu = true;
+    m->twin = twin;
+    m->shared = ARENA_ARRAY(u->arena, int, u->func->n_buffers + 1);
     m->index = fits_int(u->func) ? "int" : "long long";
     print_kernels(m, t);
 }
 
-static void close_text(struct cuda_text *t, struct emit *m)
+void cuda_close(struct cuda_text *t, struct emit *m)
 {
     vec_free(&t->list);
+    vec_free(&t->shared);
     str_free(&t->kernels);
     str_free(&t->helpers);
     str_free(&m->statics);
@@ -177,54 +221,11 @@ void code_print_cuda(struct unit *u, struct str *out)
 {
     struct cuda_text t;
     struct emit m;
-    open_text(&t, &m, u);
+    cuda_open(&t, &m, u, false);
     if (u->opts->header)
         emit_comment(out, u->opts->header);
     print_launches(&m, &t, out);
     add_replaced(out, str_text(&t.helpers), "static inline", "static __device__ inline");
     add_replaced(out, str_text(&t.kernels), "extern_C", "extern \"C\"");
-    close_text(&t, &m);
-}
-
-/* --- The twin --------------------------------------------------------------------------------- */
-
-static const char twin_head[] =
-    "/* The host twin: blocks and threads run one after the other. */\n"
-    "#define extern_C static\n#define __global__\n#define __launch_bounds__(n)\n"
-    "struct ts_index { int x, y, z; };\n"
-    "static struct ts_index blockIdx, threadIdx;\n\n";
-
-static void print_launch(struct emit *m, const struct cuda_kernel *k, struct str *out)
-{
-    static const struct { const char *name; int at; } loop[] = {
-        { "blockIdx.z", 2 }, { "blockIdx.y", 1 }, { "blockIdx.x", 0 },
-        { "threadIdx.z", 5 }, { "threadIdx.y", 4 }, { "threadIdx.x", 3 },
-    };
-    int n = 0;
-    for (int i = 0; i < COUNT_OF(loop); i++) {
-        str_repeat(out, ' ', 4 * (i + 1));
-        str_printf(out, "for (%s = 0; %s < %lld; %s++)\n", loop[i].name, loop[i].name,
-                   (long long)k->extent[loop[i].at], loop[i].name);
-    }
-    str_repeat(out, ' ', 28);
-    str_printf(out, "%s(", k->name);
-    for (int i = 0; i < m->u->func->n_params; i++)
-        if (k->touched[i])
-            str_printf(out, "%sbuffers[%d]", n++ ? ", " : "", i);
-    str_add(out, ");\n");
-}
-
-void code_print_twin(struct unit *u, struct str *out)
-{
-    struct cuda_text t;
-    struct emit m;
-    open_text(&t, &m, u);
-    str_add(out, twin_head);
-    str_add(out, str_text(&t.helpers));
-    str_add(out, str_text(&t.kernels));
-    str_printf(out, "void ts_entry(%s *const *buffers)\n{\n", emit_entry_type(u));
-    for (int i = 0; i < t.list.len; i++)
-        print_launch(&m, &t.list.data[i], out);
-    str_add(out, "    (void)buffers;\n}\n");
-    close_text(&t, &m);
+    cuda_close(&t, &m);
 }

@@ -102,6 +102,8 @@ static void replace_access(void *ctx, const struct access *a)
 static void promote_scope(struct unit *u, struct code *scope)
 {
     struct promotion p = { .u = u, .buffer = scope->buffer, .possible = true };
+    if (u->func->buffer[scope->buffer].memory == MEMORY_SHARED)
+        return;
     code_each_access(&scope->body, collect_access, &(struct collect){ &p, true });
     code_each_access(&scope->body, collect_access, &(struct collect){ &p, false });
     if (!p.possible)

@@ -58,7 +58,8 @@ static bool always(void)
     (1u << LOOP_SERIAL | 1u << LOOP_PARALLEL | 1u << LOOP_VECTORIZE | 1u << LOOP_UNROLL)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
 
-#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) \
+#define GPU_MEMORIES (CPU_MEMORIES | 1u << MEMORY_SHARED)
+#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) | 1u << LOOP_THREADS \
     | ((1u << LOOP_ANN_COUNT) - (1u << LOOP_BLOCK_X)))
 #define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;
@@ -73,7 +74,7 @@ static const struct target targets[] = {
 
 /* The code is CUDA C (gen_cuda); what gen_c makes is the host twin, plain C for any CPU. */
 static const struct target cuda = {
-    .isa = "cuda", .registers = 255, .annotations = GPU_LOOPS, .memories = CPU_MEMORIES,
+    .isa = "cuda", .registers = 255, .annotations = GPU_LOOPS, .memories = GPU_MEMORIES,
     .gcc = plain_gcc, .clang = plain_clang, .runs_here = always, .gpu = true,
     .print = code_print_twin,
 };
@@ -177,15 +178,17 @@ static const struct tree *foreign_loop(const struct target *t, int n, const stru
 
 bool target_takes(const struct target *t, const struct func *f, struct err *e)
 {
+    for (int i = 0; i < f->n_buffers; i++)
+        if (!(t->memories & 1u << f->buffer[i].memory)) {
+            err_set(e, ERR_STEP, "%s lies in shared memory, which %s code does not have",
+                    f->buffer[i].name, t->isa);
+            return err_fix(e, "--target cuda");
+        }
     const struct tree *loop = foreign_loop(t, f->n_roots, f->root);
     if (loop) {
         err_set(e, ERR_STEP, "loop %s is marked %s, and %s code has no such loops", loop->axis,
                 loop_ann_name[loop->ann], t->isa);
         return loop_is_bound(loop->ann) ? err_fix(e, "--target cuda") : false;
     }
-    for (int i = 0; i < f->n_buffers; i++)
-        if (!(t->memories & 1u << f->buffer[i].memory))
-            return err_set(e, ERR_STEP, "%s lies in memory that %s code does not have",
-                           f->buffer[i].name, t->isa);
     return true;
 }

@@ -330,8 +330,7 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
         }
     for (int i = 0; i < st.s->n_reads && depth > 0 && w->ok; i++)
         if (streq(st.s->read[i].axis, st.s->axis[depth - 1].name)) {
-            int b = low_cached_read(w, graph_tensor(w->in->graph, st.s->read[i].tensor), st.s,
-                                    depth, &here);
+            int b = low_cached_read(w, &st.s->read[i], st.s, depth, &here);
             if (b >= 0)
                 vec_push(&opened, b);
         }
@@ -370,6 +369,7 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     memcpy(st.home.idx, s->index, sizeof st.home.idx);
     st.target = st.home;
     st.stored = w->param[st.n->out] >= 0;
+    w->first_shared = w->buffers.len;
     low_unbind(w, -1);
     body(w, &st, 0, roots);
 }
@@ -407,6 +407,9 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
                 vec_push(&copied, peeled.data[i]);
             else
                 low_copies(&w, peeled.data[i], &copied);
+        for (int i = 0; i < copied.len; i++)
+            copied.data[i] = tree_barriers(in->pool, w.buffers.data, w.buffers.len,
+                                           copied.data[i]);
         *out = low_func(&w, &copied);
         tree_verify(*out);
         vec_free(&copied);

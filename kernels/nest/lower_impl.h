@@ -30,6 +30,14 @@ struct binding {
     const struct expr *origin[MAX_DIMS];
 };
 
+/* Puts barriers into t, in which tiles are shared by the threads of a block: between their writes
+ * and reads by other threads, and before they are overwritten.  Returns t where there are none. */
+const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, int n_buffers,
+                                 const struct tree *t);
+/* Whether in t the threads of a block fill a tile together.  The threads must run the loops around
+ * that equally often, so these keep their bounds. */
+bool tree_shares(const struct tree *t);
+
 struct low {
     const struct lowering *in;
     struct arena *arena;
@@ -38,6 +46,7 @@ struct low {
     struct binding *bound;                /* per tensor: its loads now */
     bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
+    int first_shared;                     /* the first buffer of the nest that is being lowered */
     bool ok;
     struct err *e;
 };
@@ -129,9 +138,11 @@ const struct val *low_body_past_tiles(struct low *w, int node, const struct expr
 /* Returns v where guard holds and 0 elsewhere: the holes of a layout contain 0 (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);
 
-/* Makes the tile of producer `node` for what stage s reads inside depth pos, adds the nest that
- * fills it, and binds the tensor to it.  Returns the buffer of the tile, or -1 with w->ok false. */
+/* Makes the tile of producer `node`, of the form that its stage asks for, for what stage s reads
+ * inside depth pos, adds the nest that fills it, and binds the tensor to it.  Returns the buffer of
+ * the tile, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
 /* Is low_producer for an operand in memory (cache_read): the tile is a copy. */
-int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids);
+int low_cached_read(struct low *w, const struct cached_read *read, const struct stage *s, int pos,
+                    struct kids *kids);
 #endif

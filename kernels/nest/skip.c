@@ -417,6 +417,10 @@ static void skip_tree(struct skip *s, const struct tree *t, struct kids *out)
         vec_push(out, t);
         return;
     }
+    if (tree_shares(t)) {
+        skip_kids(s, t, out);
+        return;
+    }
     if (t->kind == TREE_LOOP && (t->ann == LOOP_SERIAL || t->ann == LOOP_PARALLEL))
         t = tighten(s, t);
     bool serial = t->kind == TREE_LOOP && t->ann == LOOP_SERIAL;

@@ -368,7 +368,7 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
 }
 
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
-                      const struct stage **out, struct err *e)
+                      struct tile_form form, const struct stage **out, struct err *e)
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     int i = 0;
@@ -376,7 +376,7 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
         i++;
     if (i == MAX_READS)
         return err_set(e, ERR_STEP, "%s already has %d cached operands", s->name, MAX_READS);
-    t->read[i] = (struct cached_read){ tensor, s->axis[axis].name };
+    t->read[i] = (struct cached_read){ tensor, s->axis[axis].name, form };
     t->n_reads = i == t->n_reads ? i + 1 : t->n_reads;
     return accept(t, out, e);
 }

@@ -23,6 +23,9 @@ struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
+/* How a tile lies: in local memory or memory shared by a block, with rows longer by `pad`. */
+struct tile_form { enum memory_scope memory; int64_t pad; };
+
 struct stage {
     int node;
     const char *name;  /* name of the output tensor of the node, used in commands */
@@ -39,7 +42,7 @@ struct stage {
                                            * axis; NULL: no cache_write */
     int n_reads;
     /* cache_read: operands that are copied to tiles inside the axis */
-    struct cached_read { const char *tensor, *axis; } read[MAX_READS];
+    struct cached_read { const char *tensor, *axis; struct tile_form form; } read[MAX_READS];
     int n_ahead;
     /* prefetch: operands that are fetched `by` iterations of the axis ahead */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
@@ -47,6 +50,7 @@ struct stage {
     bool stream;  /* whether its tensor is stored around the caches (non-temporal stores) */
     int attach;  /* compute_at: the stage in whose loops this stage is computed; -1: none */
     const char *attach_axis;              /* compute_at: the axis of that stage */
+    struct tile_form attach_form;         /* compute_at of a producer: its tile */
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 
@@ -74,7 +78,7 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
 /* Adds a cache_read: before the loops inside the axis run, the elements of an operand that they
  * read are copied into a local tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
-                      const struct stage **out, struct err *e);
+                      struct tile_form form, const struct stage **out, struct err *e);
 /* Adds a prefetch: each iteration of the axis fetches the elements of an operand that the loops
  * inside read `by` iterations later.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536

@@ -12,22 +12,30 @@
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
  * In a dim where access - origin depends on outer loops, or the access on data, the box is the
- * whole dim. */
+ * whole dim.  The region of a tile that a block shares holds what all its threads read: their loops
+ * count as inner ones, though they are around it. */
 struct region {
     struct low *w;
     const struct stage *s;
     int tensor, pos, n_loads;
+    bool shared;
     const struct expr *origin[MAX_DIMS];
     int64_t extent[MAX_DIMS];
 };
+
+/* Whether the loop of axis i is an inner one for the region. */
+static bool is_inner(const struct region *r, int i)
+{
+    return i >= r->pos || (r->shared && r->s->axis[i].ann >= LOOP_THREAD_X);
+}
 
 static void region_dim(struct exprs *p, struct region *r, const struct layout *l, int d,
                        const struct expr *access)
 {
     const struct expr *inner[MAX_VARS], *zero[MAX_VARS];
     int n = 0;
-    for (int i = r->pos; i < r->s->n_axes; i++)
-        if (!axis_is_fixed(&r->s->axis[i])) {
+    for (int i = 0; i < r->s->n_axes; i++)
+        if (is_inner(r, i) && !axis_is_fixed(&r->s->axis[i])) {
             inner[n] = r->s->axis[i].var;
             zero[n++] = expr_const(p, 0);
         }
@@ -35,7 +43,8 @@ static void region_dim(struct exprs *p, struct region *r, const struct layout *l
     const struct expr *reach = expr_simplify(p, expr_sub(p, access, origin));
     bool exact = r->n_loads == 0 && reach->lo >= 0 && origin->lo >= 0 && !val_picks(access);
     for (int i = 0; i < r->pos; i++)
-        exact = exact && (axis_is_fixed(&r->s->axis[i]) || !expr_uses(reach, r->s->axis[i].var));
+        exact = exact && (is_inner(r, i) || axis_is_fixed(&r->s->axis[i]) ||
+                          !expr_uses(reach, r->s->axis[i].var));
     r->origin[d] = exact ? origin : expr_const(p, 0);
     r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
 }
@@ -59,9 +68,9 @@ static const struct expr *own_var(struct low *w, const struct tensor *t, const c
     return expr_dim(w->in->pool, name, extent);
 }
 
-static const struct tree *own_loop(struct low *w, int node, const char *axis,
-                                   const struct expr *var, bool reduce,
-                                   const struct tree *const *kid, int n_kids)
+static struct tree *own_loop(struct low *w, int node, const char *axis,
+                             const struct expr *var, bool reduce, const struct tree *const *kid,
+                             int n_kids)
 {
     struct tree *t = ARENA_NEW(w->arena, struct tree);
     t->kind = TREE_LOOP;
@@ -86,26 +95,67 @@ struct tile {
         *inside; /* condition that is 0 outside of the tensor */
 };
 
-static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *s, int pos,
-                      const char *axis)
+/* Checks that the shared tiles of the nest fit.  Tiles of one name, of the pieces of a cut loop,
+ * lie in one array. */
+static bool check_shared(struct low *w, const struct stage *s, const char *axis)
+{
+    int64_t all = 0;
+    for (int i = w->first_shared; i < w->buffers.len; i++) {
+        const struct buffer *b = &w->buffers.data[i];
+        int64_t most = b->memory == MEMORY_SHARED ? buffer_bytes(b) : 0;
+        for (int k = w->first_shared; k < w->buffers.len && most > 0; k++)
+            if (streq(w->buffers.data[k].name, b->name)) {
+                int64_t other = buffer_bytes(&w->buffers.data[k]);
+                most = k < i ? 0 : other > most ? other : most;
+            }
+        all += most;
+    }
+    if (all <= SHARED_BYTES)
+        return true;
+    err_set(w->e, ERR_STEP, "the shared tiles of %s need %lld bytes with the one at loop %s, and a"
+            " block has %d", s->name, (long long)all, axis, SHARED_BYTES);
+    w->ok = err_fix(w->e, "put a tile at a deeper loop, or make the tiles of the block smaller");
+    return false;
+}
+
+/* Checks that a shared tile is inside of all blocks and threads. */
+static bool check_inside_bound(struct low *w, const struct layout *l, const struct stage *s,
+                               int pos, const char *axis)
+{
+    for (int i = s->n_axes - 1; i >= pos; i--) {
+        if (!loop_is_bound(s->axis[i].ann))
+            continue;
+        err_set(w->e, ERR_STEP, "the shared tile of %s at loop %s of %s would be outside of loop"
+                " %s, which is bound to %s", l->tensor->name, axis, s->name, s->axis[i].name,
+                loop_ann_name[s->axis[i].ann]);
+        w->ok = err_fix(w->e, "put the tile at %s or deeper", s->axis[i].name);
+        return false;
+    }
+    return true;
+}
+
+static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form form,
+                      const struct stage *s, int pos, const char *axis)
 {
     struct exprs *p = w->in->pool;
     *x = (struct tile){ .l = w->in->layout[t], .inside = expr_const(p, 1) };
-    x->r = (struct region){ .w = w, .s = s, .tensor = t, .pos = pos };
+    x->r = (struct region){ .w = w, .s = s, .tensor = t, .pos = pos,
+                            .shared = form.memory == MEMORY_SHARED };
     low_each_read(w, &(struct low_reading){ s, t, region_note, &x->r });
     int producer = w->in->graph->tensor[t].producer;
     bool sums = producer >= 0 && w->in->graph->node[producer].combine == COMBINE_SUM;
     struct buffer b = { .name = arena_printf(w->arena, "%s_tile", x->l->tensor->name),
                         .tensor = t,
                         .type = sums ? x->l->tensor->type->sum : x->l->tensor->type,
-                        .memory = MEMORY_LOCAL,
+                        .memory = form.memory,
                         .read = true,
                         .written = true,
                         .rank = x->l->rank,
                         .elems = 1 };
     for (int d = 0; d < b.rank; d++) {
-        int64_t extent = b.shape[d] = x->r.extent[d];
-        if (__builtin_mul_overflow(b.elems, extent, &b.elems))
+        int64_t extent = x->r.extent[d];
+        b.shape[d] = extent + (d == b.rank - 1 ? form.pad : 0);
+        if (__builtin_mul_overflow(b.elems, b.shape[d], &b.elems))
             b.elems = INT64_MAX;
         x->var[d] =
             extent > 1 ? own_var(w, x->l->tensor, x->l->dim[d], extent, s) : expr_const(p, 0);
@@ -123,17 +173,24 @@ static bool tile_open(struct low *w, struct tile *x, int t, const struct stage *
         return false;
     }
     x->buffer = low_buffer(w, &b);
-    return true;
+    if (b.memory == MEMORY_SHARED && !check_inside_bound(w, x->l, s, pos, axis))
+        return false;
+    return b.memory != MEMORY_SHARED || check_shared(w, s, axis);
 }
 
-/* Puts the loops of the tile around the stores in body. From now on s reads the tile. */
+/* Puts the loops of the tile around the stores in body, at least one around a shared tile. From now
+ * on s reads the tile. */
 static void tile_close(struct low *w, const struct tile *x, int node, struct kids *body,
                        struct kids *kids)
 {
+    bool shared = x->r.shared, any = false;
     for (int d = x->l->rank - 1; d >= 0; d--)
-        if (x->r.extent[d] > 1) {
-            const struct tree *t =
-                own_loop(w, node, x->l->dim[d], x->var[d], false, body->data, body->len);
+        if (x->r.extent[d] > 1 || (shared && d == 0 && !any)) {
+            const struct expr *var = x->r.extent[d] > 1 ? x->var[d] : expr_var(w->in->pool, "once",
+                                                                               0, 0);
+            struct tree *t = own_loop(w, node, x->l->dim[d], var, false, body->data, body->len);
+            t->ann = shared ? LOOP_THREADS : LOOP_SERIAL;
+            any = true;
             vec_clear(body);
             vec_push(body, t);
         }
@@ -197,18 +254,21 @@ int low_producer(struct low *w, int node, const struct stage *s, int pos, struct
     struct tile x;
     struct kids body = { 0 };
     const struct stage *own = own_reductions(w, w->in->stage[node], s);
-    if (!tile_open(w, &x, w->in->graph->node[node].out, s, pos, own->attach_axis))
+    if (!tile_open(w, &x, w->in->graph->node[node].out, own->attach_form, s, pos,
+                   own->attach_axis))
         return -1;
     producer_stores(w, &x, own, &body);
     tile_close(w, &x, node, &body, kids);
     return x.buffer;
 }
 
-int low_cached_read(struct low *w, int tensor, const struct stage *s, int pos, struct kids *kids)
+int low_cached_read(struct low *w, const struct cached_read *read, const struct stage *s, int pos,
+                    struct kids *kids)
 {
+    int tensor = graph_tensor(w->in->graph, read->tensor);
     struct tile x;
     struct kids body = { 0 };
-    if (!tile_open(w, &x, tensor, s, pos, s->axis[pos - 1].name))
+    if (!tile_open(w, &x, tensor, read->form, s, pos, read->axis))
         return -1;
     const struct val *v =
         val_load(w->arena, w->param[tensor], x.l->rank, ARENA_DUP(w->arena, x.index, x.l->rank));

@@ -8,7 +8,7 @@
 #include "kernels/ir/simplify.h"
 
 const char *const loop_ann_name[] = {
-    "range", "parallel", "vectorize", "unroll",
+    "range", "parallel", "vectorize", "unroll", "threads",
     "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z",
 };
 
@@ -81,7 +81,7 @@ static bool same_line(const struct tree *t)
 {
     const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
     return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) &&
-           !bounded(k) && k->node == t->node;
+           !bounded(k) && k->node == t->node && !k->barrier;
 }
 
 /* Whether loop t is not a loop in the code, because it has one iteration or is unrolled.  It then
@@ -138,6 +138,11 @@ static void print_piece(struct printer *pr, int line, const char *piece)
 
 static void print_tree(struct printer *pr, const struct tree *t, int depth)
 {
+    struct str barrier = { 0 };
+    if (t->barrier) {
+        str_add(&barrier, "barrier");
+        add_line(pr, depth, &barrier, t->node, NULL);
+    }
     int first = pr->text.len;
     const char *piece = t->piece;
     if (t->kind == TREE_STORE) {
@@ -148,7 +153,7 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
     if (t->kind == TREE_SCOPE) {
         const struct buffer *b = &pr->f->buffer[t->buffer];
         struct str line = { 0 };
-        str_printf(&line, "%s = tile", b->name);
+        str_printf(&line, "%s = %s", b->name, b->memory == MEMORY_SHARED ? "shared" : "tile");
         for (int d = 0; d < b->rank; d++)
             str_printf(&line, "[%lld]", (long long)b->shape[d]);
         add_line(pr, depth, &line, t->node, NULL);
@@ -199,7 +204,7 @@ static void verify_index(struct verifier *v, int buffer, int rank, const struct 
                          bool guarded)
 {
     const struct buffer *b = &v->f->buffer[buffer];
-    if (b->memory == MEMORY_LOCAL && !v->in_scope[buffer])
+    if (b->memory != MEMORY_GLOBAL && !v->in_scope[buffer])
         fail("buffer %s is used outside its scope", b->name);
     if (rank != b->rank)
         fail("buffer %s has rank %d, accessed with %d", b->name, b->rank, rank);

@@ -9,12 +9,14 @@
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
 
-/* BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
+/* THREADS: the threads of a block share the iterations.  A tree that runs in order executes all of
+ * them for every thread, which stores the same values again.
+ * BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
  * index (SPEC N). */
-enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL,
+enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
                 LOOP_THREAD_X, LOOP_THREAD_Y, LOOP_THREAD_Z, LOOP_ANN_COUNT };
-extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "block.x" */
+extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads" */
 /* Whether the iterations of such a loop are blocks or threads of a GPU. */
 static inline bool loop_is_bound(enum loop_ann ann)
 {
@@ -22,8 +24,9 @@ static inline bool loop_is_bound(enum loop_ann ann)
 }
 
 /* Where a buffer lies: a parameter of the function is in global memory; a buffer that lives in one
- * SCOPE is local (the stack and registers). */
-enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL };
+ * SCOPE is local (the stack and registers), or shared by the threads of a block of a GPU. */
+enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
+#define SHARED_BYTES (48 << 10)           /* most shared memory of a block that a kernel declares */
 
 struct buffer {
     const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", the tile
@@ -64,6 +67,7 @@ struct tree {
     /* "N.0 = 2": a note that this tree begins the one iteration of a piece of a cut loop; else
      * NULL */
     const char *piece;
+    bool barrier;  /* whether all threads of the block wait for each other before this tree */
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that is allocated here. */

@@ -57,10 +57,16 @@ int program_stage(const struct program *p, const char *name)
 
 bool program_is_bound(const struct program *p)
 {
-    for (int n = 0; n < p->graph->n_nodes; n++)
-        for (int i = 0; i < p->stage[n]->n_axes; i++)
-            if (loop_is_bound(p->stage[n]->axis[i].ann))
-                return true;
+    for (int n = 0; n < p->graph->n_nodes; n++) {
+        const struct stage *s = p->stage[n];
+        bool yes = s->attach >= 0 && s->attach_form.memory == MEMORY_SHARED;
+        for (int i = 0; i < s->n_axes; i++)
+            yes |= loop_is_bound(s->axis[i].ann);
+        for (int i = 0; i < s->n_reads; i++)
+            yes |= s->read[i].form.memory == MEMORY_SHARED;
+        if (yes)
+            return true;
+    }
     return false;
 }
 
@@ -256,14 +262,16 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
 }
 
 /* Whether every tile that is too large before step s is still too large after it.  Marks on loops
- * change no tile, compute_at only adds a tile.  cache_read can also move a tile to another loop. */
+ * change no tile, or as bind make a shared one larger; compute_at only adds a tile.  cache_read can
+ * also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
-    return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH) ||  /* ORDER STEP */
-           s->kind == STEP_LOOP_COMPUTE_AT;
+    return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */
+            && s->kind != STEP_LOOP_SERIAL)
+        || s->kind == STEP_LOOP_COMPUTE_AT;
 }
 
 /* Applies the lines one after the other. Returns whether all apply. */

@@ -162,23 +162,52 @@ static bool step_cache_write(struct program *d, const struct stage *s, const str
     return stage_cache_write(d->pool, s, axis, out, e);
 }
 
+/* Returns the option of this key, or NULL. */
+static const struct step_opt *option(const struct step *st, const char *key)
+{
+    for (int i = 0; i < st->n_opts; i++)
+        if (streq(st->opt[i].key, key))
+            return &st->opt[i];
+    return NULL;
+}
+
+/* Sets *axis to the axis that at=D names, or leaves it. */
+static bool find_at(const struct stage *s, const struct step *st, int *axis, struct err *e)
+{
+    const struct step_opt *at = option(st, "at");
+    return !at || find_axis(s, &(struct step_word){ at->text, at->col, at->len, false }, axis, e);
+}
+
+#define MAX_PAD 64
+
+/* Reads scope= and pad=. */
+static bool tile_form(const struct step *st, struct tile_form *out, struct err *e)
+{
+    const struct step_opt *scope = option(st, "scope"), *pad = option(st, "pad");
+    *out = (struct tile_form){ MEMORY_LOCAL, pad ? pad->value : 0 };
+    if (scope && streq(scope->text, "shared"))
+        out->memory = MEMORY_SHARED;
+    if (out->pad >= 0 && out->pad <= MAX_PAD)
+        return true;
+    err_set(e, ERR_FACTOR, "pad=%lld is not between 0 and %d elements", (long long)pad->value,
+            MAX_PAD);
+    return blame_word(e, &(struct step_word){ pad->text, pad->col, pad->len, false });
+}
+
 /* Adds a cache_read at the axis of at=D, else at the innermost output loop outside reductions. */
 static bool step_cache_read(struct program *d, const struct stage *s, const struct step *st,
                             const struct stage **out, struct err *e)
 {
     int axis = -1;
+    struct tile_form form;
     struct lowering in = program_lowering(d);
     if (!lower_read_check(&in, s->node, st->arg[0].text, e))
         return blame_word(e, &st->arg[0]);
     const char *tensor = d->graph->tensor[graph_tensor(d->graph, st->arg[0].text)].name;
-    if (st->n_opts > 0) {
-        struct step_word w = { st->opt[0].text, st->opt[0].col, st->opt[0].len, false };
-        if (!find_axis(s, &w, &axis, e))
-            return false;
-    } else {
-        while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
-            axis++;
-    }
+    if (!find_at(s, st, &axis, e) || !tile_form(st, &form, e))
+        return false;
+    while (!option(st, "at") && axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
+        axis++;
     if (axis < 0) {
         err_set(e, ERR_STEP,
                 "the outermost loop of %s is a reduction, so the tile cannot be placed there",
@@ -186,25 +215,19 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
         return err_fix(e, "name the loop: loop cache_read %s %s at=%s", s->name, tensor,
                        s->axis[0].name);
     }
-    return stage_cache_read(d->pool, s, tensor, axis, out, e);
+    return stage_cache_read(d->pool, s, tensor, axis, form, out, e);
 }
 
 /* Parses ahead=N; the default is 1. */
 static bool read_ahead(const struct step *st, int64_t *ahead, struct err *e)
 {
-    *ahead = 1;
-    for (int i = 0; i < st->n_opts; i++) {
-        struct step_word w = { st->opt[i].text, st->opt[i].col, st->opt[i].len, false };
-        if (!streq(st->opt[i].key, "ahead"))
-            continue;
-        *ahead = st->opt[i].value;
-        if (*ahead < 1 || *ahead > MAX_AHEAD) {
-            err_set(e, ERR_FACTOR, "ahead=%lld is not between 1 and %d iterations",
-                    (long long)*ahead, MAX_AHEAD);
-            return blame_word(e, &w);
-        }
-    }
-    return true;
+    const struct step_opt *o = option(st, "ahead");
+    *ahead = o ? o->value : 1;
+    if (*ahead >= 1 && *ahead <= MAX_AHEAD)
+        return true;
+    err_set(e, ERR_FACTOR, "ahead=%lld is not between 1 and %d iterations", (long long)*ahead,
+            MAX_AHEAD);
+    return blame_word(e, &(struct step_word){ o->text, o->col, o->len, false });
 }
 
 static bool step_prefetch(struct program *d, const struct stage *s, const struct step *st,
@@ -212,13 +235,8 @@ static bool step_prefetch(struct program *d, const struct stage *s, const struct
 {
     int axis = -1;
     int64_t ahead;
-    for (int i = 0; i < st->n_opts; i++) {
-        struct step_word w = { st->opt[i].text, st->opt[i].col, st->opt[i].len, false };
-        if (streq(st->opt[i].key, "at") && !find_axis(s, &w, &axis, e))
-            return false;
-    }
     struct lowering in = program_lowering(d);
-    if (!read_ahead(st, &ahead, e))
+    if (!find_at(s, st, &axis, e) || !read_ahead(st, &ahead, e))
         return false;
     if (!lower_prefetch_check(&in, s->node, st->arg[0].text, s->axis[axis].name, e))
         return blame_word(e, &st->arg[0]);
@@ -242,13 +260,22 @@ static bool step_compute_at(struct program *d, const struct step *st, int node,
                             const struct stage **out, struct err *e)
 {
     int outer;
+    struct tile_form form;
     if (!find_stage(d, st->arg[0].text, &outer, e))
         return blame_word(e, &st->arg[0]);
     struct lowering in = program_lowering(d);
     if (!lower_attach_check(&in, node, outer, st->arg[1].text, e))
         return blame_word(e, &st->arg[1]);
+    if (!tile_form(st, &form, e))
+        return false;
+    if (node > outer && st->n_opts > 0) {
+        err_set(e, ERR_STEP, "%s reads %s and has no tile there", d->stage[node]->name,
+                d->stage[outer]->name);
+        return err_fix(e, "leave out scope= and pad=");
+    }
     struct stage *s = ARENA_DUP(d->arena, d->stage[node], 1);
     s->attach = outer;
+    s->attach_form = form;
     s->attach_axis = d->stage[outer]->axis[stage_axis(d->stage[outer], st->arg[1].text)].name;
     *out = s;
     return true;

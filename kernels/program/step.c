@@ -137,7 +137,8 @@ struct syntax {
     int n_min, n_max;  /* positional words after the target: fewest and most (-1: any number) */
     const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
     int n_names;
-    struct { const char *key; bool needed, is_name; } opt[SYNTAX_MAX];
+    /* is_name: the value is a word; choices: it is one of these, "local|shared"; NULL: any */
+    struct { const char *key, *choices; bool needed, is_name; } opt[SYNTAX_MAX];
     int n_opts;
 };
 
@@ -147,7 +148,9 @@ static void syntax_word(struct arena *a, struct syntax *s, const char *word, boo
     if (eq) {
         s->opt[s->n_opts].key = arena_strndup(a, word, (size_t)(eq - word));
         s->opt[s->n_opts].needed = !optional;
-        s->opt[s->n_opts++].is_name = streq(eq + 1, "D");
+        bool word_list = islower((unsigned char)eq[1]);
+        s->opt[s->n_opts].choices = word_list ? arena_strdup(a, eq + 1) : NULL;
+        s->opt[s->n_opts++].is_name = word_list || streq(eq + 1, "D");
     } else if (streq(word, "...")) {
         s->n_max = -1;
         if (!optional && s->names[s->n_names - 1][0] == 'F')
@@ -306,6 +309,16 @@ static bool unknown_key(const struct parser *p, const struct syntax *sy, enum st
     return source_error(p->e, p->line, p->word[i].col, (int)strlen(key));
 }
 
+/* Whether value is one of "local|shared". */
+static bool is_choice(const char *choices, const char *value)
+{
+    size_t n = strlen(value);
+    for (const char *c = choices; c; c = strchr(c, '|'), c = c ? c + 1 : NULL)
+        if (strncmp(c, value, n) == 0 && (c[n] == '\0' || c[n] == '|'))
+            return true;
+    return false;
+}
+
 /* Parses "key=value" at word i. */
 static bool parse_option(const struct parser *p, const struct syntax *sy, struct step *s,
                          struct step_opt *opt, int i)
@@ -331,6 +344,11 @@ static bool parse_option(const struct parser *p, const struct syntax *sy, struct
     if (!sy->opt[known].is_name && !str_to_int64(eq + 1, INT64_MIN, INT64_MAX, &value)) {
         err_set(p->e, ERR_TYPE, "\"%s\" is not an integer", eq + 1);
         fix_usage(p, s->kind);
+        return source_error(p->e, p->line, value_col, w->len - key_len - 1);
+    }
+    if (sy->opt[known].choices && !is_choice(sy->opt[known].choices, eq + 1)) {
+        err_set(p->e, ERR_NAME, "%s=%s: there is no such %s", key, eq + 1, key);
+        err_fix(p->e, "%s=%s", key, sy->opt[known].choices);
         return source_error(p->e, p->line, value_col, w->len - key_len - 1);
     }
     opt[s->n_opts++] = (struct step_opt){

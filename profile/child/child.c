@@ -236,7 +236,7 @@ bool child_ask(struct child *c, struct request *q, double limit_s, struct reply 
         out->seconds = 0;
     if (out->ok)
         return true;
-    if (out->code == ERR_WRONG) {
+    if (out->code == ERR_WRONG && streq(out->text, WROTE_OUTSIDE)) {
         struct fault f = c->shared->fault;
         describe_place(c, &f, place, sizeof place);
         return err_set(e, ERR_WRONG, "wrote outside its buffers: %s", place);

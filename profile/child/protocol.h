@@ -76,6 +76,10 @@ struct reply {
  */
 struct ceiling_ask { int32_t team, cpu; int64_t batch; };
 
+/* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault says where.  Another
+ * text is what a host twin found wrong (ts_fault). */
+#define WROTE_OUTSIDE "wrote outside"
+
 /* Where the address of a fault lies relative to the buffers of the kernel. */
 enum fault_where {
     FAULT_ELSEWHERE, FAULT_NULL, FAULT_STACK, FAULT_INSIDE, FAULT_BEFORE, FAULT_BEHIND

@@ -117,6 +117,7 @@ static bool load(struct server *r, const struct request *q, struct err *e)
         memcpy(&r->count, &count, sizeof count);
     } else {
         memcpy(&r->entry[q->slot], &symbol, sizeof symbol);
+        r->fault[q->slot] = dlsym(h, "ts_fault");
     }
     return true;
 }
@@ -128,7 +129,7 @@ bool server_check_guards(struct server *r, struct err *e)
     if (guarded_whole(r->guarded, &damage))
         return true;
     r->shared->fault = damage;
-    return err_set(e, ERR_WRONG, "wrote outside");
+    return err_set(e, ERR_WRONG, WROTE_OUTSIDE);
 }
 
 void *const *server_buffers(const struct server *r, int contender)
@@ -148,6 +149,8 @@ static bool check_kernel(struct server *r, int i, struct err *e)
         return false;
     double start = clock_s();
     r->entry[i](server_buffers(r, i));
+    if (r->fault[i] && r->fault[i][0])
+        return err_set(e, ERR_WRONG, "%.400s", r->fault[i]);
     r->reply.seconds = r->first_s[i] = clock_s() - start;
     r->calls[i]++;
     return true;
@@ -265,6 +268,7 @@ static void unload(struct server *r)
             dlclose(r->handle[i]);
     memset(r->handle, 0, sizeof r->handle);
     memset(r->entry, 0, sizeof r->entry);
+    memset(r->fault, 0, sizeof r->fault);
     memset(r->calls, 0, sizeof r->calls);
     memset(r->first_s, 0, sizeof r->first_s);
     r->trace = NULL;

@@ -14,6 +14,7 @@ struct server {
     struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
+    const char *fault[SLOT_COUNT];        /* what a host twin found wrong; NULL: it has none */
     /* Per contender: number of calls since it was loaded, and seconds of the last call of
      * COMMAND_RUN. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];

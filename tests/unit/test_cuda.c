@@ -184,7 +184,7 @@ static void the_text_is_as_before(void **state)
     unsetenv("TILESCOPE_NVRTC");
     str_add(&out, "\n");
     assert_true(program_text_c(p, target_named("cuda"), &out, &e));
-    golden_check("cuda.txt", str_text(&out));
+    golden_check("tests/golden/cuda.txt", str_text(&out));
     assert_false(program_text_c(p, target_named("plain"), &out, &e));
     assert_non_null(strstr(e.fix, "--target cuda"));
     str_free(&out);

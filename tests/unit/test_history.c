@@ -389,7 +389,8 @@ static void test_completion(void **state)
         { "loop cache_write Conv at=N ", "@27" },
         { "loop compute_at ReLU ", "Inp Conv BiasAdd @21" },
         { "loop compute_at ReLU Conv ", "N O H W I KH KW @26" },
-        { "loop compute_at ReLU Conv H ", "@28" },
+        { "loop compute_at ReLU Conv H ", "scope=local scope=shared pad= @28" },
+        { "loop cache_read Conv Inp at=H scope=s", "scope=shared @30" },
         { "set ", "propagate output_layout input_layout autovectorize variant "
                   "accuracy @4" },
         { "set propagate ", "on off @14" },

@@ -162,13 +162,16 @@ static void test_refused(void **state)
     arena_free(a);
 }
 
-/* "[at=D]" -> "at=D", "tile=B" -> "tile=7", "..." -> nothing. */
+/* "[at=D]" -> "at=D", "tile=B" -> "tile=7", "scope=local|shared" -> "scope=local", "..." ->
+ * nothing. */
 static void add_syntax_word(struct str *line, char *word)
 {
     word += *word == '[';
     word[strcspn(word, "]")] = '\0';
     char *value = strchr(word, '=');
-    if (value && value[1] != 'D')
+    if (value && value[1] >= 'a')
+        value[strcspn(value, "|")] = '\0';
+    else if (value && value[1] != 'D')
         strcpy(value + 1, "7");
     str_printf(line, "%s ", streq(word, "...") ? "" : word);
 }

@@ -1,0 +1,28 @@
+/* The text of CUDA kernels, which the printer of CUDA C and that of the host twin share. */
+#ifndef TS_GEN_CUDA_IMPL_H
+#define TS_GEN_CUDA_IMPL_H
+#include "kernels/gen/emit.h"
+
+/* A kernel: the items [from, to) of the unit's body.  extent: of blocks x y z and threads x y z. */
+struct cuda_kernel {
+    int from, to;
+    int64_t extent[6];
+    const char *name;
+    bool *touched;                        /* per parameter: whether the kernel uses it */
+    int64_t shared_bytes, stack_bytes;    /* its shared arrays; at most, its local ones */
+};
+
+/* An array that the threads of a block share, for one or several tiles; largest: of these. */
+struct shared_array { const char *name; const struct buffer *largest; };
+
+struct cuda_text {
+    struct unit *u;
+    struct str kernels, helpers;
+    VEC(struct cuda_kernel) list;
+    VEC(struct shared_array) shared;      /* of all kernels; their numbers in the twin */
+};
+
+/* Prints the kernels.  twin: accesses of shared arrays call the functions that watch them. */
+void cuda_open(struct cuda_text *t, struct emit *m, struct unit *u, bool twin);
+void cuda_close(struct cuda_text *t, struct emit *m);
+#endif

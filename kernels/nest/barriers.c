@@ -1,0 +1,131 @@
+/* Barriers: where the threads of a block share a tile, they wait for each other between a write and
+ * a read of an element by another thread, and before an element is overwritten that another thread
+ * may still read (SPEC N).
+ *
+ * A walk in program order notes which tiles were written and which were read since the last
+ * barrier, and puts a barrier before the statement that would collide:
+ *
+ *     for k.0 in range(64):
+ *         barrier                                  A_tile is read by the iteration before
+ *         for m, k in threads(64, 8): A_tile[m][k] = A[...]
+ *         barrier                                  other threads read what this one wrote
+ *         for k.1 in range(8): ... A_tile[...] ...
+ *
+ * Each iteration of a loop begins with what the iteration before left, so a loop is walked twice.
+ * A barrier stands beside the loop that fills a tile, or before it: what is around this
+ * loop is executed by all threads of the block equally often (tree_shares). */
+#include "kernels/nest/lower_impl.h"
+
+#include <string.h>
+
+struct barriers {
+    struct exprs *p;
+    const struct buffer *buffer;
+    int n;
+    bool *written, *read;                 /* per tile: since the last barrier */
+    bool *writes, *reads;                 /* per tile: in the tree that use_of saw */
+};
+
+bool tree_shares(const struct tree *t)
+{
+    bool found = t->kind == TREE_LOOP && t->ann == LOOP_THREADS;
+    for (int i = 0; t->kind != TREE_STORE && i < t->n_kids && !found; i++)
+        found = tree_shares(t->kid[i]);
+    return found;
+}
+
+/* Returns the first buffer of this buffer's name: pieces of a cut loop share the array. */
+static int array_of(const struct barriers *b, int buffer)
+{
+    int first = 0;
+    while (b->buffer[first].memory != MEMORY_SHARED
+           || !streq(b->buffer[first].name, b->buffer[buffer].name))
+        first++;
+    return first;
+}
+
+static void note_load(void *ctx, const struct val *load)
+{
+    struct barriers *b = ctx;
+    if (b->buffer[load->source].memory == MEMORY_SHARED)
+        b->reads[array_of(b, load->source)] = true;
+}
+
+/* Notes which tiles t writes and reads. */
+static void use_of(struct barriers *b, const struct tree *t)
+{
+    if (t->kind == TREE_STORE) {
+        if (b->buffer[t->buffer].memory == MEMORY_SHARED)
+            b->writes[array_of(b, t->buffer)] = true;
+        val_each_load(t->value, note_load, b);
+        return;
+    }
+    for (int i = 0; i < t->n_kids; i++)
+        use_of(b, t->kid[i]);
+}
+
+/* Whether a barrier must stand before t, which contains none. */
+static bool collides(struct barriers *b, const struct tree *t)
+{
+    bool clash = false;
+    memset(b->writes, 0, sizeof *b->writes * (size_t)b->n);
+    memset(b->reads, 0, sizeof *b->reads * (size_t)b->n);
+    use_of(b, t);
+    for (int i = 0; i < b->n; i++)
+        clash |= (b->writes[i] && (b->read[i] || b->written[i])) || (b->reads[i] && b->written[i]);
+    for (int i = 0; i < b->n; i++) {
+        b->written[i] = (b->written[i] && !clash) || b->writes[i];
+        /* A thread that fills an element reads only its own of the same tile. */
+        b->read[i] = (b->read[i] && !clash) || (b->reads[i] && !b->writes[i]);
+    }
+    return clash;
+}
+
+static const struct tree *place(struct barriers *b, const struct tree *t);
+
+static const struct tree *place_kids(struct barriers *b, const struct tree *t)
+{
+    struct kids kids = { 0 };
+    for (int i = 0; i < t->n_kids; i++)
+        vec_push(&kids, place(b, t->kid[i]));
+    const struct tree *copy = low_with_kids(b->p, t, &kids);
+    vec_free(&kids);
+    return copy;
+}
+
+/* Returns t with its barriers. */
+static const struct tree *place(struct barriers *b, const struct tree *t)
+{
+    if (!tree_shares(t) || (t->kind == TREE_LOOP && t->ann == LOOP_THREADS)) {
+        if (!collides(b, t))
+            return t;
+        struct tree *copy = ARENA_DUP(exprs_arena(b->p), t, 1);
+        copy->barrier = true;
+        return copy;
+    }
+    if (t->kind == TREE_LOOP && !loop_is_bound(t->ann)) {
+        bool *before = ARENA_ARRAY(exprs_arena(b->p), bool, 2 * b->n);
+        memcpy(before, b->written, sizeof *before * (size_t)b->n);
+        memcpy(before + b->n, b->read, sizeof *before * (size_t)b->n);
+        place_kids(b, t);
+        for (int i = 0; i < b->n; i++) {
+            b->written[i] |= before[i];
+            b->read[i] |= before[b->n + i];
+        }
+    }
+    return place_kids(b, t);
+}
+
+const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, int n_buffers,
+                                 const struct tree *t)
+{
+    struct arena *a = exprs_arena(p);
+    struct barriers b = { .p = p, .buffer = buffer, .n = n_buffers };
+    if (!tree_shares(t))
+        return t;
+    b.written = ARENA_ARRAY(a, bool, n_buffers);
+    b.read = ARENA_ARRAY(a, bool, n_buffers);
+    b.writes = ARENA_ARRAY(a, bool, n_buffers);
+    b.reads = ARENA_ARRAY(a, bool, n_buffers);
+    return place(&b, t);
+}

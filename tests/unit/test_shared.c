@@ -1,0 +1,479 @@
+/* Tiles that the threads of a CUDA block share: schedules that are right, and broken kernels, which
+ * the host twin must refuse.
+ *
+ * $SHARED_RANDOM and $SHARED_BROKEN are how many of each the suite tries (make test-cuda), and
+ * $SHARED_SEED the seed of the first random schedule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/base/rng.h"
+#include "profile/build/nvrtc.h"
+#include "profile/measure/measure.h"
+#include "profile/measure/program_text.h"
+#include "tests/unit/golden.h"
+#include "tests/unit/random_steps.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static const char gemm_spec[] = "gmm m=128 k=32 n=128";
+static const char *const gemm[] = {
+    "loop split C M 2 8 8", "loop split C N 2 8 8", "loop split C K 4 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.y", "loop bind C N.1 thread.x",
+    "loop cache_write C at=N.1", "loop cache_read C A at=K.0 scope=shared",
+    "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.2", "loop unroll C N.2",
+};
+
+/* A convolution with its padding in the shared tile of the input. */
+static const char conv_spec[] = "c2d n=1 i=8 h=18 w=18 o=32 k=3 p=1";
+static const char *const conv[] = {
+    "loop split Conv O 2 4 4", "loop split Conv W 3 6", "loop split Conv H 3 6",
+    "loop split Conv I 2 4", "loop reorder Conv N O.0 H.0 W.0 H.1 W.1 O.1 I.0 I.1 KH KW O.2",
+    "loop fuse Conv H.0 W.0", "loop bind Conv N block.z", "loop bind Conv O.0 block.y",
+    "loop bind Conv H.0_W.0 block.x", "loop bind Conv H.1 thread.y", "loop bind Conv W.1 thread.x",
+    "loop bind Conv O.1 thread.z", "loop cache_write Conv at=O.1",
+    "loop compute_at Inp Conv I.0 scope=shared pad=1",
+    "loop cache_read Conv Ker at=I.0 scope=shared",
+    "loop unroll Conv O.2",
+};
+
+/* A product whose sizes no tile divides. */
+static const char odd_spec[] = "gmm m=37 k=21 n=29";
+static const char *const odd[] = {
+    "loop split C M 0 4 2", "loop split C N 0 4 2", "loop split C K 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2", "loop bind C M.0 block.y",
+    "loop bind C N.0 block.x", "loop bind C M.1 thread.y", "loop bind C N.1 thread.x",
+    "loop cache_write C at=N.1", "loop cache_read C A at=K.0 scope=shared pad=1",
+    "loop cache_read C B at=K.0 scope=shared",
+};
+
+static const struct { const char *spec; const char *const *line; int n; } good[] = {
+    { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
+    { odd_spec, odd, COUNT_OF(odd) },
+};
+
+static const struct program *steps(struct arena *a, const char *spec, const char *const *line,
+                                   int n)
+{
+    const struct program *p;
+    struct err e = {0};
+    int bad;
+    if (!program_replay(a, spec, line, n, &p, &bad, &e))
+        fail_msg("%s: %s: %s", spec, line[bad], e.text);
+    return p;
+}
+
+static const struct program *good_program(struct arena *a, int i)
+{
+    return steps(a, good[i].spec, good[i].line, good[i].n);
+}
+
+static void say_steps(const struct program *p)
+{
+    print_message("%s\n", p->base->spec);
+    for (int i = 0; i < p->n_steps; i++)
+        print_message("%s\n", p->steps[i]);
+}
+
+/* Measures p. */
+static void twin(const struct program *p, struct measurement *m, struct err *e)
+{
+    struct measure_opts o = { .seed = 3, .limit_s = 60 };
+    memset(e, 0, sizeof *e);
+    memset(m, 0, sizeof *m);
+    (void)measure_program(p, &o, NULL, NULL, m, e);
+}
+
+/* NVRTC takes the text without stack: accumulators and inputs are in registers. */
+static void compiles(struct arena *a, const struct program *p, int64_t shared)
+{
+    struct str text = {0};
+    struct gpu_build b;
+    struct err e = {0};
+    assert_true(program_text_cuda(p, &text, &e));
+    const char *says = arena_printf(a, " %lld of 49152 bytes of shared memory", (long long)shared);
+    assert_non_null(strstr(str_text(&text), says));
+    if (nvrtc_there(&e)) {
+        if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
+            fail_msg("%s\n%s", e.text, str_text(&text));
+        assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
+    }
+    str_free(&text);
+}
+
+static void shared_tiles_are_right(void **state)
+{
+    static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4 };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(good); i++) {
+        struct arena *a = arena_new();
+        struct measurement m;
+        struct err e;
+        const struct program *p = good_program(a, i);
+        twin(p, &m, &e);
+        if (!m.verified)
+            fail_msg("%s: %s%s", good[i].spec, e.text, m.reason);
+        compiles(a, p, shared[i]);
+        arena_free(a);
+    }
+}
+
+static void the_text_is_as_before(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new();
+    struct str out = {0};
+    struct err e = {0};
+    const struct func *f;
+    setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
+    for (int i = 1; i < COUNT_OF(good); i++) {
+        const struct program *p = good_program(a, i);
+        assert_true(program_lower(p, &f, &e));
+        func_print(&out, f);
+        str_add(&out, "\n");
+        assert_true(program_text_cuda(p, &out, &e));
+    }
+    unsetenv("TILESCOPE_NVRTC");
+    golden_check("tests/golden/shared.txt", str_text(&out));
+    str_free(&out);
+    arena_free(a);
+}
+
+static void what_is_refused(void **state)
+{
+    static const struct { const char *step[4], *text, *fix; } row[] = {
+        { { "loop cache_read C A at=M scope=global" }, "there is no such scope", "local|shared" },
+        { { "loop cache_read C A at=M scope=shared pad=99" }, "not between 0 and 64", "" },
+        { { "loop cache_read C A at=M scope=shared", "loop cache_read C B at=M scope=shared" },
+          "need 66048 bytes", "deeper loop" },
+        { { "loop bind C M thread.y", "loop cache_read C A at=M scope=shared" },
+          "need 65536 bytes", "deeper loop" },
+        { { "loop cache_read C A at=M scope=shared", "loop bind C M thread.y" },
+          "need 65536 bytes", "deeper loop" },
+        { { "loop cache_read C A at=M scope=shared", "loop bind C M block.x",
+            "loop bind C N thread.x" }, "inside of a tile at loop M", "put the tile at N" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = steps(a, "gmm m=128 k=128 n=128", NULL, 0);
+        struct err e = {0};
+        int k = 0;
+        while (k < 4 && row[i].step[k] && program_apply_line(p, row[i].step[k], &p, &e))
+            k++;
+        if (!row[i].step[k] || row[i].step[k + 1])
+            fail_msg("row %d: not refused at the last step", i);
+        if (!strstr(e.text, row[i].text) || !strstr(e.fix, row[i].fix))
+            fail_msg("row %d: %s; fix: %s", i, e.text, e.fix);
+        arena_free(a);
+    }
+}
+
+/* A program with a shared tile is for a GPU, and no other code has such tiles. */
+static void only_for_a_gpu(void **state)
+{
+    static const char *const line[] = { "loop cache_read C A at=M scope=shared" };
+    (void)state;
+    struct arena *a = arena_new();
+    struct str out = {0};
+    struct err e = {0};
+    const struct program *p = steps(a, "gmm m=8 k=8 n=8", line, 1);
+    assert_true(program_is_bound(p));
+    assert_false(program_text_c(p, target_named("plain"), &out, &e));
+    assert_non_null(strstr(e.text, "shared memory"));
+    str_free(&out);
+    arena_free(a);
+}
+
+/* --- Broken kernels --------------------------------------------------------------------------- */
+
+enum breakage { NO_BARRIER, SHIFT_STORE, SHIFT_LOAD, SHORT_FILL, NARROW_TILE, BREAKAGES };
+static const char *const breakage_name[] = {
+    "no barrier", "store shifted", "load shifted", "tile filled in part", "tile too narrow",
+};
+
+/* Breaks the n-th place of a kind; counts down. */
+struct breaker { struct exprs *pool; const struct func *f; enum breakage what; int n; };
+
+static bool shared(const struct breaker *b, int buffer)
+{
+    return b->f->buffer[buffer].memory == MEMORY_SHARED;
+}
+
+static const struct expr *const *shifted(struct breaker *b, const struct expr *const *idx, int rank)
+{
+    struct arena *a = exprs_arena(b->pool);
+    const struct expr **out = ARENA_DUP(a, idx, rank);
+    int last = rank - 1;
+    while (last > 0 && idx[last]->kind == EXPR_CONST)
+        last--;
+    out[last] = expr_addc(b->pool, idx[last], 1);
+    return out;
+}
+
+static const struct val *break_load(void *ctx, const struct val *load)
+{
+    struct breaker *b = ctx;
+    if (b->what != SHIFT_LOAD || !shared(b, load->source) || b->n-- != 0)
+        return load;
+    return val_load(exprs_arena(b->pool), load->source, load->rank,
+                    shifted(b, load->idx, load->rank));
+}
+
+static const struct tree *break_tree(struct breaker *b, const struct tree *t)
+{
+    struct arena *a = exprs_arena(b->pool);
+    struct tree *copy = ARENA_DUP(a, t, 1);
+    const struct val_map map = { .ctx = b, .load = break_load };
+    if (t->barrier && b->what == NO_BARRIER && b->n-- == 0)
+        copy->barrier = false;
+    if (t->piece && b->what == SHORT_FILL)
+        return t;                         /* of the tail, more is filled than is read */
+    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS && b->what == SHORT_FILL && b->n-- == 0)
+        copy->extent--;
+    if (t->kind == TREE_STORE) {
+        copy->value = val_rebuild(a, t->value, &map);
+        if (shared(b, t->buffer) && b->what == SHIFT_STORE && b->n-- == 0)
+            copy->idx = shifted(b, t->idx, t->rank);
+        return copy;
+    }
+    const struct tree **kid = ARENA_ARRAY(a, const struct tree *, t->n_kids + 1);
+    for (int i = 0; i < t->n_kids; i++)
+        kid[i] = break_tree(b, t->kid[i]);
+    copy->kid = kid;
+    return copy;
+}
+
+/* Returns f with place n of a kind broken, or NULL when it has no such place. */
+static const struct func *broken(struct arena *a, const struct func *f, enum breakage what, int n)
+{
+    struct breaker b = { f->pool, f, what, n };
+    struct func *out = ARENA_DUP(a, f, 1);
+    const struct tree **root = ARENA_ARRAY(a, const struct tree *, f->n_roots + 1);
+    struct buffer *buffer = ARENA_DUP(a, f->buffer, f->n_buffers);
+    for (int i = 0; i < f->n_roots; i++)
+        root[i] = break_tree(&b, f->root[i]);
+    for (int i = 0; i < f->n_buffers && what == NARROW_TILE; i++)
+        if (shared(&b, i) && b.n-- == 0) {
+            int d = buffer[i].rank - 1;
+            buffer[i].elems = buffer[i].elems / buffer[i].shape[d] * (buffer[i].shape[d] - 2);
+            buffer[i].shape[d] -= 2;      /* 2: the padding of a row may be 1 */
+        }
+    out->root = root;
+    out->buffer = buffer;
+    return b.n < 0 ? out : NULL;
+}
+
+static int from_env(const char *name, int usual)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : usual;
+}
+
+/* Returns how many broken kernels of program p were tried; each must be refused. */
+static int try_broken(const struct program *p, int most)
+{
+    const struct func *right;
+    struct err e = {0};
+    int tried = 0;
+    assert_true(program_lower(p, &right, &e));
+    for (int what = 0; what < BREAKAGES; what++)
+        for (int n = 0; tried < most; n++) {
+            struct measurement m;
+            const struct func *f = broken(p->arena, right, (enum breakage)what, n);
+            if (!f)
+                break;
+            *p->lowered = f;
+            twin(p, &m, &e);
+            *p->lowered = right;
+            const char *says = m.reason[0] ? m.reason : e.text;
+            if (m.verified || !says[0]) {
+                say_steps(p);
+                fail_msg("%s %d: verified", breakage_name[what], n);
+            }
+            if (what == NO_BARRIER && !strstr(says, "race on element"))
+                fail_msg("%s %d: %s", breakage_name[what], n, says);
+            tried++;
+        }
+    return tried;
+}
+
+static void broken_kernels_are_caught(void **state)
+{
+    int want = from_env("SHARED_BROKEN", 24), tried = 0;
+    (void)state;
+    for (int i = 0; tried < want; i++) {
+        struct arena *a = arena_new();
+        const struct program *p;
+        if (i < COUNT_OF(good)) {
+            p = good_program(a, i);
+        } else {                          /* products of more sizes */
+            const char *line[COUNT_OF(gemm)];
+            memcpy(line, gemm, sizeof line);
+            line[0] = arena_printf(a, "loop split C M 0 %d %d", 2 + i % 3, 1 + i % 4);
+            line[1] = arena_printf(a, "loop split C N 0 %d %d", 2 + i % 5, 1 + i / 2 % 4);
+            line[2] = arena_printf(a, "loop split C K 0 %d", 3 + i % 4);
+            p = steps(a, arena_printf(a, "gmm m=%d k=%d n=%d", 17 + i % 7, 20 + i, 19 + i % 11),
+                      line, COUNT_OF(line));
+        }
+        int left = want - tried, part = i < 2 && left > want / 3 ? want / 3 : left;
+        tried += try_broken(p, part);
+        arena_free(a);
+    }
+    print_message("# %d broken kernels, all refused\n", tried);
+}
+
+/* --- Random schedules ------------------------------------------------------------------------- */
+
+static const char *const nine[] = {
+    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
+    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
+    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
+    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
+    "gmm m=33 k=20 n=17",
+};
+
+/* Tries a step; one that is refused must say why. */
+static void try_step(const struct program **p, const char *line)
+{
+    struct err e = {0};
+    if (!program_apply_line(*p, line, p, &e) && !e.text[0])
+        fail_msg("%s: refused without a reason", line);
+}
+
+/* Adds the first part of every output axis to blocks, of some a second part to threads, and puts
+ * the loops of blocks outside, then those of threads, then reductions.  Returns the innermost
+ * bound loop, or NULL when there is none. */
+static const char *bind_random(struct arena *a, struct rng *r, const struct program **p, int node)
+{
+    static const char *const index[] = { "x", "y", "z" };
+    const char *name = (*p)->stage[node]->name, *blocks = "", *threads = "", *sums = "", *rest = "";
+    const char *block[3], *thread[3], *last = NULL;
+    int n_block = 0, n_thread = 0;
+    const struct stage *s = (*p)->stage[node];
+    for (int i = 0; i < s->n_axes; i++) {
+        const struct axis *x = &s->axis[i];
+        if (x->extent > 1 && (!x->reduce || rng_range(r, 0, 1)))
+            try_step(p, arena_printf(a, "loop split %s %s %d", name, x->name,
+                                     (int)rng_range(r, 1, x->extent < 9 ? x->extent : 9)));
+        if (!x->reduce && x->extent > 4)
+            try_step(p, arena_printf(a, "loop split %s %s.1 %d", name, x->name,
+                                     (int)rng_range(r, 1, 3)));
+    }
+    s = (*p)->stage[node];
+    for (int i = 0; i < s->n_axes; i++) {
+        const struct axis *x = &s->axis[i];
+        if (x->reduce) {
+            sums = arena_printf(a, "%s %s", sums, x->name);
+        } else if (n_block < 3 && str_ends(x->name, ".0") && rng_range(r, 0, 4)) {
+            blocks = arena_printf(a, "%s %s", blocks, x->name);
+            block[n_block++] = x->name;
+        } else if (n_thread < 3 && x->extent > 1 && x->extent <= 32 && rng_range(r, 0, 3)) {
+            threads = arena_printf(a, "%s %s", threads, x->name);
+            thread[n_thread++] = x->name;
+        } else {
+            rest = arena_printf(a, "%s %s", rest, x->name);
+        }
+    }
+    try_step(p, arena_printf(a, "loop reorder %s%s%s%s%s", name, blocks, threads, sums, rest));
+    for (int i = 0; i < n_block; i++)
+        try_step(p, arena_printf(a, "loop bind %s %s block.%s", name, last = block[i], index[i]));
+    for (int i = 0; i < n_thread; i++)
+        try_step(p, arena_printf(a, "loop bind %s %s thread.%s", name, last = thread[i], index[i]));
+    return last;
+}
+
+/* Returns a random loop of s from the named one on. */
+static const char *loop_from(struct rng *r, const struct stage *s, const char *name)
+{
+    int first = stage_axis(s, name), end = first;
+    while (end + 1 < s->n_axes && s->axis[end + 1].reduce)
+        end++;
+    return s->axis[rng_range(r, first, end)].name;
+}
+
+static const struct program *random_program(struct arena *a, uint64_t seed)
+{
+    struct rng r = rng_seed(seed);
+    const struct program *p = steps(a, nine[rng_range(&r, 0, COUNT_OF(nine) - 1)], NULL, 0);
+    for (int k = (int)rng_range(&r, 0, 3); k > 0; k--)
+        try_step(&p, random_layout_step(a, &r, p));
+    int node = p->graph->main_node;
+    const char *last = bind_random(a, &r, &p, node), *name = p->stage[node]->name;
+    if (last) {
+        if (rng_range(&r, 0, 3))
+            try_step(&p, arena_printf(a, "loop cache_write %s at=%s", name, last));
+        for (int t = 0; t < p->graph->n_tensors; t++) {
+            const struct stage *s = p->stage[node];
+            const char *scope = rng_range(&r, 0, 5) ? "shared" : "local";
+            int pad = (int)rng_range(&r, 0, 2);
+            const struct tensor *x = &p->graph->tensor[t];
+            const char *at = loop_from(&r, s, last);
+            if (!graph_reads(p->graph, node, t) || !rng_range(&r, 0, 4))
+                continue;
+            if (x->producer >= 0 && rng_range(&r, 0, 2))
+                try_step(&p, arena_printf(a, "loop compute_at %s %s %s scope=%s pad=%d", x->name,
+                                          name, at, scope, pad));
+            else if (x->producer >= 0 && rng_range(&r, 0, 1))
+                try_step(&p, arena_printf(a, "loop inline %s", x->name));
+            else
+                try_step(&p, arena_printf(a, "loop cache_read %s %s at=%s scope=%s pad=%d", name,
+                                          x->name, at, scope, pad));
+        }
+    }
+    for (int k = (int)rng_range(&r, 0, 5); k > 0; k--) {
+        const char *line = random_loop_step(a, &r, p);
+        if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
+            try_step(&p, line);
+    }
+    return p;
+}
+
+static void random_schedules_are_right(void **state)
+{
+    uint64_t seed = (uint64_t)from_env("SHARED_SEED", 20261123);
+    int n = from_env("SHARED_RANDOM", 60), refused = 0, with_tiles = 0;
+    (void)state;
+    print_message("# random schedules from seed %llu on\n", (unsigned long long)seed);
+    for (int i = 0; i < n; i++) {
+        struct arena *a = arena_new();
+        const struct program *p = random_program(a, seed + (uint64_t)i);
+        const struct func *f;
+        struct measurement m;
+        struct err e = {0};
+        bool tiles = false;
+        assert_true(program_lower(p, &f, &e));
+        for (int k = 0; k < f->n_buffers; k++)
+            tiles = tiles || f->buffer[k].memory == MEMORY_SHARED;
+        with_tiles += tiles;
+        if (program_is_bound(p)) {
+            twin(p, &m, &e);
+            refused += !m.verified;
+            if (!m.verified && (e.code != ERR_STEP || !e.text[0])) {
+                say_steps(p);
+                fail_msg("seed %llu: %s%s", (unsigned long long)(seed + (uint64_t)i), e.text,
+                         m.reason);
+            }
+        }
+        arena_free(a);
+    }
+    print_message("# %d schedules, %d with shared tiles, %d refused with a reason\n", n,
+                  with_tiles, refused);
+    assert_true(with_tiles > n / 2 && refused <= n / 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_tiles_are_right), cmocka_unit_test(the_text_is_as_before),
+        cmocka_unit_test(what_is_refused), cmocka_unit_test(only_for_a_gpu),
+        cmocka_unit_test(broken_kernels_are_caught), cmocka_unit_test(random_schedules_are_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
