@@ -125,8 +125,8 @@ static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel
         print_thread_number(m, k->extent + 3, threads);
     for (int i = first; i < t->shared.len; i++) {
         const struct shared_array *a = &t->shared.data[i];
-        str_printf(&body, "    __shared__ %s %s[%lld];    /* ", a->largest->type->c, a->name,
-                   (long long)a->largest->elems);
+        str_printf(&body, "    __shared__ __align__(16) %s %s[%lld];    /* ",
+                   a->largest->type->c, a->name, (long long)a->largest->elems);
         code_print_shape(&body, a->largest);
         str_add(&body, " */\n");
         k->shared_bytes += buffer_bytes(a->largest);

@@ -16,7 +16,8 @@ static const char head[] =
 
 /* Text of the shadow.  ts_tile, ts_elems and ts_shadow come before it. */
 static const char shadow[] =
-    "#define __shared__ static\n#define __syncthreads() ts_meet(__LINE__)\n"
+    "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n"
+    "#define __syncthreads() ts_meet(__LINE__)\n"
     "#include <setjmp.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
     "#include <ucontext.h>\n"
     "char ts_fault[400];\n"

@@ -323,6 +323,41 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
     return stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]);
 }
 
+/* Moves a loop inside of all others, except a vectorized one, and unrolls it: a thread does the
+ * work of several, whose elements lie far apart. */
+static bool step_vthread(struct program *d, const struct stage *s, const struct step *st,
+                         const struct stage **out, struct err *e)
+{
+    int axis, perm[MAX_AXES], n = 0;
+    if (!find_axis(s, &st->arg[0], &axis, e))
+        return false;
+    const struct axis *x = &s->axis[axis];
+    bool lanes = s->axis[s->n_axes - 1].ann == LOOP_VECTORIZE;
+    if (x->reduce) {
+        err_set(e, ERR_STEP, "loop %s of %s cannot be virtual threads: it is a reduction", x->name,
+                s->name);
+        err_fix(e, "name a loop of the output's dimensions");
+        return blame_word(e, &st->arg[0]);
+    }
+    if (x->ann != LOOP_SERIAL) {
+        err_set(e, ERR_STEP, "loop %s of %s cannot be virtual threads: it is marked %s", x->name,
+                s->name, loop_ann_name[x->ann]);
+        err_fix(e, "loop serial %s %s", s->name, x->name);
+        return blame_word(e, &st->arg[0]);
+    }
+    for (int i = 0; i < s->n_axes; i++) {
+        if (lanes && i == s->n_axes - 1)
+            perm[n++] = axis;
+        if (i != axis)
+            perm[n++] = i;
+    }
+    if (!lanes)
+        perm[n] = axis;
+    const char *name = x->name;
+    return stage_reorder(d->pool, s, perm, &s, e)
+        && stage_annotate(d->pool, s, stage_axis(s, name), LOOP_UNROLL, out, e);
+}
+
 static bool change_stage(struct program *d, const struct step *st, int node,
                          const struct stage **out, struct err *e)
 {
@@ -363,6 +398,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_cache_write(d, s, st, out, e);
     if (st->kind == STEP_LOOP_CACHE_READ)
         return step_cache_read(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_VTHREAD)
+        return step_vthread(d, s, st, out, e);
     if (st->kind == STEP_LOOP_PREFETCH)
         return step_prefetch(d, s, st, out, e);
     return annotate(d, s, st, out, e);

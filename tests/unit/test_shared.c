@@ -53,9 +53,22 @@ static const char *const odd[] = {
     "loop cache_read C B at=K.0 scope=shared",
 };
 
+/* 128 x 128 elements a block, 8 x 8 a thread in four parts of 4 x 4: two parts of rows, two of
+ * columns. */
+static const char large_spec[] = "gmm m=256 k=32 n=256";
+static const char *const large[] = {
+    "loop split C M 2 2 16 4", "loop split C N 2 2 16 4", "loop split C K 2 16",
+    "loop reorder C M.0 N.0 M.2 N.2 K.0 K.1 M.1 N.1 M.3 N.3",
+    "loop vthread C M.1", "loop vthread C N.1",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.2 thread.y", "loop bind C N.2 thread.x",
+    "loop cache_write C at=N.2", "loop cache_read C A at=K.0 scope=shared pad=1",
+    "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.3", "loop unroll C N.3",
+};
+
 static const struct { const char *spec; const char *const *line; int n; } good[] = {
     { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
-    { odd_spec, odd, COUNT_OF(odd) },
+    { odd_spec, odd, COUNT_OF(odd) }, { large_spec, large, COUNT_OF(large) },
 };
 
 static const struct program *steps(struct arena *a, const char *spec, const char *const *line,
@@ -103,13 +116,16 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
         if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
             fail_msg("%s\n%s", e.text, str_text(&text));
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
+        if (p->base->op[0] == 'g' && shared > 1024)            /* rows of 8 or 4 of B */
+            assert_non_null(strstr(b.ptx, "ld.shared.v4.f32"));
     }
     str_free(&text);
 }
 
 static void shared_tiles_are_right(void **state)
 {
-    static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4 };
+    static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4,
+                                      (128 * 17 + 16 * 128) * 4 };
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++) {
         struct arena *a = arena_new();
@@ -132,7 +148,7 @@ static void the_text_is_as_before(void **state)
     struct err e = {0};
     const struct func *f;
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    for (int i = 1; i < COUNT_OF(good); i++) {
+    for (int i = 1; i < 3; i++) {
         const struct program *p = good_program(a, i);
         assert_true(program_lower(p, &f, &e));
         func_print(&out, f);
@@ -158,6 +174,9 @@ static void what_is_refused(void **state)
           "need 65536 bytes", "deeper loop" },
         { { "loop cache_read C A at=M scope=shared", "loop bind C M block.x",
             "loop bind C N thread.x" }, "inside of a tile at loop M", "put the tile at N" },
+        { { "loop vthread C K" }, "it is a reduction", "output's dimensions" },
+        { { "loop bind C M block.x", "loop vthread C M" }, "is marked block.x",
+          "loop serial C M" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
@@ -311,7 +330,7 @@ static void broken_kernels_are_caught(void **state)
     for (int i = 0; tried < want; i++) {
         struct arena *a = arena_new();
         const struct program *p;
-        if (i < COUNT_OF(good)) {
+        if (i < 3) {
             p = good_program(a, i);
         } else {                          /* products of more sizes */
             const char *line[COUNT_OF(gemm)];
