@@ -443,11 +443,22 @@ static void build_store(struct unit_build *b, const struct tree *t, struct block
     }
 }
 
+/* Returns how many lanes a statement of the vector loop t may have.  A GPU has no vectors, but its
+ * threads copy 16 aligned bytes at once to a shared tile (nest/copies.c). */
+static int lanes_of(const struct unit_build *b, const struct tree *t)
+{
+    const struct tree *store = t->n_kids == 1 ? t->kid[0] : NULL;
+    bool copies = b->u->opts->target->gpu && store && store->kind == TREE_STORE
+               && store->how == STORE_SET && store->value->kind == VAL_LOAD
+               && b->u->func->buffer[store->buffer].memory == MEMORY_SHARED;
+    return copies ? (int)t->extent : b->u->lanes;
+}
+
 static void build_lanes(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t first = 0;
     while (first < t->extent && !b->failed) {
-        int lanes = b->u->lanes;
+        int lanes = lanes_of(b, t);
         while (lanes > t->extent - first)
             lanes /= 2;
         if (lanes > 1) {
@@ -565,7 +576,7 @@ static void build_loop(struct unit_build *b, const struct tree *t, struct block 
     int64_t begin, end;
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
-                 b->u->lanes > 1 && fits_lanes(t);
+                 lanes_of(b, t) > 1 && fits_lanes(t);
     bool unroll = constant && (t->ann == LOOP_UNROLL || end - begin <= 1);
     if (!lanes && !unroll) {
         build_for(b, t, out);

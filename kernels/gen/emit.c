@@ -236,6 +236,18 @@ static const char rolled_macro[] =
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
 
+/* Emits a copy of 16 bytes.  The twin has no such type. */
+static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
+{
+    str_printf(out, "/* Copies %d elements, %lld aligned bytes. */\n"
+                    "static inline void copy%d(%s *to, const %s *from)\n{\n", lanes,
+               (long long)(lanes * type->bytes), lanes, type->c, type->c);
+    if (twin)
+        str_printf(out, "    for (int i = 0; i < %d; i++)\n        to[i] = from[i];\n}\n", lanes);
+    else
+        str_add(out, "    *(uint4 *)to = *(const uint4 *)from;\n}\n");
+}
+
 void emit_helpers(struct emit *m, struct str *out)
 {
     const struct needs *n = &m->needs;
@@ -259,6 +271,9 @@ void emit_helpers(struct emit *m, struct str *out)
     narrow_helpers(m, out);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, type, n, l);
+    for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
+        if (n->copy[l])
+            helper_copy(out, type, l, m->twin);
     if (stream)
         str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)

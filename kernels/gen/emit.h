@@ -8,6 +8,7 @@
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, pick;
     bool again[2], prefetch[2];           /* 1: of the narrow type */
+    bool copy[GEN_MAX_LANES + 1];         /* of a GPU */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];

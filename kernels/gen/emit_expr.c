@@ -161,6 +161,12 @@ void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec
     }
 }
 
+/* Whether the twin watches the accesses of a buffer. */
+static bool is_watched(const struct emit *m, int buffer)
+{
+    return m->twin && m->u->func->buffer[buffer].memory == MEMORY_SHARED;
+}
+
 void emit_place(struct emit *m, const struct place *at, bool stored)
 {
     const struct pointer *p = pointers_find(m, at, stored);
@@ -168,12 +174,13 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
         str_printf(m->out, "%s[%lld]", p->name, (long long)(at->rest - p->rest));
         return;
     }
-    bool watched = m->twin && m->u->func->buffer[at->buffer].memory == MEMORY_SHARED;
+    bool watched = is_watched(m, at->buffer);
     m->touched[at->buffer] = true;
     str_printf(m->out, "%s[", at->again && m->again[at->again] ? m->again[at->again]
                                                                : m->buffer[at->buffer]);
     if (watched)
-        str_printf(m->out, "ts_%s(%d, ", stored ? "write" : "read", m->shared[at->buffer]);
+        str_printf(m->out, "ts_%s(%d, %d, ", stored ? "write" : "read", m->shared[at->buffer],
+                   at->lanes);
     emit_index(m, at->base, at->rest, PREC_AND);
     str_add(m->out, watched ? ")]" : "]");
 }
@@ -191,7 +198,7 @@ void emit_address(struct emit *m, const struct place *at, bool stored)
     if (p) {
         str_add(m->out, p->name);
         emit_offset(m, at->rest - p->rest);
-    } else if (at->base->kind == EXPR_CONST && !at->again) {
+    } else if (at->base->kind == EXPR_CONST && !at->again && !is_watched(m, at->buffer)) {
         m->touched[at->buffer] = true;
         str_add(m->out, m->buffer[at->buffer]);
         emit_offset(m, at->base->value + at->rest);

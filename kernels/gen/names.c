@@ -26,8 +26,8 @@ struct names {
     VEC(struct var_name) vars;            /* at: how many names were claimed before */
 };
 
-/* Reserved names: words of C, helpers and types of the unit, names that the entry and the trace
- * use, and names of the reference. */
+/* Reserved names: words of C and C++, helpers and types of the unit, names that the entry and the
+ * trace use, and names of the reference. */
 static const char *const reserved[] = {
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
@@ -42,6 +42,12 @@ static const char *const reserved[] = {
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
     "store_over", "times", "prefetch", "stream_done", "ref_max", "ref_min", "ref_floor_div",
     "ref_floor_mod", "ref_min_index", "ref_max_index",
+    /* of CUDA, which is C++ */
+    "and", "catch", "class", "delete", "explicit", "export", "friend", "mutable", "namespace",
+    "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw", "try",
+    "typename", "using", "virtual", "xor",
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
+    "ts_read", "ts_write", "ts_meet",
 };
 
 static bool is_digit(char c)
@@ -124,6 +130,7 @@ struct names *names_new(struct arena *a)
         add(n, arena_printf(a, "u%d", lanes));
         add(n, arena_printf(a, "i%d", lanes));
         add(n, arena_printf(a, "load%d", lanes));
+        add(n, arena_printf(a, "copy%d", lanes));
         add(n, arena_printf(a, "store%d", lanes));
         add(n, arena_printf(a, "stream%d", lanes));
         add(n, arena_printf(a, "splat%d", lanes));

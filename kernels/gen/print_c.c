@@ -113,6 +113,18 @@ static void print_set_register(struct emit *m, const struct code *c)
         print_update(m, r->name, c->how, c->value, r->lanes);
 }
 
+/* Prints copy4(&A_tile[m], &A[k]). */
+static void print_copy(struct emit *m, const struct code *c)
+{
+    m->needs.copy[c->at.lanes] = true;
+    emit_indent(m);
+    str_printf(m->out, "copy%d(", c->at.lanes);
+    emit_address(m, &c->at, true);
+    str_add(m->out, ", ");
+    emit_address(m, &c->value->at, false);
+    str_add(m->out, ");\n");
+}
+
 /* Prints store16(&C[n], load16(&C[n]) + value), or C[n] = to_bf16(from_bf16(C[n]) + value). */
 static void print_store(struct emit *m, const struct code *c)
 {
@@ -150,6 +162,10 @@ static void print_set(struct emit *m, const struct code *c)
 {
     if (c->reg >= 0) {
         print_set_register(m, c);
+        return;
+    }
+    if (c->at.lanes > 1 && m->gpu) {
+        print_copy(m, c);
         return;
     }
     if (c->at.lanes > 1 || emit_converts(m, c->at.buffer)) {

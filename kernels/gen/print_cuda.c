@@ -31,12 +31,13 @@ bool code_has_kernels(const struct unit *u, struct err *e)
 
 void code_find_launch(const struct block *b, int64_t *extent)
 {
-    for (int i = 0; i < b->n; i++)
+    for (int i = 0; i < b->n; i++) {
         if (is_bound(b->item[i])) {
             int64_t *x = &extent[b->item[i]->ann - LOOP_BLOCK_X], n = b->item[i]->end->value;
             *x = *x > n ? *x : n;
-            code_find_launch(&b->item[i]->body, extent);
         }
+        code_find_launch(&b->item[i]->body, extent);
+    }
 }
 
 int code_kernel_end(const struct block *b, int i)

@@ -2,10 +2,11 @@
  *
  * blockIdx and threadIdx are variables there, and a launch runs the blocks one after the other.
  * Kernels without shared tiles run thread after thread.  In the others every thread of a block has
- * a stack of its own, and runs up to the next barrier before the next thread runs.  An access to a
- * shared tile first calls ts_read or ts_write, which look for races: a shadow of each element has
- * who wrote and read it since the last barrier (its epoch).  What is wrong, ts_fault says, and the
- * runner reports it. */
+ * a stack of its own, and runs up to the next barrier before the next thread runs.
+ *
+ * An access to elements of a shared tile first calls ts_read or ts_write, which look for races: a
+ * shadow of each element has who wrote and read it since the last barrier (its epoch).  What is
+ * wrong, ts_fault says, and the runner reports it. */
 #include "kernels/gen/cuda_impl.h"
 
 static const char head[] =
@@ -48,7 +49,7 @@ static const char shadow[] =
     "    ts_say(\"thread %s %s element %ld of %s, which has %d\", ts_who(ts_now), how, i,\n"
     "           ts_tile[tile].name, ts_tile[tile].n);\n"
     "    ts_stop();\n    return 0;\n}\n\n"
-    "static long ts_read(int tile, long i)\n{\n"
+    "static void ts_read_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"reads\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"reads what was written by\", w->writer);\n"
@@ -57,6 +58,9 @@ static const char shadow[] =
     "    if (w->read_epoch != ts_epoch) {\n"
     "        w->read_epoch = ts_epoch;\n        w->reader = w->other = ts_now;\n"
     "    } else if (w->reader != ts_now) {\n        w->other = ts_now;\n    }\n"
+    "}\n\n"
+    "static long ts_read(int tile, int n, long i)\n{\n"
+    "    for (int k = 0; k < n; k++)\n        ts_read_one(tile, i + k);\n"
     "    return i;\n}\n\n"
     "/* Reports what was read and was not written, nor by a thread that ran later (a race). */\n"
     "static void ts_check_unset(void)\n{\n"
@@ -66,14 +70,17 @@ static const char shadow[] =
     "            ts_say(\"thread %s reads element %ld of %s, which nothing has written\",\n"
     "                   ts_who(ts_unset->reader), i, ts_tile[k].name);\n    }\n"
     "    ts_unset = 0;\n}\n\n"
-    "static long ts_write(int tile, long i)\n{\n"
+    "static void ts_write_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"writes\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"writes what was written by\", w->writer);\n"
     "    if (w->read_epoch == ts_epoch && (w->reader != ts_now || w->other != ts_now))\n"
     "        ts_race(tile, i, \"writes what was read by\",\n"
     "                w->reader != ts_now ? w->reader : w->other);\n"
-    "    w->write_epoch = ts_epoch;\n    w->writer = ts_now;\n    return i;\n}\n\n";
+    "    w->write_epoch = ts_epoch;\n    w->writer = ts_now;\n}\n\n"
+    "static long ts_write(int tile, int n, long i)\n{\n"
+    "    for (int k = 0; k < n; k++)\n        ts_write_one(tile, i + k);\n"
+    "    return i;\n}\n\n";
 /* Text of the threads, which have stacks of their own. */
 static const char fibers[] =
     "/* Lets another thread run until all threads of the block are at this line. */\n"

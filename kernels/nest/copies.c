@@ -7,6 +7,8 @@
  *         for i in vectorize(64): X[64*i.v + i] = Y[64*i.v + i]
  *     for i in vectorize(36): X[i + 64] = Y[i + 64]
  *
+ * A tile that a block shares is copied 16 bytes at a time where both sides are aligned.
+ *
  * The compiler must not vectorize loops on its own, because then the nest would not be what runs.
  * A copy has no order that matters, so it need not wait for a step. */
 #include "kernels/nest/lower_impl.h"
@@ -73,6 +75,43 @@ static const struct tree *lanes(struct exprs *p, const struct tree *t, const str
     return loop_like(exprs_arena(p), t, var, n, LOOP_VECTORIZE, store);
 }
 
+/* Whether an element is aligned to n elements when var is a multiple of n, and the next value of
+ * var is the next element. */
+static bool is_aligned(struct exprs *p, const struct expr *offset, const struct expr *var,
+                       int64_t n)
+{
+    struct expr_linear sum = expr_linear(p, offset);
+    bool aligned = sum.rest % n == 0, found = false;
+    for (int i = 0; i < sum.n; i++) {
+        found = found || sum.term[i] == var;
+        aligned = aligned && (sum.term[i] == var ? sum.coef[i] == 1
+                              : sum.coef[i] % n == 0 && !expr_uses(sum.term[i], var));
+    }
+    return aligned && found;
+}
+
+#define WIDE_BYTES 16                     /* the widest access of a thread of a GPU */
+
+/* Returns the innermost loop t that fills a shared tile as a loop over 16 bytes; or t. */
+static const struct tree *wide_copy(const struct low *w, const struct tree *t)
+{
+    struct exprs *p = w->in->pool;
+    const struct tree *store = t->n_kids == 1 ? t->kid[0] : NULL;
+    if (!store || store->kind != TREE_STORE || store->guard || store->value->kind != VAL_LOAD)
+        return t;
+    const struct buffer *to = &w->buffers.data[store->buffer];
+    const struct buffer *from = &w->buffers.data[store->value->source];
+    int64_t n = WIDE_BYTES / to->type->bytes;
+    if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n
+        || !is_aligned(p, buffer_offset(p, to, store->idx), t->var, n)
+        || !is_aligned(p, buffer_offset(p, from, store->value->idx), t->var, n))
+        return t;
+    const struct expr *turn = expr_var(p, arena_printf(exprs_arena(p), "%s.v", t->var->name), 0,
+                                       t->extent / n - 1);
+    const struct tree *inner = lanes(p, t, expr_mulc(p, turn, n), n);
+    return loop_like(exprs_arena(p), t, turn, t->extent / n, LOOP_THREADS, inner);
+}
+
 static void cut_copy(struct exprs *p, const struct tree *t, struct kids *out)
 {
     struct arena *a = exprs_arena(p);
@@ -99,6 +138,10 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out)
     struct kids inner = { 0 };
     if (t->kind == TREE_LOOP && is_copy(w, t)) {
         cut_copy(w->in->pool, t, out);
+        return;
+    }
+    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS && wide_copy(w, t) != t) {
+        vec_push(out, wide_copy(w, t));
         return;
     }
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)

@@ -107,6 +107,20 @@ static void tiles_and_epilogues_are_right(void **state)
     arena_free(a);
 }
 
+/* A producer that is computed in the loop of the blocks, around that of the threads: each thread
+ * computes all of its tile. */
+static void a_tile_around_bound_loops_is_right(void **state)
+{
+    static const char *const line[] = {
+        "loop bind Conv N block.y", "loop reorder Conv N H W O", "loop bind Conv H block.x",
+        "loop bind Conv W thread.x", "loop compute_at Inp Conv N",
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    assert_right(steps(a, "c2d n=2 i=3 h=5 w=5 o=4 k=3 p=1", line, COUNT_OF(line)));
+    arena_free(a);
+}
+
 static void what_may_be_bound(void **state)
 {
     static const struct { const char *step[3], *text, *fix; } row[] = {
@@ -212,7 +226,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_operators_are_right), cmocka_unit_test(tiles_and_epilogues_are_right),
-        cmocka_unit_test(what_may_be_bound), cmocka_unit_test(random_schedules_are_right),
+        cmocka_unit_test(a_tile_around_bound_loops_is_right), cmocka_unit_test(what_may_be_bound),
+        cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(occupancy_is_the_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
