@@ -44,8 +44,8 @@ static const char *const reserved[] = {
     "ref_floor_mod", "ref_min_index", "ref_max_index",
     /* of CUDA, which is C++ */
     "and", "catch", "class", "delete", "explicit", "export", "friend", "mutable", "namespace",
-    "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw", "try",
-    "typename", "using", "virtual", "xor",
+    "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
+    "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
     "ts_read", "ts_write", "ts_meet",
 };

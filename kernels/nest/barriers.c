@@ -11,9 +11,9 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * Each iteration of a loop begins with what the iteration before left, so a loop is walked twice.
- * A barrier stands beside the loop that fills a tile, or before it: what is around this
- * loop is executed by all threads of the block equally often (tree_shares). */
+ * An iteration of a loop follows the iteration before, with all that the loop writes and reads.
+ * A barrier never stands below what holds no loop over threads: what is around such a loop is
+ * executed by all threads of the block equally often (tree_shares). */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct barriers {
     const struct buffer *buffer;
     int n;
     bool *written, *read;                 /* per tile: since the last barrier */
-    bool *writes, *reads;                 /* per tile: in the tree that use_of saw */
+    bool *writes, *reads;                 /* per tile: in the tree that find_use saw */
 };
 
 bool tree_shares(const struct tree *t)
@@ -52,7 +52,7 @@ static void note_load(void *ctx, const struct val *load)
 }
 
 /* Notes which tiles t writes and reads. */
-static void use_of(struct barriers *b, const struct tree *t)
+static void add_use(struct barriers *b, const struct tree *t)
 {
     if (t->kind == TREE_STORE) {
         if (b->buffer[t->buffer].memory == MEMORY_SHARED)
@@ -61,16 +61,21 @@ static void use_of(struct barriers *b, const struct tree *t)
         return;
     }
     for (int i = 0; i < t->n_kids; i++)
-        use_of(b, t->kid[i]);
+        add_use(b, t->kid[i]);
+}
+
+static void find_use(struct barriers *b, const struct tree *t)
+{
+    memset(b->writes, 0, sizeof *b->writes * (size_t)b->n);
+    memset(b->reads, 0, sizeof *b->reads * (size_t)b->n);
+    add_use(b, t);
 }
 
 /* Whether a barrier must stand before t, which contains none. */
 static bool collides(struct barriers *b, const struct tree *t)
 {
     bool clash = false;
-    memset(b->writes, 0, sizeof *b->writes * (size_t)b->n);
-    memset(b->reads, 0, sizeof *b->reads * (size_t)b->n);
-    use_of(b, t);
+    find_use(b, t);
     for (int i = 0; i < b->n; i++)
         clash |= (b->writes[i] && (b->read[i] || b->written[i])) || (b->reads[i] && b->written[i]);
     for (int i = 0; i < b->n; i++) {
@@ -103,14 +108,11 @@ static const struct tree *place(struct barriers *b, const struct tree *t)
         copy->barrier = true;
         return copy;
     }
-    if (t->kind == TREE_LOOP && !loop_is_bound(t->ann)) {
-        bool *before = ARENA_ARRAY(exprs_arena(b->p), bool, 2 * b->n);
-        memcpy(before, b->written, sizeof *before * (size_t)b->n);
-        memcpy(before + b->n, b->read, sizeof *before * (size_t)b->n);
-        place_kids(b, t);
+    if (t->kind == TREE_LOOP && !loop_is_bound(t->ann) && t->extent > 1) {
+        find_use(b, t);
         for (int i = 0; i < b->n; i++) {
-            b->written[i] |= before[i];
-            b->read[i] |= before[b->n + i];
+            b->written[i] |= b->writes[i];
+            b->read[i] |= b->reads[i];
         }
     }
     return place_kids(b, t);

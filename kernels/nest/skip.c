@@ -113,7 +113,12 @@ struct form {
 };
 
 /* The enclosing loops. value: the constant of a loop with one iteration, else its variable. */
-struct skip { struct exprs *p; VEC(const struct expr *) var; VEC(const struct expr *) value; };
+struct skip {
+    struct exprs *p;
+    VEC(const struct expr *) var;
+    VEC(const struct expr *) value;
+    bool shares;                          /* whether there are loops around shared tiles */
+};
 
 static bool form_of(const struct skip *s, const struct tree *loop, const struct expr *cond,
                     struct form *out)
@@ -417,7 +422,7 @@ static void skip_tree(struct skip *s, const struct tree *t, struct kids *out)
         vec_push(out, t);
         return;
     }
-    if (tree_shares(t)) {
+    if (s->shares && tree_shares(t)) {
         skip_kids(s, t, out);
         return;
     }
@@ -444,7 +449,7 @@ static void skip_tree(struct skip *s, const struct tree *t, struct kids *out)
 
 void tree_skip(struct exprs *p, const struct tree *t, struct kids *out)
 {
-    struct skip s = { .p = p };
+    struct skip s = { .p = p, .shares = tree_shares(t) };
     skip_tree(&s, t, out);
     vec_free(&s.var);
     vec_free(&s.value);

@@ -338,9 +338,9 @@ static int try_broken(const struct program *p, int most)
             twin(p, &m, &e);
             *p->lowered = right;
             const char *says = m.reason[0] ? m.reason : e.text;
-            if (m.verified || !says[0]) {
+            if (m.verified || (e.code != ERR_WRONG && e.code != ERR_CRASH)) {
                 say_steps(p);
-                fail_msg("%s %d: verified", breakage_name[what], n);
+                fail_msg("%s %d: %s", breakage_name[what], n, m.verified ? "verified" : says);
             }
             if (what == NO_BARRIER && !strstr(says, "race on element"))
                 fail_msg("%s %d: %s", breakage_name[what], n, says);
