@@ -138,7 +138,10 @@ static void add_kernels(struct walk *w, nodes *root)
         struct block part = { .item = b->item + from, .n = to - from };
         struct walk_kernel k = { .first = root->len, .extent = { 1, 1, 1, 1, 1, 1 } };
         code_find_launch(&part, k.extent);
+        k.thread = code_thread_var(&w->unit, k.extent[3] * k.extent[4] * k.extent[5]);
+        vec_push(&w->varying, k.thread);
         add_block(w, root, &part, -1);
+        w->varying.len--;
         k.n = root->len - k.first;
         vec_push(&w->kernels, k);
     }

@@ -199,8 +199,10 @@ void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long l
         b->thread[0][t] = t % x[3];
         b->thread[1][t] = t / x[3] % x[4];
         b->thread[2][t] = t / x[3] / x[4];
+        lanes_of(b, k->thread->var)->at[t] = t;
         all.warp[t / WALK_WARP] |= 1u << t % WALK_WARP;
     }
+    vec_push(&b->varying, k->thread->var);
     w->base = base;
     w->random = 1 + (unsigned long long)block;
     walk_look_at_clock(w);

@@ -30,8 +30,9 @@ struct walk_node {
     unsigned site, bytes;
 };
 
-/* A kernel of a GPU: n nodes of the root; extent: of blocks x y z and threads x y z. */
-struct walk_kernel { int first, n; int64_t extent[6]; };
+/* A kernel of a GPU: n nodes of the root; extent: of blocks x y z and threads x y z; thread: the
+ * number of a thread in its block, by which the threads share the filling of a tile. */
+struct walk_kernel { int first, n; int64_t extent[6]; const struct expr *thread; };
 
 struct first_use { int loop; const struct walk_node *access; };
 
