@@ -168,8 +168,10 @@ static int64_t last_damage(const char *from, const char *to)
 {
     const uint16_t *p = (const uint16_t *)(const void *)to;
     for (size_t i = 1; i <= (size_t)(to - from) / sizeof *p; i++)
-        if (p[-(ptrdiff_t)i] != CANARY)
+        if (p[-(ptrdiff_t)i] != CANARY) {
+            i += i % 2 && p[-(ptrdiff_t)i - 1] != CANARY; /* the word that ends there */
             return (int64_t)(i * sizeof *p);
+        }
     return -1;
 }
 
