@@ -480,14 +480,15 @@ static void other_work_is_not_offered(void **state)
         { NET, "gmm m=8 k=8 n=9", false, true },
         { TWICE, "gmm m=8 k=8 n=8", false, false },
     };
-    struct session *net, *s;
+    struct session *net, *s = NULL;
     struct err e;
     int status;
     pid_t child = fork_child();
     if (child == 0) {
         enum command_effect effect;
         bool ok = session_new(NET, &net, &e) && session_new("gmm m=8 k=8 n=8", &s, &e);
-        session_make_kernel(s, net);
+        if (ok)
+            session_make_kernel(s, net);
         ok = ok && session_run(s, "loop unroll C K", &effect, &e) && session_autosave(s, &e);
         _exit(ok ? 0 : 1);
     }
