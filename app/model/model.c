@@ -199,8 +199,9 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
     const struct program *prog = model_program(m);
     if (!prog || !l || l->n_items == 0 || !l->stage)
         return false;
-    const char *name = l->item[p->scroll.item < l->n_items ? p->scroll.item : 0].name;
-    for (int i = 0; i < prog->graph->n_nodes; i++) {
+    const struct doc_item *it = &l->item[p->scroll.item < l->n_items ? p->scroll.item : 0];
+    const char *name = it->name;
+    for (int i = 0; i < prog->graph->n_nodes && !it->access; i++) {
         *stage = prog->stage[i];
         *axis = stage_axis(*stage, name);
         if (streq((*stage)->name, l->stage) && *axis >= 0)

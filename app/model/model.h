@@ -153,6 +153,13 @@ struct lensing {
 struct foreseen { int state; char *line; struct forecast after, now; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 
+/* What the cursor is on.  SUBJECT_LOOP: model_loop says which.  An access has its tensor and its
+ * text, as in the nest; a tensor has only its name. */
+struct subject {
+    enum { SUBJECT_NONE, SUBJECT_LOOP, SUBJECT_ACCESS, SUBJECT_TENSOR } kind;
+    const char *tensor, *access;
+};
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
@@ -208,6 +215,7 @@ struct model {
     VEC(struct hit) hits;                /* of the last screen_draw */
     int spin;                            /* ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
+    char step_access[256];               /* or this access, of the tensor step_axis; or "" */
     bool to_loop;                        /* also when it is of the stage under the cursor */
 
     /* The prompt. */
@@ -300,6 +308,9 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT]);
 struct ledger_row *model_ledger(const struct model *m, int *n);
 /* Finds stage and axis of the loop under the cursor of the nest; false when no loop is there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
+/* Returns the subject of the views: what the cursor of the focused pane is on, else that of the
+ * nest. */
+struct subject model_subject(const struct model *m);
 /* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest; or
  * where the code has no such loop (vector lanes, written out), to the next one around it. */
 bool model_lit(const struct model *m, enum view v, int i);
@@ -468,6 +479,7 @@ void model_compared(struct model *m, struct app_job *j, int number);     /* take
 bool model_blame(struct model *m, const char *arg);      /* the command `blame` */
 
 bool model_loop_of(struct model *m);             /* the command `loop_of` */
+bool model_access_of(struct model *m);           /* the command `access_of` */
 
 /* model_lens.c: the cache lens. */
 

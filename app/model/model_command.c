@@ -415,6 +415,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_HOT:        model_show_view(m, VIEW_ASM); m->to_hot = true; return true;
     case APP_BLAME:      return model_blame(m, arg);
     case APP_LOOP_OF:    return model_loop_of(m);
+    case APP_ACCESS_OF:  return model_access_of(m);
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
     case APP_WIDER:      return make_wider(m, arg);

@@ -8,7 +8,9 @@
 #include "app/ui/grid.h"
 #include "kernels/base/vec.h"
 
-struct doc_item { const char *name; int col, len; };     /* a selectable word: columns of a line */
+/* A selectable word: columns of a line.  access: the whole text of the access to memory that it
+ * begins, whose tensor is name; NULL: it is no access. */
+struct doc_item { const char *name; int col, len; const char *access; };
 
 struct line {
     const char *text;

@@ -165,12 +165,19 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
     grid_unclip(g, old);
 }
 
-/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too. */
+/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too; the
+ * tensor of an access wherever its name does. */
 static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
                           size_t size)
 {
     const struct stage *s;
     int axis;
+    struct subject on = model_subject(m);
+    if (on.kind == SUBJECT_ACCESS || on.kind == SUBJECT_TENSOR) {
+        snprintf(word, size, "%s", on.tensor);
+        look->word = v == VIEW_GRAPH ? NULL : word;
+        return;
+    }
     bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
     if (!shows || !model_loop(m, &s, &axis))
         return;

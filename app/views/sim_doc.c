@@ -128,7 +128,7 @@ static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
 /* `of`: the accesses that could have missed; `then`: the misses before, -1: nothing to compare. */
 struct sim_row { const char *name; int64_t a, b, misses, of, then; };
 
-static void put_row(const struct sim_tables *t, struct sim_row r, double bar)
+static struct line *put_row(const struct sim_tables *t, struct sim_row r, double bar)
 {
     put_name(t, r.name);
     put_count(t, STYLE_DIM, r.a, t->count);
@@ -143,7 +143,7 @@ static void put_row(const struct sim_tables *t, struct sim_row r, double bar)
         doc_pad(t->d, INDENT + t->name + 3 * t->count + t->change + t->rate + 1);
         doc_bar(t->d, STYLE_NOTE, bar, t->bar);
     }
-    doc_end(t->d);
+    return doc_end(t->d);
 }
 
 static void put_tensors(const struct sim_tables *t)
@@ -157,7 +157,8 @@ static void put_tensors(const struct sim_tables *t)
             if (streq(old->by_tensor[o].tensor, c->tensor))
                 then = old->by_tensor[o].l1_misses;
         put_row(t, (struct sim_row){ c->tensor, c->loads, c->stores, c->l1_misses,
-                                     c->loads + c->stores, then }, share(c->l1_misses, most));
+                                     c->loads + c->stores, then },
+                share(c->l1_misses, most))->stage = arena_strdup(t->d->arena, c->tensor);
     }
     put_row(t, (struct sim_row){ "total", s->loads, s->stores, s->l1_misses, s->loads + s->stores,
                                  old ? old->l1_misses : -1 }, -1);
@@ -267,7 +268,13 @@ static void put_sites(const struct sim_tables *t)
         doc_printf(t->d, STYLE_DIM, " %4.0f %%  %-5s ",
                    100 * share(site->l1_misses, t->s->l1_misses),
                    site->is_store ? "store" : "load");
+        int first = t->d->lines.len;
         doc_wrap(t->d, STYLE_PLAIN, site->text, t->k->width, doc_col(t->d));
+        for (int k = first; k < t->d->lines.len && site->tensor < t->s->n; k++) {
+            t->d->lines.data[k].stage = arena_strdup(t->d->arena,
+                                                     t->s->by_tensor[site->tensor].tensor);
+            t->d->lines.data[k].loop = arena_strdup(t->d->arena, site->text);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Where the cursor was, in words that survive a step. */
-struct loop_place { char stage[64], axis[64]; int line; };
+struct loop_place { char stage[64], axis[64], access[256]; int line; };
 
 static struct loop_place place_of(const struct pane_doc *p)
 {
@@ -14,8 +14,11 @@ static struct loop_place place_of(const struct pane_doc *p)
     const struct line *l = doc_at(&p->doc, &p->scroll);
     if (l && l->stage)
         snprintf(at.stage, sizeof at.stage, "%s", l->stage);
-    if (l && p->scroll.item < l->n_items)
-        snprintf(at.axis, sizeof at.axis, "%s", l->item[p->scroll.item].name);
+    if (l && p->scroll.item < l->n_items) {
+        const struct doc_item *it = &l->item[p->scroll.item];
+        snprintf(at.axis, sizeof at.axis, "%s", it->name);
+        snprintf(at.access, sizeof at.access, "%s", it->access ? it->access : "");
+    }
     return at;
 }
 
@@ -31,6 +34,17 @@ static int kinship(const char *a, const char *old)
     return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
 }
 
+/* How well a selectable word continues the one that the cursor was on.  An access continues an
+ * access of the same tensor, preferably one at the same place. */
+static int likeness(const struct doc_item *it, const struct loop_place *at)
+{
+    if (!it->access != !at->access[0])
+        return 0;
+    if (it->access)
+        return streq(it->access, at->access) ? 3 : streq(it->name, at->axis) ? 2 : 0;
+    return kinship(it->name, at->axis);
+}
+
 /* The same loop if it still exists, else the nearest relative, else the same line.  Of several
  * places (a reduction has its loops twice) the nearest to where the cursor was. */
 static void restore_place(struct pane_doc *p, const struct loop_place *at)
@@ -41,7 +55,7 @@ static void restore_place(struct pane_doc *p, const struct loop_place *at)
         const struct line *l = &p->doc.lines.data[i];
         for (int k = 0; k < l->n_items; k++) {
             bool same_stage = l->stage && streq(l->stage, at->stage);
-            int score = same_stage ? kinship(l->item[k].name, at->axis) : 0;
+            int score = same_stage || !at->stage[0] ? likeness(&l->item[k], at) : 0;
             bool nearer = abs(i - at->line) < abs(p->scroll.cursor - at->line);
             if (score > best || (score == best && best > 0 && nearer)) {
                 best = score;
@@ -64,7 +78,7 @@ static void first_place(struct pane_doc *p, const struct program *prog, const ch
 {
     for (int i = 0; i < p->doc.lines.len; i++) {
         const struct line *l = &p->doc.lines.data[i];
-        if (l->n_items == 0 || !l->stage || !streq(l->stage, stage))
+        if (l->n_items == 0 || l->item[0].access || !l->stage || !streq(l->stage, stage))
             continue;
         p->scroll = (struct scroll){.cursor = i, .top = i};
         while (p->scroll.item + 1 < l->n_items
@@ -107,8 +121,48 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
             *in_names = false;
         const char *axis = *in_names && n > 0 ? axis_name(prog, node, var) : NULL;
         if (axis)
-            vec_push(&items, (struct doc_item){axis, (int)at, (int)n});
+            vec_push(&items, (struct doc_item){axis, (int)at, (int)n, NULL});
         at += n + strspn(l->text + at + n, ", ");
+    }
+    l->n_items = items.len;
+    l->item = items.len > 0 ? ARENA_DUP(d->arena, items.data, items.len) : NULL;
+    vec_free(&items);
+}
+
+/* Returns the next access to memory in a text, as in Inp[n][h + kh], and its lengths: of the name
+ * and of all; NULL if there is none. */
+static const char *next_access(const char *text, size_t *name, size_t *all)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    while (*text) {
+        size_t n = strspn(text, word);
+        if (n > 0 && text[n] == '[') {
+            int depth = 0;
+            size_t end = n;
+            for (; text[end] && (depth > 0 || text[end] == '['); end++)
+                depth += (text[end] == '[') - (text[end] == ']');
+            *name = n;
+            *all = end;
+            return text;
+        }
+        text += n > 0 ? n : 1;
+    }
+    return NULL;
+}
+
+/* The accesses in a row of a printed statement, as words to select.  *rest: what of the unbroken
+ * statement is not in the rows before. */
+static void find_accesses(struct doc *d, struct line *l, const char **rest)
+{
+    VEC(struct doc_item) items = {0};
+    size_t name, all, shown;
+    const char *at = l->text, *whole;
+    while ((at = next_access(at, &name, &shown)) && (whole = next_access(*rest, &name, &all))) {
+        struct doc_item it = {arena_strndup(d->arena, whole, name), (int)(at - l->text),
+                              (int)shown, arena_strndup(d->arena, whole, all)};
+        vec_push(&items, it);
+        at += name + 1;                  /* an index can be read from memory too */
+        *rest = whole + name + 1;
     }
     l->n_items = items.len;
     l->item = items.len > 0 ? ARENA_DUP(d->arena, items.data, items.len) : NULL;
@@ -121,12 +175,16 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     const struct program *prog = model_program(m);
     int state = 0, node = lines->node[i];
     bool in_names = false;
+    const char *rest = lines->text[i];
+    bool tile = strstr(rest, " = tile[") != NULL;
     int first = doc_code(d, lines->text[i], view_colour_nest, &state, width - 1);
     for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
         if (lines->axis[i])
             find_items(d, l, prog, node, &in_names);
+        else if (!tile)
+            find_accesses(d, l, &rest);
     }
 }
 
@@ -137,9 +195,10 @@ static void go_to_step(const struct model *m, struct pane_doc *p)
     struct loop_place at = {.line = p->scroll.cursor};
     snprintf(at.stage, sizeof at.stage, "%s", m->step_stage);
     snprintf(at.axis, sizeof at.axis, "%s", m->step_axis);
+    snprintf(at.access, sizeof at.access, "%s", m->step_access);
     restore_place(p, &at);
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    if (!l || !l->stage || !streq(l->stage, at.stage))
+    if (at.stage[0] && (!l || !l->stage || !streq(l->stage, at.stage)))
         first_place(p, model_program(m), at.stage);
 }
 
@@ -160,12 +219,14 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     if (first) {                         /* the operator itself, not its padding */
         const struct program *prog = model_program(m);
         first_place(p, prog, prog->stage[prog->graph->main_node]->name);
+    } else if (m->step_access[0]) {
+        go_to_step(m, p);
     } else if (m->step_stage[0] && (m->to_loop || !streq(m->step_stage, at.stage))) {
         go_to_step(m, p);
     } else {
         restore_place(p, &at);
     }
-    m->step_stage[0] = 0;
+    m->step_stage[0] = m->step_access[0] = 0;
     m->to_loop = false;
 }
 
@@ -176,6 +237,11 @@ void view_nest_hint(const struct model *m, struct str *out)
     };
     const struct stage *s;
     int axis;
+    struct subject on = model_subject(m);
+    if (on.kind == SUBJECT_ACCESS) {
+        str_printf(out, "access %s, marked in all views. Left and Right choose.", on.access);
+        return;
+    }
     if (!model_loop(m, &s, &axis)) {
         str_add(out, "Up and Down move to a loop, Left and Right between the loops of a line.");
         return;
