@@ -169,6 +169,8 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
         out[n++] = KEYS_VIEW;
     } else {
         enum key_context c = model_view[m->view[m->focus]].context;
+        if (c == KEYS_NEST && model_subject(m).kind == SUBJECT_ACCESS)
+            c = KEYS_ACCESS;
         if (c != KEYS_VIEW)
             out[n++] = c;
         out[n++] = KEYS_VIEW;

@@ -280,6 +280,7 @@ struct model {
 
 struct program;
 struct stage;
+struct tree_lines;
 struct expert_schedule;
 
 /* model.c: the session, and questions about the state. */
@@ -480,6 +481,10 @@ bool model_blame(struct model *m, const char *arg);      /* the command `blame` 
 
 bool model_loop_of(struct model *m);             /* the command `loop_of` */
 bool model_access_of(struct model *m);           /* the command `access_of` */
+/* Returns the next access to memory in a text, as in Inp[n][h + kh], and its lengths: of the name
+ * and of all; NULL if there is none. */
+const char *model_next_access(const char *text, size_t *name, size_t *all);
+bool model_has_accesses(const struct tree_lines *lines, int i);  /* line i is a statement */
 
 /* model_lens.c: the cache lens. */
 

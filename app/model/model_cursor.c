@@ -2,6 +2,7 @@
 #include "app/model/model.h"
 
 #include <stdio.h>
+#include <string.h>
 #include "explorer/history/blame.h"
 
 bool model_blame(struct model *m, const char *arg)
@@ -41,6 +42,30 @@ bool model_loop_of(struct model *m)
     return true;
 }
 
+const char *model_next_access(const char *text, size_t *name, size_t *all)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    while (*text) {
+        size_t n = strspn(text, word);
+        if (n > 0 && text[n] == '[') {
+            int depth = 0;
+            size_t end = n;
+            for (; text[end] && (depth > 0 || text[end] == '['); end++)
+                depth += (text[end] == '[') - (text[end] == ']');
+            *name = n;
+            *all = end;
+            return text;
+        }
+        text += n > 0 ? n : 1;
+    }
+    return NULL;
+}
+
+bool model_has_accesses(const struct tree_lines *lines, int i)
+{
+    return !lines->axis[i] && !strstr(lines->text[i], " = tile[");
+}
+
 struct subject model_subject(const struct model *m)
 {
     static const enum view with_rows[] = {VIEW_PROFILE, VIEW_LAYOUT};
@@ -58,16 +83,43 @@ struct subject model_subject(const struct model *m)
     return (struct subject){it->access ? SUBJECT_ACCESS : SUBJECT_LOOP, it->name, it->access};
 }
 
+/* Whether an access of the nest begins with the text. */
+static bool nest_has(const struct model *m, const char *text)
+{
+    struct err e;
+    const struct func *f;
+    bool found = false;
+    if (!program_lower(model_program(m), &f, &e))
+        return false;
+    struct arena *a = arena_new();
+    struct tree_lines lines = func_lines(a, f);
+    for (int i = 0; i < lines.n && !found; i++) {
+        const char *at = model_has_accesses(&lines, i) ? lines.text[i] : "";
+        for (size_t name, all; !found && (at = model_next_access(at, &name, &all)); at += name + 1)
+            found = str_starts(at, text);
+    }
+    arena_free(a);
+    return found;
+}
+
+/* A row of the profile is about one access, or about all of a tensor. */
 bool model_access_of(struct model *m)
 {
     const struct pane_doc *p = model_focused(m);
     const struct line *l = doc_at(&p->doc, &p->scroll);
+    char text[sizeof m->step_access], why[sizeof text + 64];
     if (p != &m->pane[VIEW_PROFILE] || !l || !l->stage)
-        return model_say_error(m, "this line belongs to no tensor and no access",
-                               "a cursor on a row of the misses in the profile");
+        return model_say_error(m, "this line is about no tensor and no access",
+                               "Enter on a row of the misses in the profile");
+    snprintf(text, sizeof text, l->loop ? "%s" : "%s[", l->loop ? l->loop : l->stage);
+    if (!nest_has(m, text)) {
+        snprintf(why, sizeof why, "the nest has no access %s%s", l->loop ? "" : "to ",
+                 l->loop ? l->loop : l->stage);
+        return model_say_error(m, why, "");
+    }
     m->step_stage[0] = 0;                /* an access can be in any stage */
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->stage);
-    snprintf(m->step_access, sizeof m->step_access, "%s", l->loop ? l->loop : l->stage);
+    snprintf(m->step_access, sizeof m->step_access, "%s", text);
     m->pane[VIEW_NEST].stamp = 0;
     model_show_view(m, VIEW_NEST);
     return true;

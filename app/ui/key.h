@@ -22,6 +22,7 @@ struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* whe
 /* The parts of the screen that keys belong to: X(id, name in settings, title in help). */
 #define KEY_CONTEXTS(X) \
     X(NEST, "nest", "On a loop") \
+    X(ACCESS, "access", "On an access to memory") \
     X(LAYOUT, "layout", "On a tensor's layout") \
     X(CODE, "code", "On a line of C or assembly") \
     X(PROFILE, "profile", "On a row of misses") \

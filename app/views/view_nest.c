@@ -35,13 +35,14 @@ static int kinship(const char *a, const char *old)
 }
 
 /* How well a selectable word continues the one that the cursor was on.  An access continues an
- * access of the same tensor, preferably one at the same place. */
+ * access of the same tensor, preferably one that begins with the same text: the simulator cuts the
+ * long ones. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
         return 0;
     if (it->access)
-        return streq(it->access, at->access) ? 3 : streq(it->name, at->axis) ? 2 : 0;
+        return str_starts(it->access, at->access) ? 3 : streq(it->name, at->axis) ? 2 : 0;
     return kinship(it->name, at->axis);
 }
 
@@ -129,27 +130,6 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
     vec_free(&items);
 }
 
-/* Returns the next access to memory in a text, as in Inp[n][h + kh], and its lengths: of the name
- * and of all; NULL if there is none. */
-static const char *next_access(const char *text, size_t *name, size_t *all)
-{
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    while (*text) {
-        size_t n = strspn(text, word);
-        if (n > 0 && text[n] == '[') {
-            int depth = 0;
-            size_t end = n;
-            for (; text[end] && (depth > 0 || text[end] == '['); end++)
-                depth += (text[end] == '[') - (text[end] == ']');
-            *name = n;
-            *all = end;
-            return text;
-        }
-        text += n > 0 ? n : 1;
-    }
-    return NULL;
-}
-
 /* The accesses in a row of a printed statement, as words to select.  *rest: what of the unbroken
  * statement is not in the rows before. */
 static void find_accesses(struct doc *d, struct line *l, const char **rest)
@@ -157,7 +137,8 @@ static void find_accesses(struct doc *d, struct line *l, const char **rest)
     VEC(struct doc_item) items = {0};
     size_t name, all, shown;
     const char *at = l->text, *whole;
-    while ((at = next_access(at, &name, &shown)) && (whole = next_access(*rest, &name, &all))) {
+    while ((at = model_next_access(at, &name, &shown))
+           && (whole = model_next_access(*rest, &name, &all))) {
         struct doc_item it = {arena_strndup(d->arena, whole, name), (int)(at - l->text),
                               (int)shown, arena_strndup(d->arena, whole, all)};
         vec_push(&items, it);
@@ -176,14 +157,14 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     int state = 0, node = lines->node[i];
     bool in_names = false;
     const char *rest = lines->text[i];
-    bool tile = strstr(rest, " = tile[") != NULL;
+    bool has_accesses = model_has_accesses(lines, i);
     int first = doc_code(d, lines->text[i], view_colour_nest, &state, width - 1);
     for (int row = first; row < d->lines.len; row++) {
         struct line *l = &d->lines.data[row];
         l->stage = node >= 0 ? prog->stage[node]->name : NULL;
         if (lines->axis[i])
             find_items(d, l, prog, node, &in_names);
-        else if (!tile)
+        else if (has_accesses)
             find_accesses(d, l, &rest);
     }
 }
@@ -239,7 +220,7 @@ void view_nest_hint(const struct model *m, struct str *out)
     int axis;
     struct subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS) {
-        str_printf(out, "access %s, marked in all views. Left and Right choose.", on.access);
+        str_printf(out, "access %s, its tensor is marked in all views. Enter shows its misses.", on.access);
         return;
     }
     if (!model_loop(m, &s, &axis)) {
