@@ -1,0 +1,233 @@
+/* One cursor: an access to memory is selected in the nest, and a row of the profile leads to it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/unit/model_help.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=64 k=32 n=48"
+#define MEASURED "tests/golden/views/session.yaml"
+
+static char root[512];
+
+/* A session whose state has measured misses; 80 x 24. */
+static struct model *measured(void)
+{
+    char path[sizeof root + sizeof MEASURED];
+    struct session *s = NULL;
+    struct err e;
+    snprintf(path, sizeof path, "%s/%s", root, MEASURED);
+    if (!session_load(path, &s, &e))
+        fail_msg("%s", e.text);
+    struct model *m = model_new(s, &(struct model_opts){.no_auto = true}, true);
+    m->roofs.looked = true;
+    screen_refresh(m);
+    return m;
+}
+
+/* The access under the cursor, "" if there is none. */
+static const char *access_at(const struct model *m)
+{
+    struct subject on = model_subject(m);
+    return on.kind == SUBJECT_ACCESS ? on.access : "";
+}
+
+/* How many cells of the screen have the style of marks and show this name from their left. */
+static int marks_of(struct model *m, const char *name)
+{
+    struct grid g;
+    int n = 0, len = (int)strlen(name);
+    grid_open(&g, m->w, m->h, true);
+    screen_refresh(m);
+    screen_draw(m, &g);
+    for (int y = 1; y < m->h - 2; y++)
+        for (int x = 0; x + len < m->w; x++) {
+            int k = 0;
+            while (k < len && (int)grid_at(&g, x + k, y)->ch == name[k]
+                   && (grid_at(&g, x + k, y)->style & ~STYLE_REVERSE) == STYLE_KEY)
+                k++;
+            n += k == len;
+        }
+    grid_close(&g);
+    return n;
+}
+
+static void arrows_lead_to_the_accesses(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "Right");
+    assert_string_equal(loop_of(m), "N");
+    assert_int_equal(marks_of(m, "A"), 0);
+    assert_shows(m, "S split");
+    static const char *const access[] = {"C[m][n]", "A[m][k]", "B[k][n]"};
+    char seen[256] = "";
+    for (int i = 0; i < 6; i++) {         /* to the end: more presses stay there */
+        press(m, "Right");
+        if (access_at(m)[0] && !strstr(seen, access_at(m)))
+            strcat(strcat(seen, " "), access_at(m));
+    }
+    for (int i = 0; i < COUNT_OF(access); i++)
+        assert_non_null(strstr(seen, access[i]));
+    assert_string_equal(loop_of(m), "");
+    assert_string_equal(access_at(m), "B[k][n]");
+    assert_true(marks_of(m, "B") > 0);
+    assert_int_equal(marks_of(m, "A"), 0);
+    assert_shows(m, "access B[k][n], its tensor is marked");
+    assert_shows(m, "Enter misses  Left previous  Right next");
+    assert_hides(m, "S split");
+    press(m, "Left");
+    assert_string_equal(access_at(m), "A[m][k]");
+    assert_true(marks_of(m, "A") > 0);
+    assert_int_equal(marks_of(m, "B"), 0);
+    press(m, "2");                        /* in the expressions too, and the nest keeps its cursor */
+    assert_true(marks_of(m, "A") > 0);
+    press(m, "1 Enter");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
+    assert_int_equal(m->focus, PANE_SIDE);
+    model_free(m);
+}
+
+/* The same tensor's access stays selected when a step has changed its indices, and undo goes
+ * back. */
+static void an_access_survives_a_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < 20 && strcmp(access_at(m), "A[m][k]") != 0; i++)
+        press(m, "Right");
+    assert_string_equal(access_at(m), "A[m][k]");
+    type_line(m, "loop split C K 8");
+    screen_refresh(m);
+    assert_string_equal(step_of(m), "loop split C K 8");
+    assert_string_equal(access_at(m), "A[m][8*k.0 + k.1]");
+    type_line(m, "loop reorder C N K.0 M K.1");
+    screen_refresh(m);
+    assert_string_equal(access_at(m), "A[m][8*k.0 + k.1]");
+    press(m, "u u");
+    screen_refresh(m);
+    assert_string_equal(access_at(m), "A[m][k]");
+    model_free(m);
+}
+
+/* A statement that takes several rows has the same accesses as at any other width, in whole. */
+static void an_access_survives_wrapped_rows(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    char want[256] = "";
+    model_resize(m, 200, 60);
+    screen_refresh(m);
+    for (int i = 0; i < 60 && strncmp(access_at(m), "Bias[", 5) != 0; i++)
+        press(m, "Right");
+    snprintf(want, sizeof want, "%s", access_at(m));
+    assert_string_equal(want, "Bias[32*o.0 + o.1]");
+    for (int w = 200; w >= 36; w -= 4) {
+        model_resize(m, w, 40);
+        screen_refresh(m);
+        if (strcmp(access_at(m), want) != 0)
+            fail_msg("%d columns: %s", w, access_at(m));
+    }
+    model_free(m);
+}
+
+/* The index of the first row of the profile of that tensor, of all of it or (site) of one of its
+ * accesses; -1: none. */
+static int row_of(const struct model *m, const char *tensor, bool site)
+{
+    const struct doc *d = &m->pane[VIEW_PROFILE].doc;
+    for (int i = 0; i < d->lines.len; i++) {
+        const struct line *l = &d->lines.data[i];
+        if (l->stage && strcmp(l->stage, tensor) == 0 && !l->loop == !site)
+            return i;
+    }
+    return -1;
+}
+
+static void enter_on(struct model *m, int row)
+{
+    press(m, "6");
+    screen_refresh(m);
+    assert_true(row >= 0);
+    m->pane[VIEW_PROFILE].scroll.cursor = row;
+    press(m, "Enter");
+    screen_refresh(m);
+}
+
+static void a_row_of_the_profile_leads_to_its_access(void **state)
+{
+    (void)state;
+    static const char *const tensor[] = {"Ker", "ReLU", "Inp", "Inp_in", "Bias"};
+    struct model *m = measured();
+    press(m, "6");
+    screen_refresh(m);
+    assert_shows(m, "Enter nest");
+    assert_shows(m, "m measure");
+    for (int i = 0; i < COUNT_OF(tensor); i++) {
+        enter_on(m, row_of(m, tensor[i], false));
+        assert_int_equal(m->focus, PANE_MAIN);
+        struct subject on = model_subject(m);
+        assert_int_equal(on.kind, SUBJECT_ACCESS);
+        assert_string_equal(on.tensor, tensor[i]);
+        assert_true(marks_of(m, tensor[i]) > 0);
+    }
+    int sites = 0;
+    for (int i = 0; i < m->pane[VIEW_PROFILE].doc.lines.len; i++) {
+        const char *site = m->pane[VIEW_PROFILE].doc.lines.data[i].loop;
+        if (!site)
+            continue;
+        char want[256];
+        snprintf(want, sizeof want, "%s", site);
+        enter_on(m, i);
+        assert_string_equal(access_at(m), want);
+        sites++;
+    }
+    assert_true(sites >= 6);
+    model_free(m);
+}
+
+/* Nothing moves, and it is said why. */
+static void a_row_without_an_access_says_so(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    press(m, "6");
+    screen_refresh(m);
+    enter_on(m, 0);
+    assert_int_equal(m->focus, PANE_SIDE);
+    assert_shows(m, "this line is about no tensor and no access");
+    assert_shows(m, "Enter on a row of the misses");
+    int at = m->pane[VIEW_NEST].scroll.cursor;
+    enter_on(m, row_of(m, "Conv", false));           /* its sums are in a local tile */
+    assert_int_equal(m->focus, PANE_SIDE);
+    assert_shows(m, "the nest has no access to Conv");
+    assert_int_equal(m->pane[VIEW_NEST].scroll.cursor, at);
+    type_line(m, "access_of");
+    assert_shows(m, "the nest has no access to Conv");
+    press(m, "Esc");
+    type_line(m, "view nest");
+    type_line(m, "access_of");
+    assert_shows(m, "this line is about no tensor and no access");
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrows_lead_to_the_accesses),
+        cmocka_unit_test(an_access_survives_a_step),
+        cmocka_unit_test(an_access_survives_wrapped_rows),
+        cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
+        cmocka_unit_test(a_row_without_an_access_says_so),
+    };
+    if (!getcwd(root, sizeof root))
+        return 1;
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
