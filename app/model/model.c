@@ -170,7 +170,7 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
     } else {
         enum key_context c = model_view[m->view[m->focus]].context;
         if (c == KEYS_NEST && model_subject(m).kind == SUBJECT_ACCESS)
-            c = KEYS_ACCESS;
+            out[n++] = KEYS_ACCESS;
         if (c != KEYS_VIEW)
             out[n++] = c;
         out[n++] = KEYS_VIEW;

@@ -155,7 +155,7 @@ struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 
 /* What the cursor is on.  SUBJECT_LOOP: model_loop says which.  An access has its tensor and its
  * text, as in the nest; a tensor has only its name. */
-struct subject {
+struct cursor_subject {
     enum { SUBJECT_NONE, SUBJECT_LOOP, SUBJECT_ACCESS, SUBJECT_TENSOR } kind;
     const char *tensor, *access;
 };
@@ -216,6 +216,7 @@ struct model {
     int spin;                            /* ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
     char step_access[256];               /* or this access, of the tensor step_axis; or "" */
+    bool to_misses;                      /* the profile scrolls to the access of the nest */
     bool to_loop;                        /* also when it is of the stage under the cursor */
 
     /* The prompt. */
@@ -311,7 +312,7 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
 /* Returns the subject of the views: what the cursor of the focused pane is on, else that of the
  * nest. */
-struct subject model_subject(const struct model *m);
+struct cursor_subject model_subject(const struct model *m);
 /* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest; or
  * where the code has no such loop (vector lanes, written out), to the next one around it. */
 bool model_lit(const struct model *m, enum view v, int i);
@@ -481,6 +482,7 @@ bool model_blame(struct model *m, const char *arg);      /* the command `blame` 
 
 bool model_loop_of(struct model *m);             /* the command `loop_of` */
 bool model_access_of(struct model *m);           /* the command `access_of` */
+bool model_misses_of(struct model *m);           /* the command `misses_of` */
 /* Returns the next access to memory in a text, as in Inp[n][h + kh], and its lengths: of the name
  * and of all; NULL if there is none. */
 const char *model_next_access(const char *text, size_t *name, size_t *all);

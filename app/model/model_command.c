@@ -416,6 +416,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_BLAME:      return model_blame(m, arg);
     case APP_LOOP_OF:    return model_loop_of(m);
     case APP_ACCESS_OF:  return model_access_of(m);
+    case APP_MISSES_OF:  return model_misses_of(m);
     case APP_FOCUS:      return change_focus(m, arg);
     case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
     case APP_WIDER:      return make_wider(m, arg);

@@ -66,7 +66,7 @@ bool model_has_accesses(const struct tree_lines *lines, int i)
     return !lines->axis[i] && !strstr(lines->text[i], " = tile[");
 }
 
-struct subject model_subject(const struct model *m)
+struct cursor_subject model_subject(const struct model *m)
 {
     static const enum view with_rows[] = {VIEW_PROFILE, VIEW_LAYOUT};
     const struct pane_doc *p = &m->pane[VIEW_NEST];
@@ -74,13 +74,14 @@ struct subject model_subject(const struct model *m)
         const struct pane_doc *side = &m->pane[with_rows[i]];
         const struct line *l = doc_at(&side->doc, &side->scroll);
         if (m->view[PANE_SIDE] == with_rows[i] && l && l->stage)
-            return (struct subject){SUBJECT_TENSOR, l->stage, NULL};
+            return (struct cursor_subject){SUBJECT_TENSOR, l->stage, NULL};
     }
     const struct line *l = doc_at(&p->doc, &p->scroll);
     if (!m->session || !l || l->n_items == 0)
-        return (struct subject){SUBJECT_NONE, NULL, NULL};
+        return (struct cursor_subject){SUBJECT_NONE, NULL, NULL};
     const struct doc_item *it = &l->item[p->scroll.item < l->n_items ? p->scroll.item : 0];
-    return (struct subject){it->access ? SUBJECT_ACCESS : SUBJECT_LOOP, it->name, it->access};
+    return (struct cursor_subject){it->access ? SUBJECT_ACCESS : SUBJECT_LOOP, it->name,
+                                   it->access};
 }
 
 /* Whether an access of the nest begins with the text. */
@@ -122,5 +123,18 @@ bool model_access_of(struct model *m)
     snprintf(m->step_access, sizeof m->step_access, "%s", text);
     m->pane[VIEW_NEST].stamp = 0;
     model_show_view(m, VIEW_NEST);
+    return true;
+}
+
+bool model_misses_of(struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    bool on = l && p->scroll.item < l->n_items && l->item[p->scroll.item].access;
+    if (!on)
+        return model_say_error(m, "the cursor of the nest is on no access to memory",
+                               "Right goes to the next loop or access");
+    m->to_misses = true;
+    model_show_view(m, VIEW_PROFILE);
     return true;
 }

@@ -182,6 +182,30 @@ static void follow_heat(struct model *m, int height)
     m->to_hot = false;
 }
 
+/* Scrolls the profile to the access under the cursor of the nest, or else to its tensor, for the
+ * command `misses_of`. */
+static void follow_misses(struct model *m, int height)
+{
+    struct pane_doc *p = &m->pane[VIEW_PROFILE];
+    const struct pane_doc *nest = &m->pane[VIEW_NEST];
+    const struct line *from = doc_at(&nest->doc, &nest->scroll);
+    bool on = from && nest->scroll.item < from->n_items;
+    const struct doc_item *it = on ? &from->item[nest->scroll.item] : NULL;
+    int tensor = -1, site = -1;
+    for (int i = p->doc.lines.len - 1; it && it->access && i >= 0; i--) {
+        const struct line *l = &p->doc.lines.data[i];
+        if (l->stage && !l->loop && streq(l->stage, it->name))
+            tensor = i;
+        if (l->loop && str_starts(it->access, l->loop))
+            site = i;
+    }
+    if (site >= 0 || tensor >= 0)
+        doc_scroll_to(&p->doc, &p->scroll, site >= 0 ? site : tensor, height);
+    else if (it && it->access && history_current(m->session->history)->measured)
+        model_info(m, "the profile has no row for %s", it->access);
+    m->to_misses = false;
+}
+
 /* Scrolls C or assembly to the loop under the cursor of the nest, once for each loop. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
@@ -234,6 +258,8 @@ static void refresh_panes(struct model *m)
             follow_loop(m, v, f->pane[p].h - 1);
         if (f->pane[p].h > 0 && v == VIEW_ASM)
             follow_heat(m, f->pane[p].h - 1);
+        if (f->pane[p].h > 0 && v == VIEW_PROFILE && m->to_misses)
+            follow_misses(m, f->pane[p].h - 1);
     }
 }
 

@@ -172,7 +172,7 @@ static void look_for_loop(const struct model *m, enum view v, struct doc_look *l
 {
     const struct stage *s;
     int axis;
-    struct subject on = model_subject(m);
+    struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS || on.kind == SUBJECT_TENSOR) {
         snprintf(word, size, "%s", on.tensor);
         look->word = v == VIEW_GRAPH ? NULL : word;
@@ -387,7 +387,8 @@ static void draw_bar(struct model *m, struct grid *g)
     for (int c = 0; c < n; c++)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
-            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2];
+            bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
+            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2] || other;
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);
         }

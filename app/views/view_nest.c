@@ -218,9 +218,10 @@ void view_nest_hint(const struct model *m, struct str *out)
     };
     const struct stage *s;
     int axis;
-    struct subject on = model_subject(m);
+    struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS) {
-        str_printf(out, "access %s, its tensor is marked in all views. Enter shows its misses.", on.access);
+        str_printf(out, "access %s; its tensor is marked in all views. Enter shows its misses.",
+                   on.access);
         return;
     }
     if (!model_loop(m, &s, &axis)) {

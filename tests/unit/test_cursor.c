@@ -34,7 +34,7 @@ static struct model *measured(void)
 /* The access under the cursor, "" if there is none. */
 static const char *access_at(const struct model *m)
 {
-    struct subject on = model_subject(m);
+    struct cursor_subject on = model_subject(m);
     return on.kind == SUBJECT_ACCESS ? on.access : "";
 }
 
@@ -79,18 +79,21 @@ static void arrows_lead_to_the_accesses(void **state)
     assert_string_equal(access_at(m), "B[k][n]");
     assert_true(marks_of(m, "B") > 0);
     assert_int_equal(marks_of(m, "A"), 0);
-    assert_shows(m, "access B[k][n], its tensor is marked");
+    assert_shows(m, "access B[k][n]; its tensor is marked");
     assert_shows(m, "Enter misses  Left previous  Right next");
     assert_hides(m, "S split");
     press(m, "Left");
     assert_string_equal(access_at(m), "A[m][k]");
     assert_true(marks_of(m, "A") > 0);
     assert_int_equal(marks_of(m, "B"), 0);
-    press(m, "2");                        /* in the expressions too, and the nest keeps its cursor */
+    press(m, "2");                        /* in the expressions too */
     assert_true(marks_of(m, "A") > 0);
     press(m, "1 Enter");
     assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
     assert_int_equal(m->focus, PANE_SIDE);
+    assert_shows(m, "Not measured yet.");
+    press(m, "1 S");
+    assert_shows(m, "the cursor is not on a loop");
     model_free(m);
 }
 
@@ -160,6 +163,16 @@ static void enter_on(struct model *m, int row)
     screen_refresh(m);
 }
 
+/* The first row of that access: of its loads and stores, what misses more. */
+static int first_of(const struct model *m, const char *access)
+{
+    const struct doc *d = &m->pane[VIEW_PROFILE].doc;
+    for (int i = 0; i < d->lines.len; i++)
+        if (d->lines.data[i].loop && strcmp(d->lines.data[i].loop, access) == 0)
+            return i;
+    return -1;
+}
+
 static void a_row_of_the_profile_leads_to_its_access(void **state)
 {
     (void)state;
@@ -172,7 +185,7 @@ static void a_row_of_the_profile_leads_to_its_access(void **state)
     for (int i = 0; i < COUNT_OF(tensor); i++) {
         enter_on(m, row_of(m, tensor[i], false));
         assert_int_equal(m->focus, PANE_MAIN);
-        struct subject on = model_subject(m);
+        struct cursor_subject on = model_subject(m);
         assert_int_equal(on.kind, SUBJECT_ACCESS);
         assert_string_equal(on.tensor, tensor[i]);
         assert_true(marks_of(m, tensor[i]) > 0);
@@ -186,6 +199,9 @@ static void a_row_of_the_profile_leads_to_its_access(void **state)
         snprintf(want, sizeof want, "%s", site);
         enter_on(m, i);
         assert_string_equal(access_at(m), want);
+        press(m, "Enter");                /* and back */
+        screen_refresh(m);
+        assert_int_equal(m->pane[VIEW_PROFILE].scroll.cursor, first_of(m, want));
         sites++;
     }
     assert_true(sites >= 6);
