@@ -220,8 +220,7 @@ void view_nest_hint(const struct model *m, struct str *out)
     int axis;
     struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS) {
-        str_printf(out, "access %s; its tensor is marked in all views. Enter shows its misses.",
-                   on.access);
+        str_printf(out, "access %s. Enter goes to its misses.", on.access);
         return;
     }
     if (!model_loop(m, &s, &axis)) {

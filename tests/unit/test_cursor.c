@@ -79,7 +79,7 @@ static void arrows_lead_to_the_accesses(void **state)
     assert_string_equal(access_at(m), "B[k][n]");
     assert_true(marks_of(m, "B") > 0);
     assert_int_equal(marks_of(m, "A"), 0);
-    assert_shows(m, "access B[k][n]; its tensor is marked");
+    assert_shows(m, "access B[k][n]. Enter goes to its misses.");
     assert_shows(m, "Enter misses  Left previous  Right next");
     assert_hides(m, "S split");
     press(m, "Left");
