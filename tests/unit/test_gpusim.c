@@ -14,6 +14,7 @@
 #include "profile/sim/gpusim.h"
 #include "tests/unit/cuda_bind.h"
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/touch.h"
 #include "tests/unit/tree_text.h"
@@ -546,24 +547,6 @@ static void cost_is_the_roofline(void **state)
     arena_free(a);
 }
 
-static const char *const nine[] = {
-    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
-    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
-    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
-    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
-    "gmm m=33 k=20 n=17",
-};
-
-static const struct program *bare(struct arena *a, const char *spec)
-{
-    const struct program *p;
-    struct err e;
-    int bad;
-    if (!program_replay(a, spec, NULL, 0, &p, &bad, &e))
-        fail_msg("%s: %s", spec, e.text);
-    return p;
-}
-
 static void take_unit(struct unit_of *u, const struct program *p)
 {
     struct err e;
@@ -586,7 +569,7 @@ static void schedules_are_rated(void **state)
     struct err e;
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const struct program *p = bare(a, "gmm m=128 k=64 n=128");
+        const struct program *p = program_bare(a, "gmm m=128 k=64 n=128");
         for (int k = 0; k < 3; k++)
             if (!program_apply_line(p, line[i][k], &p, &e))
                 assert_non_null(strstr(e.text, "already"));
@@ -596,7 +579,7 @@ static void schedules_are_rated(void **state)
     assert_true(cost[0].ns > 0 && cost[0].ns < cost[1].ns / 2);
     assert_true(cost[0].each[GPU_BOUND_FMA] == cost[1].each[GPU_BOUND_FMA]);
     struct cancel stop = { 1 };
-    assert_false(gpu_memory_rate(bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
+    assert_false(gpu_memory_rate(program_bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     arena_free(a);
 }
@@ -611,9 +594,9 @@ static void kernels_are_counted(void **state)
     struct err e;
     int n = 0;
     (void)state;
-    for (int i = 0; i < COUNT_OF(nine); i++)
+    for (int i = 0; i < NINE; i++)
         for (int k = 0; k < 4; k++) {
-            const struct program *p = bare(a, nine[i]);
+            const struct program *p = program_bare(a, nine[i]);
             if (k == 3)
                 (void)program_apply_line(p, "loop inline Inp", &p, &e);
             for (int s = 0; s < p->graph->n_nodes; s++)
@@ -630,21 +613,11 @@ static void random_schedules_are_counted(void **state)
     struct rng r = rng_seed(20261125);
     struct arena *a = arena_new();
     struct unit_of u[40];
-    struct err e;
     int n = 0;
     (void)state;
     print_message("seed 20261125\n");
     for (int i = 0; n < COUNT_OF(u) && i < 80; i++) {
-        const struct program *p = bare(a, nine[i % COUNT_OF(nine)]);
-        for (int k = 0; k < 6; k++)
-            (void)program_apply_line(p, random_layout_step(a, &r, p), &p, &e);
-        for (int k = 0; k < p->graph->n_nodes; k++)
-            p = cuda_bind_all(a, p, k, (int)rng_range(&r, 1, 100));
-        for (int k = 0; k < 12; k++) {
-            const char *line = random_loop_step(a, &r, p);
-            if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
-                (void)program_apply_line(p, line, &p, &e);
-        }
+        const struct program *p = cuda_random(a, &r, nine[i % NINE]);
         if (program_is_bound(p))
             take_unit(&u[n++], p);
     }
