@@ -299,7 +299,7 @@ void emit_helpers(struct emit *m, struct str *out)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
     for (int i = 0; i < 2; i++) {
         const struct elem_type *of = i ? m->u->narrow : type;
-        const char *prefix = i && of ? arena_printf(m->u->arena, "%s_", of->name) : "";
+        const char *prefix = of ? narrow_type_prefix(m, of) : "";
         if (n->again[i])
             str_printf(out, again_helper, of->c, prefix, of->c);
         if (n->prefetch[i])

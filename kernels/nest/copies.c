@@ -140,9 +140,12 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out)
         cut_copy(w->in->pool, t, out);
         return;
     }
-    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS && wide_copy(w, t) != t) {
-        vec_push(out, wide_copy(w, t));
-        return;
+    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS) {
+        const struct tree *wide = wide_copy(w, t);
+        if (wide != t) {
+            vec_push(out, wide);
+            return;
+        }
     }
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)
         low_copies(w, t->kid[i], &inner);

@@ -138,7 +138,8 @@ static void random_accesses_are_counted(void **state)
 
 static void shared_tiles_have_conflicts(void **state)
 {
-    const struct gpu_site site[] = { { GPU_SHARED, true, 0, 0 }, { GPU_SHARED, false, 0, 0 } };
+    const struct gpu_site site[] = { { MEMORY_SHARED, true, 0, 0 },
+                                     { MEMORY_SHARED, false, 0, 0 } };
     unsigned long long addr[GPU_WARP];
     struct gpusim *s;
     struct err e;
@@ -171,7 +172,8 @@ static void caches_have_sectors(void **state)
         { 384, 0, 1, 0 },                 /* and is not in L1 */
         { 512, 0, 1, 1 }, { 640, 0, 1, 1 }, { 768, 0, 1, 1 }, { 896, 0, 1, 1 },
     };
-    const struct gpu_site site[] = { { GPU_GLOBAL, false, 0, 0 }, { GPU_GLOBAL, true, 0, 0 } };
+    const struct gpu_site site[] = { { MEMORY_GLOBAL, false, 0, 0 },
+                                     { MEMORY_GLOBAL, true, 0, 0 } };
     struct gpu_device d;
     struct gpusim *s;
     struct err e;
@@ -200,8 +202,8 @@ static void caches_have_sectors(void **state)
  * drives out is written to L2. */
 static void local_arrays_are_spread(void **state)
 {
-    const struct gpu_site site[] = { { GPU_LOCAL, true, 4096, 12 },
-                                     { GPU_LOCAL, false, 4096, 12 } };
+    const struct gpu_site site[] = { { MEMORY_LOCAL, true, 4096, 12 },
+                                     { MEMORY_LOCAL, false, 4096, 12 } };
     struct gpu_device d = *gpu_device_default();
     unsigned long long addr[GPU_WARP];
     struct gpusim *s;
@@ -262,8 +264,8 @@ static void simulate(const struct func *f, const char *device, double budget,
         fail_msg("%s", e.text);
 }
 
-/* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it,
- * so that the order decides whether L2 misses them. */
+/* The counts that a tensor in global memory should have.  both: a launch loads and stores some
+ * sectors of it, so that the order decides whether L2 misses them. */
 struct expected { int64_t loads, stores, sectors, ideal, l1, l2; bool both; };
 
 static int by_warp(const void *x, const void *y)
@@ -373,10 +375,10 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
                 || !streq(s->memory, "global"))
                 continue;
             *(s->is_store ? &got.stores : &got.loads) += s->accesses;
-            got.sectors += s->sectors;
-            got.ideal += s->ideal_sectors;
-            got.l1 += s->l1_misses;
-            got.l2 += s->l2_misses;
+            got.sectors += s->cost.sectors;
+            got.ideal += s->cost.ideal_sectors;
+            got.l1 += s->cost.l1_misses;
+            got.l2 += s->cost.l2_misses;
         }
         if (x[k].both) {
             got.l2 = x[k].l2;
@@ -489,18 +491,18 @@ static void hand_worked_kernels(void **state)
         if (!s)
             fail_msg("row %d: no site %s; %s", i, hand[i].site, r.site[0].text);
         gpu_memory_say(s, &says);
-        if (s->accesses != hand[i].requests || s->sectors != hand[i].sectors
-            || s->ideal_sectors != hand[i].ideal
+        if (s->accesses != hand[i].requests || s->cost.sectors != hand[i].sectors
+            || s->cost.ideal_sectors != hand[i].ideal
             || (hand[i].says && !streq(str_text(&says), hand[i].says)))
             fail_msg("row %d: %lld requests, %lld sectors, ideal %lld: %s", i,
-                     (long long)s->accesses, (long long)s->sectors, (long long)s->ideal_sectors,
-                     str_text(&says));
+                     (long long)s->accesses, (long long)s->cost.sectors,
+                     (long long)s->cost.ideal_sectors, str_text(&says));
         str_free(&says);
         arena_free(a);
     }
 }
 
-/* Of many equal blocks a sample says the same, and of L2 nothing. */
+/* A sample of many equal blocks gives the same counts, but none of L2. */
 static void samples_estimate(void **state)
 {
     static const char text[] =

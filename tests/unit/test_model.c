@@ -1104,7 +1104,7 @@ static struct app_job *finished(const struct model *m, enum job_lane lane, doubl
     j->m.sim.l1_misses = (int64_t)(ms * 1000);
     j->m.sim.n = 1;
     snprintf(j->m.sim.by_tensor[0].tensor, sizeof j->m.sim.by_tensor[0].tensor, "A");
-    j->m.sim.by_tensor[0].l1_misses = j->m.sim.l1_misses;
+    j->m.sim.by_tensor[0].cost.l1_misses = j->m.sim.l1_misses;
     return j;
 }
 

@@ -363,7 +363,7 @@ static void half_the_bytes_are_half_the_misses(void **state)
     for (int i = 0; i < m.sim.n; i++) {
         const struct tensor_count *c = &m.sim.by_tensor[i];
         int elems = streq(c->tensor, "A") ? 16 * 32 : streq(c->tensor, "B") ? 32 * 64 : 16 * 64;
-        assert_int_equal(c->l1_misses, elems * 2 / 64);
+        assert_int_equal(c->cost.l1_misses, elems * 2 / 64);
     }
 }
 
