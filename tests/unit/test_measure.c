@@ -411,7 +411,7 @@ static void lines_belong_to_loops(void **state)
     struct err e;
     int found = 0;
     (void)state;
-    assert_true(program_text_c_lines(a, p, NULL, &c, &lines, &e));
+    assert_true(program_text_source(a, p, NULL, &c, &lines, &e));
     assert_true(program_text_c(p, NULL, &plain, &e));
     assert_string_equal(str_text(&c), str_text(&plain));
     assert_int_equal(lines.n, count_lines(&c));
