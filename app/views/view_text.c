@@ -134,7 +134,7 @@ static void put_ports(struct doc *d, const struct code_text *c, int width)
     if (!c->ports.reason[0] && c->ports.cycles <= 0)
         return;
     if (c->ports.loop >= 0 && c->ports.loop < c->lines.n_loops)
-        str_printf(&text, "hottest loop, %s, by llvm-mca: ", c->lines.loop[c->ports.loop].axis);
+        str_printf(&text, "hottest loop, %s, ", c->lines.loop[c->ports.loop].axis);
     port_pressure_print(&text, &c->ports);
     doc_wrap(d, c->ports.reason[0] ? STYLE_DIM : STYLE_NOTE, str_text(&text), width - 2, 2);
     str_free(&text);

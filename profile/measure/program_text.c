@@ -164,7 +164,8 @@ bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
     struct arena *a = arena_new();
     struct str text = {0};
     struct gpu_build b;
-    bool ok = text_cuda(p, NULL, false, &text, e) && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
+    bool ok = text_cuda(p, NULL, false, &text, e)
+           && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
     if (ok)
         str_add(out, b.ptx);
     str_free(&text);
