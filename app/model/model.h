@@ -223,7 +223,7 @@ struct model {
     bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
     VEC(char *) menu_line;               /* per binding: the step that it runs, or NULL */
-    bool menu_ranked;                    /* the fewest predicted misses first */
+    bool menu_ranked;                    /* the best predicted first (model_forecast_before) */
     struct str pasted;                   /* several lines, run from pasted_from on; or "" */
     struct str pasted_of;                /* the file that has them; "": a paste */
     size_t pasted_from;
@@ -483,9 +483,13 @@ bool model_desired_forecast(const struct model *m, int *state);
 void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in j */
 void model_forecast(struct model *m, const struct app_job *j, int state); /* takes its result */
 void model_forecast_forget(struct model *m);
-/* Sets *misses to those predicted after a line from the current state; false: not known. */
-bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses);
-/* Appends "misses -94 %", the predicted change; "misses …" while it is not known. */
+/* Whether forecasts have times: with a machine model, for one thread of a CPU. */
+bool model_forecast_has_time(const struct model *m);
+/* Ranks two lines after the current state (NULL: none): by predicted times, which rank schedules
+ * far better than misses do; without times, or with equal ones, by misses; known before unknown. */
+bool model_forecast_before(const struct model *m, const char *line, const char *other);
+/* Appends "198 µs, misses -94 %", the predicted time and the predicted change; "misses …" while it
+ * is not known. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
 /* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" after a
  * line, or with "" of the step under the cursor; "predicted …" while that is not known.  A time is

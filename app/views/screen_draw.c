@@ -408,8 +408,10 @@ static void draw_bottom(struct model *m, struct grid *g)
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
-    static const char *const menu[] = {
-        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab", "fewest misses first", NULL,
+    const char *const menu[] = {
+        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab",
+        m->menu_ranked ? "in their order"
+        : model_forecast_has_time(m) ? "least time first" : "fewest misses first", NULL,
     };
     static const char *const topic[] = {
         "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
