@@ -361,16 +361,29 @@ void model_forget_menu(struct model *m);
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);               /* echo, then model_command */
 void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
+void model_show_view(struct model *m, enum view v);
+
+/* model_file.c: files that are opened and written.  False: refused, with a message. */
+
+bool model_save(struct model *m, const char *path);              /* "": as the file that it has */
+bool model_save_quit(struct model *m, const char *path);
+bool model_quit_now(struct model *m);            /* and leaves what is not saved */
+bool model_export(struct model *m, const char *path);
+bool model_dump(struct model *m, const char *path);              /* asks the drawing code for it */
+/* Checks a file name that the user typed. */
+bool model_file_named(struct model *m, const char *path, const char *usage);
 /* Writes text to path if the file still has the content `seen`; asks before overwriting another. */
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
                  const char *what);
 void model_after(struct model *m);               /* does m->then, after the answer */
 void model_give_up(struct model *m);             /* forgets m->then */
-void model_show_view(struct model *m, enum view v);
+bool model_new_session(struct model *m, const char *spec);
+bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);         /* reads it in the background */
 void model_opened(struct model *m, struct app_job *j);           /* opens what was read */
 void model_open_entry(struct model *m);          /* opens the entry of model_entry */
 void model_discard_entry(struct model *m);
+
 /* model_complete.c: completes the line on the prompt; ctx is the model (prompt_complete). */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
