@@ -59,6 +59,19 @@ bool nvrtc_there(struct err *e)
     return open_library(&x, e);
 }
 
+static bool take_version(const struct nvrtc *x, char version[32], struct err *e)
+{
+    int major = 0, minor = 0, code = x->version(&major, &minor);
+    snprintf(version, 32, "%d.%d", major, minor);
+    return code == 0 || err_set(e, ERR_ENV, "NVRTC: %s", x->error(code));
+}
+
+bool nvrtc_version(char version[32], struct err *e)
+{
+    struct nvrtc x;
+    return open_library(&x, e) && take_version(&x, version, e);
+}
+
 /* --- What the cubin says ---------------------------------------------------------------------- */
 
 /* A cubin is an ELF file of 64 bits. */
@@ -215,16 +228,14 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
 {
     struct nvrtc x = {0};
     program_handle p = NULL;
-    int major = 0, minor = 0, code;
+    int code;
     *out = (struct gpu_build){ .n = 0 };
-    bool ok = open_library(&x, e);
+    bool ok = open_library(&x, e) && take_version(&x, out->version, e);
     if (ok && (code = x.create(&p, source, "kernel.cu", 0, NULL, NULL)) != 0)
         ok = err_set(e, ERR_ENV, "NVRTC: %s", x.error(code));
     ok = ok && compile(&x, a, p, arch, out, e);
     if (p)
         x.destroy(&p);
-    if (ok && x.version(&major, &minor) == 0)
-        snprintf(out->version, sizeof out->version, "%d.%d", major, minor);
     return ok;
 }
 

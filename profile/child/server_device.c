@@ -19,7 +19,8 @@ bool server_device_load(struct server *r, const struct request *q, struct err *e
     struct cuda_object object;
     if (q->slot >= PROTOCOL_MAX_CONTENDERS)
         return err_set(e, ERR_BUG, "a device has no slot %u", q->slot);
-    r->loaded[q->slot] = file_read_regular(q->path, MOST_OBJECT_BYTES, &text, e)
+    r->loaded[q->slot] = (file_read_regular(q->path, MOST_OBJECT_BYTES, &text, e)
+                          || err_set(e, ERR_COMPILE, "the compiled module cannot be read"))
                       && cuda_object_read(arena_new(), str_text(&text), text.len,
                                           r->shared->contender[q->slot].n, &object, e)
                       && cuda_device_load(r->device, (int)q->slot, &object, e);
