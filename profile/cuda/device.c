@@ -55,6 +55,9 @@ bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e)
                    &out->memory_mhz, &l2, &memory);
     out->l2_bytes = l2;
     out->memory_bytes = memory;
+    for (char *c = out->name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
     return (n == 9 && out->major > 0 && out->major < 100 && out->minor >= 0 && out->minor < 10
             && out->multiprocessors > 0 && l2 >= 0 && memory > 0)
         || err_set(e, ERR_ENV, "the CUDA driver says what no device can be: %.200s", text);
