@@ -175,7 +175,20 @@ bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e)
     return true;
 }
 
-/* Finds the damage that is nearest to the data of b. */
+/* Returns the bytes from the last damage of a guard to its end, 0 when there is none.  The damage
+ * is a whole word where both of its halves are. */
+static int64_t from_end(const uint16_t *guard)
+{
+    int i = 1;
+    while (i <= GUARD_HALVES && guard[GUARD_HALVES - i] == GUARD)
+        i++;
+    if (i > GUARD_HALVES)
+        return 0;
+    i += i % 2 && guard[GUARD_HALVES - i - 1] != GUARD;
+    return i * (int64_t)sizeof *guard;
+}
+
+/* Finds damage behind the data of b, else before it. */
 static bool look_at(const struct cuda_device *d, const struct device_buffer *b, int64_t *distance,
                     bool *damaged, struct err *e)
 {
@@ -184,11 +197,11 @@ static bool look_at(const struct cuda_device *d, const struct device_buffer *b, 
     if (!CALL(d, cuMemcpyDtoH_v2, (before, b->at - GUARD_BYTES, GUARD_BYTES))
         || !CALL(d, cuMemcpyDtoH_v2, (behind, b->at + b->bytes, GUARD_BYTES)))
         return false;
-    for (int i = 0; i < GUARD_HALVES && !*damaged; i++) {
-        bool after = behind[i] != GUARD;
-        *damaged = after || before[GUARD_HALVES - 1 - i] != GUARD;
-        *distance = (int64_t)sizeof *before * (after ? i : -i - 1);
-    }
+    int i = 0;
+    while (i < GUARD_HALVES && behind[i] == GUARD)
+        i++;
+    *distance = i < GUARD_HALVES ? i * (int64_t)sizeof *behind : -from_end(before);
+    *damaged = i < GUARD_HALVES || *distance < 0;
     return true;
 }
 
@@ -261,6 +274,6 @@ bool cuda_device_run(struct cuda_device *d, int module, int first, long n, doubl
         return false;
     double here = clock_s() - begin;
     *seconds = 1e-3 * (double)ms;
-    return (*seconds >= 0 && *seconds <= here + CLOCKS_DIFFER_S)
+    return (*seconds > 0 && *seconds <= here + CLOCKS_DIFFER_S)
         || err_set(e, ERR_ENV, "the driver says %.3g s for what took %.3g s here", *seconds, here);
 }

@@ -16,7 +16,10 @@
 
 #include "profile/cuda/driver.h"
 
-struct CUfunc_st { void (*kernel)(void); void (*launch)(void (*)(void), const unsigned *, void **); };
+struct CUfunc_st {
+    void (*kernel)(void);
+    void (*launch)(void (*)(void), const unsigned *, void **);
+};
 struct CUevent_st { double at; };
 struct CUmod_st { void *object; };
 
@@ -292,7 +295,7 @@ CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent stop)
 {
     ACT();
     *ms = (float)(1e3 * (stop->at - start->at));
-    *ms = LIES("zero") ? 0 : LIES("nan") ? 0.0f / 0.0f : LIES("minus") ? -*ms
+    *ms = LIES("zero") ? 0 : LIES("tiny") ? 1e-9f : LIES("nan") ? 0.0f / 0.0f : LIES("minus") ? -*ms
         : LIES("huge") ? 1e6f : *ms;
     return 0;
 }
