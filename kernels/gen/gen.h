@@ -39,7 +39,8 @@ struct gen_launch { const char *name; int64_t extent[6]; int n; const int *argum
 struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the
  * blocks and threads of its launch, and in a comment the launches in order.  The names of the
- * kernels are NAME_0, NAME_1 ...  launches: NULL, or where to store the launches, in the arena of f.
+ * kernels are NAME_0, NAME_1 ...  launches: NULL, or where to store the launches, in the arena of
+ * f.
  * For such a target gen_c makes the host twin: the same kernels as C, in which every thread of
  * every block runs one after the other, and ts_entry makes the launches.  Fails also with ERR_STEP
  * when values outside of all loops would be shared by several kernels. */

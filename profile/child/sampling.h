@@ -11,10 +11,9 @@
 
 typedef void kernel_fn(void *const *buffers);
 
-/* Something to sample: a function of buffers, a primitive of a vendor library, a kernel of a device,
- * or (team > 0) the ceiling in its own process on `team` threads.  If none of them is set, the entry
- * is unused.
- */
+/* Something to sample: a function of buffers, a primitive of a vendor library, a kernel of a
+ * device, or (team > 0) the ceiling in its own process on `team` threads.  If none of them is set,
+ * the entry is unused. */
 struct work {
     kernel_fn *run;
     void *const *buffers;

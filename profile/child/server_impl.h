@@ -48,8 +48,8 @@ bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 /* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool server_check_guards(struct server *r, struct err *e);
 
-/* server_device.c, all of which a runner without a device does without.  The guarded buffers are the
- * copies of the buffers of the device.  open: ERR_ENV. load: executes COMMAND_LOAD. place: uploads
+/* server_device.c, which only a runner with a device uses.  The guarded buffers are the copies of
+ * the buffers of the device.  open: ERR_ENV. load: executes COMMAND_LOAD. place: uploads
  * the buffers of a contender, after server_place has filled them; spoil: only those that it writes.
  * fetch: downloads these. drop: gives the memory of its buffers back. check: looks at the guards;
  * ERR_WRONG. */

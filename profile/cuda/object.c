@@ -24,9 +24,9 @@ void cuda_object_write(struct str *out, const struct cuda_object *o)
 }
 
 /* The rest of the line that is read.  ok: nothing was wrong so far. */
-struct line { char *at; bool ok; };
+struct object_line { char *at; bool ok; };
 
-static int64_t take_number(struct line *l, int64_t lo, int64_t hi)
+static int64_t take_number(struct object_line *l, int64_t lo, int64_t hi)
 {
     char *end = l->at;
     long long x = strtoll(l->at, &end, 10);
@@ -37,7 +37,7 @@ static int64_t take_number(struct line *l, int64_t lo, int64_t hi)
 
 static bool read_launch(struct arena *a, char *text, int n_buffers, struct gen_launch *out)
 {
-    struct line l = { .at = text + strcspn(text, " "), .ok = true };
+    struct object_line l = { .at = text + strcspn(text, " "), .ok = true };
     out->name = arena_printf(a, "%.*s", (int)(l.at - text), text);
     for (int i = 0; i < COUNT_OF(out->extent); i++)
         out->extent[i] = take_number(&l, 1, INT32_MAX);
@@ -76,7 +76,7 @@ static bool read_lines(struct arena *a, const char *data, size_t n, int n_buffer
         }
         if (!str_starts(text, "cubin "))
             return false;
-        struct line l = { .at = text + strlen("cubin "), .ok = true };
+        struct object_line l = { .at = text + strlen("cubin "), .ok = true };
         out->bytes = (size_t)take_number(&l, 1, end - at);
         out->cubin = at;
         out->launches.launch = launch;

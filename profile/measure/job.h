@@ -61,7 +61,7 @@ struct measure_job {
     char doing[40];
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
-    const struct cuda_info *device;      /* times the kernels of a GPU's target; NULL: there is none */
+    const struct cuda_info *device;      /* times the kernels of a GPU's target; NULL: none */
     struct cuda_info device_info;
     bool on_device;                      /* kernel and runner are the device's; else the twin's */
 };
@@ -135,7 +135,8 @@ void measure_vendor_finish(struct measure_job *j);
 /* measure_device.c: finds the device that can run and time the kernel; the reason for none is in
  * m->device. measure_on_device: runs a kernel there whose twin is right: it
  * is compared with the reference, timed, and compared again.  What the device lacks (ERR_ENV) is
- * stored as a reason, and the measurement is that of the twin. measure_build_device: compiles it. */
+ * stored as a reason, and the measurement is that of the twin. measure_build_device: compiles it.
+ */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
