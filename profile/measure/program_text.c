@@ -110,7 +110,7 @@ static bool text_cuda(const struct program *p, const char *header, bool marks, s
 {
     const struct gen_opts o = { .target = target_named("cuda"), .header = header, .marks = marks };
     const struct func *f;
-    return program_lower(p, &f, e) && gen_cuda(f, &o, out, e);
+    return program_lower(p, &f, e) && gen_cuda(f, &o, out, NULL, e);
 }
 
 /* Prints a comment: the registers and memory of each kernel, or why that is not known. */
