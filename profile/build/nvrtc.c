@@ -59,6 +59,19 @@ bool nvrtc_there(struct err *e)
     return open_library(&x, e);
 }
 
+bool nvrtc_version(char *version, size_t n, const void **function, struct err *e)
+{
+    struct nvrtc x;
+    int major = 0, minor = 0;
+    if (!open_library(&x, e))
+        return false;
+    if (x.version(&major, &minor) != 0)
+        return err_set(e, ERR_ENV, "NVRTC does not tell its version");
+    snprintf(version, n, "%d.%d", major, minor);
+    memcpy(function, &x.compile, sizeof *function);
+    return true;
+}
+
 /* --- What the cubin says ---------------------------------------------------------------------- */
 
 /* A cubin is an ELF file of 64 bits. */

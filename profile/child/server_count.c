@@ -111,6 +111,10 @@ bool server_count(struct server *r, const struct request *q, struct err *e)
     *out = (struct counts){ .n = 0 };
     if (!r->entry[SLOT_KERNEL])
         return err_set(e, ERR_BUG, "no kernel is loaded");
+    if (q->meter == METER_ID_CUPTI) {
+        counts_refuse(out, "CUPTI counts on a GPU, and this kernel ran on the CPU");
+        return true;
+    }
     if (!server_place(r, 0, false, e))
         return false;
     r->entry[SLOT_KERNEL](server_buffers(r, 0));     /* starts the team and warms the caches */
