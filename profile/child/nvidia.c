@@ -13,7 +13,6 @@
 #include "profile/cuda/driver.h"
 #include "profile/vendor/gpu_vendor.h"
 
-#define LIMIT_S 20                        /* a cold start of a driver takes some seconds */
 #define MOST_DEVICES 16                   /* that are listed */
 
 static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
@@ -158,11 +157,11 @@ static bool read_answer(const char *text, struct nvidia_info *out)
 }
 
 /* Says why there is no answer. */
-static void give_up(const struct subprocess_result *r, struct nvidia_info *out)
+static void give_up(const struct subprocess_result *r, double limit_s, struct nvidia_info *out)
 {
     *out = (struct nvidia_info){ .name = out->name, .what = out->what };
     if (r->timed_out)
-        snprintf(out->reason, sizeof out->reason, "it did not answer within %d seconds", LIMIT_S);
+        snprintf(out->reason, sizeof out->reason, "it did not answer within %.3g s", limit_s);
     else if (r->signal)
         snprintf(out->reason, sizeof out->reason, "it crashed when it was asked: %s",
                  strsignal(r->signal));
@@ -172,7 +171,7 @@ static void give_up(const struct subprocess_result *r, struct nvidia_info *out)
     snprintf(out->fix, sizeof out->fix, "check it with nvidia-smi, or install it again");
 }
 
-void nvidia_ask(enum nvidia_part part, struct nvidia_info *out)
+void nvidia_ask(enum nvidia_part part, double limit_s, struct nvidia_info *out)
 {
     char runner[600];
     const char *argv[] = { runner, "--nvidia", row[part].name, NULL };
@@ -180,12 +179,12 @@ void nvidia_ask(enum nvidia_part part, struct nvidia_info *out)
     struct err e;
     *out = (struct nvidia_info){ .name = row[part].name, .what = row[part].what };
     if (!child_find_runner(NULL, runner, sizeof runner, &e)
-        || !subprocess_run(argv, LIMIT_S, NULL, &r, &e)) {
+        || !subprocess_run(argv, limit_s, NULL, &r, &e)) {
         snprintf(out->reason, sizeof out->reason, "%.399s", e.text);
         snprintf(out->fix, sizeof out->fix, "%.255s", e.fix);
         return;
     }
     if (r.exit_code != 0 || !read_answer(str_text(&r.out), out))
-        give_up(&r, out);
+        give_up(&r, limit_s, out);
     str_free(&r.out);
 }

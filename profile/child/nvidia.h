@@ -20,8 +20,9 @@ struct nvidia_info {
     char version[32], path[256], detail[256], reason[400], fix[256];
 };
 
-/* Asks for one part.  The answer is always complete. */
-void nvidia_ask(enum nvidia_part part, struct nvidia_info *out);
+/* Asks for one part, for at most limit_s seconds.  The answer is always complete. */
+#define NVIDIA_LIMIT_S 30.0               /* the first use of a driver can take seconds */
+void nvidia_ask(enum nvidia_part part, double limit_s, struct nvidia_info *out);
 /* The body of `tilescope-runner --nvidia NAME`.  Returns the exit code. */
 int nvidia_answer(int argc, char **argv);
 #endif

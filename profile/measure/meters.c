@@ -125,7 +125,7 @@ static void probe_cupti(struct counts *out)
     }
     for (int i = 0; i < COUNT_OF(needed); i++) {
         struct nvidia_info x;
-        nvidia_ask(needed[i], &x);
+        nvidia_ask(needed[i], NVIDIA_LIMIT_S, &x);
         if (!x.available) {
             counts_refuse(out, "%s: %.230s", x.name, x.reason);
             return;
