@@ -59,15 +59,26 @@ bool nvrtc_there(struct err *e)
     return open_library(&x, e);
 }
 
-bool nvrtc_version(char *version, size_t n, const void **function, struct err *e)
+static bool take_version(const struct nvrtc *x, char version[32], struct err *e)
+{
+    int major = 0, minor = 0, code = x->version(&major, &minor);
+    snprintf(version, 32, "%d.%d", major, minor);
+    return code == 0 || err_set(e, ERR_ENV, "NVRTC: %s", x->error(code));
+}
+
+bool nvrtc_version(char version[32], struct err *e)
 {
     struct nvrtc x;
-    int major = 0, minor = 0;
-    if (!open_library(&x, e))
+    return open_library(&x, e) && take_version(&x, version, e);
+}
+
+bool nvrtc_find(char *version, size_t n, const void **function, struct err *e)
+{
+    struct nvrtc x;
+    char text[32];
+    if (!open_library(&x, e) || !take_version(&x, text, e))
         return false;
-    if (x.version(&major, &minor) != 0)
-        return err_set(e, ERR_ENV, "NVRTC does not tell its version");
-    snprintf(version, n, "%d.%d", major, minor);
+    snprintf(version, n, "%s", text);
     memcpy(function, &x.compile, sizeof *function);
     return true;
 }
@@ -228,16 +239,14 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
 {
     struct nvrtc x = {0};
     program_handle p = NULL;
-    int major = 0, minor = 0, code;
+    int code;
     *out = (struct gpu_build){ .n = 0 };
-    bool ok = open_library(&x, e);
+    bool ok = open_library(&x, e) && take_version(&x, out->version, e);
     if (ok && (code = x.create(&p, source, "kernel.cu", 0, NULL, NULL)) != 0)
         ok = err_set(e, ERR_ENV, "NVRTC: %s", x.error(code));
     ok = ok && compile(&x, a, p, arch, out, e);
     if (p)
         x.destroy(&p);
-    if (ok && x.version(&major, &minor) == 0)
-        snprintf(out->version, sizeof out->version, "%d.%d", major, minor);
     return ok;
 }
 

@@ -36,13 +36,13 @@ static void add_device(const struct cuda_driver *d, int i, struct str *out)
     CUdevice device;
     int major = 0, minor = 0, sms = 0;
     size_t bytes = 0;
-    if (d->device_get(&device, i) != 0)
+    if (d->cuDeviceGet(&device, i) != 0)
         return;
-    d->device_name(name, sizeof name, device);
-    d->device_attribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
-    d->device_attribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
-    d->device_attribute(&sms, CUDA_ATTRIBUTE_MULTIPROCESSORS, device);
-    d->device_memory(&bytes, device);
+    d->cuDeviceGetName(name, sizeof name, device);
+    d->cuDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
+    d->cuDeviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
+    d->cuDeviceGetAttribute(&sms, CUDA_ATTRIBUTE_MULTIPROCESSORS, device);
+    d->cuDeviceTotalMem_v2(&bytes, device);
     name[sizeof name - 1] = '\0';
     str_printf(out, "%s%s, sm_%d%d, %d multiprocessors, %.0f GiB", i ? "; " : "", name, major,
                minor, sms, (double)bytes / (1 << 30));
@@ -56,10 +56,10 @@ static bool ask_driver(struct nvidia_info *out, struct err *e)
     int version = 0, n = 0;
     if (!cuda_driver_open(&d, e))
         return false;
-    memcpy(&function, &d.launch, sizeof function);
+    memcpy(&function, &d.cuLaunchKernel, sizeof function);
     find_file(function, out);
-    if (!cuda_ok(&d, d.version(&version), "cuDriverGetVersion", e)
-        || !cuda_ok(&d, d.device_count(&n), "cuDeviceGetCount", e))
+    if (!cuda_ok(&d, d.cuDriverGetVersion(&version), "cuDriverGetVersion", e)
+        || !cuda_ok(&d, d.cuDeviceGetCount(&n), "cuDeviceGetCount", e))
         return false;
     snprintf(out->version, sizeof out->version, "%d.%d", version / 1000, version % 1000 / 10);
     if (n < 1)
@@ -98,7 +98,7 @@ static bool ask(enum nvidia_part part, struct nvidia_info *out, struct err *e)
 {
     switch (part) {
     case NVIDIA_DRIVER: return ask_driver(out, e);
-    case NVIDIA_NVRTC: return ask_version(nvrtc_version, out, e);
+    case NVIDIA_NVRTC: return ask_version(nvrtc_find, out, e);
     case NVIDIA_CUPTI: return ask_cupti(out, e);
     case NVIDIA_CUBLAS: return ask_version(cublas_there, out, e);
     case NVIDIA_CUDNN: return ask_version(cudnn_there, out, e);

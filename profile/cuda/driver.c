@@ -14,7 +14,7 @@ bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struc
                        : code >= CUDA_ILLEGAL_ADDRESS && code < LAST_FAULT ? ERR_CRASH
                        : code >= CUDA_INVALID_IMAGE && code <= CUDA_NOT_FOUND ? ERR_COMPILE
                                                                               : ERR_ENV;
-    if (d->error_name(code, &name) != 0 || !name)
+    if (d->cuGetErrorName(code, &name) != 0 || !name)
         return err_set(e, kind, "%s: the driver's error %d, which has no name", call, code);
     return err_set(e, kind, "%s: %.100s", call, name);
 }
@@ -26,7 +26,7 @@ static bool load(struct cuda_driver *d, struct err *e)
         .names = { "libcuda.so.1", "libcuda.so" }, .fix = "install NVIDIA's driver",
     };
     const struct cuda_symbol symbol[] = {
-#define FN(member, name, parameters) { #name, &d->member },
+#define FN(function, parameters) { #function, &d->function },
 #include "profile/cuda/driver.def"
     };
     return cuda_library_open(&library, symbol, COUNT_OF(symbol), e);
@@ -40,5 +40,5 @@ bool cuda_driver_there(struct err *e)
 
 bool cuda_driver_open(struct cuda_driver *d, struct err *e)
 {
-    return load(d, e) && cuda_ok(d, d->init(0), "cuInit", e);
+    return load(d, e) && cuda_ok(d, d->cuInit(0), "cuInit", e);
 }

@@ -26,7 +26,7 @@ enum {
 };
 
 struct cuda_driver {
-#define FN(member, name, parameters) CUresult (*member)parameters;
+#define FN(function, parameters) CUresult (*function)parameters;
 #include "profile/cuda/driver.def"
 };
 
@@ -34,7 +34,7 @@ struct cuda_driver {
 bool cuda_driver_open(struct cuda_driver *d, struct err *e);
 /* Loads it, and calls nothing: whether the file is there.  ERR_ENV. */
 bool cuda_driver_there(struct err *e);
-/* Whether a call succeeded; else *e is "CALL: CUDA_ERROR_...", where CALL says what was called.
+/* Whether a call succeeded; else *e is "CALL: CUDA_ERROR_...", where call says what was called.
  * ERR_CRASH or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot
  * run, else ERR_ENV. */
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e);

@@ -84,7 +84,8 @@ static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsig
 {
     const char *why[] = { "not asked for", "the kernel did not get that far" };
     if (gpu)
-        why[1] = "the kernel is for a GPU, and it was only checked, by its host twin";
+        why[1] = m->device.name[0] ? "the kernel is for a GPU, which this meter does not count"
+                 : "the kernel is for a GPU, and it was only checked, by its host twin";
     if (!m->sim.available && !m->sim.reason[0])
         snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)

@@ -109,7 +109,7 @@ static bool text_cuda(const struct program *p, const char *header, struct str *o
 {
     const struct gen_opts o = { .target = target_named("cuda"), .header = header };
     const struct func *f;
-    return program_lower(p, &f, e) && gen_cuda(f, &o, out, e);
+    return program_lower(p, &f, e) && gen_cuda(f, &o, out, NULL, e);
 }
 
 /* Prints a comment: the registers and memory of each kernel, or why that is not known. */

@@ -194,14 +194,14 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct for
         if (m->own[i])
             x->f.tensor_free(m->own[i]);
         if (m->copy[i])
-            h->driver.memory_free(m->copy[i]);
+            h->driver.cuMemFree_v2(m->copy[i]);
     }
     if (m->bias)
         x->f.tensor_free(m->bias);
     if (m->w)
         x->f.filter_free(m->w);
     if (m->scratch)
-        h->driver.memory_free(m->scratch);
+        h->driver.cuMemFree_v2(m->scratch);
     *m = (struct form){ .format = m->format };
 }
 

@@ -22,7 +22,7 @@ static size_t bytes_of(const struct vendor_problem *p, int i)
 CUdeviceptr gpu_vendor_memory(const struct vendor_handle *h, int64_t bytes, struct err *e)
 {
     CUdeviceptr at = 0;
-    CUresult code = h->driver.memory_get(&at, bytes > 0 ? (size_t)bytes : 1);
+    CUresult code = h->driver.cuMemAlloc_v2(&at, bytes > 0 ? (size_t)bytes : 1);
     return cuda_ok(&h->driver, code, "cuMemAlloc", e) ? at : 0;
 }
 
@@ -32,7 +32,7 @@ static bool upload(struct vendor_handle *h, void *const *buffers, struct err *e)
         h->host[i] = buffers[i];
         h->data[i] = gpu_vendor_memory(h, (int64_t)bytes_of(&h->p, i), e);
         if (!h->data[i]
-            || !cuda_ok(&h->driver, h->driver.memory_upload(h->data[i], buffers[i],
+            || !cuda_ok(&h->driver, h->driver.cuMemcpyHtoD_v2(h->data[i], buffers[i],
                                                             bytes_of(&h->p, i)),
                         "cuMemcpyHtoD", e))
             return false;
@@ -49,7 +49,7 @@ struct vendor_handle *gpu_vendor_open(const struct vendor_problem *p, const stru
     h->library = l;
     bool ok = cuda_driver_open(&h->driver, &e);
     if (!ok)
-        h->driver = (struct cuda_driver){ .init = NULL };
+        h->driver = (struct cuda_driver){ .cuInit = NULL };
     if (ok && upload(h, buffers, &e) && l->open(h, &e))
         return h;
     snprintf(why, n, "%s", e.text);
@@ -65,8 +65,8 @@ bool gpu_vendor_run(struct vendor_handle *h)
 bool gpu_vendor_output(struct vendor_handle *h)
 {
     int out = gpu_vendor_find(&h->p, ROLE_OUT);
-    return (!h->library->finish || h->library->finish(h)) && h->driver.context_wait() == 0
-        && h->driver.memory_download(h->host[out], h->data[out], bytes_of(&h->p, out)) == 0;
+    return (!h->library->finish || h->library->finish(h)) && h->driver.cuCtxSynchronize() == 0
+        && h->driver.cuMemcpyDtoH_v2(h->host[out], h->data[out], bytes_of(&h->p, out)) == 0;
 }
 
 const char *gpu_vendor_implementation(const struct vendor_handle *h)
@@ -87,6 +87,6 @@ void gpu_vendor_close(struct vendor_handle *h)
         h->library->close(h);
     for (int i = 0; i < h->p.n_tensors; i++)
         if (h->data[i])
-            h->driver.memory_free(h->data[i]);
+            h->driver.cuMemFree_v2(h->data[i]);
     free(h);
 }

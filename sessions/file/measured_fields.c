@@ -13,9 +13,19 @@ const struct fields measured_fields = FIELDS(
     UNKNOWN(gflops), UNKNOWN(executed_gflops), UNKNOWN(peak_gflops), UNKNOWN(peak_fraction),
     UNKNOWN(peak_reason), UNKNOWN(load), UNKNOWN(measurements), UNKNOWN(measured_at),
     UNKNOWN(cold_method), LEFT_OUT(huge_asked), LEFT_OUT(huge_bytes), LEFT_OUT(huge_of_bytes),
-    UNKNOWN(threads_note),
+    UNKNOWN(threads_note), FIELD_AS("device", OF, device.name, ZERO_UNKNOWN),
+    FIELD_AS("driver", OF, device.driver, ZERO_UNKNOWN),
+    FIELD_AS("nvrtc", OF, device.nvrtc, ZERO_UNKNOWN),
+    FIELD_AS("device_clock_mhz", OF, device.clock_mhz, ZERO_UNKNOWN),
+    FIELD_AS("device_memory_mhz", OF, device.memory_mhz, ZERO_UNKNOWN),
     UNKNOWN(compiler), UNKNOWN(code), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),
     UNKNOWN(total_s));
+#undef OF
+
+#define OF measured_device
+const struct fields measured_device_fields = FIELDS(
+    UNKNOWN(name), UNKNOWN(driver), UNKNOWN(nvrtc), UNKNOWN(clock_mhz), UNKNOWN(memory_mhz),
+    UNKNOWN(reason));
 #undef OF
 
 #define OF latency

@@ -266,6 +266,8 @@ static void put_clock(json_t *o, const struct measurement *m)
              "huge_pages", m->huge_asked ? json_make("bytes", JSON(m->huge_bytes), "of_bytes",
                                                      JSON(m->huge_of_bytes)) : json_null(),
              "threads_note", JSON_OR_NULL(m->threads_note));
+    if (target_named(m->isa)->gpu)
+        json_put(o, "device", json_of_fields(measured_device_fields, &m->device));
     json_put_fields(o, fields_part(measured_fields, "gflops", "measured_at"), m);
 }
 

@@ -407,7 +407,7 @@ static void check_units(const struct unit_of *u, int n)
     for (int i = 0; i < n; i++) {
         struct str text = {0};
         struct err e;
-        if (!gen_cuda(u[i].f, &o, &text, &e))
+        if (!gen_cuda(u[i].f, &o, &text, NULL, &e))
             fail_msg("%s: %s", u[i].what, e.text);
         touch_cuda(&cpp, u[i].f, str_text(&text), i);
         str_free(&text);

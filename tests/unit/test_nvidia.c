@@ -69,14 +69,14 @@ static void parts_are_asked(void **state)
         enum nvidia_part part;
         const char *cuda, *cupti, *version, *detail, *reason;
     } t[] = {
-        { NVIDIA_DRIVER, "", "", "13.0", "NVIDIA Fake, sm_90, 132 multiprocessors, 80 GiB", "" },
-        { NVIDIA_DRIVER, "two", "", "13.0", "sm_90, 132 multiprocessors, 80 GiB; NVIDIA Fake", "" },
-        { NVIDIA_DRIVER, "none", "", "13.0", "", "there is a driver, but no GPU" },
-        { NVIDIA_DRIVER, "stub", "", "", "", "cuInit: CUDA_ERROR_FAKE" },
-        { NVIDIA_DRIVER, "hang", "", "", "", "it did not answer within 1 s" },
-        { NVIDIA_DRIVER, "die", "", "", "", "it crashed when it was asked: " },
-        { NVIDIA_DRIVER, "exit", "", "", "", "it ended the process that asked it (code 0)" },
-        { NVIDIA_DRIVER, "noise", "", "13.0", "NVIDIA Fa?ke", "" },
+        { NVIDIA_DRIVER, "", "", "13.0", "Fake GPU 1, sm_90, 4 multiprocessors, 1 GiB", "" },
+        { NVIDIA_DRIVER, "cuDeviceGetCount two", "", "13.0", "1 GiB; Fake GPU 1, sm_90", "" },
+        { NVIDIA_DRIVER, "cuDeviceGetCount none", "", "13.0", "", "a driver, but no GPU" },
+        { NVIDIA_DRIVER, "cuInit code=34", "", "", "", "cuInit: CUDA_ERROR_STUB_LIBRARY" },
+        { NVIDIA_DRIVER, "cuInit hang", "", "", "", "it did not answer within 1 s" },
+        { NVIDIA_DRIVER, "cuDeviceGetCount abort", "", "", "", "it crashed when it was asked: " },
+        { NVIDIA_DRIVER, "cuDeviceGetName exit", "", "", "", "ended the process that asked it" },
+        { NVIDIA_DRIVER, "cuDeviceGetName escape", "", "13.0", "Fake[2JGPU, sm_90", "" },
         { NVIDIA_CUPTI, "", "", "13.0", "", "" },
         { NVIDIA_CUPTI, "", "hang", "", "", "it did not answer within 1 s" },
         { NVIDIA_CUPTI, "", "die", "", "", "it crashed when it was asked: " },
