@@ -133,6 +133,8 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 $(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end \
     -Wl,--wrap=agents_loop_episode_end \
     -Wl,--wrap=agents_loop_step_end,--wrap=agents_layout_reward
+# NVIDIA's headers, which only this test sees, include one of C++.
+$(B)/tests/unit/test_nvidia_headers.o: UI_CFLAGS += -isystem tests/unit/nvidia
 # The ONNX format: its header is seen by one file (and the tests that build models).
 $(ONNX_C): $(ONNX_PROTO)
 	$(call say,proto)

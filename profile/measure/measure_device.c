@@ -2,6 +2,7 @@
 #include "profile/measure/job.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "profile/build/cubin.h"
 #include "profile/child/child.h"
@@ -95,6 +96,7 @@ static void forget(struct measure_job *j, double rel_err, double of_bound, const
     m->gflops = m->executed_gflops = 0;
     m->cold_method[0] = m->peak_reason[0] = '\0';
     m->measurements = 0;
+    memset(m->baseline, 0, sizeof m->baseline);
 }
 
 bool measure_on_device(struct measure_job *j, struct err *e)
