@@ -203,11 +203,20 @@ static void add_activity(const struct cupti_kernels *k, const struct event *even
     }
 }
 
+/* Says why events of one kind are missing. */
+static void miss_all(struct counts *out, const struct event *event, int n, bool activity,
+                     const char *why)
+{
+    for (int i = 0; i < n; i++)
+        if (cupti_is_activity(event[i].text) == activity)
+            miss(out, event[i].name, why);
+}
+
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e)
 {
     struct cupti c;
-    struct err why = { .code = ERR_ENV };
+    struct err why = { .code = ERR_ENV }, no_records;
     struct cupti_kernels kernels = { .launches = 0 };
     bool ran = true;
     int n_metrics = 0;
@@ -217,32 +226,33 @@ bool cupti_count(const struct cupti_work *w, const struct event *event, int n, s
         return true;
     }
     double start = clock_s();
-    bool recorded = cupti_kernels(w, &kernels, &why);
+    bool recorded = cupti_kernels(w, &kernels, &no_records);
     *seconds = recorded ? 1e-9 * kernels.ns : clock_s() - start;
-    if (!recorded && why.code != ERR_ENV) {
-        *e = why;
+    if (!recorded && no_records.code != ERR_ENV) {
+        *e = no_records;
         return false;
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         n_metrics += !cupti_is_activity(event[i].text);
-        if (!recorded && cupti_is_activity(event[i].text))
-            miss(out, event[i].name, why.text);
-    }
     bool counted = n_metrics == 0 || count_metrics(&c, w, event, n, out, &ran, &why);
     if (!ran) {
         *e = why;
         return false;
     }
+    if (!counted) {
+        out->missing[0] = '\0';
+        miss_all(out, event, n, false, why.text);
+    }
     if (recorded)
         add_activity(&kernels, event, n, out);
-    if (out->n == 0) {
-        counts_refuse(out, "%.200s%s%.50s", counted && out->missing[0] ? out->missing : why.text,
-                      why.fix[0] && !counted ? ": " : "", counted ? "" : why.fix);
-        return true;
-    }
-    for (int i = 0; !counted && i < n; i++)
-        if (!cupti_is_activity(event[i].text))
-            miss(out, event[i].name, why.text);
-    out->available = true;
+    else
+        miss_all(out, event, n, true, no_records.text);
+    out->available = out->n > 0;
+    char missing[sizeof out->missing];
+    memcpy(missing, out->missing, sizeof missing);
+    if (!out->available && counted)
+        counts_refuse(out, "%.255s", missing);
+    else if (!out->available)
+        counts_refuse(out, "%.170s%s%.80s", why.text, why.fix[0] ? ": " : "", why.fix);
     return true;
 }

@@ -1,7 +1,7 @@
 /* A CUPTI without a GPU, for the tests.  $FAKE_CUPTI scripts it: nothing, it answers and insists on the
  * order of calls; "hang", "die", "privilege", "nan", "negative", "endless", "empty" (sizes of 0),
  * "dropped", "silent" (no record of a kernel), "backwards" (a kernel that ends before it starts),
- * "nameless" (errors without a text), "chip" (it knows no chip). */
+ * "crash" (when it counts), "nameless" (errors without a text), "chip" (it knows no chip). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +109,8 @@ int cuptiProfilerHostEvaluateToGpuValues(struct cupti_host_values *p)
 
 int cuptiRangeProfilerEnable(struct cupti_range_enable *p)
 {
+    if (is("crash"))
+        abort();
     if (is("privilege"))
         return CUPTI_NO_PRIVILEGE;
     if (!state.initialized || state.enabled)
@@ -126,7 +128,7 @@ int cuptiRangeProfilerDisable(struct cupti_range *p)
 int cuptiRangeProfilerGetCounterDataSize(struct cupti_range_data_size *p)
 {
     p->bytes = 128;
-    return state.enabled && p->n > 0 && p->size == 60 + 12 ? OK : WRONG_ORDER;
+    return state.enabled && p->n > 0 && p->size == CUPTI_SIZE(struct cupti_range_data_size, bytes) ? OK : WRONG_ORDER;
 }
 int cuptiRangeProfilerCounterDataImageInitialize(struct cupti_range_data *p)
 {

@@ -10,6 +10,8 @@
 #include "profile/counters/cupti_count.h"
 #include "profile/counters/cupti_metrics.h"
 #include "profile/counters/eventset.h"
+#include "profile/measure/measure.h"
+#include "tests/unit/cuda_bind.h"
 #include "tests/unit/perm.h"
 #include "tests/unit/temp_dir.h"
 
@@ -45,11 +47,12 @@ static void use(const char *variable, const char *name)
 
 static int prepare(void **state)
 {
-    (void)state;
-    if (!temp_dir_make(dir, NULL))
+    if (perm_setup(state) != 0 || !temp_dir_make(dir, NULL))
         return -1;
     build("cupti", "-DFAKE");
     build("cuda", "-DFAKE");
+    build("nvrtc", "-DFAKE");
+    build("cublas", "-DFAKE");
     use("TILESCOPE_CUDA", "cuda");
     use("TILESCOPE_CUPTI", "cupti");
     return 0;
@@ -57,8 +60,7 @@ static int prepare(void **state)
 
 static int clean(void **state)
 {
-    (void)state;
-    return temp_dir_remove(dir) ? 0 : -1;
+    return perm_teardown(state) == 0 && temp_dir_remove(dir) ? 0 : -1;
 }
 
 /* --- What is there ---------------------------------------------------------------------------- */
@@ -131,12 +133,12 @@ static void missing_ones_say_what_would_help(void **state)
 
 /* --- Counts ----------------------------------------------------------------------------------- */
 
-static int runs, fail_at;
+static int runs, fault_at;
 
 static bool run(void *arg, struct err *e)
 {
     (void)arg;
-    return ++runs != fail_at || err_set(e, ERR_CRASH, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    return ++runs != fault_at || err_set(e, ERR_CRASH, "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 static const struct event event[] = {
@@ -167,7 +169,7 @@ static void honest_counts_arrive(void **state)
     struct counts c;
     double seconds;
     (void)state;
-    fail_at = 0;
+    fault_at = 0;
     for (int again = 0; again < 2; again++) {
         assert_true(count("", &c, &seconds));
         assert_true(c.available);
@@ -198,7 +200,7 @@ static void lies_are_told_apart(void **state)
     struct counts c;
     double seconds;
     (void)state;
-    fail_at = 0;
+    fault_at = 0;
     for (int i = 0; i < COUNT_OF(t); i++) {
         assert_true(count(t[i].script, &c, &seconds));
         assert_true(c.available && seconds > 0);
@@ -220,7 +222,7 @@ static void nothing_counted_has_a_reason(void **state)
     struct err e;
     double seconds;
     (void)state;
-    fail_at = 0;
+    fault_at = 0;
     setenv("FAKE_CUPTI", "privilege", 1);
     assert_true(cupti_count(&w, &metric, 1, &c, &seconds, &e));
     assert_false(c.available);
@@ -242,11 +244,11 @@ static void faults_of_the_work_are_its_own(void **state)
     struct counts c;
     double seconds;
     (void)state;
-    for (fail_at = 1; fail_at <= 4; fail_at++) {
+    for (fault_at = 1; fault_at <= 4; fault_at++) {
         assert_false(count("", &c, &seconds));
-        assert_int_equal(runs, fail_at);
+        assert_int_equal(runs, fault_at);
     }
-    fail_at = 0;
+    fault_at = 0;
     assert_true(count("", &c, &seconds) && c.available);
 }
 
@@ -299,8 +301,83 @@ static void sets_are_known_to_the_chip(void **state)
     }
     assert_int_equal(n, 5);
     assert_true(cupti_check(event, COUNT_OF(event), &c, &e));
-    assert_int_equal(c.n_unknown, 2);                /* lts__nosuch, and l1tex__t_sectors is real */
+    assert_int_equal(c.n_unknown, 1);
+    assert_string_equal(c.unknown[0], "lts__nosuch.sum");
     use("TILESCOPE_CUPTI", "cupti");
+}
+
+/* --- In the runner ---------------------------------------------------------------------------- */
+
+/* A product on the fake device, with counts and the baseline of the fake cuBLAS. */
+static void measure(const char *spec, struct measurement *m)
+{
+    struct arena *a = arena_new();
+    struct measure_opts o = { .meters = METER_CLOCK | METER_CUPTI, .seed = 3, .time_s = 0.02,
+                              .baselines = 1u << VENDOR_CUBLAS | 1u << VENDOR_ONEDNN };
+    const struct program *p;
+    struct err e;
+    if (!program_replay(a, spec, NULL, 0, &p, NULL, &e))
+        fail_msg("%s", e.text);
+    for (int n = 0; n < p->graph->n_nodes; n++)
+        p = cuda_bind_all(a, p, n, 64);
+    if (!measure_program(p, &o, NULL, NULL, m, &e))
+        fail_msg("%s", e.text);
+    arena_free(a);
+}
+
+static void kernels_are_counted_beside_baselines(void **state)
+{
+    static const char *const spec[] = { "gmm m=33 k=20 n=17", "bmm b=3 m=12 k=16 n=20" };
+    struct measurement m;
+    (void)state;
+    use("TILESCOPE_NVRTC", "nvrtc");
+    use("TILESCOPE_CUBLAS", "cublas");
+    setenv("FAKE_CUPTI", "", 1);
+    for (int i = 0; i < COUNT_OF(spec); i++) {
+        measure(spec[i], &m);
+        const struct counts *c = &m.counts[METER_ID_CUPTI];
+        const struct baseline *b = &m.baseline[VENDOR_CUBLAS];
+        if (!m.verified || !c->available || !b->available)
+            fail_msg("%s: %s %s; %s; %s", spec[i], m.reason, m.device.reason, c->reason, b->reason);
+        assert_true(value_of(c, "load_requests") == 1000 && value_of(c, "sectors_per_load") == 2);
+        assert_true(value_of(c, "kernel_ns") == 1500);
+        assert_true(b->verified && b->latency.runs > 0 && b->ratio > 0);
+        assert_non_null(strstr(b->implementation, "cuBLAS 13.12.11 f32"));
+        assert_non_null(strstr(m.baseline[VENDOR_ONEDNN].reason, "it runs on the CPU"));
+    }
+}
+
+static void baselines_that_fail_leave_the_kernel(void **state)
+{
+    static const struct { const char *script, *reason; } t[] = {
+        { "wrong", "it computes something else" },
+        { "fail", "cublasCreate: CUBLAS_STATUS_NOT_INITIALIZED" },
+    };
+    struct measurement m;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        setenv("FAKE_CUBLAS", t[i].script, 1);
+        measure("gmm m=33 k=20 n=17", &m);
+        assert_true(m.verified && m.latency.runs > 0 && m.counts[METER_ID_CUPTI].available);
+        assert_false(m.baseline[VENDOR_CUBLAS].available);
+        if (!strstr(m.baseline[VENDOR_CUBLAS].reason, t[i].reason))
+            fail_msg("%s: %s", t[i].script, m.baseline[VENDOR_CUBLAS].reason);
+    }
+    unsetenv("FAKE_CUBLAS");
+    setenv("FAKE_CUPTI", "die", 1);                  /* in cuptiGetVersion, which no count calls */
+    measure("gmm m=33 k=20 n=17", &m);
+    assert_true(m.verified && m.latency.runs > 0);
+    setenv("FAKE_CUPTI", "crash", 1);
+    measure("gmm m=33 k=20 n=17", &m);
+    assert_true(m.verified && m.latency.runs > 0);
+    assert_false(m.counts[METER_ID_CUPTI].available);
+    assert_true(m.counts[METER_ID_CUPTI].reason[0] != 0);
+    setenv("FAKE_CUPTI", "", 1);
+    setenv("TILESCOPE_CUBLAS", "/nowhere/libcublas.so", 1);
+    measure("gmm m=33 k=20 n=17", &m);
+    assert_true(m.verified && m.latency.runs > 0);
+    assert_non_null(strstr(m.baseline[VENDOR_CUBLAS].reason, "cuBLAS is not here"));
+    use("TILESCOPE_CUBLAS", "cublas");
 }
 
 int main(void)
@@ -312,6 +389,8 @@ int main(void)
         cmocka_unit_test(lies_are_told_apart),
         cmocka_unit_test(nothing_counted_has_a_reason),
         cmocka_unit_test(faults_of_the_work_are_its_own),
+        cmocka_unit_test(kernels_are_counted_beside_baselines),
+        cmocka_unit_test(baselines_that_fail_leave_the_kernel),
         cmocka_unit_test(names_have_a_form),
         cmocka_unit_test(sets_are_known_to_the_chip),
     };
