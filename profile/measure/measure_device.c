@@ -64,7 +64,6 @@ static void name_device(struct measure_job *j)
 static bool count_there(struct measure_job *j, struct err *e)
 {
     struct err why;
-    j->opts.meters |= j->asked & METER_CUPTI;
     if (meters_count(j, &why))
         return true;
     if (why.code == ERR_CANCEL) {
@@ -78,6 +77,7 @@ static bool count_there(struct measure_job *j, struct err *e)
 static bool run_there(struct measure_job *j, struct err *e)
 {
     struct samples s;
+    j->opts.meters |= j->asked & (METER_CLOCK | METER_CUPTI);
     j->opts.baselines = j->asked_baselines;
     return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
         && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)

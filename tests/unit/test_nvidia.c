@@ -316,7 +316,7 @@ static void measure(const char *spec, struct measurement *m)
                               .baselines = 1u << VENDOR_CUBLAS | 1u << VENDOR_ONEDNN };
     const struct program *p;
     struct err e;
-    if (!program_replay(a, spec, NULL, 0, &p, NULL, &e))
+    if (!program_new(a, spec, &p, &e))
         fail_msg("%s", e.text);
     for (int n = 0; n < p->graph->n_nodes; n++)
         p = cuda_bind_all(a, p, n, 64);
