@@ -1,6 +1,6 @@
-/* What there is of NVIDIA on this machine: driver and devices, NVRTC, CUPTI, cuBLAS, cuDNN.  Each is
- * asked in a process of its own, `tilescope-runner --nvidia NAME`, since a library can hang or crash
- * when it is loaded. */
+/* What there is of NVIDIA on this machine: driver and devices, NVRTC, CUPTI, cuBLAS, cuDNN.  Each
+ * is asked in a process of its own, `tilescope-runner --nvidia NAME`, since a library can hang or
+ * crash when it is loaded. */
 #ifndef TS_CHILD_NVIDIA_H
 #define TS_CHILD_NVIDIA_H
 #include "kernels/base/err.h"

@@ -6,7 +6,8 @@
 bool cupti_open(struct cupti *c, struct err *e)
 {
     static const struct cuda_library library = {
-        .what = "CUPTI", .variable = "TILESCOPE_CUPTI", .fix = "install the CUDA toolkit, 13 or later",
+        .what = "CUPTI", .variable = "TILESCOPE_CUPTI",
+        .fix = "install the CUDA toolkit, 13 or later",
         .names = { "libcupti.so.13", "libcupti.so" },
     };
     const struct cuda_symbol symbol[] = {

@@ -1,7 +1,7 @@
 /* CUPTI, NVIDIA's library of GPU counters, loaded at run time ($TILESCOPE_CUPTI names another
- * file).  Its structs are those of CUPTI 13 under our names, since one of its headers is C++ and none
- * may be needed to build.  Every struct begins with its size up to the last field, and a pointer that
- * stays NULL.
+ * file).  Its structs are those of CUPTI 13 under our names, since one of its headers is C++ and
+ * none may be needed to build.  Every struct begins with its size up to the last field, and a
+ * pointer that stays NULL.
  *
  * cupti_metrics.h asks it which metrics a chip has, which needs no GPU; cupti_count.h counts. */
 #ifndef TS_COUNTERS_CUPTI_H

@@ -12,7 +12,7 @@
 #define MOST_PASSES 200                   /* of 16 metrics; more are a fault of CUPTI */
 
 /* One count: the device's metrics, and the session of the range profiler. */
-struct session {
+struct range_session {
     const struct cupti *c;
     const struct cupti_work *work;
     struct cupti_metrics metrics;
@@ -24,7 +24,7 @@ struct session {
 
 /* --- The device's metrics --------------------------------------------------------------------- */
 
-static bool read_availability(struct session *s, struct err *e)
+static bool read_availability(struct range_session *s, struct err *e)
 {
     struct cupti_availability ask = { .size = CUPTI_SIZE(struct cupti_availability, image),
                                       .context = s->work->context };
@@ -37,7 +37,7 @@ static bool read_availability(struct session *s, struct err *e)
     return cupti_ok(s->c, s->c->availability(&ask), "cuptiProfilerGetCounterAvailability", e);
 }
 
-static bool open_metrics(struct session *s, struct err *e)
+static bool open_metrics(struct range_session *s, struct err *e)
 {
     struct cupti_plain start = { .size = CUPTI_SIZE(struct cupti_plain, reserved) };
     struct cupti_chip chip = { .size = CUPTI_SIZE(struct cupti_chip, name),
@@ -51,7 +51,7 @@ static bool open_metrics(struct session *s, struct err *e)
 
 /* --- The range profiler ----------------------------------------------------------------------- */
 
-static bool make_data(struct session *s, struct err *e)
+static bool make_data(struct range_session *s, struct err *e)
 {
     struct cupti_range_data_size ask = {
         .size = CUPTI_SIZE(struct cupti_range_data_size, bytes), .object = s->object,
@@ -72,7 +72,7 @@ static bool make_data(struct session *s, struct err *e)
 
 /* The whole work is one range, and we repeat it, so that a program of several kernels has one sum
  * and CUPTI need not save and restore memory. */
-static bool configure(struct session *s, struct err *e)
+static bool configure(struct range_session *s, struct err *e)
 {
     struct cupti_range_enable enable = { .size = CUPTI_SIZE(struct cupti_range_enable, object),
                                          .context = s->work->context };
@@ -91,7 +91,7 @@ static bool configure(struct session *s, struct err *e)
 }
 
 /* Runs the work once as one range.  *ran: the work itself succeeded. */
-static bool run_pass(struct session *s, bool *all, bool *ran, struct err *e)
+static bool run_pass(struct range_session *s, bool *all, bool *ran, struct err *e)
 {
     struct cupti_range plain = { .size = CUPTI_SIZE(struct cupti_range, object),
                                  .object = s->object };
@@ -111,7 +111,7 @@ static bool run_pass(struct session *s, bool *all, bool *ran, struct err *e)
     return true;
 }
 
-static bool run_passes(struct session *s, double *value, bool *ran, struct err *e)
+static bool run_passes(struct range_session *s, double *value, bool *ran, struct err *e)
 {
     struct cupti_range_decode decode = { .size = CUPTI_SIZE(struct cupti_range_decode, dropped),
                                          .object = s->object };
@@ -128,7 +128,7 @@ static bool run_passes(struct session *s, double *value, bool *ran, struct err *
     return cupti_metrics_values(&s->metrics, s->data, s->data_bytes, value, e);
 }
 
-static void close_session(struct session *s)
+static void close_session(struct range_session *s)
 {
     struct cupti_range plain = { .size = CUPTI_SIZE(struct cupti_range, object),
                                  .object = s->object };
@@ -148,7 +148,7 @@ static void miss(struct counts *out, const char *name, const char *why)
 }
 
 /* Adds values in the order of the events. A value that is no count is left out with a reason. */
-static void add_metrics(const struct session *s, const struct event *event, int n,
+static void add_metrics(const struct range_session *s, const struct event *event, int n,
                         const double *value, struct counts *out)
 {
     for (int i = 0, k = 0; i < n; i++) {
@@ -168,11 +168,12 @@ static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                           const struct event *event, int n, struct counts *out, bool *ran,
                           struct err *why)
 {
-    struct session s = { .c = c, .work = w };
+    struct range_session s = { .c = c, .work = w };
     double value[EVENTS_MAX];
     bool ok = open_metrics(&s, why);
     for (int i = 0; ok && i < n; i++)
-        if (!cupti_is_activity(event[i].text) && !cupti_metrics_add(&s.metrics, event[i].text, why)) {
+        if (!cupti_is_activity(event[i].text)
+            && !cupti_metrics_add(&s.metrics, event[i].text, why)) {
             ok = why->code == ERR_NAME;
             if (ok)
                 miss(out, event[i].name, why->text);

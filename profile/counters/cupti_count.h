@@ -5,9 +5,9 @@
 #include "kernels/base/err.h"
 #include "profile/counters/counting.h"
 
-/* What is counted.  context: the driver's current one; device: its number.  run launches all kernels
- * of the program once and waits for them; it is called once for each pass, and must compute the
- * same each time. */
+/* What is counted.  context: the driver's current one; device: its number.  run launches all
+ * kernels of the program once and waits for them; it is called once for each pass, and must
+ * compute the same each time. */
 struct cupti_work {
     void *context;
     int device;
@@ -15,10 +15,10 @@ struct cupti_work {
     void *arg;
 };
 
-/* Counts n events (cupti_metrics.h) for one run of the work: the sums over all of its kernels.  Events
- * of which the chip has none are listed in out->missing; if nothing can be counted, *out has the
- * reason.  *seconds: of one run on the device, or of the clock where there are no records of
- * activity.  False: the work itself failed. */
+/* Counts n events (cupti_metrics.h) for one run of the work: the sums over all of its kernels.
+ * Events of which the chip has none are listed in out->missing; if nothing can be counted, *out
+ * has the reason.  *seconds: of one run on the device, or of the clock where there are no records
+ * of activity.  False: the work itself failed. */
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 

@@ -7,7 +7,6 @@
 #include "profile/build/cubin.h"
 #include "profile/child/child.h"
 #include "profile/child/device.h"
-#include "profile/measure/meters.h"
 
 /* FLOPs of a multiprocessor in a clock, without tensor cores: 128 multiply-adds.  MOST_MHZ: for a
  * driver that tells no clock. */
@@ -60,20 +59,6 @@ static void name_device(struct measure_job *j)
     d->memory_mhz = i->memory_mhz;
 }
 
-/* Counts last, because CUPTI can end the runner; the times stay. */
-static bool count_there(struct measure_job *j, struct err *e)
-{
-    struct err why;
-    if (meters_count(j, &why))
-        return true;
-    if (why.code == ERR_CANCEL) {
-        *e = why;
-        return false;
-    }
-    counts_refuse(&j->m->counts[METER_ID_CUPTI], "%.255s", why.text);
-    return true;
-}
-
 static bool run_there(struct measure_job *j, struct err *e)
 {
     struct samples s;
@@ -81,7 +66,7 @@ static bool run_there(struct measure_job *j, struct err *e)
     j->opts.baselines = j->asked_baselines;
     return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
         && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)
-        && (!j->opts.cold || measure_time_cold(&j, 1, e)) && count_there(j, e);
+        && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
 /* Takes back what a device did that then was of no use: the numbers are the twin's. */

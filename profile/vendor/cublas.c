@@ -1,4 +1,5 @@
-/* cuBLAS: matrix products, also of batches, in f32 without tf32, or of 16-bit floats with f32 sums. */
+/* cuBLAS: matrix products, also of batches, in f32 without tf32, or of 16-bit floats with f32
+ * sums. */
 #include "profile/vendor/gpu_vendor.h"
 
 #include <stdio.h>
@@ -13,7 +14,9 @@ typedef unsigned cublasStatus_t, cublasOperation_t, cudaDataType, cublasComputeT
 typedef unsigned libraryPropertyType;
 typedef int cublasGemmAlgo_t;
 typedef struct cublasContext *cublasHandle_t;
-enum { OP_N = 0, OP_T = 1, COMPUTE_32F = 68, ALGO_DEFAULT = -1, R_32F = 0, R_16F = 2, R_16BF = 14 };
+enum {
+    OP_N = 0, OP_T = 1, COMPUTE_32F = 68, ALGO_DEFAULT = -1, R_32F = 0, R_16F = 2, R_16BF = 14
+};
 
 struct cublas {
 #define FN(member, name, parameters) cublasStatus_t (*member) parameters;
@@ -21,9 +24,9 @@ struct cublas {
     const char *(*status)(cublasStatus_t);
 };
 
-/* Matrices as cuBLAS sees them, column by column: our rows are its columns, so it multiplies B by A.
- * stride: from a matrix of the batch to the next. */
-struct product {
+/* Matrices as cuBLAS sees them, column by column: our rows are its columns, so it multiplies B by
+ * A. stride: from a matrix of the batch to the next. */
+struct gemm_call {
     struct cublas f;
     cublasHandle_t handle;
     cublasOperation_t op_a, op_b;
@@ -62,7 +65,7 @@ bool cublas_there(char *version, size_t n, const void **function, struct err *e)
     return true;
 }
 
-static bool fails(const struct product *x, cublasStatus_t code, const char *call, struct err *e)
+static bool fails(const struct gemm_call *x, cublasStatus_t code, const char *call, struct err *e)
 {
     const char *name = code ? x->f.status(code) : NULL;
     return code && !err_set(e, ERR_ENV, "%s: %.80s", call, name ? name : "a status without a name");
@@ -104,7 +107,7 @@ static bool batch_stride(const struct vendor_tensor *t, const struct vendor_tens
     return true;
 }
 
-static bool describe(struct vendor_handle *h, struct product *x, struct err *e)
+static bool describe(struct vendor_handle *h, struct gemm_call *x, struct err *e)
 {
     const struct vendor_problem *p = &h->p;
     int a = gpu_vendor_find(p, ROLE_DATA), b = gpu_vendor_find(p, ROLE_WEIGHTS);
@@ -132,7 +135,7 @@ static bool describe(struct vendor_handle *h, struct product *x, struct err *e)
     return true;
 }
 
-static cublasStatus_t multiply(const struct product *x)
+static cublasStatus_t multiply(const struct gemm_call *x)
 {
     static const f32 one = 1, zero = 0;
     return x->f.gemm(x->handle, x->op_b, x->op_a, x->n, x->m, x->k, &one, x->b, x->type, x->ldb,
@@ -144,7 +147,7 @@ static cublasStatus_t multiply(const struct product *x)
 
 static void close_product(struct vendor_handle *h)
 {
-    struct product *x = h->own;
+    struct gemm_call *x = h->own;
     if (x->handle)
         x->f.destroy(x->handle);
     free(x);
@@ -152,7 +155,7 @@ static void close_product(struct vendor_handle *h)
 
 static bool open_product(struct vendor_handle *h, struct err *e)
 {
-    struct product *x = xcalloc(1, sizeof *x);
+    struct gemm_call *x = xcalloc(1, sizeof *x);
     char version[32];
     const void *ignored;
     h->own = x;

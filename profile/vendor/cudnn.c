@@ -1,5 +1,6 @@
 /* cuDNN: convolutions and transposed ones, with bias and relu, in f32 without tf32, or of 16-bit
- * floats with f32 sums.  Channels first and channels last are both tried, and the faster one stays. */
+ * floats with f32 sums.  Channels first and channels last are both tried, and the faster one
+ * stays. */
 #include "profile/vendor/gpu_vendor.h"
 
 #include <stdio.h>
@@ -42,9 +43,9 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* A layout of the operator: its descriptors, and its own copies of the tensors unless they lie as the
- * caller's do. */
-struct form {
+/* A layout of the operator: its descriptors, and its own copies of the tensors unless they lie as
+ * the caller's do. */
+struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
     cudnnFilterDescriptor_t w;
@@ -59,7 +60,7 @@ struct convolution {
     cudnnActivationDescriptor_t relu;     /* NULL: the operator has none */
     int rank, tensor[PARTS], bias;        /* tensor: of the problem; bias: -1 for none */
     bool transposed;
-    struct form form;
+    struct conv_form form;
 };
 
 static const f32 one = 1, zero = 0;
@@ -146,8 +147,8 @@ static bool make_tensor(struct convolution *x, const struct vendor_problem *p, c
                 "cudnnSetTensorNdDescriptor", e);
 }
 
-static bool make_descriptors(struct convolution *x, const struct vendor_problem *p, struct form *m,
-                             struct err *e)
+static bool make_descriptors(struct convolution *x, const struct vendor_problem *p,
+                             struct conv_form *m, struct err *e)
 {
     int dim[PARTS][MAX_RANK], bias[MAX_RANK] = { 1, 1, 1, 1, 1 };
     for (int i = 0; i < PARTS; i++) {
@@ -166,7 +167,8 @@ static bool make_descriptors(struct convolution *x, const struct vendor_problem 
 }
 
 /* Copies the inputs into the layout of the form. */
-static bool place(struct convolution *x, struct vendor_handle *h, struct form *m, struct err *e)
+static bool place(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
+                  struct err *e)
 {
     int bytes = type_get(h->p.type)->bytes;
     for (int i = 0; i < PARTS; i++) {
@@ -186,7 +188,7 @@ static bool place(struct convolution *x, struct vendor_handle *h, struct form *m
     return true;
 }
 
-static void drop_form(struct convolution *x, struct vendor_handle *h, struct form *m)
+static void drop_form(struct convolution *x, struct vendor_handle *h, struct conv_form *m)
 {
     for (int i = 0; i < PARTS; i++) {
         if (m->plain[i])
@@ -202,13 +204,13 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct for
         x->f.filter_free(m->w);
     if (m->scratch)
         h->driver.cuMemFree_v2(m->scratch);
-    *m = (struct form){ .format = m->format };
+    *m = (struct conv_form){ .format = m->format };
 }
 
 /* --- Algorithms ------------------------------------------------------------------------------- */
 
 /* Lets cuDNN run all its algorithms, of which it returns the fastest first. */
-static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct form *m,
+static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                            struct err *e)
 {
     struct cudnn_found found[MOST_FOUND];
@@ -229,9 +231,9 @@ static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struc
 }
 
 static bool make_form(struct convolution *x, struct vendor_handle *h, cudnnTensorFormat_t format,
-                      struct form *out, struct err *e)
+                      struct conv_form *out, struct err *e)
 {
-    *out = (struct form){ .format = format };
+    *out = (struct conv_form){ .format = format };
     if (make_descriptors(x, &h->p, out, e) && place(x, h, out, e)
         && find_algorithm(x, h, out, e))
         return true;
@@ -241,7 +243,7 @@ static bool make_form(struct convolution *x, struct vendor_handle *h, cudnnTenso
 
 static bool choose_form(struct convolution *x, struct vendor_handle *h, struct err *e)
 {
-    struct form last;
+    struct conv_form last;
     struct err ignored;
     bool first = make_form(x, h, FORMAT_NCHW, &x->form, e);
     if (!make_form(x, h, FORMAT_NHWC, &last, first ? &ignored : e))
@@ -309,7 +311,7 @@ static void *bias_of(const struct vendor_handle *h, const struct convolution *x)
 static bool run_convolution(struct vendor_handle *h)
 {
     const struct convolution *x = h->own;
-    const struct form *m = &x->form;
+    const struct conv_form *m = &x->form;
     void *in = gpu_pointer(m->at[DATA]), *w = gpu_pointer(m->at[WEIGHTS]);
     void *out = gpu_pointer(m->at[OUT]), *scratch = gpu_pointer(m->scratch);
     if (x->bias >= 0 && x->relu && !x->transposed
@@ -365,7 +367,7 @@ static bool open_convolution(struct vendor_handle *h, struct err *e)
 static bool finish_convolution(struct vendor_handle *h)
 {
     const struct convolution *x = h->own;
-    const struct form *m = &x->form;
+    const struct conv_form *m = &x->form;
     CUdeviceptr plain = h->data[x->tensor[OUT]];
     return !m->copy[OUT]
         || x->f.transform(x->handle, &one, m->own[OUT], gpu_pointer(m->copy[OUT]), &zero,

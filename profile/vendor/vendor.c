@@ -2,7 +2,7 @@
 #include "profile/vendor/vendor.h"
 
 #include "kernels/base/file.h"
-#include "profile/vendor/gpu_vendor.h"
+#include "profile/vendor/vendor_impl.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -107,8 +107,8 @@ int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 #define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* Finds the plugin of a library: its name where that is built in, else a file in the folder of `runner` (NULL: of this executable) or the one
- * above it.  ERR_ENV: it was not built. */
+/* Finds a plugin in the folder of `runner` (NULL: of this executable) or the one above it.  The
+ * path of a plugin that is built in is its library's name.  ERR_ENV: it was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
 /* The functions of a plugin (below). */

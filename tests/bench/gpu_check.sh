@@ -54,7 +54,7 @@ or_why() { [ -n "$1" ] && printf '%s' "$1" || printf '(%s)' "${2:-not measured}"
 split_cases() {
     awk -v work="$work" '
         /^#/ || /^$/ { next }
-        /^= / { n++; print substr($0, 3) > (work "/" n ".spec"); next }
+        /^= / { n++; print substr($0, 3) > (work "/" n ".spec"); printf "" > (work "/" n ".steps"); next }
         { print > (work "/" n ".steps") }
         END { print n + 0 }' "$cases"
 }

@@ -1,5 +1,5 @@
-/* A cuBLAS for the driver of cuda.c, whose memory is the host's: products of f32, column by column as
- * cuBLAS has them.  $FAKE_CUBLAS: "wrong" adds to one element, "fail" refuses to start. */
+/* A cuBLAS for the driver of cuda.c, whose memory is the host's: products of f32, column by column
+ * as cuBLAS has them.  $FAKE_CUBLAS: "wrong" adds to one element, "fail" refuses to start. */
 #include <stdlib.h>
 #include <string.h>
 

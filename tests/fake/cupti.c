@@ -1,7 +1,8 @@
-/* A CUPTI without a GPU, for the tests.  $FAKE_CUPTI scripts it: nothing, it answers and insists on the
- * order of calls; "hang", "die", "privilege", "nan", "negative", "endless", "empty" (sizes of 0),
- * "dropped", "silent" (no record of a kernel), "backwards" (a kernel that ends before it starts),
- * "crash" (when it counts), "nameless" (errors without a text), "chip" (it knows no chip). */
+/* A CUPTI without a GPU, for the tests.  $FAKE_CUPTI scripts it: nothing, it answers and insists
+ * on the order of calls; "hang", "die", "privilege", "nan", "negative", "endless", "empty" (sizes
+ * of 0), "dropped", "silent" (no record of a kernel), "backwards" (a kernel that ends before it
+ * starts), "crash" (when it counts), "nameless" (errors without a text), "chip" (it knows no
+ * chip). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,8 @@ int cuptiRangeProfilerDisable(struct cupti_range *p)
 int cuptiRangeProfilerGetCounterDataSize(struct cupti_range_data_size *p)
 {
     p->bytes = 128;
-    return state.enabled && p->n > 0 && p->size == CUPTI_SIZE(struct cupti_range_data_size, bytes) ? OK : WRONG_ORDER;
+    bool sized = p->size == CUPTI_SIZE(struct cupti_range_data_size, bytes);
+    return state.enabled && p->n > 0 && sized ? OK : WRONG_ORDER;
 }
 int cuptiRangeProfilerCounterDataImageInitialize(struct cupti_range_data *p)
 {

@@ -1,6 +1,6 @@
-/* What there is of NVIDIA, and counts by CUPTI, with libraries that the tests build: they answer, lie,
- * hang and die.  Where the CUDA toolkit is, its own CUPTI is asked for the names of the event sets, and
- * our prototypes are compared with its headers. */
+/* What there is of NVIDIA, and counts by CUPTI, with libraries that the tests build: they answer,
+ * lie, hang and die.  Where the CUDA toolkit is, its own CUPTI is asked for the names of the event
+ * sets, and our prototypes are compared with its headers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +103,10 @@ static void parts_are_asked(void **state)
 static void missing_ones_say_what_would_help(void **state)
 {
     static const struct { enum nvidia_part part; const char *variable, *what; } t[] = {
-        { NVIDIA_DRIVER, "TILESCOPE_CUDA", "the CUDA driver" }, { NVIDIA_NVRTC, "TILESCOPE_NVRTC", "NVRTC" },
-        { NVIDIA_CUPTI, "TILESCOPE_CUPTI", "CUPTI" }, { NVIDIA_CUBLAS, "TILESCOPE_CUBLAS", "cuBLAS" },
+        { NVIDIA_DRIVER, "TILESCOPE_CUDA", "the CUDA driver" },
+        { NVIDIA_NVRTC, "TILESCOPE_NVRTC", "NVRTC" },
+        { NVIDIA_CUPTI, "TILESCOPE_CUPTI", "CUPTI" },
+        { NVIDIA_CUBLAS, "TILESCOPE_CUBLAS", "cuBLAS" },
         { NVIDIA_CUDNN, "TILESCOPE_CUDNN", "cuDNN" },
     };
     (void)state;
@@ -257,7 +259,8 @@ static void faults_of_the_work_are_its_own(void **state)
 static void names_have_a_form(void **state)
 {
     static const struct { const char *name; bool right; } t[] = {
-        { "lts__t_sectors.sum", true }, { "sm__warps_active.avg.pct_of_peak_sustained_active", true },
+        { "lts__t_sectors.sum", true },
+        { "sm__warps_active.avg.pct_of_peak_sustained_active", true },
         { "activity:duration", true },  { "activity:time", false },
         { "lts__t_sectors", false },    { "__sectors.sum", false },
         { "sectors.sum", false },       { "lts__.sum", false },

@@ -1,6 +1,6 @@
-/* Our prototypes and structs of NVIDIA's libraries, compared with its headers where the CUDA toolkit
- * is installed.  cupti_profiler_host.h includes a header of C++, for which tests/unit/nvidia has an
- * empty one. */
+/* Our prototypes and structs of NVIDIA's libraries, compared with its headers where the CUDA
+ * toolkit is installed.  cupti_profiler_host.h includes a header of C++, for which
+ * tests/unit/nvidia has an empty one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
