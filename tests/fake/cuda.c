@@ -4,6 +4,9 @@
  * $FAKE_CUDA is a script, "FUNCTION ACTION [CALL]": at that call of the function (from 1; 0 = every
  * one) the driver fails in a certain way: hang, abort, segv, exit, code=N (an error; from 700 on it
  * sticks), or a lie that only this function knows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <elf.h>
 #include <signal.h>

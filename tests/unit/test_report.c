@@ -215,6 +215,9 @@ static void test_lists(void **state)
         { "driver", "runs", true, .version = "13.0", .detail = "GPU 0" },
         [NVIDIA_CUPTI] = { "cupti", "counts", false, .reason = "not here", .fix = "install it" },
     };
+    for (int i = 0; i < NVIDIA_COUNT; i++)
+        if (!nvidia[i].name)
+            nvidia[i].name = nvidia[i].what = "";
     report_meters_json(&out, meters, 2, nvidia, &sets);
     root = must_load(&out);
     json_t *parts = json_object_get(root, "nvidia"), *driver = json_array_get(parts, 0);
@@ -396,7 +399,9 @@ static void test_schema(void **state)
     json_decref(root);
     struct arena *a = arena_new();
     struct event_sets sets = event_sets_load(a, NULL);
-    struct nvidia_info nvidia[NVIDIA_COUNT] = { { .name = "driver", .what = "" } };
+    struct nvidia_info nvidia[NVIDIA_COUNT];
+    for (int i = 0; i < NVIDIA_COUNT; i++)
+        nvidia[i] = (struct nvidia_info){ .name = "driver", .what = "" };
     report_meters_json(&out, &meter, 1, nvidia, &sets);
     arena_free(a);
     root = must_load(&out);
