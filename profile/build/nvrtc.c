@@ -72,6 +72,17 @@ bool nvrtc_version(char version[32], struct err *e)
     return open_library(&x, e) && take_version(&x, version, e);
 }
 
+bool nvrtc_find(char *version, size_t n, const void **function, struct err *e)
+{
+    struct nvrtc x;
+    char text[32];
+    if (!open_library(&x, e) || !take_version(&x, text, e))
+        return false;
+    snprintf(version, n, "%s", text);
+    memcpy(function, &x.compile, sizeof *function);
+    return true;
+}
+
 /* --- What the cubin says ---------------------------------------------------------------------- */
 
 /* A cubin is an ELF file of 64 bits. */

@@ -467,4 +467,5 @@ const struct runner_kind child_runner = {
 const struct runner_kind device_runner = {
     .name = "device", .open = open_on_device, .close = child_close, .bytes = child_bytes,
     .data = child_data, .load = child_load, .run = child_run, .time = child_time,
+    .load_vendor = child_load_vendor, .count = child_count,
 };

@@ -3,6 +3,7 @@
 #include "kernels/base/sanitized.h"
 #include "kernels/base/subprocess.h"
 #include "profile/child/server_impl.h"
+#include "profile/child/nvidia.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -387,6 +388,8 @@ int server_main(int argc, char **argv)
         return server_once(argc - 2, argv + 2);
     if (argc > 1 && streq(argv[1], "--ceiling"))
         return server_ceiling(argc - 2, argv + 2);
+    if (argc > 1 && streq(argv[1], "--nvidia"))
+        return nvidia_answer(argc - 2, argv + 2);
     if (argc > 1 && streq(argv[1], "--describe-device"))
         return server_describe_device();
     const char *wrong = map_shared(&r);

@@ -27,8 +27,22 @@ bool server_device_load(struct server *r, const struct request *q, struct err *e
     return r->loaded[q->slot];
 }
 
+struct vendor_calls { struct server *r; int contender; long n; };
+
+static bool queue_vendor(void *ctx, struct err *e)
+{
+    const struct vendor_calls *c = ctx;
+    for (long i = 0; i < c->n; i++)
+        if (!c->r->plugin[c->contender]->run(c->r->vendor[c->contender]))
+            return err_set(e, ERR_ENV, "the library's primitive failed");
+    return true;
+}
+
 bool server_device_run(struct server *r, int contender, long n, double *seconds, struct err *e)
 {
+    struct vendor_calls calls = { r, contender, n };
+    if (r->vendor[contender])
+        return cuda_device_time(r->device, queue_vendor, &calls, seconds, e);
     return cuda_device_run(r->device, contender, r->shared->contender[contender].first, n, seconds,
                            e);
 }

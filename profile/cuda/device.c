@@ -22,6 +22,7 @@ struct device_module {
 struct cuda_device {
     struct cuda_driver driver;
     CUdevice device;
+    CUcontext context;
     int n_buffers;
     struct device_buffer *buffer;
     struct device_module *module;
@@ -98,14 +99,13 @@ bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct
 static bool find_device(struct cuda_device *d, struct err *e)
 {
     int n = 0;
-    CUcontext context;
     if (!CALL(d, cuDeviceGetCount, (&n)))
         return false;
     if (n < 1)
         return err_set(e, ERR_ENV, "the CUDA driver finds no device");
     return CALL(d, cuDeviceGet, (&d->device, 0))
-        && CALL(d, cuDevicePrimaryCtxRetain, (&context, d->device))
-        && CALL(d, cuCtxSetCurrent, (context));
+        && CALL(d, cuDevicePrimaryCtxRetain, (&d->context, d->device))
+        && CALL(d, cuCtxSetCurrent, (d->context));
 }
 
 bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, struct err *e)
@@ -262,13 +262,12 @@ static bool launch_all(struct cuda_device *d, const struct device_module *m, int
     return true;
 }
 
-bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
-                     struct err *e)
+bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err *e), void *ctx,
+                      double *seconds, struct err *e)
 {
-    const struct device_module *m = &d->module[module];
     float ms = -1;
     double begin = clock_s();
-    if (!CALL(d, cuEventRecord, (d->start, NULL)) || !launch_all(d, m, first, n, e)
+    if (!CALL(d, cuEventRecord, (d->start, NULL)) || !queue(ctx, e)
         || !CALL(d, cuEventRecord, (d->stop, NULL)) || !CALL(d, cuEventSynchronize, (d->stop))
         || !CALL(d, cuEventElapsedTime, (&ms, d->start, d->stop)))
         return false;
@@ -276,4 +275,24 @@ bool cuda_device_run(struct cuda_device *d, int module, int first, long n, doubl
     *seconds = 1e-3 * (double)ms;
     return (*seconds > 0 && *seconds <= here + CLOCKS_DIFFER_S)
         || err_set(e, ERR_ENV, "the driver says %.3g s for what took %.3g s here", *seconds, here);
+}
+
+struct launches { struct cuda_device *d; const struct device_module *module; int first; long n; };
+
+static bool queue_launches(void *ctx, struct err *e)
+{
+    const struct launches *l = ctx;
+    return launch_all(l->d, l->module, l->first, l->n, e);
+}
+
+bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
+                     struct err *e)
+{
+    struct launches l = { d, &d->module[module], first, n };
+    return cuda_device_time(d, queue_launches, &l, seconds, e);
+}
+
+void *cuda_device_context(const struct cuda_device *d)
+{
+    return d->context;
 }

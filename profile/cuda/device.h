@@ -42,6 +42,11 @@ bool cuda_device_guards(const struct cuda_device *d, int *buffer, int64_t *dista
  * *seconds: between events before and after.  ERR_CRASH or ERR_TIMEOUT with the error's name. */
 bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
                      struct err *e);
+/* Calls queue, which puts work of others (a vendor library) on the default stream, and waits for
+ * it. *seconds: between events before and after. */
+bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err *e), void *ctx,
+                      double *seconds, struct err *e);
+void *cuda_device_context(const struct cuda_device *d);    /* the driver's CUcontext */
 /* Writes so many bytes of other memory, which replaces what is in the caches. */
 bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e);
 #endif

@@ -132,6 +132,9 @@ bool measure_vendor_load(struct measure_job *j, struct err *e);
 unsigned measure_vendor_contenders(const struct measure_job *j);
 void measure_vendor_take(struct measure_job *j, const struct samples *s);
 void measure_vendor_finish(struct measure_job *j);
+/* Opens a runner with the kernel and the vendor libraries, and checks all of them.  When a library
+ * ends it, opens another one without that library. */
+bool measure_open_checked(struct measure_job *j, struct err *e);
 /* measure_device.c: finds the device that can run and time the kernel; the reason for none is in
  * m->device. measure_on_device: runs a kernel there whose twin is right: it
  * is compared with the reference, timed, and compared again.  What the device lacks (ERR_ENV) is

@@ -2,6 +2,7 @@
 #include "profile/measure/job.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "profile/build/cubin.h"
 #include "profile/child/child.h"
@@ -61,8 +62,11 @@ static void name_device(struct measure_job *j)
 static bool run_there(struct measure_job *j, struct err *e)
 {
     struct samples s;
-    return measure_build_kernel(j, e) && measure_open_runner(&j, 1, e) && measure_check(j, e)
-        && measure_time(&j, 1, 0, &s, e) && (!j->opts.cold || measure_time_cold(&j, 1, e));
+    j->opts.meters |= j->asked & (METER_CLOCK | METER_CUPTI);
+    j->opts.baselines = j->asked_baselines;
+    return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
+        && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)
+        && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
 /* Takes back what a device did that then was of no use: the numbers are the twin's. */
@@ -77,6 +81,7 @@ static void forget(struct measure_job *j, double rel_err, double of_bound, const
     m->gflops = m->executed_gflops = 0;
     m->cold_method[0] = m->peak_reason[0] = '\0';
     m->measurements = 0;
+    memset(m->baseline, 0, sizeof m->baseline);
 }
 
 bool measure_on_device(struct measure_job *j, struct err *e)

@@ -4,6 +4,9 @@
  * $FAKE_CUDA is a script, "FUNCTION ACTION [CALL]": at that call of the function (from 1; 0 = every
  * one) the driver fails in a certain way: hang, abort, segv, exit, code=N (an error; from 700 on it
  * sticks), or a lie that only this function knows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <elf.h>
 #include <signal.h>
@@ -99,7 +102,7 @@ CUresult cuGetErrorName(CUresult code, const char **name)
 CUresult cuDeviceGetCount(int *n)
 {
     ACT();
-    *n = LIES("none") ? 0 : 1;
+    *n = LIES("none") ? 0 : LIES("two") ? 2 : 1;
     return 0;
 }
 
@@ -145,7 +148,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     (void)device;
     ACT();
-    *context = NULL;
+    static char primary;
+    *context = (CUcontext)(void *)&primary;
     return 0;
 }
 
