@@ -17,6 +17,7 @@
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
+#include "explorer/space/point_why.h"
 #include "kernels/base/rng.h"
 #include "kernels/program/program.h"
 
@@ -78,9 +79,10 @@ bool layout_space_next(const struct layout_space *s, int64_t *factor);
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
 /* Finds the factors whose lines give every tensor the same layout as these lines.  False when
- * there are none; *factor is then undefined. */
+ * there are none; *factor is then undefined, and *why (may be NULL) names the first tensor that no
+ * factors lay out like this. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
-                       int64_t *factor);
+                       int64_t *factor, struct point_why *why);
 /* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
  * family of layouts. */
 const char *layout_space_family(const struct layout_space *s, struct arena *a,

@@ -2,6 +2,7 @@
 #include "explorer/space/layout_space_impl.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block in the start point: two vectors of 16 */
@@ -131,7 +132,7 @@ struct point_finder {
     const struct layout_space *s;
     const struct program *p;
     int64_t *factor;
-    int looks;
+    int looks, reached;                   /* reached: tensors that some factors laid out right */
 };
 
 /* Whether the program gives tensor t the layout that it has under *factor.  For an inlined
@@ -171,6 +172,7 @@ static bool uses_knob(const struct template_tensor *t, int k)
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
+    f->reached = tensor > f->reached ? tensor : f->reached;
     if (tensor == s->t->n_tensors)
         return true;
     const struct template_tensor *t = &s->t->tensor[tensor];
@@ -190,8 +192,22 @@ static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *c
     return false;
 }
 
+/* Says how the tensor is stored that no factors lay out. */
+static void say_tensor(const struct point_finder *f, struct point_why *why)
+{
+    const struct template_tensor *t = &f->s->t->tensor[f->reached];
+    int at = graph_tensor(f->p->graph, t->name);
+    struct str text = { 0 };
+    if (at < 0 || !layout_notation(f->p->layout[at], &text))
+        str_add(&text, "by other steps than the notation has");
+    *why = (struct point_why){ .step = "layout" };
+    snprintf(why->text, sizeof why->text, "%s is stored %s, which no factors of its template give",
+             t->name, str_text(&text));
+    str_free(&text);
+}
+
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
-                       int64_t *factor)
+                       int64_t *factor, struct point_why *why)
 {
     struct arena *a = arena_new();
     struct point_finder f = { .s = s, .factor = factor };
@@ -199,8 +215,12 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
     struct err e;
     int bad;
     layout_space_first(s, factor);
-    bool found = program_replay(a, s->spec, line, n, &f.p, &bad, &e) &&
-                 find_tensor(&f, 0, 0, chosen);
+    bool valid = program_replay(a, s->spec, line, n, &f.p, &bad, &e);
+    bool found = valid && find_tensor(&f, 0, 0, chosen);
+    if (why)
+        *why = (struct point_why){ .step = valid ? "" : "layout" };
+    if (why && valid && !found)
+        say_tensor(&f, why);
     arena_free(a);
     return found;
 }

@@ -18,6 +18,8 @@ const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_STREAM] = "stream",
 };
 
+const char *const loop_level_name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
+
 struct loop_builder {
     struct arena *a;
     const struct program *p;
@@ -187,10 +189,9 @@ static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, i
 
 static const char *level_names(struct loop_builder *b, const struct loop_axis *x)
 {
-    static const char *const name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
     struct str s = { 0 };
     for (int i = 0; i < x->parts; i++)
-        str_printf(&s, "%s%s", i ? " " : "", name[x->level[i]]);
+        str_printf(&s, "%s%s", i ? " " : "", loop_level_name[x->level[i]]);
     const char *kept = arena_strdup(b->a, str_text(&s));
     str_free(&s);
     return kept;

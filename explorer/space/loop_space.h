@@ -15,6 +15,7 @@
  * points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
 #define TS_EXPLORER_SPACE_LOOP_SPACE_H
+#include "explorer/space/point_why.h"
 #include "kernels/base/rng.h"
 #include "kernels/gen/target.h"
 #include "kernels/program/program.h"
@@ -119,7 +120,7 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
 /* Finds the point with the same nest as these lines (which may include base lines): the same
  * loops in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of
  * one axis count as one; parallel and stream marks count only where the space has them.  False:
- * there is no such point. */
+ * there is no such point, and *why (may be NULL) says which step the space lacks. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
-                           struct loop_point *p);
+                           struct loop_point *p, struct point_why *why);
 #endif

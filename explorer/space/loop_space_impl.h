@@ -10,6 +10,7 @@
 #define PLAN_LOOPS (NEST_AXES * AXIS_LOOPS)
 
 enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
+extern const char *const loop_level_name[LEVELS];           /* "S1" "S2" "R1" ... */
 
 /* A loop of the nest before any schedule. */
 struct loop_axis {

@@ -29,8 +29,10 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     if (!layout_space_new(a, p->base->spec, settings, n_settings, NULL, &out->layouts, e) ||
         !loop_space_new(a, p->base->spec, base, n_base, &o, &out->loops, e))
         return false;
-    out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor);
-    out->loops_known = loop_point_from_lines(out->loops, p->steps, p->n_steps, &out->point);
+    out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor,
+                                           &out->layouts_why);
+    out->loops_known = loop_point_from_lines(out->loops, p->steps, p->n_steps, &out->point,
+                                             &out->loops_why);
     return true;
 }
 
@@ -72,6 +74,12 @@ static void loop_row(struct str *out, const struct spaces *s, int k)
     str_add_char(out, '\n');
 }
 
+/* Adds the step that a space lacks, and why. */
+static void add_why(struct str *out, const char *what, const struct point_why *why)
+{
+    str_printf(out, "%s: %s (%s)\n", what, why->text, why->step);
+}
+
 void space_report_text(struct str *out, const struct spaces *s)
 {
     str_printf(out, "Layouts: %d factors, %g points\n\n  factor   tensor extent%s\n",
@@ -85,6 +93,10 @@ void space_report_text(struct str *out, const struct spaces *s)
     str_printf(out, "\nThe session's layouts are %s of the templates, its loops are %s.\n",
                s->layouts_known ? "a point" : "none",
                s->loops_known ? "a point, shown above" : "none of these points");
+    if (!s->layouts_known)
+        add_why(out, "layouts", &s->layouts_why);
+    if (!s->loops_known)
+        add_why(out, "loops", &s->loops_why);
 }
 
 /* --- JSON --- */

@@ -396,7 +396,7 @@ static void found_again(void **state)
         int n, n2;
         layout_space_random(s, &r, factor);
         assert_true(layout_space_lines(s, a, factor, &line, &n, &key, &e));
-        assert_true(layout_space_find(s, line, n, found));
+        assert_true(layout_space_find(s, line, n, found, NULL));
         assert_true(layout_space_lines(s, a, found, &again, &n2, &key2, &e));
         assert_true(key == key2);
         arena_free(a);
@@ -459,7 +459,7 @@ static void graph_tensors(void **state)
         layout_space_start(s, factor);
         build(a, s, NULL, 0, factor, NULL);
         assert_true(layout_space_lines(s, a, factor, &line, &n, NULL, &e));
-        assert_true(layout_space_find(s, line, n, again));
+        assert_true(layout_space_find(s, line, n, again, NULL));
         assert_memory_equal(factor, again, (size_t)s->n * sizeof *factor);
         arena_free(a);
     }
