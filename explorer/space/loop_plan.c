@@ -201,6 +201,36 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
+/* Returns the loop that prefetches the data: the first one of the chosen axis that is outside of the
+ * tile; of the weights: the innermost reduction.  -1: there is no such loop. */
+static int prefetch_loop(const struct nest_info *nest, const struct loop_plan *plan, int operand,
+                         int64_t choice)
+{
+    const struct plan_loop *r1 = plan->r1 >= 0 ? &plan->loop[plan->r1] : NULL;
+    if (operand == OPERAND_WEIGHTS)
+        return r1 && plan->r1 > plan->s2 && !r1->phase && r1->extent > 1 &&
+                       nest->axis[r1->axis].operands >> operand & 1
+                   ? plan->r1
+                   : -1;
+    for (int i = 0; i <= plan->s2; i++)
+        if (plan->loop[i].axis == nest->prefetch_axis[choice] && !plan->loop[i].phase &&
+            plan->loop[i].extent > 1)
+            return i;
+    return -1;
+}
+
+/* Sets what is prefetched.  A choice without such a loop leaves AT_ROOT, which is not sound. */
+static void plan_prefetch(const struct loop_space *s, const struct loop_point *p,
+                          struct loop_plan *plan)
+{
+    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* ORDER of the choices */
+    for (int o = 0; o < OPERANDS; o++) {
+        int64_t c = knob_choice(p, s->nest->k_prefetch[o], 0);
+        plan->prefetch[o] = c == 0 ? AT_NONE : prefetch_loop(s->nest, plan, o, c);
+        plan->ahead[o] = c == 0 ? 0 : o == OPERAND_WEIGHTS ? ahead[c] : 1;
+    }
+}
+
 /* Returns where a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of the padding
  * has `inline` before these. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
@@ -236,6 +266,7 @@ void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
         int64_t c = knob_choice(p, nest->k_cache_read[o], 0);
         plan->cache_read[o] = c == 0 ? AT_NONE : c == 1 ? plan->s2 : plan->r1;
     }
+    plan_prefetch(s, p, plan);
 }
 
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,

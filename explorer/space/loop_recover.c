@@ -19,6 +19,7 @@ struct recover_shape {
     int n; struct recover_leaf leaf[PLAN_LOOPS];
     int cache_write, cache_read[OPERANDS];              /* loops around the tile, or AT_NONE */
     int consumer, pad;                                  /* loops around, or AT_ROOT, AT_INLINE */
+    int prefetch[OPERANDS]; int64_t ahead[OPERANDS];    /* loops around and with it, or AT_NONE */
 };
 
 struct recovery {
@@ -37,7 +38,7 @@ struct recovery {
  * are right. */
 enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
-       REACHED_SOUND };
+       REACHED_SOUND, REACHED_PREFETCH };
 
 /* Notes why an attempt failed, unless another one came as far.  Returns false. */
 __attribute__((format(printf, 4, 5)))
@@ -162,9 +163,26 @@ static bool read_copies(struct recovery *t)
                         s->read[i].tensor);
         t->want.cache_read[o] = depth_of(s, s->read[i].axis);
     }
-    if (s->n_ahead > 0)
-        return miss(t, REACHED_NEST, "prefetch", "%s is prefetched in %s, %lld ahead",
-                    s->ahead[0].tensor, s->ahead[0].axis, (long long)s->ahead[0].by);
+    return true;
+}
+
+static bool read_prefetch(struct recovery *t)
+{
+    const struct nest_info *nest = t->s->nest;
+    const struct stage *s = t->stage;
+    t->want.prefetch[OPERAND_DATA] = t->want.prefetch[OPERAND_WEIGHTS] = AT_NONE;
+    for (int i = 0; i < s->n_ahead; i++) {
+        const struct read_ahead *x = &s->ahead[i];
+        int o = 0;
+        while (o < OPERANDS && (nest->k_prefetch[o] < 0 ||
+                                !streq(prefetched(nest, t->want.pad, o), x->tensor)))
+            o++;
+        if (o == OPERANDS)
+            return miss(t, REACHED_NEST, "prefetch", "%s is prefetched in %s, %lld ahead",
+                        x->tensor, x->axis, (long long)x->by);
+        t->want.prefetch[o] = depth_of(s, x->axis);
+        t->want.ahead[o] = x->by;
+    }
     return true;
 }
 
@@ -260,6 +278,10 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
     for (int o = 0; o < OPERANDS; o++)
         out->cache_read[o] = plan->cache_read[o] >= 0 ? depth[plan->cache_read[o]]
                                                       : plan->cache_read[o];
+    for (int o = 0; o < OPERANDS; o++) {
+        out->prefetch[o] = plan->prefetch[o] >= 0 ? depth[plan->prefetch[o]] : plan->prefetch[o];
+        out->ahead[o] = plan->ahead[o];
+    }
     out->consumer = place_of(t, plan->consumer, depth, knob_choice(p, s->nest->k_consumer, 0));
     out->pad = place_of(t, plan->pad, depth, knob_choice(p, s->nest->k_pad, 1) - 1);
 }
@@ -267,7 +289,8 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
 static bool is_mark(const struct recover_shape *x, int depth)
 {
     return x->cache_write == depth || x->cache_read[0] == depth || x->cache_read[1] == depth ||
-           x->consumer == depth || x->pad == depth;
+           x->prefetch[0] == depth || x->prefetch[1] == depth || x->consumer == depth ||
+           x->pad == depth;
 }
 
 static void lower_mark(int *mark, int depth)
@@ -293,6 +316,8 @@ static void merge_leaves(struct recover_shape *x)
         lower_mark(&x->cache_write, i + 1);
         lower_mark(&x->cache_read[0], i + 1);
         lower_mark(&x->cache_read[1], i + 1);
+        lower_mark(&x->prefetch[0], i + 1);
+        lower_mark(&x->prefetch[1], i + 1);
         lower_mark(&x->consumer, i + 1);
         lower_mark(&x->pad, i + 1);
     }
@@ -358,35 +383,56 @@ static bool is_sound(struct recovery *t, const struct loop_point *p)
     return loop_point_sound(t->s, p, &e) || miss(t, REACHED_SOUND, "limit", "%s", e.text);
 }
 
-/* Whether this point makes the wanted nest. `leaves`: compare only its loops. */
-static bool is_it(struct recovery *t, const struct loop_point *p, bool leaves)
+static bool same_prefetch(struct recovery *t, const struct recover_shape *want,
+                          const struct recover_shape *got)
+{
+    for (int o = 0; o < OPERANDS; o++)
+        if (want->prefetch[o] != got->prefetch[o] || want->ahead[o] != got->ahead[o])
+            return miss(t, REACHED_PREFETCH, "prefetch",
+                        "%s is prefetched %lld ahead in loop %d from outside",
+                        t->s->nest->operand[o], (long long)want->ahead[o], want->prefetch[o]);
+    return true;
+}
+
+/* What of a nest is compared: its loops; also tiles and nodes; also prefetches. */
+enum compared { COMPARE_LOOPS, COMPARE_PLACES, COMPARE_ALL };
+
+/* Forgets what is not compared. */
+static void reduce_shape(struct recover_shape *x, enum compared how)
+{
+    if (how < COMPARE_ALL)
+        x->prefetch[0] = x->prefetch[1] = AT_NONE;
+    if (how < COMPARE_PLACES)
+        x->cache_write = x->cache_read[0] = x->cache_read[1] = x->consumer = x->pad = AT_NONE;
+}
+
+/* Whether this point makes the wanted nest. */
+static bool is_it(struct recovery *t, const struct loop_point *p, enum compared how)
 {
     struct loop_plan plan;
     struct recover_shape got, want = t->want;
     loop_plan_of(t->s, p, &plan);
     shape_of(t, p, &plan, &got);
-    if (leaves) {
-        want.cache_write = want.cache_read[0] = want.cache_read[1] = AT_NONE;
-        got.cache_write = got.cache_read[0] = got.cache_read[1] = AT_NONE;
-        want.consumer = want.pad = got.consumer = got.pad = AT_NONE;
-    }
+    reduce_shape(&got, how);
+    reduce_shape(&want, how);
     merge_leaves(&got);
     merge_leaves(&want);
     return same_leaves(t, &want, &got) &&
-           (leaves || (same_places(t, &want, &got) && is_sound(t, p)));
+           (how < COMPARE_PLACES || (same_places(t, &want, &got) && is_sound(t, p))) &&
+           (how < COMPARE_ALL || same_prefetch(t, &want, &got));
 }
 
 /* Tries every value of the n listed knobs; -1 is no knob. */
-static bool try_knobs(struct recovery *t, const int *knob, int n, bool leaves,
+static bool try_knobs(struct recovery *t, const int *knob, int n, enum compared how,
                       struct loop_point *p)
 {
     if (n == 0)
-        return is_it(t, p, leaves);
+        return is_it(t, p, how);
     if (knob[0] < 0)
-        return try_knobs(t, knob + 1, n - 1, leaves, p);
+        return try_knobs(t, knob + 1, n - 1, how, p);
     for (int c = 0; c < t->s->knob[knob[0]].n_choices; c++) {
         p->v[knob[0]][0] = c;
-        if (try_knobs(t, knob + 1, n - 1, leaves, p))
+        if (try_knobs(t, knob + 1, n - 1, how, p))
             return true;
     }
     return false;
@@ -407,8 +453,12 @@ static bool try_choices(struct recovery *t, struct loop_point *p)
         p->v[nest->k_cache_write][0] = t->want.cache_write != AT_NONE;
     if (nest->k_stream >= 0)
         p->v[nest->k_stream][0] = t->stream;
-    return try_knobs(t, order, COUNT_OF(order), true, p) &&
-           try_knobs(t, place, COUNT_OF(place), false, p);
+    for (int o = 0; o < OPERANDS; o++)
+        if (nest->k_prefetch[o] >= 0)
+            p->v[nest->k_prefetch[o]][0] = 0;
+    return try_knobs(t, order, COUNT_OF(order), COMPARE_LOOPS, p) &&
+           try_knobs(t, place, COUNT_OF(place), COMPARE_PLACES, p) &&
+           try_knobs(t, nest->k_prefetch, OPERANDS, COMPARE_ALL, p);
 }
 
 /* Sets the levels of the leaves [from, to): those before `at` have one level, the others the
@@ -508,7 +558,7 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
         t->want.cache_write = t->want.cache_read[0] = t->want.cache_read[1] = AT_NONE;
     read_stream(t, program);
     bool found = (s->nest->pinned || (read_leaves(t) && read_copies(t) && find_runs(t))) &&
-                 read_attached(t, program) && find_point(t, p);
+                 read_attached(t, program) && read_prefetch(t) && find_point(t, p);
     if (found)
         *t->why = (struct point_why){ .step = "" };
     arena_free(a);
