@@ -201,22 +201,24 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns the loop that prefetches the data: the first one of the chosen axis that is outside of the
- * tile; of the weights: the innermost reduction.  -1: there is no such loop. */
-static int prefetch_loop(const struct nest_info *nest, const struct loop_plan *plan, int operand,
-                         int64_t choice)
+/* Returns the first loop of an axis that is outside of the tile and runs on after `ahead`
+ * iterations; -1: there is none. */
+static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
 {
-    const struct plan_loop *r1 = plan->r1 >= 0 ? &plan->loop[plan->r1] : NULL;
-    if (operand == OPERAND_WEIGHTS)
-        return r1 && plan->r1 > plan->s2 && !r1->phase && r1->extent > 1 &&
-                       nest->axis[r1->axis].operands >> operand & 1
-                   ? plan->r1
-                   : -1;
     for (int i = 0; i <= plan->s2; i++)
-        if (plan->loop[i].axis == nest->prefetch_axis[choice] && !plan->loop[i].phase &&
-            plan->loop[i].extent > 1)
+        if (plan->loop[i].axis == axis && !plan->loop[i].phase && plan->loop[i].extent > ahead)
             return i;
     return -1;
+}
+
+/* Returns the innermost reduction at R1, if weights depend on it and it runs on after `ahead`
+ * iterations; else -1. */
+static int last_reduction(const struct nest_info *nest, const struct loop_plan *plan,
+                          int64_t ahead)
+{
+    const struct plan_loop *l = &plan->loop[plan->r1];
+    bool there = plan->r1 > plan->s2 && !l->phase && l->extent > ahead;
+    return there && nest->axis[l->axis].operands >> OPERAND_WEIGHTS & 1 ? plan->r1 : -1;
 }
 
 /* Sets what is prefetched.  A choice without such a loop leaves AT_ROOT, which is not sound. */
@@ -226,8 +228,10 @@ static void plan_prefetch(const struct loop_space *s, const struct loop_point *p
     static const int64_t ahead[] = { 0, 8, 24, 64 };        /* ORDER of the choices */
     for (int o = 0; o < OPERANDS; o++) {
         int64_t c = knob_choice(p, s->nest->k_prefetch[o], 0);
-        plan->prefetch[o] = c == 0 ? AT_NONE : prefetch_loop(s->nest, plan, o, c);
-        plan->ahead[o] = c == 0 ? 0 : o == OPERAND_WEIGHTS ? ahead[c] : 1;
+        plan->ahead[o] = o == OPERAND_WEIGHTS ? ahead[c] : c > 0;
+        plan->prefetch[o] = c == 0 ? AT_NONE
+                            : o == OPERAND_WEIGHTS ? last_reduction(s->nest, plan, ahead[c])
+                                                   : first_loop(plan, s->nest->prefetch_axis[c], 1);
     }
 }
 
@@ -248,7 +252,7 @@ void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
     int64_t consumer = knob_choice(p, nest->k_consumer, 0), pad = knob_choice(p, nest->k_pad, 1);
     if (!nest->pinned) {
         for (int a = 0; a < nest->n_axes; a++)
-            plan->uneven |= axis_parts(s, p, a, &all[a]) ? 0 : 1u << a;
+            plan->uneven |= axis_parts(s, p, a, &all[a]) && !nest->axis[a].straddles ? 0 : 1u << a;
         ensure_outer(s, all);
         order_loops(s, p, all, plan);
         for (int a = 0; a < nest->n_axes; a++) {

@@ -38,6 +38,7 @@ struct loop_builder {
 static void add_cut(struct loop_axis *x, int64_t cut)
 {
     int i = x->n_cuts;
+    x->straddles = x->straddles || (cut > x->extent && cut % x->extent);
     for (int j = 0; j < x->n_cuts; j++)
         if (x->cut[j] == cut)
             return;

@@ -21,6 +21,7 @@ struct loop_axis {
     int64_t phase;
     int64_t rest;  /* ceil(extent / phase): the extent that the factors cover */
     int n_cuts; int64_t cut[AXIS_CUTS];   /* positions where blocks end inside it, ascending */
+    bool straddles;  /* blocks are longer than it, and end inside it at different places */
     int parts; enum loop_level level[LOOP_PARTS];
     int knob;                             /* its split; -1: one part, at level[0] */
     unsigned operands;  /* bit o: operand o is read at a place that depends on it */
