@@ -98,6 +98,9 @@ void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_po
 /* Makes a sound child of two sound points: each knob comes from one of them. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
                       const struct loop_point *y, struct loop_point *child);
+/* Returns the number of knobs in which two points differ. */
+int loop_point_apart(const struct loop_space *s, const struct loop_point *x,
+                     const struct loop_point *y);
 bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
                       const struct loop_point *y);
 /* Stores the state for the agents: log2 of the factors / 16 and choices in [0, 1], knob by knob,

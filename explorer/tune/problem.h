@@ -4,6 +4,7 @@
  * the real problem. */
 #ifndef TS_EXPLORER_TUNE_PROBLEM_H
 #define TS_EXPLORER_TUNE_PROBLEM_H
+#include "explorer/tune/follow.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
@@ -88,6 +89,12 @@ struct tune_problem {
      * program. */
     bool (*point_lines)(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n);
+
+    /* Fills in arm, point and lines of the followed schedule.  False: its layout is not open, or it
+     * is no point there (f->why).  Both may be NULL.  point_apart: the number of knobs in which
+     * two points differ. */
+    bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
+    int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
     /* Whether the model can rank already (ranks NULL: it never can).  score() sets the score of
      * valid programs and marks the others as illegal. */

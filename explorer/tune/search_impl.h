@@ -75,6 +75,11 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
 bool search_should_stop(const struct search *s);
 void search_show(struct search *s, const char *doing);
 
+/* search_follow.c: notes how the followed schedule does in this round, before the picked candidates
+ * are measured, and its latency after that. */
+void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
+void search_follow_measured(struct search *s);
+
 /* search_layout.c: the next arm to visit in the joint stage; -1: there is none left. */
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
