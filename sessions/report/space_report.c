@@ -101,6 +101,11 @@ void space_report_text(struct str *out, const struct spaces *s)
 
 /* --- JSON --- */
 
+static json_t *why_json(bool known, const struct point_why *why)
+{
+    return known ? json_null() : json_make("step", JSON(why->step), "text", JSON(why->text));
+}
+
 static json_t *layouts_json(const struct spaces *s)
 {
     json_t *knobs = json_array();
@@ -112,7 +117,7 @@ static json_t *layouts_json(const struct spaces *s)
             "now", JSON_IF(s->layouts_known, s->factor[k])));
     }
     return json_make("size", JSON(s->layouts->size), "known", JSON(s->layouts_known),
-                     "knobs", knobs);
+                     "why", why_json(s->layouts_known, &s->layouts_why), "knobs", knobs);
 }
 
 static json_t *loop_knob_json(const struct spaces *s, int k)
@@ -137,5 +142,5 @@ void space_report_json(struct str *out, const struct spaces *s, const struct pro
     json_print(out, json_make(
         "operator", JSON(p->base->op), "spec", JSON(p->base->spec), "layouts", layouts_json(s),
         "loops", json_make("size", JSON(s->loops->size), "known", JSON(s->loops_known),
-                           "knobs", knobs)), 12);
+                           "why", why_json(s->loops_known, &s->loops_why), "knobs", knobs)), 12);
 }
