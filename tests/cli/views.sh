@@ -27,7 +27,6 @@ t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --wh
 t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; .*step 3 .* set O.1 to vectorize' \
     show "$conv" --steps "$dir/tiled.steps" --what blame
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
-t 0 'its loops are a point, shown above' show "$conv" --steps "$dir/tiled.steps" --what space
 echo 'loop fuse Conv H W' > "$dir/fused.steps"
 t 0 '^loops: loop H_W is no part of one loop of the plain nest \(fuse\)' \
     show "$conv" --steps "$dir/fused.steps" --what space

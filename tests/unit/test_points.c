@@ -1,5 +1,6 @@
 /* Schedules as points of the tuner's spaces: those of the experts for the 46 cases of SPEC Appendix
  * 1 are, over the layouts that the search itself would write; and why others are not. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "explorer/space/layout_space.h"
@@ -162,5 +163,6 @@ int main(void)
         cmocka_unit_test(experts_are_points),
         cmocka_unit_test(reasons),
     };
+    setenv("TILESCOPE_HOME", ".", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

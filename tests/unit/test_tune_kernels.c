@@ -372,7 +372,7 @@ static void run_and_replay(const char *strategy)
     assert_in_range(last.proposed, last.opened, last.trial);
     assert_in_range(last.round.len, 6, 12);
     assert_string_equal(last.why.step, "");
-    assert_int_equal(last.round.data[last.round.len - 1].trials, 40);
+    assert_in_range(last.round.data[last.round.len - 1].trials, 40, 47);
     vec_free(&last.round);
     arena_free(a);
     for (int i = 0; i < 48; i++)
