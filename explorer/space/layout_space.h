@@ -65,8 +65,13 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
 /* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a), where the extent
  * of a middle part is what factor[inner] leaves. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
-/* Sets the start point: channels last, weights in blocks of two vectors. */
-void layout_space_start(const struct layout_space *s, int64_t *factor);
+/* Start points, the layouts that a person would try first: channels last (a product: rows), with
+ * weights in blocks of two vectors; channels in blocks of one vector; channels as planes, so that
+ * lanes are pixels.  A product has the first only; planes are for groups that fill no vector. */
+enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
+/* Sets a start point.  False when the operator has no such one. */
+bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
+                        int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
 /* Set *factor to the first point, and to the next point (the last knob changes fastest).  False
  * after the last point. */

@@ -59,7 +59,9 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    void (*layout_start)(void *ctx, int64_t *factor);  /* start point of layouts; may be NULL */
+    /* Sets the start point `which` of layouts (0, 1, ...); false: there is none.  May be NULL. */
+    bool (*layout_start)(void *ctx, int which, int64_t *factor);
+    int n_starts;                        /* `which` is less than this */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
     /* Returns the arm of a layout: a new one (arms are counted from 0), or the existing one with
      * a memory-equal layout; -1: it is not a valid program. */

@@ -42,7 +42,7 @@ struct search {
     int best;                            /* index of the trial, or -1 */
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
-    bool start_done;                     /* the start layout of the templates was tried */
+    int starts;                          /* start layouts of the templates that were tried */
     int layouts_tried, replayed;
     int missing;  /* candidates of this batch that the environment kept from being measured */
     int64_t illegal;

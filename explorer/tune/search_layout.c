@@ -1,5 +1,5 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
- * of the seeds, in the order of speed; then the start layout of the template; then layouts from the
+ * of the seeds, in the order of speed; then the start layouts of the template; then layouts from the
  * strategy: of several draws the one whose random points the model scores best.  A rest of the
  * budget that is too small for another layout goes to the best one. */
 #include "explorer/tune/search_impl.h"
@@ -150,19 +150,23 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* Returns the arm of the start layout of the templates, once. */
+/* Returns the arm of the next start layout, or -1.  They leave room for one layout of the strategy:
+ * which of them suits an operator, nothing but a measurement tells. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    if (s->start_done || s->o.cold || s->p->n_actions == 0 || !s->p->layout_start ||
-        s->strategy->ordered ||
-        s->stage_budget - s->stage_done < TUNE_TOP * s->o.rounds)
+    int rest, room = plan_layouts(s->stage_budget - s->stage_done, s->o.rounds, &rest);
+    if (s->o.cold || s->p->n_actions == 0 || !s->p->layout_start || s->strategy->ordered)
         return -1;
-    s->start_done = true;
-    s->p->layout_start(s->p->ctx, factor);
-    int arm = s->p->arm_open(s->p->ctx, factor);
-    search_arms_grow(s);
-    return arm >= 0 && !s->arm.data[arm].visited && has_points(s, arm) ? arm : -1;
+    while (s->starts < s->p->n_starts && room >= (s->starts == 0 ? 1 : 2)) {
+        if (!s->p->layout_start(s->p->ctx, s->starts++, factor))
+            continue;
+        int arm = s->p->arm_open(s->p->ctx, factor);
+        search_arms_grow(s);
+        if (arm >= 0 && !s->arm.data[arm].visited && has_points(s, arm))
+            return arm;
+    }
+    return -1;
 }
 
 int search_next_arm(struct search *s)

@@ -25,7 +25,7 @@ static const struct layout_space *space_of(struct arena *a, const char *spec,
 /* "o_t=16 h_t=4": sets factors by name. */
 static void set_factors(const struct layout_space *s, const char *text, int64_t *factor)
 {
-    layout_space_start(s, factor);
+    layout_space_start(s, START_LAST, 8, factor);
     for (int k = 0; k < s->n; k++) {
         char word[32];
         snprintf(word, sizeof word, " %s=", s->knob[k].name);
@@ -456,7 +456,7 @@ static void graph_tensors(void **state)
             assert_string_equal(s->knob[k].name, want->knob[k].name);
             assert_int_equal(s->knob[k].n_divisors, want->knob[k].n_divisors);
         }
-        layout_space_start(s, factor);
+        layout_space_start(s, START_LAST, 8, factor);
         build(a, s, NULL, 0, factor, NULL);
         assert_true(layout_space_lines(s, a, factor, &line, &n, NULL, &e));
         assert_true(layout_space_find(s, line, n, again, NULL));

@@ -56,7 +56,7 @@ static int draw_layout(struct arena *a, struct rng *r, const char *spec, const c
     if (!layout_space_new(a, spec, NULL, 0, &o, &l, &e))
         fail_msg("%s: %s", spec, e.text);
     if (rng_range(r, 0, 3) == 0)
-        layout_space_start(l, factor);
+        layout_space_start(l, START_LAST, 8, factor);
     else
         layout_space_random(l, r, factor);
     if (!layout_space_lines(l, a, factor, line, &n, NULL, &e))
@@ -558,7 +558,7 @@ static void starts(void **state)
         struct err e;
         int n;
         assert_true(layout_space_new(a, specs[i], NULL, 0, NULL, &l, &e));
-        layout_space_start(l, factor);
+        layout_space_start(l, START_LAST, 8, factor);
         assert_true(layout_space_lines(l, a, factor, &line, &n, NULL, &e));
         struct loop_opts o = { .target = target_with(16, 32) };
         const struct loop_space *s = loops_over(a, specs[i], line, n, &o);

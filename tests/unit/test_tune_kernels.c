@@ -74,7 +74,7 @@ static void what_is_drawn_is_a_program(void **state)
         assert_true(p->n_actions >= 3 && kernels_layouts(k) > 1);
         int64_t usual[TUNE_MAX_LAYOUT_KNOBS] = {0};
         assert_non_null(p->layout_start);                 /* what the search tries first */
-        p->layout_start(p->ctx, usual);
+        assert_true(p->layout_start(p->ctx, 0, usual));
         assert_true(p->arm_open(p->ctx, usual) >= 0);
         for (int draw = 0; draw < 6; draw++) {
             double action[TUNE_MAX_LAYOUT_KNOBS];
