@@ -347,10 +347,11 @@ static bool same_leaves(struct recovery *t, const struct recover_shape *want,
         k++;
     if (k == i)
         return true;
-    const struct recover_leaf *l = want->leaf[k].ann == LOOP_SERIAL ? &got->leaf[k] : &want->leaf[k];
+    bool lacks = want->leaf[k].ann == LOOP_SERIAL;
+    const struct recover_leaf *l = lacks ? &got->leaf[k] : &want->leaf[k];
     return miss(t, REACHED_MARKS + k, loop_ann_name[l->ann],
                 "the loop of %lld iterations of %s has %s mark, unlike in the space",
-                (long long)l->extent, axis[l->axis].name, l == &want->leaf[k] ? "this" : "no");
+                (long long)l->extent, axis[l->axis].name, lacks ? "no" : "this");
 }
 
 static bool same_places(struct recovery *t, const struct recover_shape *want,

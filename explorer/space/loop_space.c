@@ -283,7 +283,7 @@ static void order_knobs(struct loop_builder *b)
         add_order(nest->order, &nest->n_orders, order, n, choice,
                   arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
     }
-    if (last >= 0 && nest->axis[plain[0]].rest > 1) {       /* such as N O H W: blocks of an image */
+    if (last >= 0 && nest->axis[plain[0]].rest > 1) {       /* such as N O H W */
         order_with(plain + 1, n - 1, last, true, order + 1);
         order[0] = plain[0];
         add_order(nest->order, &nest->n_orders, order, n, choice,
@@ -411,8 +411,8 @@ static void find_pad(struct loop_builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* Offers prefetching of operands that do not stay in the caches of a core: of the data, for the next
- * iteration of a loop outside of the tile; of the weights, some iterations of the innermost
+/* Offers prefetching of operands that do not stay in the caches of a core: of the data, for the
+ * next iteration of a loop outside of the tile; of the weights, some iterations of the innermost
  * reduction ahead. */
 static void find_prefetch(struct loop_builder *b)
 {

@@ -83,7 +83,8 @@ enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
 /* Returns the tensor that a prefetch of the operand reads: before an inlined padding, its input. */
 static inline const char *prefetched(const struct nest_info *nest, int pad, int operand)
 {
-    return operand == OPERAND_DATA && nest->k_pad >= 0 && pad == AT_INLINE ? nest->pad_in : nest->operand[operand];
+    bool before = operand == OPERAND_DATA && nest->k_pad >= 0 && pad == AT_INLINE;
+    return before ? nest->pad_in : nest->operand[operand];
 }
 
 /* loop_plan.c: computes the loops of a point. */

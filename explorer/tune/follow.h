@@ -12,7 +12,7 @@
 struct follow_round {
     int trials;                          /* measured before this round */
     bool open, refused;  /* its layout was there; its code is too large for a candidate */
-    bool learned;                        /* the model had learned; only then is score a prediction */
+    bool learned;                        /* whether score is a prediction of the model */
     double score;                        /* predicted: about best latency / its latency */
     int better, pool;                    /* candidates of the round with better scores, and all */
     int apart;  /* knobs in which the nearest measured point of its layout differs; -1: none */

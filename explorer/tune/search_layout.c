@@ -1,5 +1,5 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
- * of the seeds, in the order of speed; then the start layouts of the template; then layouts from the
+ * of the seeds, in the order of speed; then start layouts of the template; then layouts from the
  * strategy: of several draws the one whose random points the model scores best.  A rest of the
  * budget that is too small for another layout goes to the best one. */
 #include "explorer/tune/search_impl.h"
