@@ -56,6 +56,16 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
+/* Whether nobody chose the layout of an arm: its only seed is an operator without any step.  Start
+ * layouts are tried instead. */
+static bool is_bare(const struct search *s, int arm)
+{
+    bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
+    for (int i = 0; i < s->n_seeds; i++)
+        bare = bare && (s->seed[i].arm != arm || s->seed[i].n_lines == 0);
+    return bare;
+}
+
 /* Returns the best layout of a seed that had no rounds yet, among the first few by their seeds. */
 static int next_seed_arm(const struct search *s)
 {
@@ -65,7 +75,7 @@ static int next_seed_arm(const struct search *s)
     if (n_visited >= most_seed_arms(s))
         return -1;
     for (int i = 0; i < s->n_seed_arms; i++)
-        if (!s->arm.data[i].visited && has_points(s, i) &&
+        if (!s->arm.data[i].visited && has_points(s, i) && !is_bare(s, i) &&
             (best < 0 || s->arm_view.data[i].best_ms < s->arm_view.data[best].best_ms))
             best = i;
     return best;
