@@ -27,6 +27,13 @@ t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --wh
 t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; .*step 3 .* set O.1 to vectorize' \
     show "$conv" --steps "$dir/tiled.steps" --what blame
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
+echo 'loop fuse Conv H W' > "$dir/fused.steps"
+t 0 '^loops: loop H_W is no part of one loop of the plain nest \(fuse\)' \
+    show "$conv" --steps "$dir/fused.steps" --what space
+t 0 '"step": "fuse"' show "$conv" --steps "$dir/fused.steps" --what space --json
+echo 'layout set Conv "N W H O"' > "$dir/laid.steps"
+t 0 '^layouts: Inp(_in)? is stored N I H W, which no factors of its template give \(layout\)' \
+    show "$conv" --steps "$dir/laid.steps" --what space
 t 0 '"kind": "spatial"' show "$conv" --what space --json
 t 0 'parallel +6' show "$conv" --what space --threads 2
 norm='x = input m=2 n=8; w = const n=8; m = reduce_mean(x) axes=1 keep=1; d = sub(x, m)'
