@@ -6,7 +6,7 @@
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, pick;
+    bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
     bool again[2], prefetch[2];           /* 1: of the narrow type */
     bool copy[GEN_MAX_LANES + 1];         /* of a GPU */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];

@@ -264,9 +264,10 @@ static void simulate(const struct func *f, const char *device, double budget,
         fail_msg("%s", e.text);
 }
 
-/* The counts that a tensor in global memory should have.  both: a launch loads and stores some
- * sectors of it, so that the order decides whether L2 misses them. */
-struct expected { int64_t loads, stores, sectors, ideal, l1, l2; bool both; };
+/* The counts that a tensor in global memory and its tiles in shared memory should have.  both: a
+ * launch loads and stores some sectors of it, so that the order decides whether L2 misses them. */
+struct expected { int64_t loads, stores, sectors, ideal, l1, l2;
+                  int64_t tile_loads, tile_stores, conflicts; bool both; };
 
 static int by_warp(const void *x, const void *y)
 {
@@ -287,6 +288,8 @@ static bool same_access(const struct touch *a, const struct touch *b)
 
 static int tensor_at(const struct func *f, void *const *data, const struct touch *t)
 {
+    if (t->is_store & TOUCH_SHARED)
+        return f->buffer[f->n_params + (int)((uintptr_t)t->at / TOUCH_TILE)].tensor;
     for (int i = 0; i < f->n_params; i++)
         if ((const char *)t->at >= (const char *)data[i]
             && (const char *)t->at < (const char *)data[i] + buffer_bytes(&f->buffer[i]))
@@ -295,9 +298,35 @@ static int tensor_at(const struct func *f, void *const *data, const struct touch
     return -1;
 }
 
+/* Counts an access of shared memory.  In each phase, of as many threads as take 128 bytes, a bank
+ * gives one word after the other; all but the first are conflicts. */
+static void count_banks(struct expected *x, const struct touch *t, long from, long to)
+{
+    unsigned each = t[from].bytes <= 4 ? 32 : 128 / t[from].bytes;
+    *(t[from].is_store & 1 ? &x->tile_stores : &x->tile_loads) += 1;
+    for (unsigned first = 0; first < 32; first += each) {
+        uintptr_t word[128 + 1];
+        int n = 0, bank[32] = { 0 }, most = 0;
+        for (long i = from; i < to; i++)
+            for (unsigned k = 0; k < t[i].bytes / 4 && t[i].thread % 32 / each == first / each; k++) {
+                int at = 0;
+                word[n] = (uintptr_t)t[i].at / 4 + k;
+                while (word[at] != word[n])
+                    at++;
+                if (at == n)
+                    most = ++bank[word[n++] % 32] > most ? bank[word[at] % 32] : most;
+            }
+        x->conflicts += most > 0 ? most - 1 : 0;
+    }
+}
+
 /* Counts the accesses of all warps, which are sorted: those from `from` to `to` are one. */
 static void count_warp(struct expected *x, const struct touch *t, long from, long to)
 {
+    if (t[from].is_store & TOUCH_SHARED) {
+        count_banks(x, t, from, to);
+        return;
+    }
     int64_t sectors = 0, bytes = 0;
     for (long i = from; i < to; i++) {
         uintptr_t at = (uintptr_t)t[i].at, before = i > from ? (uintptr_t)t[i - 1].at : 0;
@@ -366,14 +395,24 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
             end++;
         count_warp(&x[tensor_at(f, data, &touch[i])], touch, i, end);
     }
-    count_misses(x, f, data, touch, n);
+    long global = 0;
+    for (long i = 0; i < n; i++)
+        if (!(touch[i].is_store & TOUCH_SHARED))
+            touch[global++] = touch[i];
+    count_misses(x, f, data, touch, global);
     for (int k = 0; k < f->graph->n_tensors; k++) {
         struct expected got = {0};
         for (int i = 0; i < r.n_sites; i++) {
             const struct sim_site *s = &r.site[i];
+            bool tile = streq(s->memory, "shared");
             if (!streq(r.by_tensor[s->tensor].tensor, f->graph->tensor[k].name)
-                || !streq(s->memory, "global"))
+                || (!tile && !streq(s->memory, "global")))
                 continue;
+            if (tile) {
+                *(s->is_store ? &got.tile_stores : &got.tile_loads) += s->accesses;
+                got.conflicts += s->cost.bank_conflicts;
+                continue;
+            }
             *(s->is_store ? &got.stores : &got.loads) += s->accesses;
             got.sectors += s->cost.sectors;
             got.ideal += s->cost.ideal_sectors;
@@ -387,8 +426,12 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
         if (memcmp(&got, &x[k], sizeof got)) {
             for (int i = 0; i < u->p->n_steps; i++)
                 print_message("%s\n", u->p->steps[i]);
-            fail_msg("%s: %s: loads %lld %lld, stores %lld %lld, sectors %lld %lld, ideal %lld"
+            fail_msg("%s: %s: tile loads %lld %lld, stores %lld %lld, conflicts %lld %lld;"
+                     " loads %lld %lld, stores %lld %lld, sectors %lld %lld, ideal %lld"
                      " %lld, L1 %lld %lld, L2 %lld %lld", u->what, f->graph->tensor[k].name,
+                     (long long)got.tile_loads, (long long)x[k].tile_loads,
+                     (long long)got.tile_stores, (long long)x[k].tile_stores,
+                     (long long)got.conflicts, (long long)x[k].conflicts,
                      (long long)got.loads, (long long)x[k].loads, (long long)got.stores,
                      (long long)x[k].stores, (long long)got.sectors, (long long)x[k].sectors,
                      (long long)got.ideal, (long long)x[k].ideal, (long long)got.l1,
@@ -610,6 +653,81 @@ static void kernels_are_counted(void **state)
     arena_free(a);
 }
 
+/* Products of many sizes with shared tiles: padded, swizzled, copied 16 bytes at a time, and read
+ * along columns. */
+static void shared_tiles_are_counted(void **state)
+{
+    static const char *const form[] = {
+        "", "pad=1", "pad=4", "loop swizzle C A", "loop swizzle C A by=4",
+    };
+    struct arena *a = arena_new();
+    struct unit_of u[30];
+    (void)state;
+    for (int i = 0; i < COUNT_OF(u); i++) {
+        const struct program *p = bare(a, arena_printf(a, "gmm m=%d k=32 n=%d", 16 + 4 * (i % 7),
+                                                       24 + 8 * (i % 3)));
+        const char *how = form[i % COUNT_OF(form)];
+        bool swizzled = str_starts(how, "loop");
+        const char *const line[] = {
+            "loop split C M 0 8", "loop split C N 0 8",
+            arena_printf(a, "loop split C K 0 %d", 8 << i / 5 % 3),
+            "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1", "loop bind C M.0 block.y",
+            "loop bind C N.0 block.x",
+            i % 2 ? "loop bind C M.1 thread.x" : "loop bind C M.1 thread.y",
+            i % 2 ? "loop bind C N.1 thread.y" : "loop bind C N.1 thread.x",
+            "loop cache_write C at=N.1",
+            arena_printf(a, "loop cache_read C A at=K.0 scope=shared %s", swizzled ? "" : how),
+            "loop cache_read C B at=K.0 scope=shared", swizzled ? how : "loop unroll C K.1",
+        };
+        struct err e;
+        for (int k = 0; k < COUNT_OF(line); k++)
+            if (!program_apply_line(p, line[k], &p, &e))
+                fail_msg("kernel %d: %s: %s", i, line[k], e.text);
+        take_unit(&u[i], p);
+    }
+    check_units(u, COUNT_OF(u));
+    arena_free(a);
+}
+
+/* 32 threads read a column of a [32][32] tile: 32 words of one bank.  With a longer row or swizzled
+ * they lie in 32 banks, and of a tile swizzled by four, which leaves 16 bytes together, 8 times
+ * four words. */
+static void columns_without_conflicts(void **state)
+{
+    static const struct { const char *pad, *swizzle; int64_t each; } row[] = {
+        { "", NULL, 31 }, { "pad=1", NULL, 0 }, { "", "loop swizzle C A", 0 },
+        { "", "loop swizzle C A by=4", 3 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = bare(a, "gmm m=32 k=32 n=4");
+        const char *const line[] = {
+            "loop bind C M thread.x", "loop cache_write C at=N",
+            arena_printf(a, "loop cache_read C A at=N scope=shared %s", row[i].pad),
+            row[i].swizzle,
+        };
+        int64_t loads = 0, conflicts = 0;
+        const struct func *f;
+        struct sim_result r;
+        struct err e;
+        for (int k = 0; k < COUNT_OF(line) && line[k]; k++)
+            if (!program_apply_line(p, line[k], &p, &e))
+                fail_msg("%s: %s", line[k], e.text);
+        assert_true(program_lower(p, &f, &e));
+        simulate(f, "h100", 1e9, &r);
+        for (int k = 0; k < r.n_sites; k++)
+            if (streq(r.site[k].memory, "shared") && !r.site[k].is_store) {
+                loads += r.site[k].accesses;
+                conflicts += r.site[k].bank_conflicts;
+            }
+        if (loads != 4 * 32 || conflicts != loads * row[i].each)
+            fail_msg("row %d: %lld loads, %lld conflicts", i, (long long)loads,
+                     (long long)conflicts);
+        arena_free(a);
+    }
+}
+
 static void random_schedules_are_counted(void **state)
 {
     struct rng r = rng_seed(20261125);
@@ -637,7 +755,8 @@ int main(void)
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
         cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),
-        cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(shared_tiles_are_counted),
+        cmocka_unit_test(columns_without_conflicts),
         cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,9 +67,21 @@ static const char *const large[] = {
     "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.3", "loop unroll C N.3",
 };
 
+/* The same tiles, swizzled: that of A by single elements, that of B with 16 bytes together. */
+static const char *const swizzled[] = {
+    "loop split C M 2 8 8", "loop split C N 2 8 8", "loop split C K 4 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.y", "loop bind C N.1 thread.x",
+    "loop cache_write C at=N.1", "loop cache_read C A at=K.0 scope=shared",
+    "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.2", "loop unroll C N.2",
+    "loop swizzle C A", "loop swizzle C B by=4",
+};
+
 static const struct { const char *spec; const char *const *line; int n; } good[] = {
     { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
     { odd_spec, odd, COUNT_OF(odd) }, { large_spec, large, COUNT_OF(large) },
+    { gemm_spec, swizzled, COUNT_OF(swizzled) },
 };
 
 static const struct program *good_program(struct arena *a, int i)
@@ -96,7 +108,7 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
     assert_non_null(strstr(str_text(&text), says));
     if (built) {
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
-        if (p->base->op[0] == 'g' && shared > 1024)            /* rows of 8 or 4 of B */
+        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle("))            /* rows of 8 or 4 of B */
             assert_non_null(strstr(b.ptx, "ld.shared.v4.f32"));
     }
     str_free(&text);
@@ -105,7 +117,7 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
 static void shared_tiles_are_right(void **state)
 {
     static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4,
-                                      (128 * 17 + 16 * 128) * 4 };
+                                      (128 * 17 + 16 * 128) * 4, 4096 };
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++) {
         struct arena *a = arena_new();
@@ -128,8 +140,9 @@ static void the_text_is_as_before(void **state)
     struct err e = {0};
     const struct func *f;
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    for (int i = 1; i < 3; i++) {
-        const struct program *p = good_program(a, i);
+    static const int which[] = { 1, 2, 4 };
+    for (int i = 0; i < COUNT_OF(which); i++) {
+        const struct program *p = good_program(a, which[i]);
         assert_true(program_lower(p, &f, &e));
         func_print(&out, f);
         str_add(&out, "\n");
@@ -155,6 +168,15 @@ static void what_is_refused(void **state)
         { { "loop cache_read C A at=M scope=shared", "loop bind C M block.x",
             "loop bind C N thread.x" }, "inside of a tile at loop M", "put the tile at N" },
         { { "loop vthread C K" }, "it is a reduction", "output's dimensions" },
+        { { "loop swizzle C A" }, "has no shared tile of A", "scope=shared" },
+        { { "loop cache_read C A at=M", "loop swizzle C A" }, "no shared tile", "scope=shared" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C X" }, "X", "" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C A by=3" },
+          "by=3 is not 1, 2, 4, 8 or 16", "" },
+        { { "loop cache_read C A at=M scope=shared pad=1", "loop swizzle C A" },
+          "rows of 129 elements", "8, 16, 32 or 64" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C A", "loop swizzle C A" },
+          "already swizzled by 1", "" },
         { { "loop bind C M block.x", "loop vthread C M" }, "is marked block.x",
           "loop serial C M" },
     };
@@ -430,6 +452,9 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
             else
                 cuda_try(&p, arena_printf(a, "loop cache_read %s %s at=%s scope=%s pad=%d", name,
                                           x->name, at, scope, pad));
+            if (rng_range(&r, 0, 1))
+                try_step(&p, arena_printf(a, "loop swizzle %s %s by=%d", name, x->name,
+                                          1 << rng_range(&r, 0, 2)));
         }
     }
     cuda_random_loops(a, &r, &p, (int)rng_range(&r, 0, 5));
