@@ -1381,7 +1381,7 @@ static void test_code_follows_the_cursor(void **state)
     press(m, "4 g Enter");
     assert_shows(m, "this line belongs to no loop of the nest");
     press(m, "1 g h 4");
-    assert_shows(m, "┃    for (long m = 0;");
+    assert_shows(m, "▸    for (long m = 0;");
     press(m, "H");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
     assert_int_equal(w.kind, JOB_ASM);
