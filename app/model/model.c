@@ -218,8 +218,23 @@ static bool has_loop(const struct code_lines *lines, int k, int n, const char *a
     return false;
 }
 
+/* Whether the node that computes tensor t of the graph reads the tensor under the cursor, or the
+ * other way round. */
+static bool is_neighbour(const struct model *m, int t)
+{
+    const struct pane_doc *p = &m->pane[VIEW_GRAPH];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const struct graph *g = model_program(m)->graph;
+    if (!l || l->id < 0 || l->id >= g->n_tensors || t < 0 || t >= g->n_tensors)
+        return false;
+    int from = g->tensor[l->id].producer, to = g->tensor[t].producer;
+    return (from >= 0 && graph_reads(g, from, t)) || (to >= 0 && graph_reads(g, to, l->id));
+}
+
 bool model_lit(const struct model *m, enum view v, int i)
 {
+    if (v == VIEW_GRAPH)
+        return is_neighbour(m, i);
     const struct code_text *c = &m->code[v == VIEW_C ? 0 : 1];
     const struct stage *s;
     int axis;

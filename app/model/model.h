@@ -209,6 +209,7 @@ struct model {
     int spin;                            /* ticks, for the spinner */
     char step_stage[64], step_axis[64];  /* the loop of the last step; the nest scrolls to it */
     bool to_loop;                        /* also when it is of the stage under the cursor */
+    char to_tensor[64];                  /* the layout view goes there; "": nowhere */
 
     /* The prompt. */
     struct prompt prompt;

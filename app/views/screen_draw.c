@@ -191,6 +191,11 @@ static bool lit_asm(const void *m, int i)
     return model_lit(m, VIEW_ASM, i);
 }
 
+static bool lit_graph(const void *m, int i)
+{
+    return model_lit(m, VIEW_GRAPH, i);
+}
+
 static void draw_preview_heading(struct grid *g, struct rect r)
 {
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
@@ -219,7 +224,8 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
     look.search = m->focus == pane ? str_text(&m->search) : NULL;
     if (pane != PANE_LEDGER && !preview) {
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
-        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm : NULL;
+        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm
+                 : m->view[pane] == VIEW_GRAPH ? lit_graph : NULL;
         look.ctx = m;
     }
     doc_draw(&p->doc, &p->scroll, g, body, look);

@@ -1,4 +1,4 @@
-/* The views that show a text: access expressions, the graph, generated C, machine code.  The last
+/* The views that show a text: access expressions, generated C, machine code.  The last
  * two come from background jobs. */
 #include "app/views/view.h"
 
@@ -115,15 +115,6 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     doc_clear(&p->doc);
     program_print_access(&text, model_program(m));
     doc_source(&p->doc, str_text(&text), view_colour_nest, width - 1);
-    str_free(&text);
-}
-
-void view_graph_build(struct model *m, struct pane_doc *p, int width)
-{
-    struct str text = {0};
-    doc_clear(&p->doc);
-    program_print_graph(&text, model_program(m));
-    doc_source(&p->doc, str_text(&text), NULL, width - 1);
     str_free(&text);
 }
 
