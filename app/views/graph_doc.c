@@ -248,5 +248,6 @@ void graph_doc_hint(struct str *out, const struct program *p, int tensor)
             str_printf(out, "%s %s", n++ ? "," : "", result_of(p, k));
     if (n == 0)
         str_add(out, g->tensor[tensor].role == TENSOR_OUTPUT ? " the caller" : " nobody");
-    str_add(out, node < 0 ? ". Enter shows its layout." : ". Enter goes to the loops that compute it.");
+    str_add(out, node < 0 ? ". Enter shows its layout."
+                          : ". Enter goes to the loops that compute it.");
 }

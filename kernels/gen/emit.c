@@ -261,7 +261,7 @@ static void index_helpers(const struct emit *m, struct str *out)
     if (n->max_index)
         helper_index(out, m->prefix, "max_index", "a > b ? a : b");
     if (n->swizzle)
-        str_printf(out, "/* Where element i of a tile lies, with its row XORed into its column. */\n"
+        str_printf(out, "/* Where element i of a tile lies: its row is XORed into its column. */\n"
                         "static inline %s swizzle(%s i, int shift, %s mask)\n"
                         "{\n    return i ^ (i >> shift & mask);\n}\n", m->index, m->index,
                    m->index);

@@ -8,7 +8,7 @@
 #include "profile/machine/roofline.h"
 #include "sessions/file/json.h"
 
-const char *const graph_change_name[] = { "", "new", "layout", "loops" };     /* ORDER graph_change */
+const char *const graph_change_name[] = { "", "new", "layout", "loops" }; /* ORDER graph_change */
 
 /* Returns the node whose loops compute node n. */
 static int nest_of(const struct program *p, int n)
@@ -27,7 +27,8 @@ static int nest_of(const struct program *p, int n)
 static bool is_stored(const struct func *f, const struct program *p, int tensor)
 {
     for (int i = 0; i < f->n_buffers; i++)
-        if (f->buffer[i].tensor == tensor && streq(f->buffer[i].name, p->graph->tensor[tensor].name))
+        if (f->buffer[i].tensor == tensor
+            && streq(f->buffer[i].name, p->graph->tensor[tensor].name))
             return true;
     return false;
 }
@@ -72,7 +73,7 @@ static double bound_of(const struct graph_row *row, const struct machine_model *
     return r.bound > 0 ? 1e-9 * flops / r.bound : 0;
 }
 
-/* --- What a step has changed -------------------------------------------------------------------- */
+/* --- What a step has changed ---------------------------------------------------------------- */
 
 static bool same_layout(const struct program *p, int t, const struct program *q, int u)
 {
@@ -131,7 +132,7 @@ static enum graph_change change_of(const struct program *p, const struct graph_r
     return same_loops(p->stage[row->node], before->stage[n]) ? GRAPH_SAME : GRAPH_LOOPS;
 }
 
-/* --- The rows ----------------------------------------------------------------------------------- */
+/* --- The rows ------------------------------------------------------------------------------- */
 
 static struct graph_row row_of(const struct program *p, const struct func *f, int tensor)
 {
@@ -193,7 +194,7 @@ void graph_layout_origin(struct str *out, const struct program *p, int tensor)
         str_printf(out, "from %s", p->graph->tensor[p->source_tensor[tensor]].name);
 }
 
-/* --- JSON --------------------------------------------------------------------------------------- */
+/* --- JSON ----------------------------------------------------------------------------------- */
 
 static const char *tensor_name(const struct program *p, int node)
 {
@@ -217,7 +218,8 @@ static json_t *row_json(const struct program *p, const struct graph_row *row, do
         "role", JSON(tensor_role_name[g->tensor[row->tensor].role]),
         "operator", JSON_OR_NULL(row->node >= 0 ? g->node[row->node].op : NULL), "reads", reads,
         "layout", JSON(str_text(&layout)), "layout_from", JSON_OR_NULL(str_text(&origin)),
-        "expansion", JSON(l->expansion), "bytes", row->bytes > 0 ? json_of_count(row->bytes) : json_null(),
+        "expansion", JSON(l->expansion),
+        "bytes", row->bytes > 0 ? json_of_count(row->bytes) : json_null(),
         "nest", JSON_OR_NULL(row->node >= 0 ? tensor_name(p, row->nest) : NULL));
     json_put(o, "flops", own ? json_of_count(row->flops) : json_null(),
              "moved_bytes", own ? json_of_count(row->moved) : json_null(),

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# `make gpu-check`: everything that needs a GPU, in one report.  tests/bench/gpu_check.sh BUILD OUT.md
+# `make gpu-check`: everything that needs a GPU, in one report.
+# tests/bench/gpu_check.sh BUILD OUT.md
 #
 # It needs a driver, NVRTC, and what was built; CUPTI, cuBLAS and cuDNN where they are.  What is
-# missing is skipped with its reason.  Kernels are those of tests/bench/gpu.txt, or $CASES.  The exit
-# code is 1 when a kernel fails, on the device or in its twin, else 0, whatever was skipped.
+# missing is skipped with its reason.  Kernels are those of tests/bench/gpu.txt, or $CASES.  The
+# exit code is 1 when a kernel fails, on the device or in its twin, else 0, whatever was skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${1:-build/release}
@@ -47,14 +48,23 @@ total() {
         END { printf "%.0f\n", sum }' "$1"
 }
 
-ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a != "" && b + 0 > 0) printf "%.3f", a / b; else printf "-" }'; }
+ratio() {
+    awk -v a="$1" -v b="$2" 'BEGIN { if (a != "" && b + 0 > 0) printf "%.3f", a / b; else printf "-" }'
+}
+# cells TEXT...: a row of a table.
+cells() {
+    local row='|' cell
+    for cell; do row+=" $cell |"; done
+    say "$row"
+}
 # "(reason)" in the place of a number that is missing.
 or_why() { [ -n "$1" ] && printf '%s' "$1" || printf '(%s)' "${2:-not measured}"; }
 
 split_cases() {
     awk -v work="$work" '
         /^#/ || /^$/ { next }
-        /^= / { n++; print substr($0, 3) > (work "/" n ".spec"); printf "" > (work "/" n ".steps"); next }
+        /^= / { n++; print substr($0, 3) > (work "/" n ".spec") }
+        /^= / { printf "" > (work "/" n ".steps"); next }
         { print > (work "/" n ".steps") }
         END { print n + 0 }' "$cases"
 }
@@ -63,15 +73,15 @@ header() {
     : > "$report"
     say "# GPU check" "" "date: $(date -u '+%Y-%m-%d %H:%M:%S') UTC" \
         "tilescope: $("$tilescope" --version)" "compiler: $(${CC:-cc} --version | head -n 1)" ""
-    "$tilescope" meters | awk '/^NVIDIA/ { on = 1; next } /^Event sets/ { on = 0 } on && NF { print "    " $0 }' \
-        | tee -a "$report"
+    "$tilescope" meters | awk '/^NVIDIA/ { on = 1; next }
+        /^Event sets/ { on = 0 } on && NF { print "    " $0 }' | tee -a "$report"
     say ""
 }
 
 # run_case I: runs a case with everything; its JSON is $work/I.json, its messages $work/I.log.
 run_case() {
-    "$tilescope" run "$(cat "$work/$1.spec")" --steps "$work/$1.steps" --target cuda --json --time 0.2 \
-        --meters clock,sim,cupti --baselines cublas,cudnn > "$work/$1.json" 2> "$work/$1.log"
+    "$tilescope" run "$(cat "$work/$1.spec")" --steps "$work/$1.steps" --target cuda --json \
+        --time 0.2 --meters clock,sim,cupti --baselines cublas,cudnn > "$work/$1.json" 2> "$work/$1.log"
 }
 
 verify() {
@@ -90,13 +100,16 @@ verify() {
         why=$(field "$work/$i.json" device.reason)
         [ "$verified" = true ] || failed=1
         [ "$verified" = true ] || why="$(field "$work/$i.json" reason) $(head -n 1 "$work/$i.log")"
-        say "| $spec | ${verified:-no} | $(or_why "$on" "skipped: $why") | $(field "$work/$i.json" latency_ms.median) | $(field "$work/$i.json" gflops) |"
+        cells "$spec" "${verified:-no}" "$(or_why "$on" "skipped: $why")" \
+            "$(field "$work/$i.json" latency_ms.median)" "$(field "$work/$i.json" gflops)"
     done
     say ""
 }
 
 # row I WHAT SIMULATED COUNTED WHY
-row() { say "| $(cat "$work/$1.spec") ($1) | $2 | $3 | $(or_why "$4" "skipped: $5") | $(ratio "$3" "$4") |"; }
+row() {
+    cells "$(cat "$work/$1.spec") ($1)" "$2" "$3" "$(or_why "$4" "skipped: $5")" "$(ratio "$3" "$4")"
+}
 
 compare() {
     local i f why sectors
@@ -107,7 +120,8 @@ compare() {
         [ -s "$f" ] || continue
         why=$(field "$f" counters.cupti.reason)
         sectors=$(field "$f" counters.cupti.load_sectors)
-        [ -z "$sectors" ] || sectors=$(awk -v a="$sectors" -v b="$(field "$f" counters.cupti.store_sectors)" 'BEGIN { print a + b }')
+        [ -z "$sectors" ] || sectors=$(awk -v a="$sectors" \
+            -v b="$(field "$f" counters.cupti.store_sectors)" 'BEGIN { print a + b }')
         row "$i" sectors "$(total "$f" sectors)" "$sectors" "$why"
         row "$i" "bank conflicts" "$(total "$f" bank_conflicts)" \
             "$(field "$f" counters.cupti.shared_conflicts)" "$why"
@@ -129,7 +143,9 @@ bench() {
             why=$(field "$f" baselines.$library.reason)
             [ -n "$median$why" ] || continue
             case $why in *'has no operator'*|*'multiplies matrices'*) continue ;; esac
-            say "| $(cat "$work/$i.spec") ($i) | $library | $(or_why "$median" "skipped: $why") | $(field "$f" baselines.$library.ratio) | $(field "$f" baselines.$library.implementation) |"
+            cells "$(cat "$work/$i.spec") ($i)" "$library" "$(or_why "$median" "skipped: $why")" \
+                "$(field "$f" baselines.$library.ratio)" \
+                "$(field "$f" baselines.$library.implementation)"
         done
     done
     say ""

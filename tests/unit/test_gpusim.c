@@ -307,8 +307,9 @@ static void count_banks(struct expected *x, const struct touch *t, long from, lo
     for (unsigned first = 0; first < 32; first += each) {
         uintptr_t word[128 + 1];
         int n = 0, bank[32] = { 0 }, most = 0;
-        for (long i = from; i < to; i++)
-            for (unsigned k = 0; k < t[i].bytes / 4 && t[i].thread % 32 / each == first / each; k++) {
+        for (long i = from; i < to; i++) {
+            bool together = t[i].thread % 32 / each == first / each;
+            for (unsigned k = 0; together && k < t[i].bytes / 4; k++) {
                 int at = 0;
                 word[n] = (uintptr_t)t[i].at / 4 + k;
                 while (word[at] != word[n])
@@ -316,6 +317,7 @@ static void count_banks(struct expected *x, const struct touch *t, long from, lo
                 if (at == n)
                     most = ++bank[word[n++] % 32] > most ? bank[word[at] % 32] : most;
             }
+        }
         x->conflicts += most > 0 ? most - 1 : 0;
     }
 }
@@ -664,8 +666,9 @@ static void shared_tiles_are_counted(void **state)
     struct unit_of u[30];
     (void)state;
     for (int i = 0; i < COUNT_OF(u); i++) {
-        const struct program *p = bare(a, arena_printf(a, "gmm m=%d k=32 n=%d", 16 + 4 * (i % 7),
-                                                       24 + 8 * (i % 3)));
+        const char *spec = arena_printf(a, "gmm m=%d k=32 n=%d", 16 + 4 * (i % 7),
+                                        24 + 8 * (i % 3));
+        const struct program *p = program_bare(a, spec);
         const char *how = form[i % COUNT_OF(form)];
         bool swizzled = str_starts(how, "loop");
         const char *const line[] = {
@@ -701,7 +704,7 @@ static void columns_without_conflicts(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
-        const struct program *p = bare(a, "gmm m=32 k=32 n=4");
+        const struct program *p = program_bare(a, "gmm m=32 k=32 n=4");
         const char *const line[] = {
             "loop bind C M thread.x", "loop cache_write C at=N",
             arena_printf(a, "loop cache_read C A at=N scope=shared %s", row[i].pad),
@@ -719,7 +722,7 @@ static void columns_without_conflicts(void **state)
         for (int k = 0; k < r.n_sites; k++)
             if (streq(r.site[k].memory, "shared") && !r.site[k].is_store) {
                 loads += r.site[k].accesses;
-                conflicts += r.site[k].bank_conflicts;
+                conflicts += r.site[k].cost.bank_conflicts;
             }
         if (loads != 4 * 32 || conflicts != loads * row[i].each)
             fail_msg("row %d: %lld loads, %lld conflicts", i, (long long)loads,

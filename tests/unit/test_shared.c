@@ -108,7 +108,8 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
     assert_non_null(strstr(str_text(&text), says));
     if (built) {
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
-        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle("))            /* rows of 8 or 4 of B */
+        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle("))
+            /* rows of 8 or 4 of B */
             assert_non_null(strstr(b.ptx, "ld.shared.v4.f32"));
     }
     str_free(&text);
@@ -453,7 +454,7 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
                 cuda_try(&p, arena_printf(a, "loop cache_read %s %s at=%s scope=%s pad=%d", name,
                                           x->name, at, scope, pad));
             if (rng_range(&r, 0, 1))
-                try_step(&p, arena_printf(a, "loop swizzle %s %s by=%d", name, x->name,
+                cuda_try(&p, arena_printf(a, "loop swizzle %s %s by=%d", name, x->name,
                                           1 << rng_range(&r, 0, 2)));
         }
     }

@@ -297,7 +297,8 @@ static void names_are_parsed(void **state)
     assert_string_equal(e.text, "no baseline named 'onednn_plian'");
     assert_string_equal(e.fix, "--baselines onednn_plain");
     assert_false(vendor_parse("blis", &bits, &e));
-    assert_string_equal(e.fix, "any of onednn, onednn_plain, openblas, cublas, cudnn, or all, or none");
+    assert_string_equal(e.fix,
+                        "any of onednn, onednn_plain, openblas, cublas, cudnn, or all, or none");
 }
 
 static void missing_plugins_have_reasons(void **state)
