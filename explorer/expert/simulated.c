@@ -56,6 +56,8 @@ bool expert_least_simulated(const char *spec, const struct expert_schedule *s, i
     struct err why = {0};
     *best = -1;
     for (int i = 0; i < n; i++) {
+        if (cancelled(c))
+            return err_set(e, ERR_CANCEL, "cancelled");
         struct arena *a = arena_new();
         const struct program *p;
         struct expert_rating r;

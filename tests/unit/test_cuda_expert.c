@@ -209,6 +209,7 @@ static void the_search_takes_the_least(void **state)
 
 int main(void)
 {
+    setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_one_that_is_right), cmocka_unit_test(the_target_decides),
         cmocka_unit_test(the_rest_is_bound_as_well), cmocka_unit_test(the_search_takes_the_least),
