@@ -85,6 +85,8 @@ static void check(const char *spec, const struct expert_schedule *s)
     struct measurement m;
     struct err e = {0};
     int bad;
+    if (!s->expert->target)
+        fail_msg("%s: no expert for CUDA", spec);
     assert_string_equal(s->expert->target, "cuda");
     if (!program_replay(a, spec, s->step, s->n, &p, &bad, &e))
         fail_msg("%s, expert %s, step %d: %s", spec, s->expert->id, bad, e.text);
