@@ -37,7 +37,8 @@ static const struct { const char *spec; bool large; } row[] = {
     { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4", false },
     { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4 type=f16", false },
     { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4 type=bf16", false },
-    { "dep n=1 c=64 h=28 w=28 k=3 p=1", false }, { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=f16", false },
+    { "dep n=1 c=64 h=28 w=28 k=3 p=1", false },
+    { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=f16", false },
     { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=bf16", false },
     { "dil n=1 i=16 h=14 w=14 o=64 k=3 p=2 d=2", false },
     { "c1d n=1 i=16 w=128 o=512 k=3 s=2 p=1", false },
@@ -46,7 +47,8 @@ static const struct { const char *spec; bool large; } row[] = {
     { "t3d n=1 i=8 depth=4 h=7 w=7 o=16 k=3 s=2 p=1", false },
     { "c2d n=1 i=16 h=7 w=7 o=512 k=3 s=2 p=1", true }, { "gmm m=512 k=256 n=256", true },
     { "grp n=1 i=512 h=28 w=28 o=1280 g=4 k=5 s=2 p=2", true },
-    { "dep n=1 c=1280 h=56 w=56 k=1 s=2", true }, { "dil n=16 i=16 h=7 w=7 o=16 k=5 s=2 p=6 d=3", true },
+    { "dep n=1 c=1280 h=56 w=56 k=1 s=2", true },
+    { "dil n=16 i=16 h=7 w=7 o=16 k=5 s=2 p=6 d=3", true },
     { "c1d n=1 i=64 w=256 o=1280 k=7 s=2 p=3", true },
     { "c3d n=1 i=32 depth=8 h=14 w=14 o=64 k=5 s=1 p=2", true },
     { "t2d n=1 i=16 h=7 w=7 o=512 k=4 s=2 p=1", true },
@@ -213,7 +215,8 @@ int main(void)
 {
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_operator_has_one_that_is_right), cmocka_unit_test(the_target_decides),
+        cmocka_unit_test(every_operator_has_one_that_is_right),
+        cmocka_unit_test(the_target_decides),
         cmocka_unit_test(the_rest_is_bound_as_well), cmocka_unit_test(the_search_takes_the_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
