@@ -26,7 +26,8 @@ bool draft_bind(struct draft *d, int node, struct err *e)
     const struct draft before = *d;
     int n, lines = d->line.len;
     int64_t trips;
-    const char *list = output_loops(d->a, s, &n, &trips), *fused = s->n_axes > 0 ? s->axis[0].name : "";
+    const char *list = output_loops(d->a, s, &n, &trips);
+    const char *fused = s->n_axes > 0 ? s->axis[0].name : "";
     bool ok = n > 0 || err_set(e, ERR_STEP, "%s has no loop to bind", s->name);
     if (ok && n > 1) {
         ok = draft_line(d, arena_printf(d->a, "loop fuse %s%s", s->name, list), e);

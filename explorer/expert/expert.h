@@ -5,7 +5,7 @@
  *     title: ...
  *     note: why it is good
  *     for: [c2d, dil]                       # operators
- *     target: cuda                          # default: every CPU; experts of other targets are not offered
+ *     target: cuda                          # default: every CPU; only this target is offered it
  *     when: sw == 1                         # condition for applying it; default: always
  *     choose: {nv: [1, 2, 4], wt: [4, 7]}   # every combination is a schedule
  *     let:                                  # names for values, computed one after the other

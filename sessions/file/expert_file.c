@@ -113,8 +113,8 @@ static bool read_target(struct yaml_load *l, const struct ynode *root, struct ex
 
 static bool read_root(struct yaml_load *l, struct expert *x)
 {
-    static const char *const keys[] = { "expert", "title", "note", "for", "target", "when", "choose",
-                                        "let", "only", "prefer", "steps", NULL };
+    static const char *const keys[] = { "expert", "title", "note", "for", "target", "when",
+                                        "choose", "let", "only", "prefer", "steps", NULL };
     const struct ynode *root = l->doc.root, *version;
     int64_t v;
     if (!root) {
@@ -129,7 +129,8 @@ static bool read_root(struct yaml_load *l, struct expert *x)
         && yaml_load_text(l, root, "when", 1000, false, &x->when)
         && yaml_load_text(l, root, "only", 1000, false, &x->only)
         && yaml_load_text(l, root, "prefer", 1000, false, &x->prefer)
-        && read_families(l, root, x) && read_target(l, root, x) && yaml_load_grid(l, root, "choose", &x->choose)
+        && read_families(l, root, x) && read_target(l, root, x)
+        && yaml_load_grid(l, root, "choose", &x->choose)
         && read_lets(l, root, x) && read_steps(l, root, x);
 }
 
