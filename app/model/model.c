@@ -97,7 +97,7 @@ void model_show_session(struct model *m, struct session *s)
     model_forecast_forget(m);
     m->session = s;
     m->generation++;
-    m->has_expert = s && model_has_expert(model_program(m)->base->op);
+    m->has_expert = s && model_has_expert(m, model_program(m)->base->op);
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
     m->measure_wanted = m->measure_all = m->numbers_asked = false;

@@ -391,7 +391,7 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
 /* model_expert.c: shipped schedules. */
 
 #define EXPERTS_MOST 64
-bool model_has_expert(const char *family);       /* reads the shipped files */
+bool model_has_expert(const struct model *m, const char *family);    /* reads the shipped files */
 /* Lists the best schedules of the open operator, at most max, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);

@@ -49,7 +49,8 @@ total() {
 }
 
 ratio() {
-    awk -v a="$1" -v b="$2" 'BEGIN { if (a != "" && b + 0 > 0) printf "%.3f", a / b; else printf "-" }'
+    awk -v a="$1" -v b="$2" \
+        'BEGIN { if (a != "" && b + 0 > 0) printf "%.3f", a / b; else printf "-" }'
 }
 # cells TEXT...: a row of a table.
 cells() {
@@ -81,7 +82,8 @@ header() {
 # run_case I: runs a case with everything; its JSON is $work/I.json, its messages $work/I.log.
 run_case() {
     "$tilescope" run "$(cat "$work/$1.spec")" --steps "$work/$1.steps" --target cuda --json \
-        --time 0.2 --meters clock,sim,cupti --baselines cublas,cudnn > "$work/$1.json" 2> "$work/$1.log"
+        --time 0.2 --meters clock,sim,cupti --baselines cublas,cudnn \
+        > "$work/$1.json" 2> "$work/$1.log"
 }
 
 verify() {
@@ -108,7 +110,8 @@ verify() {
 
 # row I WHAT SIMULATED COUNTED WHY
 row() {
-    cells "$(cat "$work/$1.spec") ($1)" "$2" "$3" "$(or_why "$4" "skipped: $5")" "$(ratio "$3" "$4")"
+    cells "$(cat "$work/$1.spec") ($1)" "$2" "$3" "$(or_why "$4" "skipped: $5")" \
+        "$(ratio "$3" "$4")"
 }
 
 compare() {
