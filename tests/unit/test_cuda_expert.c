@@ -67,8 +67,8 @@ static void print_row(const char *spec, const struct expert_schedule *s,
 {
     double sectors = 0, conflicts = 0;
     for (int i = 0; i < sim->n_sites; i++) {
-        sectors += (double)sim->site[i].sectors;
-        conflicts += (double)sim->site[i].bank_conflicts;
+        sectors += (double)sim->site[i].cost.sectors;
+        conflicts += (double)sim->site[i].cost.bank_conflicts;
     }
     print_message("%-52s %-17s %3d %6lld %4.0f%% %3lld %9.3g %9.3g\n", spec, s->expert->id,
                   r->registers, (long long)r->shared, 100 * r->occupancy, (long long)r->stack,
