@@ -55,8 +55,7 @@ bool measure_vendor_match(struct measure_job *j, struct err *e)
         return false;
     for (int i = 0; i < VENDOR_COUNT; i++) {
         struct err why;
-        bool foreign = vendor_on_gpu((enum vendor_library)i) != j->target->gpu;
-        if (!(j->opts.baselines & 1u << i) || (foreign && j->opts.baselines == VENDOR_ALL))
+        if (!(j->opts.baselines & 1u << i))
             continue;
         if (can_enter(j, (enum vendor_library)i, runner, &why))
             x->library[x->n++] = (enum vendor_library)i;
