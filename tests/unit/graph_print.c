@@ -3,9 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const role_name[] = {
+    [TENSOR_INPUT] = "input",
+    [TENSOR_CONST] = "const",
+    [TENSOR_INTER] = "inter",
+    [TENSOR_OUTPUT] = "output",
+};
+
 static void tensor_print(struct str *out, const struct tensor *t, int width)
 {
-    str_printf(out, "  %-*s %-6.5s", width, t->name, tensor_role_name[t->role]);
+    str_printf(out, "  %-*s %-6s", width, t->name, role_name[t->role]);
     for (int d = 0; d < t->rank; d++)
         str_printf(out, " %s(%lld)", t->dim[d], (long long)t->shape[d]);
     if (t->source)
