@@ -6,6 +6,7 @@
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
+#   make gpu-check    what needs a GPU: build/gpu-check.md (9 minutes; skips what is missing)
 #   make bench-networks   networks against onnxruntime and OpenVINO (PEERS, MODELS, NETWORKS)
 #   make bench-tui    a thousand keys on the screen, idle and while tuning (KEYS, MODELS)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
@@ -92,7 +93,7 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
               reference_slow)
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test test-all test-cuda asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
+.PHONY: all run tests test test-all test-cuda gpu-check asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
         bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         pictures golden-update install deps clean help FORCE
 .SECONDARY:
@@ -133,6 +134,8 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(TEST_LIB) $(B)/libapp.a $(B)/libtilescope.a
 $(B)/tests/test_tune_moves: LDLIBS += -Wl,--wrap=agents_loop_walk_end \
     -Wl,--wrap=agents_loop_episode_end \
     -Wl,--wrap=agents_loop_step_end,--wrap=agents_layout_reward
+# NVIDIA's headers, which only this test sees, include one of C++.
+$(B)/tests/unit/test_nvidia_headers.o: UI_CFLAGS += -isystem tests/unit/nvidia
 # The ONNX format: its header is seen by one file (and the tests that build models).
 $(ONNX_C): $(ONNX_PROTO)
 	$(call say,proto)
@@ -235,6 +238,9 @@ bench-batch: all
 $(B)/bench-batch: $(B)/tests/bench/batch.o $(B)/libtilescope.a
 	$(call say,link)
 	$(Q)$(CC) $(CFLAGS) $^ -o $@ $(UI_LIBS) $(LDLIBS)
+# All that needs a GPU, in one report; it skips with a reason what is missing (under 9 minutes).
+gpu-check: all
+	@tests/bench/gpu_check.sh $(B) build/gpu-check.md
 # Whole networks against onnxruntime and OpenVINO, which PEERS, a Python of yours, must have:
 # make bench-networks PEERS=venv/bin/python MODELS="resnet18.onnx ..." NETWORKS="--threads 1,2"
 PEERS  ?= python3

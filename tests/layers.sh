@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.." || exit 1
 # Lower folders first.  A folder may import from itself and from those before it.
 order="kernels/base kernels/ir kernels/ops kernels/onnx kernels/layout kernels/nest
        kernels/program+kernels/gen kernels/module
-       profile/sim profile/host profile/build profile/counters profile/vendor profile/child
-       profile/measure profile/machine
+       profile/cuda profile/sim profile/host profile/build profile/counters profile/vendor
+       profile/child profile/measure profile/machine
        explorer/history explorer/expert explorer/space explorer/model explorer/agent explorer/tune
        sessions/file sessions/records sessions/report sessions/tuning sessions/study sessions/export
        app/ui app/model app/views app/cli app"

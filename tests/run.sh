@@ -25,6 +25,7 @@ unset TILESCOPE_RECORDS TILESCOPE_HOME TILESCOPE_CFLAGS
 export CMOCKA_MESSAGE_OUTPUT=TAP NO_COLOR=1
 export BUILD=$PWD/$build TILESCOPE=$PWD/$build/tilescope
 export TILESCOPE_RUNNER=$PWD/$build/tilescope-runner
+export TILESCOPE_CUDA=/nowhere/libcuda.so       # what is printed depends on the GPU
 export ASAN_OPTIONS=${ASAN_OPTIONS:-exitcode=99:detect_leaks=1:allocator_may_return_null=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 unset CC TILESCOPE_IDLE_FD COLUMNS LINES

@@ -7,6 +7,8 @@
 
 #include "app/model/settings.h"
 #include "kernels/ops/graph.h"
+#include "profile/child/nvidia.h"
+#include "profile/counters/cupti_metrics.h"
 #include "profile/counters/eventset.h"
 #include "profile/measure/meters.h"
 #include "sessions/report/report.h"
@@ -61,6 +63,33 @@ static void add_meters(struct str *out, const struct cli *c, const struct meter_
     }
 }
 
+static void ask_nvidia(struct nvidia_info *out)
+{
+    for (int i = 0; i < NVIDIA_COUNT; i++)
+        nvidia_ask((enum nvidia_part)i, NVIDIA_LIMIT_S, &out[i]);
+}
+
+/* Adds what there is of NVIDIA: version, file and devices, or why not and what would help. */
+static void add_nvidia(struct str *out, const struct cli *c, const struct nvidia_info *part)
+{
+    cli_paint(out, c->color_out, PAINT_BOLD,
+              "\nNVIDIA, for --target cuda (each is loaded only when it is needed)\n");
+    for (int i = 0; i < NVIDIA_COUNT; i++) {
+        const struct nvidia_info *x = &part[i];
+        str_printf(out, "%-12s ", x->name);
+        cli_paint(out, c->color_out, x->available ? PAINT_GOOD : PAINT_BAD,
+                  x->available ? "yes" : "no ");
+        str_printf(out, "  %s%s%s%s%s\n", x->version, x->version[0] ? ", " : "", x->what,
+                   x->path[0] ? "; " : "", x->path);
+        if (x->detail[0])
+            str_printf(out, "%18s%s\n", "", x->detail);
+        if (x->reason[0])
+            str_printf(out, "%18s%s\n", "", x->reason);
+        if (x->fix[0])
+            str_printf(out, "%18sfix: %s\n", "", x->fix);
+    }
+}
+
 static void add_sets(struct str *out, const struct cli *c, const struct event_sets *sets)
 {
     cli_paint(out, c->color_out, PAINT_BOLD,
@@ -82,6 +111,23 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
+/* Adds what CUPTI says of the events of a set, which needs no GPU. */
+static void add_chip(struct str *out, const struct event_set *s)
+{
+    struct cupti_checked c;
+    struct err e;
+    if (!cupti_check(s->event, s->n, &c, &e)) {
+        str_printf(out, "  not checked: %s\n", e.text);
+        return;
+    }
+    for (int i = 0; i < c.n_unknown; i++)
+        str_printf(out, "  %s has no %s\n", CUPTI_CHIP, c.unknown[i]);
+    if (c.n_unknown == 0)
+        str_printf(out, "  %s has them all: %d run%s of the kernel%s\n", CUPTI_CHIP,
+                   c.passes ? c.passes : 1, c.passes > 1 ? "s" : "",
+                   c.passes ? ", and one for the times" : "");
+}
+
 /* Adds the prose, events and formulas of an event set. */
 static void add_set(struct str *out, const struct cli *c, const struct event_set *s)
 {
@@ -100,6 +146,8 @@ static void add_set(struct str *out, const struct cli *c, const struct event_set
         bool plain = streq(ev->name, ev->text);
         str_printf(out, plain ? "    %s\n" : "    %-28s   %s\n", ev->name, ev->text);
     }
+    if (streq(s->meter, meter_name[METER_ID_CUPTI]))
+        add_chip(out, s);
     str_add(out, s->n_metrics ? "  metrics\n" : "");
     for (int i = 0; i < s->n_metrics; i++)
         add_metric(out, &s->metric[i]);
@@ -127,18 +175,22 @@ static int print_meters(const struct cli *c, struct arena *a)
     struct event_sets sets;
     struct err e;
     struct meter_info meter[METER_COUNT];
+    struct nvidia_info nvidia[NVIDIA_COUNT];
     bool explain = args_has(c->args, OPT_EVENTS);
     if (!choose_sets(c, a, &sets, &e))
         return cli_fail(c, &e);
     if (args_has(c->args, OPT_JSON)) {
-        report_meters_json(&out, meter, meters_probe(meter, METER_COUNT), &sets);
+        ask_nvidia(nvidia);
+        report_meters_json(&out, meter, meters_probe(meter, METER_COUNT), nvidia, &sets);
     } else if (explain) {
         for (int i = 0; i < sets.n; i++) {
             str_add(&out, i ? "\n" : "");
             add_set(&out, c, sets.set[i]);
         }
     } else {
+        ask_nvidia(nvidia);
         add_meters(&out, c, meter, meters_probe(meter, METER_COUNT));
+        add_nvidia(&out, c, nvidia);
         add_sets(&out, c, &sets);
     }
     cli_put(&out);

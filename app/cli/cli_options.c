@@ -23,6 +23,8 @@ static const struct { enum opt opt; int commands; const char *why, *fix; } refus
       "--json prints them; -o FILE.yaml writes the session" },
     { OPT_PIN, IN_TUNE, "the layouts between kernels always stay as they are",
       "--kernel K --pin STEP" },
+    { OPT_FOLLOW, IN_TUNE, "a schedule is followed in the search of one kernel",
+      "--kernel K --follow FILE" },
 };
 
 /* Options that only networks take. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/views/graph_doc.h"
 #include "app/views/network_doc.h"
 #include "app/views/roofline_plot.h"
 #include "explorer/history/blame.h"
@@ -39,8 +40,27 @@ static bool show_nest(const struct cli *c, struct opened *o, struct str *out, st
 
 static bool show_graph(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
-    (void)c, (void)e;
-    program_print_graph(out, current(o));
+    const struct state *s = history_current(o->session->history);
+    const struct program *before = s->parent < 0 ? NULL
+                                 : history_state(o->session->history, s->parent)->program;
+    struct arena *a = arena_new();
+    struct machine here;
+    struct machine_model model;
+    struct err none;
+    struct doc d;
+    (void)e;
+    machine_read(&here);
+    bool known = machine_file_load(&here, &model, &none);
+    struct graph_rows rows = graph_rows(a, s->program, before, known ? &model : NULL, s->measured);
+    if (args_has(c->args, OPT_JSON)) {
+        graph_report_json(out, s->program, &rows, s->measured);
+    } else {
+        doc_open(&d);
+        graph_doc(&d, s->program, &rows, s->measured, columns());
+        cli_add_doc(out, c, &d);
+        doc_close(&d);
+    }
+    arena_free(a);
     return true;
 }
 
@@ -396,8 +416,8 @@ int cli_show(const struct cli *c)
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm
-        && !lens)
-        return cli_usage(c, "--json goes with --what asm, lens, space and compare");
+        && view[v].show != show_graph && !lens)
+        return cli_usage(c, "--json goes with --what asm, graph, lens, space and compare");
     if (args_has(c->args, OPT_CACHE) && !lens)
         return cli_usage(c, "--cache goes with --what lens");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)

@@ -1,4 +1,5 @@
 /* `tilescope tune`: searches the fastest schedule for a session. */
+#include "app/cli/cli_follow.h"
 #include "app/cli/cli_network.h"
 
 #include <math.h>
@@ -23,6 +24,8 @@ struct tune_call {
     VEC(const char *) pin;
     struct str weights;
     struct goal to;                      /* -o */
+    struct follow follow;                /* --follow */
+    struct session *followed;            /* whose steps these are, or NULL */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;
@@ -318,6 +321,8 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
     add_baselines(out, t);
     if (t->result)
         add_search(out, t);
+    if (t->result && u->followed)
+        cli_follow_text(out, &u->follow);
     label(out, "run:");
     str_printf(out, "%s in %s\n", t->run, t->records_file);
     for (int i = 0; i < t->n_lines; i++)
@@ -403,10 +408,12 @@ static int tune(struct tune_call *u)
         cli_close(&o);
         return code;
     }
+    u->opts.follow = args_has(u->cli->args, OPT_FOLLOW) ? &u->follow : NULL;
     bool ok = !args_has(u->cli->args, OPT_VARIANT)
            || (err_set(&e, ERR_SYNTAX, "--variant is for networks, and this is one operator"),
                err_fix(&e, "--loop-only leaves its layouts as they are"));
     ok = ok && cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
+           && cli_follow_open(u->cli->args, o.session, &u->follow, &u->followed, &e)
            && tuning_run(o.session, &u->opts, &view, u->cli->cancel, &t, &e);
     clear_line(u);
     code = ok ? finish(u, t, &o) : cli_fail(u->cli, &e);
@@ -421,6 +428,7 @@ int cli_tune(const struct cli *c)
     struct tune_call u = { .cli = c, .last_best = -1, .last_stage = STAGE_COUNT };
     int code = tune(&u);
     vec_free(&u.pin);
+    cli_follow_close(&u.follow, u.followed);
     str_free(&u.weights);
     return code;
 }

@@ -196,6 +196,23 @@ struct measure_opts job_measure_opts(const struct app_job *j)
                                   .compiler = s->compiler[0] ? s->compiler : NULL };
 }
 
+/* Writes the code that view C or view asm shows. */
+static bool write_code(struct app_job *j, const struct program *p, const struct measure_opts *o,
+                       const struct cancel *c)
+{
+    if (j->kind == JOB_C)
+        return program_text_source(j->mem, p, o->target, &j->text, &j->lines, &j->e);
+    bool gpu = program_text_is_gpu(p, o->target);
+    bool ok = program_text_machine(j->mem, p, o->target, o->compiler, c, &j->text, &j->lines,
+                                   &j->e);
+    if (ok && !gpu)
+        port_pressure_read(str_text(&j->text), &j->lines, c, &j->ports);
+    size_t n = strlen(j->e.fix);
+    if (!ok && gpu && j->e.code == ERR_ENV)
+        snprintf(j->e.fix + n, sizeof j->e.fix - n, "%s4 shows the CUDA C", n ? "; " : "");
+    return ok;
+}
+
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     if (j->kind == JOB_OPEN) {
@@ -239,13 +256,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
         j->ok = job_run_forecast(j, p, c);
     else if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
-    else if (j->ok && j->kind == JOB_C)
-        j->ok = program_text_c_lines(j->mem, p, o.target, &j->text, &j->lines, &j->e);
     else if (j->ok)
-        j->ok = program_text_asm_lines(j->mem, p, o.target, o.compiler, c, &j->text, &j->lines,
-                                       &j->e);
-    if (j->ok && j->kind == JOB_ASM)
-        port_pressure_read(str_text(&j->text), &j->lines, c, &j->ports);
+        j->ok = write_code(j, p, &o, c);
     if (j->ok && j->kind == JOB_MEASURE && j->m.outcome == OUTCOME_CANCEL)
         j->ok = err_set(&j->e, ERR_CANCEL, "cancelled");
     arena_free(a);

@@ -55,6 +55,7 @@ struct job_settings {
     struct cache_config cache;
     char compiler[200];
     const struct target *target;
+    double forecast_s;                   /* most for one forecast (0: 0.05) */
 };
 /* Both sides of a comparison, A and B. */
 struct job_pair { struct str c[2], assembly[2]; struct sim_result sim[2]; struct compared time; };

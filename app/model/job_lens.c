@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define FORECAST_BUDGET 5e5
-/* Most forecasts take 3 to 15 ms.  Until one is there the screen shows "…". */
-#define FORECAST_S 0.2
+/* Most forecasts take 3 to 15 ms.  The screen shows "…" for one that takes longer. */
+#define FORECAST_S 0.05
 
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c)
 {
@@ -20,7 +20,8 @@ bool job_run_lens(struct app_job *j, const struct program *p, const struct cance
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct cancel *c)
 {
     struct predict_opts o = { .cache = j->set.cache, .target = j->set.target,
-                              .budget = FORECAST_BUDGET, .limit_s = FORECAST_S };
+                              .budget = FORECAST_BUDGET,
+                              .limit_s = j->set.forecast_s > 0 ? j->set.forecast_s : FORECAST_S };
     char *rest = arena_strdup(j->mem, str_text(&j->text));
     j->cure = xcalloc(j->text.len + 1, sizeof *j->cure);
     for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))

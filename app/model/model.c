@@ -97,7 +97,7 @@ void model_show_session(struct model *m, struct session *s)
     model_forecast_forget(m);
     m->session = s;
     m->generation++;
-    m->has_expert = s && model_has_expert(model_program(m)->base->op);
+    m->has_expert = s && model_has_expert(m, model_program(m)->base->op);
     m->overlay = OVERLAY_NONE;
     m->zoom = false;
     m->measure_wanted = m->measure_all = m->numbers_asked = false;
@@ -221,8 +221,23 @@ static bool has_loop(const struct code_lines *lines, int k, int n, const char *a
     return false;
 }
 
+/* Whether the node that computes tensor t of the graph reads the tensor under the cursor, or the
+ * other way round. */
+static bool is_neighbour(const struct model *m, int t)
+{
+    const struct pane_doc *p = &m->pane[VIEW_GRAPH];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const struct graph *g = model_program(m)->graph;
+    if (!l || l->id < 0 || l->id >= g->n_tensors || t < 0 || t >= g->n_tensors)
+        return false;
+    int from = g->tensor[l->id].producer, to = g->tensor[t].producer;
+    return (from >= 0 && graph_reads(g, from, t)) || (to >= 0 && graph_reads(g, to, l->id));
+}
+
 bool model_lit(const struct model *m, enum view v, int i)
 {
+    if (v == VIEW_GRAPH)
+        return is_neighbour(m, i);
     const struct code_text *c = &m->code[v == VIEW_C ? 0 : 1];
     const struct stage *s;
     int axis;

@@ -218,6 +218,7 @@ struct model {
     char step_access[256];               /* or this access, of the tensor step_axis; or "" */
     bool to_misses;                      /* the profile scrolls to the access of the nest */
     bool to_loop;                        /* also when it is of the stage under the cursor */
+    char to_tensor[64];                  /* the layout view goes there; "": nowhere */
 
     /* The prompt. */
     struct prompt prompt;
@@ -232,7 +233,7 @@ struct model {
     bool help_menu;                      /* help lists only the possible actions, not all keys */
     VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
     VEC(char *) menu_line;               /* per binding: the step that it runs, or NULL */
-    bool menu_ranked;                    /* the fewest predicted misses first */
+    bool menu_ranked;                    /* the best predicted first (model_forecast_before) */
     struct str pasted;                   /* several lines, run from pasted_from on; or "" */
     struct str pasted_of;                /* the file that has them; "": a paste */
     size_t pasted_from;
@@ -374,23 +375,36 @@ void model_forget_menu(struct model *m);
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);               /* echo, then model_command */
 void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
+void model_show_view(struct model *m, enum view v);
+
+/* model_file.c: files that are opened and written.  False: refused, with a message. */
+
+bool model_save(struct model *m, const char *path);              /* "": as the file that it has */
+bool model_save_quit(struct model *m, const char *path);
+bool model_quit_now(struct model *m);            /* and leaves what is not saved */
+bool model_export(struct model *m, const char *path);
+bool model_dump(struct model *m, const char *path);              /* asks the drawing code for it */
+/* Checks a file name that the user typed. */
+bool model_file_named(struct model *m, const char *path, const char *usage);
 /* Writes text to path if the file still has the content `seen`; asks before overwriting another. */
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
                  const char *what);
 void model_after(struct model *m);               /* does m->then, after the answer */
 void model_give_up(struct model *m);             /* forgets m->then */
-void model_show_view(struct model *m, enum view v);
+bool model_new_session(struct model *m, const char *spec);
+bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);         /* reads it in the background */
 void model_opened(struct model *m, struct app_job *j);           /* opens what was read */
 void model_open_entry(struct model *m);          /* opens the entry of model_entry */
 void model_discard_entry(struct model *m);
+
 /* model_complete.c: completes the line on the prompt; ctx is the model (prompt_complete). */
 void model_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
 /* model_expert.c: shipped schedules. */
 
 #define EXPERTS_MOST 64
-bool model_has_expert(const char *family);       /* reads the shipped files */
+bool model_has_expert(const struct model *m, const char *family);    /* reads the shipped files */
 /* Lists the best schedules of the open operator, at most max, in arena a. */
 bool model_experts(const struct model *m, struct arena *a, int max, struct expert_schedule *out,
                    int *n, struct err *e);
@@ -502,9 +516,13 @@ bool model_desired_forecast(const struct model *m, int *state);
 void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in j */
 void model_forecast(struct model *m, const struct app_job *j, int state); /* takes its result */
 void model_forecast_forget(struct model *m);
-/* Sets *misses to those predicted after a line from the current state; false: not known. */
-bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses);
-/* Appends "misses -94 %", the predicted change; "misses …" while it is not known. */
+/* Whether forecasts have times: with a machine model, for one thread of a CPU. */
+bool model_forecast_has_time(const struct model *m);
+/* Ranks two lines after the current state (NULL: none): by predicted times, which rank schedules
+ * far better than misses do; without times, or with equal ones, by misses; known before unknown. */
+bool model_forecast_before(const struct model *m, const char *line, const char *other);
+/* Appends "198 µs, misses -94 %", the predicted time and the predicted change; "misses …" while it
+ * is not known. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
 /* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" after a
  * line, or with "" of the step under the cursor; "predicted …" while that is not known.  A time is

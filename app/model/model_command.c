@@ -9,141 +9,6 @@
 #include "app/model/appcmd.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
-#include "sessions/export/export.h"
-
-/* leaving and saving */
-
-void model_after(struct model *m)
-{
-    enum after_ask then = m->then;
-    m->then = AFTER_NOTHING;
-    if (then != AFTER_NOTHING)
-        model_discard(m);
-    if (then == AFTER_QUIT)
-        m->out.quit = true;
-    if (then == AFTER_OPEN) {
-        model_set_session(m, m->next);
-        m->next = NULL;
-    }
-}
-
-void model_give_up(struct model *m)
-{
-    m->then = AFTER_NOTHING;
-    session_free(m->next);
-    m->next = NULL;
-}
-
-/* Refuses paths that are not files: reading a terminal or an unused pipe would never end. */
-static bool is_file(struct model *m, const char *path)
-{
-    struct stat st;
-    struct str text = {0};
-    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-    if (!special && !streq(path, "-"))
-        return true;
-    str_printf(&text, "%s is not a file", path);
-    model_say_error(m, str_text(&text), "the screen reads and writes files only; the commands "
-                    "`tilescope show` and `tilescope run` take pipes");
-    str_free(&text);
-    return false;
-}
-
-/* Asks for a second Enter, which overwrites the file if it has not changed since the first one. */
-static bool ask_overwrite(struct model *m, const char *path, const char *why)
-{
-    str_clear(&m->overwrite);
-    str_add(&m->overwrite, path);
-    m->overwrite_seen = file_seen(path);
-    m->confirm = true;
-    return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
-}
-
-/* Returns the content of path that may be replaced: the one that the user was asked about, else
- * `known`. */
-static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
-{
-    bool again = streq(str_text(&m->overwrite), path);
-    str_clear(&m->overwrite);
-    return again ? m->overwrite_seen : known;
-}
-
-static bool write_session(struct model *m, const char *path)
-{
-    struct session *s = model_document(m);
-    struct str why = {0};
-    struct err e;
-    if (!path[0] && !s->path[0]) {
-        model_save_as(m);
-        return true;
-    }
-    if (path[0] && !is_file(m, path))
-        return false;
-    const char *to = path[0] ? path : s->path;
-    bool own = s->path[0] && file_same(to, s->path);
-    uint64_t seen = may_overwrite(m, to, own ? s->on_disk : FILE_ABSENT);
-    if (session_save_over(s, to, seen, &e)) {
-        model_info(m, "saved to %s", s->path);
-        model_after(m);
-        return true;
-    }
-    if (e.code != ERR_CHANGED)
-        return model_error(m, &e);
-    if (own)
-        str_printf(&why, "%s changed on disk", s->path);
-    else
-        str_add(&why, "that file exists already");
-    ask_overwrite(m, to, str_text(&why));
-    str_free(&why);
-    return false;
-}
-
-bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,
-                 const char *what)
-{
-    struct err e;
-    if (file_replace(path, seen, str_text(text), text->len, &e)) {
-        model_info(m, "%s written to %s", what, path);
-        return true;
-    }
-    if (e.code == ERR_CHANGED)
-        return ask_overwrite(m, path, "that file exists already");
-    return model_error(m, &e);
-}
-
-/* Checks the file name that a text will be written to. */
-static bool is_target(struct model *m, const char *path, const char *usage)
-{
-    if (path[0])
-        return is_file(m, path);
-    return model_say_error(m, "a file name is missing", usage);
-}
-
-static bool export_kernel(struct model *m, const char *path)
-{
-    struct str text = {0};
-    struct err e;
-    if (!is_target(m, path, "export kernel.c"))
-        return false;
-    bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
-    if (ok)
-        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, "C file");
-    else
-        model_error(m, &e);
-    str_free(&text);
-    return ok;
-}
-
-/* Requests a dump of the screen (outbox); the drawing code writes it. */
-static bool dump_screen(struct model *m, const char *path)
-{
-    if (!is_target(m, path, "dump screen.txt"))
-        return false;
-    str_clear(&m->out.dump);
-    str_add(&m->out.dump, path);
-    m->out.dump_seen = may_overwrite(m, path, FILE_ABSENT);
-    return true;
-}
 
 static void copy_doc(struct model *m)
 {
@@ -313,76 +178,6 @@ static bool set_title(struct model *m, const char *arg)
     return true;
 }
 
-static bool start_new(struct model *m, const char *spec)
-{
-    struct session *s = NULL;
-    struct err e;
-    if (!session_new(spec, &s, &e)) {
-        m->error_col = e.at.col > 0 ? e.at.col + 4 : 0;
-        return model_error(m, &e);
-    }
-    model_ask_save(m, AFTER_OPEN, s);
-    return true;
-}
-
-static bool open_file(struct model *m, const char *path)
-{
-    struct session *s = NULL;
-    struct err e;
-    if (!path[0])
-        return model_say_error(m, "a file name is missing", "e session.yaml");
-    if (!is_file(m, path))
-        return false;
-    if (str_ends(path, ".onnx") && file_exists(path)) {
-        model_open_onnx(m, path);
-        return true;
-    }
-    if (!session_load(path, &s, &e))
-        return model_error(m, &e);
-    session_remember(s);
-    model_ask_save(m, AFTER_OPEN, s);
-    return true;
-}
-
-void model_open_onnx(struct model *m, const char *path)
-{
-    str_clear(&m->opening);
-    str_add(&m->opening, path);
-    m->openings++;
-}
-
-void model_opened(struct model *m, struct app_job *j)
-{
-    if (m->opening.len == 0 || j->tag != m->openings || (!j->ok && j->e.code == ERR_CANCEL))
-        return;
-    str_clear(&m->opening);
-    if (!j->ok) {
-        model_error(m, &j->e);
-        return;
-    }
-    session_remember(j->session);
-    if (m->overlay == OVERLAY_ASK)
-        model_give_up(m);
-    model_ask_save(m, AFTER_OPEN, j->session);
-    j->session = NULL;
-}
-
-static bool quit_now(struct model *m)
-{
-    model_discard(m);
-    m->out.quit = true;
-    return true;
-}
-
-static bool write_quit(struct model *m, const char *path)
-{
-    m->then = AFTER_QUIT;
-    bool ok = write_session(m, path);
-    if (!ok)
-        model_give_up(m);
-    return ok;
-}
-
 static bool show_branches(struct model *m)
 {
     m->overlay = OVERLAY_BRANCHES;
@@ -395,12 +190,12 @@ static bool show_branches(struct model *m)
 static bool run_app(struct model *m, enum app_command id, const char *arg)
 {
     switch (id) {
-    case APP_WRITE:      return write_session(m, arg);
+    case APP_WRITE:      return model_save(m, arg);
     case APP_QUIT:       model_ask_save(m, AFTER_QUIT, NULL); return true;
-    case APP_QUIT_NOW:   return quit_now(m);
-    case APP_WRITE_QUIT: return write_quit(m, arg);
-    case APP_OPEN:       return open_file(m, arg);
-    case APP_NEW:        return start_new(m, arg);
+    case APP_QUIT_NOW:   return model_quit_now(m);
+    case APP_WRITE_QUIT: return model_save_quit(m, arg);
+    case APP_OPEN:       return model_open_file(m, arg);
+    case APP_NEW:        return model_new_session(m, arg);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_NETWORK:    return model_network(m, arg);
     case APP_EXPERT:     return model_expert(m, arg);
@@ -427,14 +222,15 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ISA:        return model_set_isa(m, arg);
     case APP_SIM_BUDGET: return model_set_sim_budget(m, arg);
     case APP_COLUMNS:    return model_set_columns(m, arg);
-    case APP_SOURCE:     return is_target(m, arg, "source macro.txt") && model_source(m, arg);
+    case APP_SOURCE:
+        return model_file_named(m, arg, "source macro.txt") && model_source(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
     case APP_MEASURE_ALL: return measure_all(m);
     case APP_MEASURE_FRESH: return measure_fresh(m);
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);
-    case APP_EXPORT:     return export_kernel(m, arg);
-    case APP_DUMP:       return dump_screen(m, arg);
+    case APP_EXPORT:     return model_export(m, arg);
+    case APP_DUMP:       return model_dump(m, arg);
     case APP_COPY:       copy_doc(m); return true;
     case APP_TOUR:       return model_tour(m, arg);
     case APP_HELP:       model_open_help(m, arg); return true;
@@ -556,70 +352,4 @@ bool model_run(struct model *m, const char *line)
     if (m->confirm && !m->prompt.open)
         model_prompt_again(m, line);
     return ok;
-}
-
-/* lines of the start screen */
-
-/* Opens a copy of an example without a file name, so that saving cannot change the example. */
-static void open_example(struct model *m, const char *path)
-{
-    struct session *s = NULL;
-    struct err e;
-    if (!session_load(path, &s, &e)) {
-        model_error(m, &e);
-        return;
-    }
-    s->path[0] = 0;
-    s->on_disk = 0;
-    model_set_session(m, s);
-    model_info(m, "a copy of the example %s; s saves it under a name of yours", basename(path));
-}
-
-void model_open_entry(struct model *m)
-{
-    const struct start_entry *e = model_entry(m);
-    struct session *s = NULL;
-    struct err err;
-    char line[700];
-    if (!e)
-        return;
-    if (e->kind == START_AUTOSAVE) {
-        if (session_recover(&e->autosave, &s, &err)) {
-            model_set_session(m, s);
-            model_info(m, "these changes are not saved yet: s saves them");
-        } else {
-            model_error(m, &err);
-        }
-        return;
-    }
-    if (e->kind == START_OPERATOR) {
-        snprintf(line, sizeof line, "new %s", e->op->example);
-        prompt_open(&m->prompt, ':', line);
-    } else if (e->kind == START_EXAMPLE && !str_ends(e->path, ".onnx")) {
-        snprintf(line, sizeof line, "%s", e->path);
-        open_example(m, line);
-    } else {
-        snprintf(line, sizeof line, "e %s", e->path);
-        model_run(m, line);
-    }
-}
-
-void model_discard_entry(struct model *m)
-{
-    const struct start_entry *e = model_entry(m);
-    if (!e || e->kind != START_AUTOSAVE) {
-        model_say_error(m, "only unsaved work can be discarded here", "");
-        return;
-    }
-    if (!streq(str_text(&m->overwrite), e->autosave.path)) {
-        str_clear(&m->overwrite);
-        str_add(&m->overwrite, e->autosave.path);
-        model_info(m, "d again forgets this unsaved session for good");
-        return;
-    }
-    str_clear(&m->overwrite);
-    unlink(e->autosave.path);
-    start_read(&m->start);
-    m->data_stamp++;
-    model_info(m, "forgotten");
 }

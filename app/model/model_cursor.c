@@ -28,14 +28,26 @@ bool model_blame(struct model *m, const char *arg)
     return true;
 }
 
+/* Shows the layout of a tensor that no node computes. */
+static bool layout_of(struct model *m, const char *tensor)
+{
+    snprintf(m->to_tensor, sizeof m->to_tensor, "%s", tensor);
+    m->pane[VIEW_LAYOUT].stamp = 0;
+    model_show_view(m, VIEW_LAYOUT);
+    return true;
+}
+
 bool model_loop_of(struct model *m)
 {
     const struct pane_doc *p = model_focused(m);
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    if (!l || !l->stage || !l->loop)
+    bool graph = p == &m->pane[VIEW_GRAPH];
+    if (!l || !l->stage || (!l->loop && !graph))
         return model_say_error(m, "this line belongs to no loop of the nest", "");
+    if (program_stage(model_program(m), l->stage) < 0)
+        return layout_of(m, l->stage);
     snprintf(m->step_stage, sizeof m->step_stage, "%s", l->stage);
-    snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop);
+    snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop ? l->loop : "");
     m->to_loop = true;
     m->pane[VIEW_NEST].stamp = 0;
     model_show_view(m, VIEW_NEST);

@@ -5,12 +5,12 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/session_network.h"
 
-bool model_has_expert(const char *family)
+bool model_has_expert(const struct model *m, const char *family)
 {
     struct arena *a = arena_new();
     struct experts all;
     struct err ignored;
-    bool has = expert_file_all(a, &all, &ignored) && experts_for(&all, family);
+    bool has = expert_file_all(a, &all, &ignored) && experts_for(&all, family, m->set.target);
     arena_free(a);
     return has;
 }
@@ -22,8 +22,8 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
     if (!expert_file_all(a, &all, e))
         return false;
     all.accuracy = session_expert_accuracy(m->session, m->network ? m->network->session : NULL);
-    return expert_schedules(a, &all, history_spec(m->session->history), NULL, m->threads, max, out,
-                            n, e);
+    return expert_schedules(a, &all, history_spec(m->session->history), m->set.target, m->threads,
+                            max, out, n, e);
 }
 
 static bool same_steps(const struct program *p, const struct program *q)

@@ -102,9 +102,31 @@ static void add_change(struct str *out, const char *separator, const struct fore
     text_change(out, (double)r->after.misses.l1_misses / (double)r->now.misses.l1_misses - 1);
 }
 
+/* Returns the milliseconds that loads, stores and FLOPs take; 0: unknown, without the machine model
+ * or with several threads. */
+static double predicted_ms(const struct model *m, const struct prediction *p)
+{
+    if (!model_forecast_has_time(m))
+        return 0;
+    return roofline_predict_ms(m->roofs.model, target_or_host(m->set.target)->isa,
+                               model_program(m)->base->flops, p->accesses);
+}
+
+bool model_forecast_has_time(const struct model *m)
+{
+    const struct target *t = target_or_host(m->set.target);
+    return m->roofs.model && m->threads <= 1 && !t->gpu
+        && roofline_predict_ms(m->roofs.model, t->isa, 1, 1) > 0;
+}
+
 void model_forecast_brief(const struct model *m, const char *line, struct str *out)
 {
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
+    double ms = r && r->after.ok ? predicted_ms(m, &r->after.misses) : 0;
+    if (ms > 0) {
+        text_ms(out, ms);
+        str_add(out, ", ");
+    }
     str_add(out, "misses");
     if (r && r->after.ok)
         add_change(out, " ", r);
@@ -112,21 +134,26 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
         str_add(out, " …");
 }
 
-bool model_forecast_misses(const struct model *m, const char *line, int64_t *misses)
+/* Whether x is better than y, of which either may be unknown (NULL). */
+static bool is_better(const struct model *m, const struct foreseen *x, const struct foreseen *y)
 {
-    const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
-    if (r && r->after.ok)
-        *misses = r->after.misses.l1_misses;
-    return r && r->after.ok;
+    if (!x || !y || !x->after.ok || !y->after.ok)
+        return x && x->after.ok && !(y && y->after.ok);
+    double ms = predicted_ms(m, &x->after.misses), other_ms = predicted_ms(m, &y->after.misses);
+    return ms != other_ms ? ms < other_ms
+                          : x->after.misses.l1_misses < y->after.misses.l1_misses;
+}
+
+bool model_forecast_before(const struct model *m, const char *line, const char *other)
+{
+    int state = history_current(m->session->history)->id;
+    return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
 /* Appends "; about 0.26 ms by loads, stores and FLOPs"; nothing without the machine model. */
 static void add_time(const struct model *m, const struct prediction *p, struct str *out)
 {
-    const struct target *t = target_or_host(m->set.target);
-    double ms = m->roofs.model && m->threads <= 1
-              ? roofline_predict_ms(m->roofs.model, t->isa, model_program(m)->base->flops,
-                                    p->accesses) : 0;
+    double ms = predicted_ms(m, p);
     if (ms <= 0)
         return;
     str_add(out, "; about ");

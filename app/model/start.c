@@ -88,7 +88,7 @@ static void read_operators(struct start_list *s)
     for (int i = 0; i < ops_count(); i++) {
         struct start_entry *e = add_entry(s, START_OPERATOR, "");
         e->op = ops_get(i);
-        e->expert = experts_for(&all, e->op->name);
+        e->expert = experts_for(&all, e->op->name, NULL);
     }
     arena_free(a);
 }

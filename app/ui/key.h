@@ -26,6 +26,7 @@ struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* whe
     X(LAYOUT, "layout", "On a tensor's layout") \
     X(CODE, "code", "On a line of C or assembly") \
     X(PROFILE, "profile", "On a row of misses") \
+    X(GRAPH, "graph", "On a tensor of the graph") \
     X(TUNE, "tune", "On a trial of the tuner") \
     X(COMPARE, "compare", "In the comparison") \
     X(LENS, "lens", "In the cache lens") \

@@ -60,14 +60,16 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
     doc_end(d);
 }
 
+/* The columns of a struct access_cost behind that of the accesses. */
+#define COST(c) (c).sectors, (c).ideal_sectors, 0, (c).bank_conflicts, (c).l1_misses, (c).l2_misses
+
 static void put_tensors(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
     put_head(d, s, k, "tensor");
     for (int i = 0; i < s->n; i++) {
         const struct tensor_count *c = &s->by_tensor[i];
         put_row(d, s, k, c->tensor,
-                (int64_t[]){ c->loads + c->stores, c->sectors, c->ideal_sectors, 0,
-                             c->bank_conflicts, c->l1_misses, c->l2_misses });
+                (int64_t[]){ c->loads + c->stores, COST(c->cost) });
     }
     put_row(d, s, k, "total",
             (int64_t[]){ s->loads + s->stores, s->sectors, s->ideal_sectors, 0, s->bank_conflicts,
@@ -81,8 +83,7 @@ static void put_site(struct doc *d, const struct sim_result *s, const struct mea
     char name[32];
     snprintf(name, sizeof name, "%s%s%s", t->memory[0] == 'g' ? "" : t->memory,
              t->memory[0] == 'g' ? "" : " ", t->is_store ? "store" : "load");
-    put_row(d, s, k, name, (int64_t[]){ t->accesses, t->sectors, t->ideal_sectors, 0,
-                                        t->bank_conflicts, t->l1_misses, t->l2_misses });
+    put_row(d, s, k, name, (int64_t[]){ t->accesses, COST(t->cost) });
     gpu_memory_say(t, &says);
     doc_pad(d, INDENT + 2);
     doc_wrap(d, says.len > 0 ? STYLE_NOTE : STYLE_DIM, says.len > 0 ? str_text(&says) : t->text,

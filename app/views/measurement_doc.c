@@ -90,8 +90,9 @@ static void put_latency(struct doc *d, const struct measurement *m,
 {
     struct str text = {0};
     size_t lead = add_latency(&text, &m->latency, k->exact);
-    str_printf(&text, ", %d runs, %d thread%s", m->latency.runs, m->threads,
-               m->threads == 1 ? "" : "s");
+    str_printf(&text, ", %d runs", m->latency.runs);
+    if (!m->device.name[0])
+        str_printf(&text, ", %d thread%s", m->threads, m->threads == 1 ? "" : "s");
     if (m->measurements > 1)
         str_printf(&text, ", best of %d measurements", m->measurements);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
@@ -101,6 +102,29 @@ static void put_latency(struct doc *d, const struct measurement *m,
     add_latency(&text, &m->cold_latency, k->exact);
     str_printf(&text, ", %d single calls, %s before each", m->cold_latency.runs, m->cold_method);
     measurement_doc_row(d, "cold:", STYLE_PLAIN, 0, &text, k->width);
+}
+
+static void put_no_latency(struct doc *d, const struct measurement *m, int width)
+{
+    struct str text = {0};
+    str_add(&text, "not timed");
+    if (target_named(m->isa)->gpu)
+        str_add(&text, ": the kernels are for a GPU, and their host twin was checked");
+    if (m->device.reason[0])
+        str_printf(&text, "; %s", m->device.reason);
+    measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, width);
+}
+
+/* "NVIDIA H100 80GB HBM3, driver for CUDA 13.0, NVRTC 13.0, up to 1980 MHz, memory 2619 MHz" */
+static void put_device(struct doc *d, const struct measured_device *g, int width)
+{
+    struct str text = {0};
+    str_printf(&text, "%s, driver for CUDA %s, NVRTC %s", g->name, g->driver, g->nvrtc);
+    if (g->clock_mhz > 0)
+        str_printf(&text, ", up to %d MHz", g->clock_mhz);
+    if (g->memory_mhz > 0)
+        str_printf(&text, ", memory %d MHz", g->memory_mhz);
+    measurement_doc_row(d, "device:", STYLE_PLAIN, 0, &text, width);
 }
 
 static void put_speed(struct doc *d, const struct measurement *m, const struct measurement_look *k)
@@ -234,13 +258,11 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
     if (!m->verified)
         return;
     if (k->meters & METER_CLOCK && m->latency.runs == 0) {
-        struct str text = {0};
-        str_add(&text, target_named(m->isa)->gpu
-                           ? "not timed: the kernels are for a GPU, and their host twin was checked"
-                           : "not timed");
-        measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, k->width);
+        put_no_latency(d, m, k->width);
     } else if (k->meters & METER_CLOCK) {
         put_latency(d, m, k);
+        if (m->device.name[0])
+            put_device(d, &m->device, k->width);
         put_speed(d, m, k);
         put_roofline(d, m, k);
     }

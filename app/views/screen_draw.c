@@ -175,7 +175,9 @@ static void look_for_loop(const struct model *m, enum view v, struct doc_look *l
     struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS || on.kind == SUBJECT_TENSOR) {
         snprintf(word, size, "%s", on.tensor);
-        look->word = v == VIEW_GRAPH ? NULL : word;
+        for (char *p = word; v == VIEW_C && *p; p++)
+            *p = *p == '.' ? '_' : *p;
+        look->word = word;
         return;
     }
     bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
@@ -196,6 +198,11 @@ static bool lit_c(const void *m, int i)
 static bool lit_asm(const void *m, int i)
 {
     return model_lit(m, VIEW_ASM, i);
+}
+
+static bool lit_graph(const void *m, int i)
+{
+    return model_lit(m, VIEW_GRAPH, i);
 }
 
 static void draw_preview_heading(struct grid *g, struct rect r)
@@ -226,7 +233,8 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
     look.search = m->focus == pane ? str_text(&m->search) : NULL;
     if (pane != PANE_LEDGER && !preview) {
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
-        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm : NULL;
+        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm
+                 : m->view[pane] == VIEW_GRAPH ? lit_graph : NULL;
         look.ctx = m;
     }
     doc_draw(&p->doc, &p->scroll, g, body, look);
@@ -416,8 +424,10 @@ static void draw_bottom(struct model *m, struct grid *g)
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };
-    static const char *const menu[] = {
-        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab", "fewest misses first", NULL,
+    const char *const menu[] = {
+        "Enter", "run", "Up Down", "choose", "Esc", "close", "Tab",
+        m->menu_ranked ? "in their order"
+        : model_forecast_has_time(m) ? "least time first" : "fewest misses first", NULL,
     };
     static const char *const topic[] = {
         "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,

@@ -40,7 +40,7 @@ static void sort_tensors(struct sim_tables *t)
     const struct tensor_count *c = t->s->by_tensor;
     for (int i = 0; i < t->s->n; i++) {
         int at = t->n++;
-        for (; at > 0 && c[t->order[at - 1]].l1_misses < c[i].l1_misses; at--)
+        for (; at > 0 && c[t->order[at - 1]].cost.l1_misses < c[i].cost.l1_misses; at--)
             t->order[at] = t->order[at - 1];
         t->order[at] = i;
     }
@@ -152,13 +152,13 @@ static void put_tensors(const struct sim_tables *t)
     put_head(t, "tensor", "loads", "stores", "L1 misses");
     for (int i = 0; i < t->n; i++) {
         const struct tensor_count *c = &s->by_tensor[t->order[i]];
-        int64_t then = 0, most = s->by_tensor[t->order[0]].l1_misses;
+        int64_t then = 0, most = s->by_tensor[t->order[0]].cost.l1_misses;
         for (int o = 0; old && o < old->n; o++)
             if (streq(old->by_tensor[o].tensor, c->tensor))
-                then = old->by_tensor[o].l1_misses;
-        put_row(t, (struct sim_row){ c->tensor, c->loads, c->stores, c->l1_misses,
+                then = old->by_tensor[o].cost.l1_misses;
+        put_row(t, (struct sim_row){ c->tensor, c->loads, c->stores, c->cost.l1_misses,
                                      c->loads + c->stores, then },
-                share(c->l1_misses, most))->stage = arena_strdup(t->d->arena, c->tensor);
+                share(c->cost.l1_misses, most))->stage = arena_strdup(t->d->arena, c->tensor);
     }
     put_row(t, (struct sim_row){ "total", s->loads, s->stores, s->l1_misses, s->loads + s->stores,
                                  old ? old->l1_misses : -1 }, -1);
@@ -264,9 +264,9 @@ static void put_sites(const struct sim_tables *t)
     for (int i = 0; i < t->s->n_sites && i < MOST_SITES; i++) {
         const struct sim_site *site = &t->s->site[i];
         put_count(t, STYLE_DIM, site->accesses, column);
-        put_count(t, STYLE_PLAIN, site->l1_misses, column);
+        put_count(t, STYLE_PLAIN, site->cost.l1_misses, column);
         doc_printf(t->d, STYLE_DIM, " %4.0f %%  %-5s ",
-                   100 * share(site->l1_misses, t->s->l1_misses),
+                   100 * share(site->cost.l1_misses, t->s->l1_misses),
                    site->is_store ? "store" : "load");
         int first = t->d->lines.len;
         doc_wrap(t->d, STYLE_PLAIN, site->text, t->k->width, doc_col(t->d));

@@ -12,7 +12,7 @@ typedef void view_hint(const struct model *m, struct str *out);
 
 #define VIEW(id, name, tab, context, moves, rebuilt, build, hint) view_build build;
 #include "app/model/view.def"
-view_hint view_nest_hint, view_layout_hint, view_tune_hint;
+view_hint view_nest_hint, view_layout_hint, view_tune_hint, view_graph_hint;
 
 /* The lists, the start screen, the network screen and help. */
 view_build view_preview_build, view_ledger_build, view_start_build, view_detail_build,

@@ -10,7 +10,7 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define FORECAST_WIDTH 18                 /* "  misses +1000 %" */
+#define FORECAST_WIDTH 28                 /* "  0.198 ms, misses +1000 %" */
 
 /* Ids of rows: bindings, steps and commands, topics. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
@@ -105,25 +105,19 @@ void view_help_title(const struct model *m, struct str *out)
         str_printf(out, "Layout of %s", model_program(m)->graph->tensor[t].name);
     else
         str_add(out, key_context_title[m->help_chain[0]]);
+    if (m->help_menu && m->menu_ranked)
+        str_add(out, model_forecast_has_time(m) ? ", least predicted time first"
+                                                : ", fewest predicted misses first");
 }
 
-/* Whether row a of the menu comes before row b: with fewer predicted misses, or with any. */
-static bool comes_before(const struct model *m, const struct line *a, const struct line *b)
-{
-    int64_t x = INT64_MAX, y = INT64_MAX;
-    if (step_of_row(m, a->id))
-        model_forecast_misses(m, step_of_row(m, a->id), &x);
-    if (step_of_row(m, b->id))
-        model_forecast_misses(m, step_of_row(m, b->id), &y);
-    return x < y;
-}
-
-/* Sorts the rows of the menu by predicted misses; rows without any stay in their order. */
+/* Sorts the rows of the menu by what is predicted for them; rows without a prediction stay in their
+ * order. */
 static void rank_rows(const struct model *m, struct doc *d)
 {
     struct line *row = d->lines.data;
     for (int i = 1; i < d->lines.len; i++)
-        for (int k = i; k > 0 && comes_before(m, &row[k], &row[k - 1]); k--) {
+        for (int k = i; k > 0 && model_forecast_before(m, step_of_row(m, row[k].id),
+                                                     step_of_row(m, row[k - 1].id)); k--) {
             struct line other = row[k];
             row[k] = row[k - 1];
             row[k - 1] = other;

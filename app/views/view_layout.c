@@ -53,7 +53,12 @@ void view_layout_build(struct model *m, struct pane_doc *p, int width)
     bool first_look = p->doc.lines.len == 0;
     struct tensor_place at = place_of(p);
     doc_clear(&p->doc);
-    if (first_look)
+    if (m->to_tensor[0]) {
+        at = (struct tensor_place){ .below = 0 };
+        snprintf(at.tensor, sizeof at.tensor, "%s", m->to_tensor);
+        first_look = true;
+        m->to_tensor[0] = 0;
+    } else if (first_look)
         snprintf(at.tensor, sizeof at.tensor, "%s", prog->stage[prog->graph->main_node]->name);
     for (int t = 0; t < prog->graph->n_tensors; t++) {
         int first = p->doc.lines.len + (t > 0);

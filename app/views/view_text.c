@@ -1,4 +1,4 @@
-/* The views that show a text: access expressions, the graph, generated C, machine code.  The last
+/* The views that show a text: access expressions, generated C, machine code.  The last
  * two come from background jobs. */
 #include "app/views/view.h"
 
@@ -118,15 +118,6 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-void view_graph_build(struct model *m, struct pane_doc *p, int width)
-{
-    struct str text = {0};
-    doc_clear(&p->doc);
-    program_print_graph(&text, model_program(m));
-    doc_source(&p->doc, str_text(&text), NULL, width - 1);
-    str_free(&text);
-}
-
 /* The first line of the assembly: the ports that its hottest loop keeps busy. */
 static void put_ports(struct doc *d, const struct code_text *c, int width)
 {
@@ -134,7 +125,7 @@ static void put_ports(struct doc *d, const struct code_text *c, int width)
     if (!c->ports.reason[0] && c->ports.cycles <= 0)
         return;
     if (c->ports.loop >= 0 && c->ports.loop < c->lines.n_loops)
-        str_printf(&text, "hottest loop, %s, by llvm-mca: ", c->lines.loop[c->ports.loop].axis);
+        str_printf(&text, "hottest loop, %s, ", c->lines.loop[c->ports.loop].axis);
     port_pressure_print(&text, &c->ports);
     doc_wrap(d, c->ports.reason[0] ? STYLE_DIM : STYLE_NOTE, str_text(&text), width - 2, 2);
     str_free(&text);

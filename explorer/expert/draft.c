@@ -478,12 +478,14 @@ static void pack_constants(struct draft *d, int node, const struct draft_machine
 void draft_rest(struct draft *d, const struct draft_machine *m)
 {
     for (int i = 0; i < d->p->graph->n_nodes; i++)
-        if (is_open(d, i))
+        if (is_open(d, i) && !m->gpu)
             pack_constants(d, i, m);
     for (int i = 0; i < d->p->graph->n_nodes; i++)
         if (is_open(d, i) && worth_inlining(d->p, i))
             try_line(d, "loop inline %s", stage_at(d, i)->name);
     for (int i = 0; i < d->p->graph->n_nodes; i++)
-        if (is_open(d, i))
+        if (is_open(d, i) && m->gpu)
+            (void)draft_bind(d, i, &(struct err){0});
+        else if (is_open(d, i))
             schedule(d, i, m);
 }

@@ -50,14 +50,15 @@ static int busiest(const struct graph *g, int first, int n)
 }
 
 /* Finds the statement whose operator has an expert and the most operations. */
-static struct subject subject_of(const struct experts *all, const struct graph *g)
+static struct subject subject_of(const struct experts *all, const struct graph *g,
+                                 const struct target *target)
 {
     struct subject s = { g, g->op, g->main_node };
     double most = -1;
     for (int i = 0; i < g->n_statements; i++) {
         const struct graph_statement *st = &g->statement[i];
         int main = busiest(g, st->node, st->n_nodes);
-        if (experts_for(all, st->op) && g->node[main].flops > most) {
+        if (experts_for(all, st->op, target) && g->node[main].flops > most) {
             s = (struct subject){ g, st->op, main };
             most = g->node[main].flops;
         }
@@ -268,18 +269,22 @@ static int by_score(const void *p, const void *q)
     return x->at - y->at;
 }
 
-static bool is_for(const struct expert *x, const char *family)
+/* Whether an expert is for a family on a target: CPUs share theirs, a GPU has its own. */
+static bool is_for(const struct expert *x, const char *family, const struct target *target)
 {
+    if (x->target ? !streq(x->target, target->isa) : target->gpu)
+        return false;
     for (int i = 0; i < x->n_families; i++)
         if (streq(x->family[i], family))
             return true;
     return false;
 }
 
-bool experts_for(const struct experts *all, const char *family)
+bool experts_for(const struct experts *all, const char *family, const struct target *target)
 {
+    target = target_or_host(target);
     for (int i = 0; i < all->n; i++)
-        if (is_for(all->item[i], family))
+        if (is_for(all->item[i], family, target))
             return true;
     return false;
 }
@@ -450,14 +455,14 @@ bool expert_schedules(struct arena *a, const struct experts *all, const char *sp
     *n = 0;
     if (!program_new(a, spec, &bare, e))
         return false;
-    const struct subject s = subject_of(all, bare->base);
-    const struct param_set facts = facts_of(a, &s, target, threads, all->accuracy);
     const struct target *t = target_or_host(target);
+    const struct subject s = subject_of(all, bare->base, t);
+    const struct param_set facts = facts_of(a, &s, t, threads, all->accuracy);
     const struct draft_machine machine = { target_lanes(t, bare->base->type), t->registers,
-                                           threads };
+                                           threads, t->gpu };
     bool ok = true;
     for (int i = 0; i < all->n && ok; i++)
-        if (is_for(all->item[i], s.family))
+        if (is_for(all->item[i], s.family, t))
             ok = add_tilings(a, all->item[i], &facts, &list, e);
     if (list.len > 0)
         qsort(list.data, (size_t)list.len, sizeof *list.data, by_score);

@@ -5,6 +5,7 @@
  *     title: ...
  *     note: why it is good
  *     for: [c2d, dil]                       # operators
+ *     target: cuda                          # default: every CPU; only this target is offered it
  *     when: sw == 1                         # condition for applying it; default: always
  *     choose: {nv: [1, 2, 4], wt: [4, 7]}   # every combination is a schedule
  *     let:                                  # names for values, computed one after the other
@@ -39,6 +40,7 @@
 
 struct expert {
     const char *id, *path, *title, *note;
+    const char *target;                                  /* "cuda"; NULL: every CPU */
     int n_families; const char *const *family;
     const char *when, *only, *prefer;                    /* NULL: always, all, in file order */
     struct param_grid choose;
@@ -51,8 +53,9 @@ struct expert_step { const char *text, *condition; const char *each; };      /* 
 #define EXPERT_ACCURACY 1e-5              /* the default in networks */
 struct experts { int n; const struct expert *const *item; double accuracy; };
 
-/* Whether any expert is for this family.  Its `when` may still exclude the sizes of an operator. */
-bool experts_for(const struct experts *all, const char *family);
+/* Whether any expert is for this family on this target (NULL: this CPU).  Its `when` may still
+ * exclude the sizes of an operator. */
+bool experts_for(const struct experts *all, const char *family, const struct target *target);
 
 /* A schedule of an operator: its step lines, in the order of applying. */
 struct expert_schedule {

@@ -21,7 +21,7 @@ bool instant_choose(void *ctx, struct arena *a, const char *spec, int n_given,
         return false;
     struct draft d = { a, p, {0} };
     const struct draft_machine machine = { target_lanes(t, p->base->type), t->registers,
-                                           x->threads };
+                                           x->threads, t->gpu };
     for (int i = 0; i < n_given; i++)
         vec_push(&d.line, given[i]);
     draft_rest(&d, &machine);

@@ -17,6 +17,7 @@
 #ifndef TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #define TS_EXPLORER_SPACE_LAYOUT_SPACE_H
 #include "explorer/space/factor.h"
+#include "explorer/space/point_why.h"
 #include "kernels/base/rng.h"
 #include "kernels/program/program.h"
 
@@ -64,8 +65,13 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
 /* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a), where the extent
  * of a middle part is what factor[inner] leaves. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
-/* Sets the start point: channels last, weights in blocks of two vectors. */
-void layout_space_start(const struct layout_space *s, int64_t *factor);
+/* Start points, the layouts that a person would try first: channels last (a product: rows), with
+ * weights in blocks of two vectors; channels in blocks of one vector; channels as planes, so that
+ * lanes are pixels.  A product has the first only; planes are for groups that fill no vector. */
+enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
+/* Sets a start point.  False when the operator has no such one. */
+bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
+                        int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
 /* Set *factor to the first point, and to the next point (the last knob changes fastest).  False
  * after the last point. */
@@ -78,9 +84,10 @@ bool layout_space_next(const struct layout_space *s, int64_t *factor);
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
 /* Finds the factors whose lines give every tensor the same layout as these lines.  False when
- * there are none; *factor is then undefined. */
+ * there are none; *factor is then undefined, and *why (may be NULL) names the first tensor that no
+ * factors lay out like this. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
-                       int64_t *factor);
+                       int64_t *factor, struct point_why *why);
 /* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a
  * family of layouts. */
 const char *layout_space_family(const struct layout_space *s, struct arena *a,

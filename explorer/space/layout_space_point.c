@@ -2,9 +2,13 @@
 #include "explorer/space/layout_space_impl.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#define BLOCK 32  /* channels of a block in the start point: two vectors of 16 */
+#define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
+#define FEW 4     /* where lanes are pixels: they share a load of the data */
+
+enum { OP_O = 2, OP_G = 9 };              /* ORDER of the features: layout_space.h */
 
 /* Whether a factor of knob k is legal with the factors chosen before it. */
 static bool fits(const struct layout_space *s, int k, const int64_t *factor, int64_t f)
@@ -30,19 +34,34 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
         factor[k] = layout_factor(s, k, factor, rng_unit(r));
 }
 
-/* Sets the start point: axes and channels are not tiled, and weights are only tiled in blocks of o.
- * A product has m = 1 (A and C are row-major), k not tiled, and blocks of n. */
-void layout_space_start(const struct layout_space *s, int64_t *factor)
+/* Returns the factor that a start point wants for a knob, to be rounded to a legal one. */
+static double start_factor(const struct layout_knob *x, enum start_layout which, int lanes)
 {
+    bool channels = streq(x->name, "o_t") || streq(x->name, "c_t") || streq(x->name, "i_t");
+    if (x->inner >= 0 || streq(x->name, "order_B") || streq(x->name, "m_t"))
+        return 1;
+    if (streq(x->name, "n_t") || (streq(x->name, "o_t'") && which != START_PLANES))
+        return BLOCK;
+    if (which == START_BLOCKS && (channels || streq(x->name, "c_t'")))
+        return lanes;
+    if (which == START_PLANES && streq(x->name, "o_t'"))
+        return FEW;
+    if (which == START_PLANES && (channels || strchr(x->name, '\'')))
+        return 1;
+    return (double)x->extent;
+}
+
+bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
+                        int64_t *factor)
+{
+    bool conv = false;
+    double group = exp2(s->op[OP_O] - s->op[OP_G]);
     for (int k = 0; k < s->n; k++) {
         const struct layout_knob *x = &s->knob[k];
-        double want = (double)x->extent;
-        if (x->inner >= 0 || streq(x->name, "order_B") || streq(x->name, "m_t"))
-            want = 1;
-        if (streq(x->name, "o_t'") || streq(x->name, "n_t"))
-            want = BLOCK;
-        factor[k] = layout_factor(s, k, factor, want / (double)x->extent);
+        conv = conv || (!streq(x->name, "m_t") && !streq(x->name, "n_t") && x->name[0] != 'k');
+        factor[k] = layout_factor(s, k, factor, start_factor(x, which, lanes) / (double)x->extent);
     }
+    return which == START_LAST || (conv && (which == START_BLOCKS || group < lanes));
 }
 
 void layout_space_first(const struct layout_space *s, int64_t *factor)
@@ -131,7 +150,7 @@ struct point_finder {
     const struct layout_space *s;
     const struct program *p;
     int64_t *factor;
-    int looks;
+    int looks, reached;                   /* reached: tensors that some factors laid out right */
 };
 
 /* Whether the program gives tensor t the layout that it has under *factor.  For an inlined
@@ -171,6 +190,7 @@ static bool uses_knob(const struct template_tensor *t, int k)
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;
+    f->reached = tensor > f->reached ? tensor : f->reached;
     if (tensor == s->t->n_tensors)
         return true;
     const struct template_tensor *t = &s->t->tensor[tensor];
@@ -190,8 +210,22 @@ static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *c
     return false;
 }
 
+/* Says how the tensor is stored that no factors lay out. */
+static void say_tensor(const struct point_finder *f, struct point_why *why)
+{
+    const struct template_tensor *t = &f->s->t->tensor[f->reached];
+    int at = graph_tensor(f->p->graph, t->name);
+    struct str text = { 0 };
+    if (at < 0 || !layout_notation(f->p->layout[at], &text))
+        str_add(&text, "by other steps than the notation has");
+    *why = (struct point_why){ .step = "layout" };
+    snprintf(why->text, sizeof why->text, "%s is stored %s, which no factors of its template give",
+             t->name, str_text(&text));
+    str_free(&text);
+}
+
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
-                       int64_t *factor)
+                       int64_t *factor, struct point_why *why)
 {
     struct arena *a = arena_new();
     struct point_finder f = { .s = s, .factor = factor };
@@ -199,8 +233,12 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
     struct err e;
     int bad;
     layout_space_first(s, factor);
-    bool found = program_replay(a, s->spec, line, n, &f.p, &bad, &e) &&
-                 find_tensor(&f, 0, 0, chosen);
+    bool valid = program_replay(a, s->spec, line, n, &f.p, &bad, &e);
+    bool found = valid && find_tensor(&f, 0, 0, chosen);
+    if (why)
+        *why = (struct point_why){ .step = valid ? "" : "layout" };
+    if (why && valid && !found)
+        say_tensor(&f, why);
     arena_free(a);
     return found;
 }

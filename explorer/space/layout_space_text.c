@@ -93,17 +93,40 @@ static const struct template_part *part_at(const struct template_tensor *t, int 
     return &t->part[i];
 }
 
+/* Merges parts of a dim that lie next to each other, such as the N/32 32n of an output whose rows
+ * are not tiled: split or not, every element has the same address, and the loops over the whole dim
+ * can do what those over its parts can. */
+static void join_parts(const struct template_tensor *t, const int64_t *factor, struct stored *s)
+{
+    int last = -1, level = -1;            /* the last part that is stored, and its level */
+    for (int i = 0; i < t->n_parts; i++) {
+        const struct template_part *p = part_at(t, i, factor);
+        int l = p->level == PART_WHOLE ? -1 : (int)(p->level - PART_OUTER);
+        struct stored *x = &s[p->dim];
+        if (l >= 0 && (x->part[l] == 1 && !x->unfold))
+            continue;
+        if (l >= 0 && last == p->dim && level >= 0 && !x->unfold) {
+            x->part[l] *= x->part[level];
+            x->part[level] = 1;
+        }
+        last = p->dim;
+        level = l;
+    }
+}
+
 void template_notation(struct str *out, const struct template_tensor *t, const int64_t *factor)
 {
+    struct stored s[MAX_RANK];
+    for (int d = 0; d < t->rank; d++)
+        s[d] = stored_as(&t->dim[d], factor);
+    join_parts(t, factor, s);
     for (int i = 0; i < t->n_parts; i++) {
         const struct template_part *p = part_at(t, i, factor);
         const struct template_dim *d = &t->dim[p->dim];
-        if (p->level == PART_WHOLE) {
+        if (p->level == PART_WHOLE)
             str_printf(out, "%s%s", out->len ? " " : "", d->name);
-        } else {
-            struct stored s = stored_as(d, factor);
-            write_part(out, d, &s, p->level - PART_OUTER);
-        }
+        else
+            write_part(out, d, &s[p->dim], p->level - PART_OUTER);
     }
 }
 

@@ -114,6 +114,23 @@ static void write_root(struct line_writer *w, const char *name, const struct roo
         add_line(w, "loop parallel %s %s", name, r->outer);
 }
 
+static void write_prefetch(struct line_writer *w)
+{
+    const struct nest_info *nest = w->s->nest;
+    const struct loop_plan *plan = w->plan;
+    for (int o = 0; o < OPERANDS; o++) {
+        if (plan->prefetch[o] == AT_NONE)
+            continue;
+        const char *line = arena_printf(w->a, "loop prefetch %s %s at=%s", nest->name,
+                                        prefetched(nest, plan->pad, o),
+                                        name_at(w, plan->prefetch[o]));
+        if (plan->ahead[o] > 1)
+            add_line(w, "%s ahead=%lld", line, (long long)plan->ahead[o]);
+        else
+            add_line(w, "%s", line);
+    }
+}
+
 static const char *attach_name(const struct line_writer *w, int at, int64_t choice)
 {
     const struct nest_info *nest = w->s->nest;
@@ -167,6 +184,7 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
         write_pad(&w, p->v[nest->k_pad][0]);
     if (nest->k_consumer >= 0)
         write_consumers(&w, p->v[nest->k_consumer][0]);
+    write_prefetch(&w);
     write_parallel(&w);
     if (knob_choice(p, nest->k_stream, 0))
         add_line(&w, "loop stream %s", nest->result);

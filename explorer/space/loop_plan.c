@@ -201,6 +201,40 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
+/* Returns the first loop of an axis that is outside of the tile and runs on after `ahead`
+ * iterations; -1: there is none. */
+static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
+{
+    for (int i = 0; i <= plan->s2; i++)
+        if (plan->loop[i].axis == axis && !plan->loop[i].phase && plan->loop[i].extent > ahead)
+            return i;
+    return -1;
+}
+
+/* Returns the innermost reduction at R1, if weights depend on it and it runs on after `ahead`
+ * iterations; else -1. */
+static int last_reduction(const struct nest_info *nest, const struct loop_plan *plan,
+                          int64_t ahead)
+{
+    const struct plan_loop *l = &plan->loop[plan->r1];
+    bool there = plan->r1 > plan->s2 && !l->phase && l->extent > ahead;
+    return there && nest->axis[l->axis].operands >> OPERAND_WEIGHTS & 1 ? plan->r1 : -1;
+}
+
+/* Sets what is prefetched.  A choice without such a loop leaves AT_ROOT, which is not sound. */
+static void plan_prefetch(const struct loop_space *s, const struct loop_point *p,
+                          struct loop_plan *plan)
+{
+    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* ORDER of the choices */
+    for (int o = 0; o < OPERANDS; o++) {
+        int64_t c = knob_choice(p, s->nest->k_prefetch[o], 0);
+        plan->ahead[o] = o == OPERAND_WEIGHTS ? ahead[c] : c > 0;
+        plan->prefetch[o] = c == 0 ? AT_NONE
+                            : o == OPERAND_WEIGHTS ? last_reduction(s->nest, plan, ahead[c])
+                                                   : first_loop(plan, s->nest->prefetch_axis[c], 1);
+    }
+}
+
 /* Returns where a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of the padding
  * has `inline` before these. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
@@ -218,7 +252,7 @@ void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
     int64_t consumer = knob_choice(p, nest->k_consumer, 0), pad = knob_choice(p, nest->k_pad, 1);
     if (!nest->pinned) {
         for (int a = 0; a < nest->n_axes; a++)
-            plan->uneven |= axis_parts(s, p, a, &all[a]) ? 0 : 1u << a;
+            plan->uneven |= axis_parts(s, p, a, &all[a]) && !nest->axis[a].straddles ? 0 : 1u << a;
         ensure_outer(s, all);
         order_loops(s, p, all, plan);
         for (int a = 0; a < nest->n_axes; a++) {
@@ -236,6 +270,7 @@ void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct
         int64_t c = knob_choice(p, nest->k_cache_read[o], 0);
         plan->cache_read[o] = c == 0 ? AT_NONE : c == 1 ? plan->s2 : plan->r1;
     }
+    plan_prefetch(s, p, plan);
 }
 
 const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *plan, int loop,

@@ -237,14 +237,21 @@ void loop_point_cross(const struct loop_space *s, struct rng *r, const struct lo
     *child = *x;
 }
 
+int loop_point_apart(const struct loop_space *s, const struct loop_point *x,
+                     const struct loop_point *y)
+{
+    int apart = 0;
+    for (int k = 0; k < s->n; k++) {
+        size_t n = s->knob[k].parts ? (size_t)s->knob[k].parts : 1;
+        apart += memcmp(x->v[k], y->v[k], n * sizeof x->v[k][0]) != 0;
+    }
+    return apart;
+}
+
 bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
                       const struct loop_point *y)
 {
-    for (int k = 0; k < s->n; k++)
-        for (int i = 0; i < (s->knob[k].parts ? s->knob[k].parts : 1); i++)
-            if (x->v[k][i] != y->v[k][i])
-                return false;
-    return true;
+    return loop_point_apart(s, x, y) == 0;
 }
 
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,

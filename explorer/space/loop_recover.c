@@ -1,9 +1,14 @@
 /* Finds the point of step lines: the nest that they make is compared with the nests of points.
  * Loops of one iteration are ignored on both sides, and adjacent loops of one axis count as one.
- * The place of a tile or an attached node is the number of loops around it. */
+ * The place of a tile or an attached node is the number of loops around it.
+ *
+ * Many points are tried.  When none is it, the reason is that of the one that came furthest: its
+ * nest could be read, its loops have levels, they are in this order, ... */
 #include "explorer/space/loop_space_impl.h"
 
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +19,7 @@ struct recover_shape {
     int n; struct recover_leaf leaf[PLAN_LOOPS];
     int cache_write, cache_read[OPERANDS];              /* loops around the tile, or AT_NONE */
     int consumer, pad;                                  /* loops around, or AT_ROOT, AT_INLINE */
+    int prefetch[OPERANDS]; int64_t ahead[OPERANDS];    /* loops around and with it, or AT_NONE */
 };
 
 struct recovery {
@@ -24,7 +30,30 @@ struct recovery {
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf: number of its run */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is being tried */
+    struct point_why *why;                /* the reason of the attempt that came furthest */
+    int reached;                          /* how far that was; grows */
 };
+
+/* How far an attempt came.  Within loops and annotations: this far, plus the number of loops that
+ * are right. */
+enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
+       REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
+       REACHED_SOUND, REACHED_PREFETCH };
+
+/* Notes why an attempt failed, unless another one came as far.  Returns false. */
+__attribute__((format(printf, 4, 5)))
+static bool miss(struct recovery *t, int reached, const char *step, const char *fmt, ...)
+{
+    va_list ap;
+    if (reached <= t->reached)
+        return false;
+    t->reached = reached;
+    va_start(ap, fmt);
+    t->why->step = step;
+    vsnprintf(t->why->text, sizeof t->why->text, fmt, ap);
+    va_end(ap);
+    return false;
+}
 
 /* --- the nest that the lines made --- */
 
@@ -62,7 +91,8 @@ static bool read_leaves(struct recovery *t)
     for (int i = 0; i < s->n_axes; i++) {
         int a = axis_of(nest, s->axis[i].name), part = 0;
         if (a < 0 || t->want.n == PLAN_LOOPS)
-            return false;
+            return miss(t, REACHED_NEST, "fuse", "loop %s is no part of one loop of the plain nest",
+                        s->axis[i].name);
         if (s->axis[i].extent == 1)
             continue;
         for (int j = 0; j < s->n_axes; j++)
@@ -96,10 +126,10 @@ static bool read_attached(struct recovery *t, const struct program *p)
     for (int i = 0; i < nest->n_chain; i++) {
         const struct stage *c = p->stage[program_stage(p, nest->chain[i])];
         int at = c->attach == main ? depth_of(t->stage, c->attach_axis) : AT_ROOT;
-        if (i > 0 && at != t->want.consumer)
-            return false;
-        if (at == AT_ROOT && c->inlined != (i + 1 < nest->n_chain))
-            return false;
+        if ((i > 0 && at != t->want.consumer) ||
+            (at == AT_ROOT && c->inlined != (i + 1 < nest->n_chain)))
+            return miss(t, REACHED_NEST, "compute_at",
+                        "%s is elsewhere than the other element-wise nodes", nest->chain[i]);
         t->want.consumer = at;
     }
     if (nest->pad) {
@@ -129,8 +159,29 @@ static bool read_copies(struct recovery *t)
         while (o < OPERANDS && (!nest->operand[o] || !streq(nest->operand[o], s->read[i].tensor)))
             o++;
         if (o == OPERANDS)
-            return false;
+            return miss(t, REACHED_NEST, "cache_read", "%s is no operand that the space copies",
+                        s->read[i].tensor);
         t->want.cache_read[o] = depth_of(s, s->read[i].axis);
+    }
+    return true;
+}
+
+static bool read_prefetch(struct recovery *t)
+{
+    const struct nest_info *nest = t->s->nest;
+    const struct stage *s = t->stage;
+    t->want.prefetch[OPERAND_DATA] = t->want.prefetch[OPERAND_WEIGHTS] = AT_NONE;
+    for (int i = 0; i < s->n_ahead; i++) {
+        const struct read_ahead *x = &s->ahead[i];
+        int o = 0;
+        while (o < OPERANDS && (nest->k_prefetch[o] < 0 ||
+                                !streq(prefetched(nest, t->want.pad, o), x->tensor)))
+            o++;
+        if (o == OPERANDS)
+            return miss(t, REACHED_NEST, "prefetch", "%s is prefetched in %s, %lld ahead",
+                        x->tensor, x->axis, (long long)x->by);
+        t->want.prefetch[o] = depth_of(s, x->axis);
+        t->want.ahead[o] = x->by;
     }
     return true;
 }
@@ -146,7 +197,8 @@ static bool find_runs(struct recovery *t)
         if ((run % 2 == 1) != reduce)
             run++;
         if (run > 4)
-            return false;
+            return miss(t, REACHED_NEST, "reorder",
+                        "output loops and reductions alternate more than S R S R S does");
         t->run[i] = run;
     }
     return true;
@@ -175,7 +227,7 @@ static int slot_of(const struct loop_axis *x, enum loop_level level)
 }
 
 /* Computes the factors for t->level. False when an axis has no part at one of these levels. */
-static bool fill_factors(const struct recovery *t, struct loop_point *p)
+static bool fill_factors(struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
     for (int k = 0; k < t->s->n; k++)
@@ -188,7 +240,8 @@ static bool fill_factors(const struct recovery *t, struct loop_point *p)
             continue;
         int slot = slot_of(x, t->level[i]);
         if (slot < 0 || x->knob < 0)
-            return false;
+            return miss(t, REACHED_LEVELS, "split", "%s has no loop at level %s", x->name,
+                        loop_level_name[t->level[i]]);
         p->v[x->knob][slot] *= l->extent;
     }
     return true;
@@ -225,6 +278,10 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
     for (int o = 0; o < OPERANDS; o++)
         out->cache_read[o] = plan->cache_read[o] >= 0 ? depth[plan->cache_read[o]]
                                                       : plan->cache_read[o];
+    for (int o = 0; o < OPERANDS; o++) {
+        out->prefetch[o] = plan->prefetch[o] >= 0 ? depth[plan->prefetch[o]] : plan->prefetch[o];
+        out->ahead[o] = plan->ahead[o];
+    }
     out->consumer = place_of(t, plan->consumer, depth, knob_choice(p, s->nest->k_consumer, 0));
     out->pad = place_of(t, plan->pad, depth, knob_choice(p, s->nest->k_pad, 1) - 1);
 }
@@ -232,7 +289,8 @@ static void shape_of(const struct recovery *t, const struct loop_point *p,
 static bool is_mark(const struct recover_shape *x, int depth)
 {
     return x->cache_write == depth || x->cache_read[0] == depth || x->cache_read[1] == depth ||
-           x->consumer == depth || x->pad == depth;
+           x->prefetch[0] == depth || x->prefetch[1] == depth || x->consumer == depth ||
+           x->pad == depth;
 }
 
 static void lower_mark(int *mark, int depth)
@@ -258,62 +316,124 @@ static void merge_leaves(struct recover_shape *x)
         lower_mark(&x->cache_write, i + 1);
         lower_mark(&x->cache_read[0], i + 1);
         lower_mark(&x->cache_read[1], i + 1);
+        lower_mark(&x->prefetch[0], i + 1);
+        lower_mark(&x->prefetch[1], i + 1);
         lower_mark(&x->consumer, i + 1);
         lower_mark(&x->pad, i + 1);
     }
 }
 
-static bool same_leaves(const struct recover_shape *x, const struct recover_shape *y)
+static bool same_loop(const struct recover_leaf *x, const struct recover_leaf *y)
 {
-    for (int i = 0; i < x->n && i < y->n; i++)
-        if (x->leaf[i].axis != y->leaf[i].axis || x->leaf[i].part != y->leaf[i].part ||
-            x->leaf[i].extent != y->leaf[i].extent || x->leaf[i].ann != y->leaf[i].ann)
-            return false;
-    return x->n == y->n;
+    return x->axis == y->axis && x->part == y->part && x->extent == y->extent;
 }
 
-static bool same_shape(const struct loop_space *s, const struct recover_shape *x,
-                       const struct recover_shape *y)
+/* Compares loops, then annotations. */
+static bool same_leaves(struct recovery *t, const struct recover_shape *want,
+                        const struct recover_shape *got)
 {
-    if (x->cache_write != y->cache_write ||
-        (s->nest->k_consumer >= 0 && x->consumer != y->consumer) ||
-        (s->nest->k_pad >= 0 && x->pad != y->pad))
-        return false;
+    const struct loop_axis *axis = t->s->nest->axis;
+    int i = 0, k = 0;
+    while (i < want->n && i < got->n && same_loop(&want->leaf[i], &got->leaf[i]))
+        i++;
+    if (i < want->n)
+        return miss(t, REACHED_LOOPS + i, "reorder",
+                    "the loop of %lld iterations of %s has another place or size in the space",
+                    (long long)want->leaf[i].extent, axis[want->leaf[i].axis].name);
+    if (i < got->n)
+        return miss(t, REACHED_LOOPS + i, "reorder", "the space has one more loop of %s",
+                    axis[got->leaf[i].axis].name);
+    while (k < i && want->leaf[k].ann == got->leaf[k].ann)
+        k++;
+    if (k == i)
+        return true;
+    bool lacks = want->leaf[k].ann == LOOP_SERIAL;
+    const struct recover_leaf *l = lacks ? &got->leaf[k] : &want->leaf[k];
+    return miss(t, REACHED_MARKS + k, loop_ann_name[l->ann],
+                "the loop of %lld iterations of %s has %s mark, unlike in the space",
+                (long long)l->extent, axis[l->axis].name, lacks ? "no" : "this");
+}
+
+static bool same_places(struct recovery *t, const struct recover_shape *want,
+                        const struct recover_shape *got)
+{
+    const struct nest_info *nest = t->s->nest;
+    if (want->cache_write != got->cache_write)
+        return miss(t, REACHED_PLACES, "cache_write",
+                    "the tile is inside %d loops; in the space it is inside the last S2 loop",
+                    want->cache_write);
+    if (nest->k_consumer >= 0 && want->consumer != got->consumer)
+        return miss(t, REACHED_PLACES, "compute_at",
+                    "%s is inside %d loops, neither at the root nor at S1 or S2", nest->chain[0],
+                    want->consumer);
+    if (nest->k_pad >= 0 && want->pad != got->pad)
+        return miss(t, REACHED_PLACES, "compute_at",
+                    "%s is inside %d loops, neither at the root nor at S1 or S2", nest->pad,
+                    want->pad);
     for (int o = 0; o < OPERANDS; o++)
-        if (x->cache_read[o] != y->cache_read[o])
-            return false;
-    return same_leaves(x, y);
+        if (want->cache_read[o] != got->cache_read[o])
+            return miss(t, REACHED_PLACES, "cache_read",
+                        "the copy of %s is inside %d loops, neither at S2 nor at R1",
+                        nest->operand[o] ? nest->operand[o] : "an operand", want->cache_read[o]);
+    return true;
 }
 
-/* Whether this point makes the wanted nest. `leaves`: compare only its loops. */
-static bool is_it(const struct recovery *t, const struct loop_point *p, bool leaves)
+static bool is_sound(struct recovery *t, const struct loop_point *p)
+{
+    struct err e = { 0 };
+    return loop_point_sound(t->s, p, &e) || miss(t, REACHED_SOUND, "limit", "%s", e.text);
+}
+
+static bool same_prefetch(struct recovery *t, const struct recover_shape *want,
+                          const struct recover_shape *got)
+{
+    for (int o = 0; o < OPERANDS; o++)
+        if (want->prefetch[o] != got->prefetch[o] || want->ahead[o] != got->ahead[o])
+            return miss(t, REACHED_PREFETCH, "prefetch",
+                        "%s is prefetched %lld ahead in loop %d from outside",
+                        t->s->nest->operand[o], (long long)want->ahead[o], want->prefetch[o]);
+    return true;
+}
+
+/* What of a nest is compared: its loops; also tiles and nodes; also prefetches. */
+enum compared { COMPARE_LOOPS, COMPARE_PLACES, COMPARE_ALL };
+
+/* Forgets what is not compared. */
+static void reduce_shape(struct recover_shape *x, enum compared how)
+{
+    if (how < COMPARE_ALL)
+        x->prefetch[0] = x->prefetch[1] = AT_NONE;
+    if (how < COMPARE_PLACES)
+        x->cache_write = x->cache_read[0] = x->cache_read[1] = x->consumer = x->pad = AT_NONE;
+}
+
+/* Whether this point makes the wanted nest. */
+static bool is_it(struct recovery *t, const struct loop_point *p, enum compared how)
 {
     struct loop_plan plan;
     struct recover_shape got, want = t->want;
     loop_plan_of(t->s, p, &plan);
     shape_of(t, p, &plan, &got);
-    if (leaves) {
-        want.cache_write = want.cache_read[0] = want.cache_read[1] = AT_NONE;
-        got.cache_write = got.cache_read[0] = got.cache_read[1] = AT_NONE;
-        want.consumer = want.pad = got.consumer = got.pad = AT_NONE;
-    }
+    reduce_shape(&got, how);
+    reduce_shape(&want, how);
     merge_leaves(&got);
     merge_leaves(&want);
-    return leaves ? same_leaves(&got, &want)
-                  : same_shape(t->s, &got, &want) && loop_point_sound(t->s, p, NULL);
+    return same_leaves(t, &want, &got) &&
+           (how < COMPARE_PLACES || (same_places(t, &want, &got) && is_sound(t, p))) &&
+           (how < COMPARE_ALL || same_prefetch(t, &want, &got));
 }
 
 /* Tries every value of the n listed knobs; -1 is no knob. */
-static bool try_knobs(const struct recovery *t, const int *knob, int n, bool leaves,
+static bool try_knobs(struct recovery *t, const int *knob, int n, enum compared how,
                       struct loop_point *p)
 {
     if (n == 0)
-        return is_it(t, p, leaves);
+        return is_it(t, p, how);
     if (knob[0] < 0)
-        return try_knobs(t, knob + 1, n - 1, leaves, p);
+        return try_knobs(t, knob + 1, n - 1, how, p);
     for (int c = 0; c < t->s->knob[knob[0]].n_choices; c++) {
         p->v[knob[0]][0] = c;
-        if (try_knobs(t, knob + 1, n - 1, leaves, p))
+        if (try_knobs(t, knob + 1, n - 1, how, p))
             return true;
     }
     return false;
@@ -321,7 +441,7 @@ static bool try_knobs(const struct recovery *t, const int *knob, int n, bool lea
 
 /* Tries choices: first those that change loops and annotations, then those that place tiles and
  * nodes. */
-static bool try_choices(const struct recovery *t, struct loop_point *p)
+static bool try_choices(struct recovery *t, struct loop_point *p)
 {
     const struct nest_info *nest = t->s->nest;
     const int order[] = { nest->k_order, nest->k_reduce_order, nest->k_unroll, nest->k_parallel };
@@ -334,8 +454,12 @@ static bool try_choices(const struct recovery *t, struct loop_point *p)
         p->v[nest->k_cache_write][0] = t->want.cache_write != AT_NONE;
     if (nest->k_stream >= 0)
         p->v[nest->k_stream][0] = t->stream;
-    return try_knobs(t, order, COUNT_OF(order), true, p) &&
-           try_knobs(t, place, COUNT_OF(place), false, p);
+    for (int o = 0; o < OPERANDS; o++)
+        if (nest->k_prefetch[o] >= 0)
+            p->v[nest->k_prefetch[o]][0] = 0;
+    return try_knobs(t, order, COUNT_OF(order), COMPARE_LOOPS, p) &&
+           try_knobs(t, place, COUNT_OF(place), COMPARE_PLACES, p) &&
+           try_knobs(t, nest->k_prefetch, OPERANDS, COMPARE_ALL, p);
 }
 
 /* Sets the levels of the leaves [from, to): those before `at` have one level, the others the
@@ -415,13 +539,17 @@ static bool replay_loops(const struct loop_space *s, struct arena *a, const char
 }
 
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
-                           struct loop_point *p)
+                           struct loop_point *p, struct point_why *why)
 {
     struct arena *a = arena_new();
     const struct program *program;
     struct recovery *t = ARENA_NEW(a, struct recovery);
+    struct point_why unused;
     t->s = s;
+    t->why = why ? why : &unused;
+    *t->why = (struct point_why){ .step = "" };
     if (!replay_loops(s, a, line, n, &program) || program_stage(program, s->nest->name) < 0) {
+        miss(t, REACHED_LINES, "layout", "the lines do not apply over these layouts");
         arena_free(a);
         return false;
     }
@@ -431,7 +559,9 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
         t->want.cache_write = t->want.cache_read[0] = t->want.cache_read[1] = AT_NONE;
     read_stream(t, program);
     bool found = (s->nest->pinned || (read_leaves(t) && read_copies(t) && find_runs(t))) &&
-                 read_attached(t, program) && find_point(t, p);
+                 read_attached(t, program) && read_prefetch(t) && find_point(t, p);
+    if (found)
+        *t->why = (struct point_why){ .step = "" };
     arena_free(a);
     return found;
 }

@@ -187,6 +187,22 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- attached nodes and copies --- */
 
+/* Checks that what is prefetched is read from memory, in a loop that moves. */
+static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
+{
+    for (int o = 0; o < OPERANDS; o++) {
+        if (plan->prefetch[o] == AT_NONE)
+            continue;
+        if (plan->prefetch[o] < 0)
+            return refuse(e, "no loop outside of the tile to prefetch for (%lld)", o);
+        if (plan->cache_read[o] != AT_NONE)
+            return refuse(e, "a prefetch of what is copied to a tile (%lld)", o);
+        if (o == OPERAND_DATA && plan->pad >= 0 && s->nest->k_pad >= 0)
+            return refuse(e, "a prefetch of what has no memory of its own (%lld)", o);
+    }
+    return true;
+}
+
 /* Checks where nodes are attached: S1 is a choice only where it differs from S2, so that two
  * points never are the same schedule. */
 static bool places_sound(const struct loop_space *s, const struct loop_point *p,
@@ -233,7 +249,8 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
     if (!s->nest->pinned && knob_choice(p, s->nest->k_vectorize, 0) &&
         !vector_sound(s, &plan, e))
         return false;
-    return sizes_sound(s, p, &plan, e) && places_sound(s, p, &plan, e);
+    return sizes_sound(s, p, &plan, e) && places_sound(s, p, &plan, e) &&
+           prefetch_sound(s, &plan, e);
 }
 
 bool loop_code_sound(const struct loop_space *s, const struct func *f, struct err *e)

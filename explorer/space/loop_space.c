@@ -9,14 +9,18 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_TILE 32                      /* largest tile that does not divide */
+#define MOST_VECTORS 4                    /* registers of a vector that does not divide */
+#define MOST_NEAR (1 << 20)  /* bytes of an operand that counts as near: in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
     [KNOB_SPATIAL] = "spatial", [KNOB_REDUCE] = "reduce", [KNOB_ORDER] = "order",
     [KNOB_PARALLEL] = "parallel", [KNOB_VECTORIZE] = "vectorize", [KNOB_UNROLL] = "unroll",
     [KNOB_CACHE_WRITE] = "cache_write", [KNOB_CACHE_READ] = "cache_read",
     [KNOB_CONSUMER] = "consumer", [KNOB_PAD] = "pad", [KNOB_RFACTOR] = "rfactor",
-    [KNOB_STREAM] = "stream",
+    [KNOB_STREAM] = "stream", [KNOB_PREFETCH] = "prefetch",
 };
+
+const char *const loop_level_name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
 
 struct loop_builder {
     struct arena *a;
@@ -34,6 +38,7 @@ struct loop_builder {
 static void add_cut(struct loop_axis *x, int64_t cut)
 {
     int i = x->n_cuts;
+    x->straddles = x->straddles || (cut > x->extent && cut % x->extent);
     for (int j = 0; j < x->n_cuts; j++)
         if (x->cut[j] == cut)
             return;
@@ -169,28 +174,32 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
+/* Whether a tile that does not divide is offered: of the vector, a few whole registers. */
+static bool offers_tile(const struct loop_builder *b, int axis, int64_t t)
+{
+    return axis != b->nest->vector || (t % b->s->lanes == 0 && t <= MOST_VECTORS * b->s->lanes);
+}
+
 /* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter;
- * none for the vector, or where a block begins or ends (accesses would not stay affine). */
+ * none where a block begins or ends (accesses would not stay affine). */
 static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
     int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_TILE);
     k->tile = tile;
-    if (b->s->opts.dividing || x->reduce || x->n_cuts > 0 || i == b->nest->vector ||
-        strchr(x->name, '.') ||
+    if (b->s->opts.dividing || x->reduce || x->n_cuts > 0 || strchr(x->name, '.') ||
         x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4)
         return;
     for (int64_t t = 2; t <= MOST_TILE && t < x->rest; t++)
-        if (x->rest % t)
+        if (x->rest % t && offers_tile(b, i, t))
             tile[k->n_tiles++] = t;
 }
 
 static const char *level_names(struct loop_builder *b, const struct loop_axis *x)
 {
-    static const char *const name[LEVELS] = { "S1", "S2", "R1", "S3", "R2", "S4" };
     struct str s = { 0 };
     for (int i = 0; i < x->parts; i++)
-        str_printf(&s, "%s%s", i ? " " : "", name[x->level[i]]);
+        str_printf(&s, "%s%s", i ? " " : "", loop_level_name[x->level[i]]);
     const char *kept = arena_strdup(b->a, str_text(&s));
     str_free(&s);
     return kept;
@@ -252,10 +261,10 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
-    const char *choice[2 * NEST_AXES + 2];
-    int plain[NEST_AXES], reduce[NEST_AXES], order[NEST_AXES], n = 0, r = 0;
+    const char *choice[2 * NEST_AXES + 3];
+    int plain[NEST_AXES], reduce[NEST_AXES], order[NEST_AXES], n = 0, r = 0, last = -1;
     bool phases = false;
-    nest->order = arena_alloc(b->a, sizeof *nest->order * (2 * NEST_AXES + 2));
+    nest->order = arena_alloc(b->a, sizeof *nest->order * (2 * NEST_AXES + 3));
     nest->reduce_order = arena_alloc(b->a, sizeof *nest->reduce_order * 2);
     for (int i = 0; i < nest->n_axes; i++) {
         if (nest->axis[i].reduce)
@@ -269,9 +278,16 @@ static void order_knobs(struct loop_builder *b)
         phases = phases || x->phase > 1;
         if (x->rest == 1 || x->level[0] != LEVEL_S1)
             continue;
+        last = plain[k / 2];
         order_with(plain, n, plain[k / 2], k % 2 == 0, order);
         add_order(nest->order, &nest->n_orders, order, n, choice,
                   arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
+    }
+    if (last >= 0 && nest->axis[plain[0]].rest > 1) {       /* such as N O H W */
+        order_with(plain + 1, n - 1, last, true, order + 1);
+        order[0] = plain[0];
+        add_order(nest->order, &nest->n_orders, order, n, choice,
+                  arena_printf(b->a, "%s second", nest->axis[last].name));
     }
     nest->phases_last = phases ? nest->n_orders : -1;
     if (phases) {
@@ -389,9 +405,37 @@ static void find_pad(struct loop_builder *b)
             b->nest->padded[at - axes] = true;
     }
     b->nest->pad = b->p->stage[n]->name;
+    b->nest->pad_in = in->name;
     b->nest->pad_root = outer_and_inner(b->p->stage[n]);
     b->nest->k_pad = choice_knob(b, KNOB_PAD, arena_printf(b->a, "%s %s", b->g->node[n].op,
                                                            b->nest->pad), where, 4);
+}
+
+/* Offers prefetching of operands that do not stay in the caches of a core: of the data, for the
+ * next iteration of a loop outside of the tile; of the weights, some iterations of the innermost
+ * reduction ahead. */
+static void find_prefetch(struct loop_builder *b)
+{
+    static const char *const ahead[] = { "off", "8 ahead", "24 ahead", "64 ahead" };
+    struct nest_info *nest = b->nest;
+    int64_t near = b->s->opts.last_cache / 4, size = b->g->type->bytes;
+    const char *choice[NEST_AXES + 1] = { "off" };
+    int n = 1;
+    near = near > 0 && near < MOST_NEAR ? near : MOST_NEAR;
+    for (int i = 0; i < nest->n_axes; i++) {
+        const struct loop_axis *x = &nest->axis[i];
+        if (x->reduce || x->level[0] > LEVEL_S2 || x->rest == 1 ||
+            !(x->operands >> OPERAND_DATA & 1))
+            continue;
+        nest->prefetch_axis[n] = i;
+        choice[n++] = x->name;
+    }
+    for (int o = 0; o < OPERANDS; o++)
+        if (nest->operand[o] && nest->operand_elems[o] * size >= near)
+            nest->k_prefetch[o] =
+                choice_knob(b, KNOB_PREFETCH, arena_printf(b->a, "prefetch %s", nest->operand[o]),
+                            o == OPERAND_DATA ? choice : ahead,
+                            o == OPERAND_DATA ? n : COUNT_OF(ahead));
 }
 
 /* Finds a result that may be streamed: the output of the main nest or of the last node of its
@@ -506,6 +550,7 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;
     nest->phases_last = -1;
     nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
+    nest->k_prefetch[OPERAND_DATA] = nest->k_prefetch[OPERAND_WEIGHTS] = -1;
     nest->name = b.stage->name;
     const struct layout *data = b.p->layout[b.node->data_in];
     nest->unfolded = data->n_overlaps > 0;
@@ -524,6 +569,8 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
     find_pad(&b);
     find_chain(&b);
     find_result(&b);
+    if (!nest->pinned)
+        find_prefetch(&b);
     const char **base = ARENA_ARRAY(a, const char *, n + 1);
     for (int i = 0; i < n; i++)
         base[i] = arena_strdup(a, line[i]);

@@ -15,6 +15,7 @@
  * points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
 #define TS_EXPLORER_SPACE_LOOP_SPACE_H
+#include "explorer/space/point_why.h"
 #include "kernels/base/rng.h"
 #include "kernels/gen/target.h"
 #include "kernels/program/program.h"
@@ -26,7 +27,7 @@
 enum knob_kind {
     KNOB_SPATIAL, KNOB_REDUCE, KNOB_ORDER, KNOB_PARALLEL, KNOB_VECTORIZE, KNOB_UNROLL,
     KNOB_CACHE_WRITE, KNOB_CACHE_READ, KNOB_CONSUMER, KNOB_PAD, KNOB_RFACTOR,
-    KNOB_STREAM, KNOB_KINDS
+    KNOB_STREAM, KNOB_PREFETCH, KNOB_KINDS
 };
 extern const char *const knob_kind_name[KNOB_KINDS];        /* "spatial" "reduce" ... */
 
@@ -97,6 +98,9 @@ void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_po
 /* Makes a sound child of two sound points: each knob comes from one of them. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
                       const struct loop_point *y, struct loop_point *child);
+/* Returns the number of knobs in which two points differ. */
+int loop_point_apart(const struct loop_space *s, const struct loop_point *x,
+                     const struct loop_point *y);
 bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
                       const struct loop_point *y);
 /* Stores the state for the agents: log2 of the factors / 16 and choices in [0, 1], knob by knob,
@@ -119,7 +123,7 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
 /* Finds the point with the same nest as these lines (which may include base lines): the same
  * loops in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of
  * one axis count as one; parallel and stream marks count only where the space has them.  False:
- * there is no such point. */
+ * there is no such point, and *why (may be NULL) says which step the space lacks. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
-                           struct loop_point *p);
+                           struct loop_point *p, struct point_why *why);
 #endif

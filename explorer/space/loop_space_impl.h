@@ -10,6 +10,7 @@
 #define PLAN_LOOPS (NEST_AXES * AXIS_LOOPS)
 
 enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
+extern const char *const loop_level_name[LEVELS];           /* "S1" "S2" "R1" ... */
 
 /* A loop of the nest before any schedule. */
 struct loop_axis {
@@ -20,6 +21,7 @@ struct loop_axis {
     int64_t phase;
     int64_t rest;  /* ceil(extent / phase): the extent that the factors cover */
     int n_cuts; int64_t cut[AXIS_CUTS];   /* positions where blocks end inside it, ascending */
+    bool straddles;  /* blocks are longer than it, and end inside it at different places */
     int parts; enum loop_level level[LOOP_PARTS];
     int knob;                             /* its split; -1: one part, at level[0] */
     unsigned operands;  /* bit o: operand o is read at a place that depends on it */
@@ -40,7 +42,7 @@ struct nest_info {
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
     int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad;
+    const char *pad, *pad_in;             /* pad_in: what the padding reads */
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
@@ -50,6 +52,8 @@ struct nest_info {
     /* Indices of knobs; -1: there is none. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
+    int k_prefetch[OPERANDS];
+    int prefetch_axis[NEST_AXES];         /* of the data: the axis of each choice from 1 on */
 };
 
 struct plan_loop {
@@ -70,9 +74,18 @@ struct loop_plan {
     int consumer, pad;                    /* loop of attachment; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* loop where the tile is placed; -1: no tile */
     int cache_read[OPERANDS];
+    int prefetch[OPERANDS];               /* loop whose later iterations are prefetched for */
+    int64_t ahead[OPERANDS];              /* and by how many of them */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
+
+/* Returns the tensor that a prefetch of the operand reads: before an inlined padding, its input. */
+static inline const char *prefetched(const struct nest_info *nest, int pad, int operand)
+{
+    bool before = operand == OPERAND_DATA && nest->k_pad >= 0 && pad == AT_INLINE;
+    return before ? nest->pad_in : nest->operand[operand];
+}
 
 /* loop_plan.c: computes the loops of a point. */
 void loop_plan_of(const struct loop_space *s, const struct loop_point *p, struct loop_plan *plan);

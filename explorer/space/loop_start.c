@@ -84,7 +84,7 @@ static void try_start(struct start *b, struct loop_point *p, double score)
 
 /* Tries m iterations of one other axis beside the vector. */
 static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v,
-                     bool apart)
+                     double lanes_used, bool apart)
 {
     const struct loop_axis *x = &b->s->nest->axis[axis];
     const struct loop_knob *k = &b->s->knob[x->knob];
@@ -92,7 +92,7 @@ static void try_axis(struct start *b, const struct loop_point *from, int axis, i
         struct loop_point p = *from;
         if (!take_tile(k, m, p.v[x->knob]))
             continue;
-        double used = (double)x->rest / (double)((x->rest + m - 1) / m * m);
+        double used = lanes_used * (double)x->rest / (double)((x->rest + m - 1) / m * m);
         try_start(b, &p, tile_score(b->s, m, v, used, apart) - 1e-3 * (b->s->nest->vector - axis));
     }
 }
@@ -138,10 +138,12 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p)
         if (nest->k_stream >= 0)
             q.v[nest->k_stream][0] = nest->streams;
         bool apart = lanes_apart(s, &q);
-        try_start(&b, &q, tile_score(s, 1, v, 1, apart) - 0.1);
+        int64_t rest = s->knob[kv].extent;
+        double used = 0.7 + 0.3 * (double)rest / (double)((rest + v - 1) / v * v);
+        try_start(&b, &q, tile_score(s, 1, v, used, apart) - 0.1);
         for (int a = 0; a < nest->vector; a++)
             if (!nest->axis[a].reduce && nest->axis[a].knob >= 0)
-                try_axis(&b, &q, a, v, apart);
+                try_axis(&b, &q, a, v, used, apart);
     }
     *p = b.best;
     unroll_more(s, p);

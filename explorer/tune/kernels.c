@@ -77,9 +77,10 @@ static bool layout_next(void *ctx, int64_t *factor, bool first)
     return true;
 }
 
-static void layout_start(void *ctx, int64_t *factor)
+static bool layout_start(void *ctx, int which, int64_t *factor)
 {
-    layout_space_start(((struct kernels *)ctx)->layouts, factor);
+    const struct kernels *k = ctx;
+    return layout_space_start(k->layouts, (enum start_layout)which, k->lanes, factor);
 }
 
 static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE])
@@ -152,6 +153,7 @@ static void fill_problem(struct kernels *k)
     p->layout_decode = layout_decode;
     p->layout_next = layout_next;
     p->layout_start = layout_start;
+    p->n_starts = START_LAYOUTS;
     p->layout_state = layout_state;
     p->arm_open = arm_open;
     p->arm_close = arm_close;

@@ -83,6 +83,45 @@ static bool point_next(void *ctx, int arm, void *point)
     return loop_point_next(space_of(ctx, arm), point);
 }
 
+static int point_apart(void *ctx, int arm, const void *x, const void *y)
+{
+    return loop_point_apart(space_of(ctx, arm), x, y);
+}
+
+/* Returns the open arm that stores everything as these lines do, or -1. */
+static int arm_like(const struct kernels *k, const struct follow *f, struct arena *a,
+                    struct point_why *why)
+{
+    int64_t factor[LAYOUT_KNOBS];
+    const char *const *line;
+    struct err e;
+    uint64_t key;
+    int n, found = k->layouts ? -1 : 0;
+    if (k->layouts && layout_space_find(k->layouts, f->line, f->n_lines, factor, why) &&
+        layout_space_lines(k->layouts, a, factor, &line, &n, &key, &e))
+        for (int i = 0; i < k->arm.len; i++)
+            if (k->arm.data[i].key == key && k->arm.data[i].space)
+                found = i;
+    return found;
+}
+
+static bool followed(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c)
+{
+    const struct kernels *k = ctx;
+    const char **loops = ARENA_ARRAY(a, const char *, f->n_lines + 1);
+    struct loop_point p;
+    int n = 0;
+    for (int i = 0; i < f->n_lines; i++)
+        if (!kernels_is_layout(f->line[i]))
+            loops[n++] = f->line[i];
+    c->arm = arm_like(k, f, a, &f->why);
+    if (c->arm < 0 || !k->arm.data[c->arm].space ||
+        !loop_point_from_lines(k->arm.data[c->arm].space, loops, n, &p, &f->why))
+        return false;
+    c->point = ARENA_DUP(a, &p, 1);
+    return point_lines(ctx, c->arm, &p, a, &c->line, &c->n_lines);
+}
+
 void kernels_point_problem(struct tune_problem *p)
 {
     p->point_bytes = sizeof(struct loop_point);
@@ -98,4 +137,6 @@ void kernels_point_problem(struct tune_problem *p)
     p->point_move = point_move;
     p->point_state = point_state;
     p->point_lines = point_lines;
+    p->point_apart = point_apart;
+    p->followed = followed;
 }

@@ -98,7 +98,7 @@ static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
     uint64_t key = 0;
     int n;
     struct err e;
-    if (k->layouts && layout_space_find(k->layouts, s->line, s->n_layout, factor) &&
+    if (k->layouts && layout_space_find(k->layouts, s->line, s->n_layout, factor, NULL) &&
         !(layout_space_lines(k->layouts, a, factor, &line, &n, &key, &e) &&
           converts_alike(k, a, line, n, p)))
         key = 0;
@@ -118,7 +118,7 @@ static const void *point_of(struct kernels *k, int arm, const struct schedule *s
     const struct kernels_arm *x = &k->arm.data[arm];
     memset(&p, 0, sizeof p);
     if (!x->space ||
-        !loop_point_from_lines(x->space, s->line + s->n_layout, s->n - s->n_layout, &p))
+        !loop_point_from_lines(x->space, s->line + s->n_layout, s->n - s->n_layout, &p, NULL))
         return NULL;
     return ARENA_DUP(k->keep, &p, 1);
 }

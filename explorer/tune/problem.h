@@ -4,6 +4,7 @@
  * the real problem. */
 #ifndef TS_EXPLORER_TUNE_PROBLEM_H
 #define TS_EXPLORER_TUNE_PROBLEM_H
+#include "explorer/tune/follow.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/rng.h"
 #include "kernels/base/subprocess.h"
@@ -58,7 +59,9 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    void (*layout_start)(void *ctx, int64_t *factor);  /* start point of layouts; may be NULL */
+    /* Sets the start point `which` of layouts (0, 1, ...); false: there is none.  May be NULL. */
+    bool (*layout_start)(void *ctx, int which, int64_t *factor);
+    int n_starts;                        /* `which` is less than this */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
     /* Returns the arm of a layout: a new one (arms are counted from 0), or the existing one with
      * a memory-equal layout; -1: it is not a valid program. */
@@ -88,6 +91,12 @@ struct tune_problem {
      * program. */
     bool (*point_lines)(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n);
+
+    /* Fills in arm, point and lines of the followed schedule.  False: its layout is not open, or it
+     * is no point there (f->why).  Both may be NULL.  point_apart: the number of knobs in which
+     * two points differ. */
+    bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
+    int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
     /* Whether the model can rank already (ranks NULL: it never can).  score() sets the score of
      * valid programs and marks the others as illegal. */

@@ -77,7 +77,10 @@ static int measure_pool(struct search *s, int want, struct err *e)
     int n = search_pick(s, want, c);
     if (n == 0)
         return 0;
-    return search_measure(s, c, n, e) ? n : -1;
+    search_follow(s, c, n);
+    bool go_on = search_measure(s, c, n, e);
+    search_follow_measured(s);
+    return go_on ? n : -1;
 }
 
 static int stage_left(const struct search *s)

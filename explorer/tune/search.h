@@ -30,6 +30,7 @@ struct search_opts {
     double epsilon;                      /* share of random measurements; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
+    struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
     struct str *weights_out;  /* receives the weights at the end (agents_save), or NULL */
 };
 

@@ -42,7 +42,7 @@ struct search {
     int best;                            /* index of the trial, or -1 */
     double best_ms;
     double l_ref;                        /* latency of reward 0; 0: not known yet */
-    bool start_done;                     /* the start layout of the templates was tried */
+    int starts;                          /* start layouts of the templates that were tried */
     int layouts_tried, replayed;
     int missing;  /* candidates of this batch that the environment kept from being measured */
     int64_t illegal;
@@ -74,6 +74,11 @@ int search_pick(struct search *s, int want, struct tune_candidate **out);
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
 void search_show(struct search *s, const char *doing);
+
+/* search_follow.c: notes how the followed schedule does in this round, before the picked candidates
+ * are measured, and its latency after that. */
+void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
+void search_follow_measured(struct search *s);
 
 /* search_layout.c: the next arm to visit in the joint stage; -1: there is none left. */
 int search_next_arm(struct search *s);

@@ -1,5 +1,5 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
- * of the seeds, in the order of speed; then the start layout of the template; then layouts from the
+ * of the seeds, in the order of speed; then start layouts of the template; then layouts from the
  * strategy: of several draws the one whose random points the model scores best.  A rest of the
  * budget that is too small for another layout goes to the best one. */
 #include "explorer/tune/search_impl.h"
@@ -56,6 +56,16 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
+/* Whether nobody chose the layout of an arm: its only seed is an operator without any step.  Start
+ * layouts are tried instead. */
+static bool is_bare(const struct search *s, int arm)
+{
+    bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
+    for (int i = 0; i < s->n_seeds; i++)
+        bare = bare && (s->seed[i].arm != arm || s->seed[i].n_lines == 0);
+    return bare;
+}
+
 /* Returns the best layout of a seed that had no rounds yet, among the first few by their seeds. */
 static int next_seed_arm(const struct search *s)
 {
@@ -65,7 +75,7 @@ static int next_seed_arm(const struct search *s)
     if (n_visited >= most_seed_arms(s))
         return -1;
     for (int i = 0; i < s->n_seed_arms; i++)
-        if (!s->arm.data[i].visited && has_points(s, i) &&
+        if (!s->arm.data[i].visited && has_points(s, i) && !is_bare(s, i) &&
             (best < 0 || s->arm_view.data[i].best_ms < s->arm_view.data[best].best_ms))
             best = i;
     return best;
@@ -150,19 +160,23 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* Returns the arm of the start layout of the templates, once. */
+/* Returns the arm of the next start layout, or -1.  They leave room for one layout of the strategy:
+ * which of them suits an operator, nothing but a measurement tells. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    if (s->start_done || s->o.cold || s->p->n_actions == 0 || !s->p->layout_start ||
-        s->strategy->ordered ||
-        s->stage_budget - s->stage_done < TUNE_TOP * s->o.rounds)
+    int rest, room = plan_layouts(s->stage_budget - s->stage_done, s->o.rounds, &rest);
+    if (s->o.cold || s->p->n_actions == 0 || !s->p->layout_start || s->strategy->ordered)
         return -1;
-    s->start_done = true;
-    s->p->layout_start(s->p->ctx, factor);
-    int arm = s->p->arm_open(s->p->ctx, factor);
-    search_arms_grow(s);
-    return arm >= 0 && !s->arm.data[arm].visited && has_points(s, arm) ? arm : -1;
+    while (s->starts < s->p->n_starts && room >= (s->starts == 0 ? 1 : 2)) {
+        if (!s->p->layout_start(s->p->ctx, s->starts++, factor))
+            continue;
+        int arm = s->p->arm_open(s->p->ctx, factor);
+        search_arms_grow(s);
+        if (arm >= 0 && !s->arm.data[arm].visited && has_points(s, arm))
+            return arm;
+    }
+    return -1;
 }
 
 int search_next_arm(struct search *s)

@@ -234,7 +234,7 @@ static bool open_search(struct tune_result *r, const struct search_sink *sink, s
         .budget = o->budget, .joint = o->joint, .seed = o->seed, .time_s = o->time_s,
         .rounds = o->rounds, .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
-        .strategy = strategy,
+        .strategy = strategy, .follow = o->follow,
     };
     int n;
     const struct tune_seed *seed = kernels_seeds(r->kernels, &n);

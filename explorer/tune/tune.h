@@ -26,6 +26,7 @@ struct tune_opts {
     double compare_s;
     bool cold;                           /* struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
+    struct follow *follow;               /* struct search_opts */
 };
 
 /* A candidate of the final. compared.ratio: its time over the time of the first finalist. */

@@ -248,6 +248,25 @@ static void helper_copy(struct str *out, const struct elem_type *type, int lanes
         str_add(out, "    *(uint4 *)to = *(const uint4 *)from;\n}\n");
 }
 
+/* Emits the functions of indices. */
+static void index_helpers(const struct emit *m, struct str *out)
+{
+    const struct needs *n = &m->needs;
+    if (n->floor_div)
+        helper_index(out, m->prefix, "floor_div", "(a >= 0 ? a : a - b + 1) / b");
+    if (n->floor_mod)
+        helper_index(out, m->prefix, "floor_mod", "(a % b + b) % b");
+    if (n->min_index)
+        helper_index(out, m->prefix, "min_index", "a < b ? a : b");
+    if (n->max_index)
+        helper_index(out, m->prefix, "max_index", "a > b ? a : b");
+    if (n->swizzle)
+        str_printf(out, "/* Where element i of a tile lies: its row is XORed into its column. */\n"
+                        "static inline %s swizzle(%s i, int shift, %s mask)\n"
+                        "{\n    return i ^ (i >> shift & mask);\n}\n", m->index, m->index,
+                   m->index);
+}
+
 void emit_helpers(struct emit *m, struct str *out)
 {
     const struct needs *n = &m->needs;
@@ -289,17 +308,10 @@ void emit_helpers(struct emit *m, struct str *out)
     if (n->pick)
         str_printf(out, "/* The index in [0, hi] that x means: below 0 it counts from the end. */\n"
                         "static inline long pick(%s x, long hi)\n" PICK_BODY, type->c);
-    if (n->floor_div)
-        helper_index(out, m->prefix, "floor_div", "(a >= 0 ? a : a - b + 1) / b");
-    if (n->floor_mod)
-        helper_index(out, m->prefix, "floor_mod", "(a % b + b) % b");
-    if (n->min_index)
-        helper_index(out, m->prefix, "min_index", "a < b ? a : b");
-    if (n->max_index)
-        helper_index(out, m->prefix, "max_index", "a > b ? a : b");
+    index_helpers(m, out);
     for (int i = 0; i < 2; i++) {
         const struct elem_type *of = i ? m->u->narrow : type;
-        const char *prefix = i && of ? arena_printf(m->u->arena, "%s_", of->name) : "";
+        const char *prefix = of ? narrow_type_prefix(m, of) : "";
         if (n->again[i])
             str_printf(out, again_helper, of->c, prefix, of->c);
         if (n->prefetch[i])

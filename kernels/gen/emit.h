@@ -6,7 +6,7 @@
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, pick;
+    bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
     bool again[2], prefetch[2];           /* 1: of the narrow type */
     bool copy[GEN_MAX_LANES + 1];         /* of a GPU */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
@@ -108,9 +108,11 @@ void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
 /* Loads and stores of buffers of a narrow type (narrow.c): the code computes in the type of its
- * registers, and converts.  narrow_prefix: what the names of helpers for this buffer begin with:
- * "bf16_", or "".  narrow_helpers appends the typedef and the helpers that m->needs lists. */
+ * registers, and converts.  narrow_prefix: what the names of helpers for this buffer begin with,
+ * narrow_type_prefix: for a type, "bf16_", or "".  narrow_helpers appends the typedef and the
+ * helpers that m->needs lists. */
 const char *narrow_prefix(const struct emit *m, int buffer);
+const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
  * the integer vectors of the masks if functions_need_masks says so. */

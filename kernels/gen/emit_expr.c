@@ -181,7 +181,14 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
     if (watched)
         str_printf(m->out, "ts_%s(%d, %d, ", stored ? "write" : "read", m->shared[at->buffer],
                    at->lanes);
-    emit_index(m, at->base, at->rest, PREC_AND);
+    const struct swizzle *x = &m->u->func->buffer[at->buffer].swizzle;
+    if (x->mask) {
+        m->needs.swizzle = true;
+        str_add(m->out, "swizzle(");
+    }
+    emit_index(m, at->base, at->rest, x->mask ? 0 : PREC_AND);
+    if (x->mask)
+        str_printf(m->out, ", %d, %lld)", x->shift, (long long)x->mask);
     str_add(m->out, watched ? ")]" : "]");
 }
 
@@ -198,7 +205,8 @@ void emit_address(struct emit *m, const struct place *at, bool stored)
     if (p) {
         str_add(m->out, p->name);
         emit_offset(m, at->rest - p->rest);
-    } else if (at->base->kind == EXPR_CONST && !at->again && !is_watched(m, at->buffer)) {
+    } else if (at->base->kind == EXPR_CONST && !at->again && !is_watched(m, at->buffer)
+               && !m->u->func->buffer[at->buffer].swizzle.mask) {
         m->touched[at->buffer] = true;
         str_add(m->out, m->buffer[at->buffer]);
         emit_offset(m, at->base->value + at->rest);

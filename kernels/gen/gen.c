@@ -85,12 +85,13 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
     return ok;
 }
 
-bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e)
+bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
+              struct gen_launches *launches, struct err *e)
 {
     struct unit u;
     bool ok = unit_open(&u, f, o, e);
     if (ok)
-        code_print_cuda(&u, out);
+        code_print_cuda(&u, exprs_arena(f->pool), out, launches);
     unit_close(&u);
     return ok;
 }

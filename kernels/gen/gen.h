@@ -33,13 +33,19 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
  * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
+/* A launch of a kernel: extent: of blocks x y z and threads x y z; argument: which of the
+ * parameters of the func it is given, in this order. */
+struct gen_launch { const char *name; int64_t extent[6]; int n; const int *argument; };
+struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the
  * blocks and threads of its launch, and in a comment the launches in order.  The names of the
- * kernels are NAME_0, NAME_1 ...
+ * kernels are NAME_0, NAME_1 ...  launches: NULL, or where to store the launches, in the arena of
+ * f.
  * For such a target gen_c makes the host twin: the same kernels as C, in which every thread of
  * every block runs one after the other, and ts_entry makes the launches.  Fails also with ERR_STEP
  * when values outside of all loops would be shared by several kernels. */
-bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
+bool gen_cuda(const struct func *f, const struct gen_opts *o, struct str *out,
+              struct gen_launches *launches, struct err *e);
 /* Returns how often gen_c was called, by any thread: for tests and benchmarks. */
 long gen_calls(void);
 

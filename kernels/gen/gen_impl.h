@@ -128,7 +128,9 @@ void code_declare(struct unit *u);        /* decides where each register is decl
 
 /* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
 bool code_has_kernels(const struct unit *u, struct err *e);
-void code_print_cuda(struct unit *u, struct str *out);
+/* Prints CUDA C.  Stores the launches, in arena a, unless that is NULL. */
+void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
+                     struct gen_launches *launches);
 /* Returns the end of the kernel that begins at item i: one bound nest, or all up to the next. */
 int code_kernel_end(const struct block *b, int i);
 /* Raises extent (of blocks x y z, threads x y z) to the extents of the bound loops in a block. */

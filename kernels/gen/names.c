@@ -47,7 +47,7 @@ static const char *const reserved[] = {
     "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
     "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
-    "ts_read", "ts_write", "ts_meet",
+    "ts_read", "ts_write", "ts_meet", "swizzle",
 };
 
 static bool is_digit(char c)

@@ -190,10 +190,14 @@ static void put_vectors(struct str *out, const struct narrow_text *x, const stru
         put_helper(out, x, &x->store, stream ? "" : x->pack, lanes, false);
 }
 
+const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type)
+{
+    return type_is_narrow(type) ? arena_printf(m->u->arena, "%s_", type->name) : "";
+}
+
 const char *narrow_prefix(const struct emit *m, int buffer)
 {
-    const struct elem_type *type = m->u->func->buffer[buffer].type;
-    return type_is_narrow(type) ? arena_printf(m->u->arena, "%s_", type->name) : "";
+    return narrow_type_prefix(m, m->u->func->buffer[buffer].type);
 }
 
 void narrow_helpers(struct emit *m, struct str *out)

@@ -220,12 +220,27 @@ static bool accumulates(const struct emit *m, const struct block *b)
     return false;
 }
 
+/* The marks of gen_opts.marks, where a loop begins and where it ends. */
+static void mark_begin(struct emit *m, const struct code *c)
+{
+    if (m->u->opts->marks)
+        str_printf(m->out, "%c%d %.0f %s\n", GEN_MARK, c->node, code_trips(c),
+                   c->axis ? c->axis : "");
+}
+
+static void mark_end(struct emit *m)
+{
+    if (m->u->opts->marks)
+        str_printf(m->out, "%c\n", GEN_MARK);
+}
+
 /* Prints a bound loop: its variable is an index of this block or thread.  It has braces unless it
  * is alone in its block. */
 static void print_bound(struct emit *m, const struct code *c, bool alone)
 {
     int mark = names_mark(m->names);
     const char *name = loop_ann_name[c->ann];
+    mark_begin(m, c);
     if (!alone)
         emit_line(m, "{");
     m->depth += !alone;
@@ -237,6 +252,7 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
     m->depth -= !alone;
     if (!alone)
         emit_line(m, "}");
+    mark_end(m);
     emit_leave(m, mark);
 }
 
@@ -245,9 +261,7 @@ static void print_for(struct emit *m, const struct code *c)
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
     struct bounds bounds = emit_bounds(m, c, c->ann != LOOP_PARALLEL);
     int mark = names_mark(m->names);
-    if (m->u->opts->marks)
-        str_printf(m->out, "%c%d %.0f %s\n", GEN_MARK, c->node, code_trips(c),
-                   c->axis ? c->axis : "");
+    mark_begin(m, c);
     if (c->note)
         emit_line(m, "/* %s */", c->note);
     if (share) {
@@ -268,8 +282,7 @@ static void print_for(struct emit *m, const struct code *c)
     code_print_block(m, &c->body);
     m->depth--;
     emit_line(m, "}");
-    if (m->u->opts->marks)
-        str_printf(m->out, "%c\n", GEN_MARK);
+    mark_end(m);
     m->in_parallel &= !share;
     emit_leave(m, mark);
 }

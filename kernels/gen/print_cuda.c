@@ -218,7 +218,29 @@ static void add_replaced(struct str *out, const char *text, const char *from, co
     str_add(out, text);
 }
 
-void code_print_cuda(struct unit *u, struct str *out)
+static struct gen_launch take_launch(struct arena *a, const struct func *f,
+                                     const struct cuda_kernel *k)
+{
+    struct gen_launch l = { .name = arena_strdup(a, k->name) };
+    int *argument = ARENA_ARRAY(a, int, f->n_params + 1);
+    memcpy(l.extent, k->extent, sizeof l.extent);
+    for (int i = 0; i < f->n_params; i++)
+        if (k->touched[i])
+            argument[l.n++] = i;
+    l.argument = argument;
+    return l;
+}
+
+static void take_launches(struct arena *a, const struct cuda_text *t, struct gen_launches *out)
+{
+    struct gen_launch *launch = ARENA_ARRAY(a, struct gen_launch, t->list.len + 1);
+    for (int i = 0; i < t->list.len; i++)
+        launch[i] = take_launch(a, t->u->func, &t->list.data[i]);
+    *out = (struct gen_launches){ .n = t->list.len, .launch = launch };
+}
+
+void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
+                     struct gen_launches *launches)
 {
     struct cuda_text t;
     struct emit m;
@@ -228,5 +250,7 @@ void code_print_cuda(struct unit *u, struct str *out)
     print_launches(&m, &t, out);
     add_replaced(out, str_text(&t.helpers), "static inline", "static __device__ inline");
     add_replaced(out, str_text(&t.kernels), "extern_C", "extern \"C\"");
+    if (launches)
+        take_launches(a, &t, launches);
     cuda_close(&t, &m);
 }

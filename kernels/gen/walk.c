@@ -29,6 +29,8 @@ static void add_access(struct walk *w, nodes *out, const struct place *at, int s
     struct walk_node v = { .kind = WALK_ACCESS, .n = l.n, .product = product,
                            .rest = bytes * (l.rest + at->rest), .buffer = at->buffer,
                            .site = (unsigned)site, .bytes = (unsigned)place_bytes(&w->unit, at) };
+    v.swizzle = w->unit.func->buffer[at->buffer].swizzle;
+    v.swizzle.mask *= bytes;
     vec_push(out, v);
     if (!w->use[site].access)
         w->use[site] = (struct first_use){ loop, ARENA_DUP(w->arena, &v, 1) };

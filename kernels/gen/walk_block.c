@@ -74,6 +74,11 @@ static void run_access(struct block_walk *b, const struct walk_node *v, const st
                     b->addr[t] += (unsigned long long)(p->coef * value_in(b, p->other, t));
         }
     }
+    for (int t = 0; t < b->n && v->swizzle.mask; t++) {
+        int64_t at = (int64_t)(b->addr[t] - b->w->base[v->buffer]);
+        at ^= at >> v->swizzle.shift & v->swizzle.mask;
+        b->addr[t] = b->w->base[v->buffer] + (unsigned long long)at;
+    }
     for (int i = 0; i < b->warps; i++)
         if (m->warp[i])
             b->access(b->ctx, i, m->warp[i], b->addr + WALK_WARP * i, v->site, v->bytes);

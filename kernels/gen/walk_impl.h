@@ -28,6 +28,7 @@ struct walk_node {
     int64_t rest;
     int buffer;
     unsigned site, bytes;
+    struct swizzle swizzle;               /* ACCESS: of an offset in bytes */
 };
 
 /* A kernel of a GPU: n nodes of the root; extent: of blocks x y z and threads x y z; thread: the

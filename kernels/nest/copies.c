@@ -102,6 +102,8 @@ static const struct tree *wide_copy(const struct low *w, const struct tree *t)
     const struct buffer *to = &w->buffers.data[store->buffer];
     const struct buffer *from = &w->buffers.data[store->value->source];
     int64_t n = WIDE_BYTES / to->type->bytes;
+    if (to->swizzle.mask & (n - 1))
+        return t;                         /* the 16 bytes do not stay together */
     if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || type_is_narrow(to->type)
         || !is_aligned(p, buffer_offset(p, to, store->idx), t->var, n)
         || !is_aligned(p, buffer_offset(p, from, store->value->idx), t->var, n))
@@ -140,9 +142,12 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out)
         cut_copy(w->in->pool, t, out);
         return;
     }
-    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS && wide_copy(w, t) != t) {
-        vec_push(out, wide_copy(w, t));
-        return;
+    if (t->kind == TREE_LOOP && t->ann == LOOP_THREADS) {
+        const struct tree *wide = wide_copy(w, t);
+        if (wide != t) {
+            vec_push(out, wide);
+            return;
+        }
     }
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)
         low_copies(w, t->kid[i], &inner);

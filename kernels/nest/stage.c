@@ -381,6 +381,24 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
     return accept(t, out, e);
 }
 
+bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
+                   const struct stage **out, struct err *e)
+{
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    int i = 0;
+    while (i < s->n_reads && !streq(s->read[i].tensor, tensor))
+        i++;
+    if (i == s->n_reads || s->read[i].form.memory != MEMORY_SHARED) {
+        err_set(e, ERR_STEP, "%s has no shared tile of %s", s->name, tensor);
+        return err_fix(e, "first: loop cache_read %s %s at=LOOP scope=shared", s->name, tensor);
+    }
+    if (s->read[i].form.keep == keep)
+        return err_set(e, ERR_STEP, "the shared tile of %s is already swizzled by %lld", tensor,
+                       (long long)keep);
+    t->read[i].form.keep = keep;
+    return accept(t, out, e);
+}
+
 bool stage_prefetch(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                     int64_t by, const struct stage **out, struct err *e)
 {

@@ -23,8 +23,9 @@ struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
-/* How a tile lies: in local memory or memory shared by a block, with rows longer by `pad`. */
-struct tile_form { enum memory_scope memory; int64_t pad; };
+/* How a tile lies: in local memory or memory shared by a block, with rows longer by `pad`, or with
+ * columns swizzled so that `keep` elements stay together (0: not). */
+struct tile_form { enum memory_scope memory; int64_t pad, keep; };
 
 struct stage {
     int node;
@@ -79,6 +80,9 @@ bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const s
  * read are copied into a local tile. */
 bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor, int axis,
                       struct tile_form form, const struct stage **out, struct err *e);
+/* Swizzles the shared tile of a cached operand so that `keep` elements stay together. */
+bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
+                   const struct stage **out, struct err *e);
 /* Adds a prefetch: each iteration of the axis fetches the elements of an operand that the loops
  * inside read `by` iterations later.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536

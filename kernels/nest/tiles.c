@@ -134,6 +134,33 @@ static bool check_inside_bound(struct low *w, const struct layout *l, const stru
     return true;
 }
 
+/* Sets how the columns of tile b are swizzled: the number of the group of `keep` elements is XORed
+ * with that of the row, or of the rows that fill all banks together. */
+static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const struct stage *s,
+                        const char *axis)
+{
+    int64_t row = b->shape[b->rank - 1], all = BANKS_BYTES / b->type->bytes;
+    int64_t field = row < all ? row : all, above = row < all ? all : row;
+    if (row & (row - 1)) {
+        err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements, and only a"
+                " power of two can be swizzled", b->name, axis, s->name, (long long)row);
+        w->ok = err_fix(w->e, "split the loops so that rows have 8, 16, 32 or 64 elements, or give"
+                        " the tile pad=1 instead");
+        return false;
+    }
+    if (keep >= field) {
+        err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements: with %lld"
+                " staying together nothing would move", b->name, axis, s->name, (long long)row,
+                (long long)keep);
+        w->ok = err_fix(w->e, "keep fewer together (by=), or make the rows longer");
+        return false;
+    }
+    b->swizzle.mask = field - keep;
+    while (keep << b->swizzle.shift < above)
+        b->swizzle.shift++;
+    return true;
+}
+
 static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form form,
                       const struct stage *s, int pos, const char *axis)
 {
@@ -172,6 +199,8 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
         w->ok = err_fix(w->e, "compute it at a deeper loop");
         return false;
     }
+    if (form.keep > 0 && !set_swizzle(w, &b, form.keep, s, axis))
+        return false;
     x->buffer = low_buffer(w, &b);
     if (b.memory == MEMORY_SHARED && !check_inside_bound(w, x->l, s, pos, axis))
         return false;

@@ -156,6 +156,8 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
         str_printf(&line, "%s = %s", b->name, b->memory == MEMORY_SHARED ? "shared" : "tile");
         for (int d = 0; d < b->rank; d++)
             str_printf(&line, "[%lld]", (long long)b->shape[d]);
+        if (b->swizzle.mask)
+            str_printf(&line, " swizzled by %lld", (long long)(b->swizzle.mask & -b->swizzle.mask));
         add_line(pr, depth, &line, t->node, NULL);
         depth--;
     } else {

@@ -28,6 +28,12 @@ static inline bool loop_is_bound(enum loop_ann ann)
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
 #define SHARED_BYTES (48 << 10)           /* most shared memory of a block that a kernel declares */
 
+/* Where element i of a shared tile lies: at i ^ (i >> shift & mask).  The bits of the row are XORed
+ * into those of the column, so that the elements of a column lie in different banks.  mask 0: at i.
+ */
+#define BANKS_BYTES 128                   /* of all banks of shared memory, side by side */
+struct swizzle { int shift; int64_t mask; };
+
 struct buffer {
     const char *name;                /* "Conv"; the accumulator tile of Conv is "Conv_acc", the tile
                                       * of Inp is "Inp_tile" */
@@ -35,6 +41,7 @@ struct buffer {
                                       * attributed to the tensor */
     const struct elem_type *type;
     enum memory_scope memory;
+    struct swizzle swizzle;
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* whether to store around the caches where the code can */
     int rank;

@@ -5,6 +5,9 @@
 #include <string.h>
 #include "kernels/ir/simplify.h"
 
+/* ORDER tensor_role */
+const char *const tensor_role_name[] = { "input", "constant", "intermediate", "output" };
+
 static struct arena *arena_of(const struct graph *g)
 {
     return exprs_arena(g->pool);

@@ -9,6 +9,7 @@
 #define MAX_SPATIAL 3                     /* spatial dimensions of convolutions and pools: D H W */
 
 enum tensor_role { TENSOR_INPUT, TENSOR_CONST, TENSOR_INTER, TENSOR_OUTPUT };
+extern const char *const tensor_role_name[];             /* "input" "constant" ... */
 
 struct tensor {
     const char *name;                     /* unique, a C identifier: "Inp", "Ker", "ReLU", "A" */

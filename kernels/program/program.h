@@ -112,9 +112,6 @@ void program_print_access(struct str *out, const struct program *p);
 /* Prints warnings, a line each, about legal steps that are rarely intended: an output that is
  * stored more than once. */
 void program_print_notes(struct str *out, const struct program *p);
-/* Prints the graph, a line per node: its operands, the layout of its output and the origin of that
- * layout, and why a layout is not propagated further; also each conversion with its bytes. */
-void program_print_graph(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
                            int width);   /* tensor NULL: all */
 #endif

@@ -184,7 +184,7 @@ static bool find_at(const struct stage *s, const struct step *st, int *axis, str
 static bool tile_form(const struct step *st, struct tile_form *out, struct err *e)
 {
     const struct step_opt *scope = option(st, "scope"), *pad = option(st, "pad");
-    *out = (struct tile_form){ MEMORY_LOCAL, pad ? pad->value : 0 };
+    *out = (struct tile_form){ .memory = MEMORY_LOCAL, .pad = pad ? pad->value : 0 };
     if (scope && streq(scope->text, "shared"))
         out->memory = MEMORY_SHARED;
     if (out->pad >= 0 && out->pad <= MAX_PAD)
@@ -216,6 +216,30 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
                        s->axis[0].name);
     }
     return stage_cache_read(d->pool, s, tensor, axis, form, out, e);
+}
+
+#define MAX_KEEP 16
+#define BANK_BYTES 4                      /* of one bank of shared memory */
+
+/* Swizzles a tile so that by=N elements stay together; the default, and the fewest, are those of
+ * one bank. */
+static bool step_swizzle(struct program *d, const struct stage *s, const struct step *st,
+                         const struct stage **out, struct err *e)
+{
+    const struct step_opt *by = option(st, "by");
+    int64_t keep = by ? by->value : 1;
+    struct lowering in = program_lowering(d);
+    if (!lower_read_check(&in, s->node, st->arg[0].text, e))
+        return blame_word(e, &st->arg[0]);
+    const struct tensor *t = &d->graph->tensor[graph_tensor(d->graph, st->arg[0].text)];
+    if (keep < 1 || keep > MAX_KEEP || keep & (keep - 1)) {
+        err_set(e, ERR_FACTOR, "by=%lld is not 1, 2, 4, 8 or %d elements", (long long)keep,
+                MAX_KEEP);
+        return blame_word(e, &(struct step_word){ by->text, by->col, by->len, false });
+    }
+    while (keep * t->type->bytes < BANK_BYTES)
+        keep *= 2;
+    return stage_swizzle(d->pool, s, t->name, keep, out, e) || blame_word(e, &st->arg[0]);
 }
 
 /* Parses ahead=N; the default is 1. */
@@ -398,6 +422,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_cache_write(d, s, st, out, e);
     if (st->kind == STEP_LOOP_CACHE_READ)
         return step_cache_read(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_SWIZZLE)
+        return step_swizzle(d, s, st, out, e);
     if (st->kind == STEP_LOOP_VTHREAD)
         return step_vthread(d, s, st, out, e);
     if (st->kind == STEP_LOOP_PREFETCH)

@@ -71,7 +71,6 @@ static void print_node(struct str *out, const struct program *p, int node, const
     str_add_char(out, '\n');
 }
 
-static const char *const role_name[] = { "input", "constant", "intermediate", "output" };
 static const char *const class_name[] = { "bijective", "padded", "duplicating" };
 
 static void print_shape(struct str *out, int rank, const char *const *dim, const int64_t *shape)
@@ -84,7 +83,7 @@ static void print_tensor(struct str *out, const struct program *p, int t)
 {
     const struct tensor *x = &p->graph->tensor[t];
     const struct layout *l = p->layout[t];
-    str_printf(out, "  %-10s %-12s ", x->name, role_name[x->role]);
+    str_printf(out, "  %-10s %-12s ", x->name, tensor_role_name[x->role]);
     print_shape(out, l->rank, l->dim, l->shape);
     if (p->source[t] == LAYOUT_PLAIN) {
         if (p->held_in[t] >= 0)
@@ -135,73 +134,6 @@ void program_print_access(struct str *out, const struct program *p)
                        (long long)tensor_bytes(&g->tensor[g->node[n].data_in]),
                        (long long)layout_bytes(l));
         }
-}
-
-static void print_reads(struct str *out, const struct graph *g, int node)
-{
-    bool first = true;
-    for (int t = 0; t < g->n_tensors; t++)
-        if (graph_reads(g, node, t)) {
-            str_printf(out, "%s%s", first ? "" : ", ", g->tensor[t].name);
-            first = false;
-        }
-}
-
-/* Prints the notation of a layout and its origin: "N O/4 H W 4o (from c1)". */
-static void print_layout_source(struct str *out, const struct program *p, int t)
-{
-    const struct layout *l = p->layout[t];
-    struct str notation = { 0 };
-    if (layout_notation(l, &notation))
-        str_add(out, str_text(&notation));
-    else
-        print_shape(out, l->rank, l->dim, l->shape);
-    str_free(&notation);
-    if (p->source[t] == LAYOUT_EXPLICIT)
-        str_add(out, p->variant == VARIANT_OL ? "  (fixed by variant ol)" : "  (set by a step)");
-    if (p->source[t] == LAYOUT_PROPAGATED)
-        str_printf(out, "  (from %s)", p->graph->tensor[p->source_tensor[t]].name);
-    if (l->expansion > 1)
-        str_printf(out, ", x%.2f memory", l->expansion);
-}
-
-static void print_given(struct str *out, const struct program *p)
-{
-    for (int t = 0; t < p->graph->n_tensors; t++) {
-        const struct tensor *x = &p->graph->tensor[t];
-        if (x->producer >= 0)
-            continue;
-        str_printf(out, "%-12s %-24s ", x->name, role_name[x->role]);
-        print_layout_source(out, p, t);
-        str_add_char(out, '\n');
-    }
-}
-
-void program_print_graph(struct str *out, const struct program *p)
-{
-    static const char *const variant[] = { "alt", "wp", "ol", "fp", "bp" };
-    const struct graph *g = p->graph;
-    print_given(out, p);
-    for (int n = 0; n < g->n_nodes; n++) {
-        struct str call = { 0 };
-        int t = g->node[n].out;
-        str_printf(&call, "%s(", g->node[n].op);
-        print_reads(&call, g, n);
-        str_add_char(&call, ')');
-        str_printf(out, "%-12s %-24s ", g->tensor[t].name, str_text(&call));
-        str_free(&call);
-        print_layout_source(out, p, t);
-        str_add_char(out, '\n');
-        if (streq(g->node[n].op, "convert"))
-            str_printf(out, "%-12s conversion: %lld bytes read, %lld written at every call\n", "",
-                       (long long)layout_bytes(p->layout[g->node[n].data_in]),
-                       (long long)layout_bytes(p->layout[t]));
-        if (p->stop[n])
-            str_printf(out, "%-12s the layout of %s stops here: %s\n", "",
-                       g->tensor[g->node[n].data_in].name, p->stop[n]);
-    }
-    str_printf(out, "%d conversion%s, variant %s\n", p->n_conversions,
-               p->n_conversions == 1 ? "" : "s", variant[p->variant]);
 }
 
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor, int width)

@@ -1,12 +1,12 @@
 #include "profile/build/nvrtc.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/base/str.h"
+#include "profile/cuda/library.h"
 
 /* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
  * kernel, .nv.info.NAME the threads of a block as x, y, z. */
@@ -22,7 +22,6 @@ const struct gpu_limits gpu_sm_90 = {
 typedef struct nvrtc_text *program_handle;
 
 struct nvrtc {
-    void *library;
     int (*version)(int *major, int *minor);
     int (*create)(program_handle *p, const char *source, const char *name, int n,
                   const char *const *headers, const char *const *names);
@@ -37,9 +36,13 @@ struct nvrtc {
     int (*cubin)(program_handle p, char *data);
 };
 
-static bool find_symbols(struct nvrtc *x, struct err *e)
+static bool open_library(struct nvrtc *x, struct err *e)
 {
-    const struct { const char *name; void *to; } all[] = {
+    static const struct cuda_library library = {
+        .what = "NVRTC", .variable = "TILESCOPE_NVRTC", .fix = "install the CUDA toolkit",
+        .names = { "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" },
+    };
+    const struct cuda_symbol all[] = {
         { "nvrtcVersion", &x->version }, { "nvrtcCreateProgram", &x->create },
         { "nvrtcCompileProgram", &x->compile }, { "nvrtcDestroyProgram", &x->destroy },
         { "nvrtcGetErrorString", &x->error }, { "nvrtcGetProgramLogSize", &x->log_size },
@@ -47,46 +50,37 @@ static bool find_symbols(struct nvrtc *x, struct err *e)
         { "nvrtcGetPTX", &x->ptx }, { "nvrtcGetCUBINSize", &x->cubin_size },
         { "nvrtcGetCUBIN", &x->cubin },
     };
-    for (int i = 0; i < COUNT_OF(all); i++) {
-        void *found = dlsym(x->library, all[i].name);
-        if (!found)
-            return err_set(e, ERR_ENV, "NVRTC has no function %s", all[i].name);
-        memcpy(all[i].to, &found, sizeof found);         /* C has no cast from data to functions */
-    }
-    return true;
-}
-
-static bool open_library(struct nvrtc *x, struct err *e)
-{
-    const char *own = getenv("TILESCOPE_NVRTC");
-    const char *const names[] = { own ? own : "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so" };
-    char why[300] = "";
-    for (int i = 0; !x->library && i < (own ? 1 : COUNT_OF(names)); i++) {
-        /* never unloaded: it would leave its memory behind each time */
-        x->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        const char *said = x->library ? NULL : dlerror();
-        if (i == 0 && said)
-            snprintf(why, sizeof why, "%s", said);
-    }
-    if (!x->library) {
-        err_set(e, ERR_ENV, "NVRTC is not here: %s", why);
-        return err_fix(e, "install the CUDA toolkit, or name the library in TILESCOPE_NVRTC");
-    }
-    return find_symbols(x, e);
-}
-
-static void close_library(struct nvrtc *x)
-{
-    if (x->library)
-        dlclose(x->library);
+    return cuda_library_open(&library, all, COUNT_OF(all), e);
 }
 
 bool nvrtc_there(struct err *e)
 {
-    struct nvrtc x = {0};
-    bool ok = open_library(&x, e);
-    close_library(&x);
-    return ok;
+    struct nvrtc x;
+    return open_library(&x, e);
+}
+
+static bool take_version(const struct nvrtc *x, char version[32], struct err *e)
+{
+    int major = 0, minor = 0, code = x->version(&major, &minor);
+    snprintf(version, 32, "%d.%d", major, minor);
+    return code == 0 || err_set(e, ERR_ENV, "NVRTC: %s", x->error(code));
+}
+
+bool nvrtc_version(char version[32], struct err *e)
+{
+    struct nvrtc x;
+    return open_library(&x, e) && take_version(&x, version, e);
+}
+
+bool nvrtc_find(char *version, size_t n, const void **function, struct err *e)
+{
+    struct nvrtc x;
+    char text[32];
+    if (!open_library(&x, e) || !take_version(&x, text, e))
+        return false;
+    snprintf(version, n, "%s", text);
+    memcpy(function, &x.compile, sizeof *function);
+    return true;
 }
 
 /* --- What the cubin says ---------------------------------------------------------------------- */
@@ -245,17 +239,14 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
 {
     struct nvrtc x = {0};
     program_handle p = NULL;
-    int major = 0, minor = 0, code;
+    int code;
     *out = (struct gpu_build){ .n = 0 };
-    bool ok = open_library(&x, e);
+    bool ok = open_library(&x, e) && take_version(&x, out->version, e);
     if (ok && (code = x.create(&p, source, "kernel.cu", 0, NULL, NULL)) != 0)
         ok = err_set(e, ERR_ENV, "NVRTC: %s", x.error(code));
     ok = ok && compile(&x, a, p, arch, out, e);
     if (p)
         x.destroy(&p);
-    if (ok && x.version(&major, &minor) == 0)
-        snprintf(out->version, sizeof out->version, "%d.%d", major, minor);
-    close_library(&x);
     return ok;
 }
 

@@ -19,6 +19,10 @@ struct gpu_build {
 };
 /* Whether NVRTC can be loaded; else ERR_ENV with the reason. */
 bool nvrtc_there(struct err *e);
+/* Stores its version, "13.0". */
+bool nvrtc_version(char version[32], struct err *e);
+/* Stores its version and one of its functions, by which its file is found. */
+bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
 /* Compiles source for an architecture such as "sm_90".  Everything in *out lies in a.  ERR_COMPILE
  * has the first error of the log, with its line. */
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,

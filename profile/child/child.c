@@ -307,12 +307,14 @@ static void take_opts(struct child *c, const struct runner_opts *o)
 
 static void child_close(struct runner *r);
 
-static bool child_open(const struct runner_opts *o, struct runner **out, struct err *e)
+static bool child_open(const struct runner_opts *o, bool on_device, struct runner **out,
+                       struct err *e)
 {
     if (!fits_protocol(o, e))
         return false;
     struct child *c = xcalloc(1, sizeof *c);
-    c->base.kind = &child_runner;
+    c->base.kind = on_device ? &device_runner : &child_runner;
+    c->on_device = on_device;
     take_opts(c, o);
     c->socket = c->memory = c->log = c->ceiling[0] = c->ceiling[1] = -1;
     if (!start(c, e)) {
@@ -321,6 +323,16 @@ static bool child_open(const struct runner_opts *o, struct runner **out, struct 
     }
     *out = &c->base;
     return true;
+}
+
+static bool open_here(const struct runner_opts *o, struct runner **out, struct err *e)
+{
+    return child_open(o, false, out, e);
+}
+
+static bool open_on_device(const struct runner_opts *o, struct runner **out, struct err *e)
+{
+    return child_open(o, true, out, e);
 }
 
 static bool child_renew(struct runner *r, const struct runner_opts *o, struct err *e)
@@ -446,8 +458,14 @@ static bool child_run(struct runner *r, int contender, double *seconds, struct e
 }
 
 const struct runner_kind child_runner = {
-    .name = "child", .open = child_open, .close = child_close, .renew = child_renew,
+    .name = "child", .open = open_here, .close = child_close, .renew = child_renew,
     .bytes = child_bytes, .data = child_data, .load = child_load,
     .load_ceiling = child_load_ceiling, .load_vendor = child_load_vendor, .run = child_run,
     .time = child_time, .count = child_count, .simulate = child_simulate,
+};
+
+const struct runner_kind device_runner = {
+    .name = "device", .open = open_on_device, .close = child_close, .bytes = child_bytes,
+    .data = child_data, .load = child_load, .run = child_run, .time = child_time,
+    .load_vendor = child_load_vendor, .count = child_count,
 };

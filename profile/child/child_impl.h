@@ -7,6 +7,7 @@
 
 struct child {
     struct runner base;
+    bool on_device;                       /* its kernels run on the device (device_runner) */
     struct runner_opts opts;
     struct runner_buffer *buffer;         /* opts.n_buffers of them */
     pid_t pid;                                            /* 0 = not started or reaped */

@@ -146,7 +146,8 @@ static int spawn(const struct child *c, const char *path, char **argv, const int
 
 int child_spawn(struct child *c, const char *path, int socket)
 {
-    char name[] = "tilescope-runner", *argv[] = { name, NULL };
+    char name[] = "tilescope-runner", word[] = "--device";
+    char *argv[] = { name, c->on_device ? word : NULL, NULL };
     const int fd[] = { socket, c->memory, c->ceiling[0] };
     return spawn(c, path, argv, fd, COUNT_OF(fd), false, &c->pid);
 }
@@ -264,7 +265,7 @@ static void describe(struct child *c, const struct file_plan *p)
     sim_layout(o, &c->sim);
     if (o->trace)
         *(struct shared_sim *)(void *)((char *)sh + p->sim_at) = c->sim;
-    sh->memory_bytes = o->memory_bytes + THREAD_BYTES * o->threads;
+    sh->memory_bytes = c->on_device ? 0 : o->memory_bytes + THREAD_BYTES * o->threads;
     sh->cpu_s = (int64_t)((8 * o->limit_s + c->copy_s + 60) * o->threads);
     for (int i = 0; i < o->n_buffers; i++) {
         c->buffer_at[i] = at;

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #define BATCH_S 50e-6                     /* least duration of a sample */
+#define DEVICE_BATCH_S 1e-3  /* on a device, where the first launch of a sample begins late */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
@@ -40,32 +41,32 @@ struct sampler {
     bool over;                                            /* a hook ended the sampling */
 };
 
-static void run_once(struct work *w)
+/* Makes n calls here, or on a device.  Returns their seconds. */
+static double run_calls(struct sampler *s, struct work *w, long n)
 {
-    w->calls++;
-    if (w->run)
-        w->run(w->buffers);
-    else
-        w->run_vendor(w->vendor);
-}
-
-static void run_batch(struct work *w)
-{
-    for (long i = 0; i < w->batch; i++)
-        run_once(w);
+    double start = clock_s(), seconds = 0;
+    w->calls += n;
+    if (w->run_device) {
+        s->over = s->over || !w->run_device(w->device, n, &seconds);
+        return seconds;
+    }
+    for (long i = 0; i < n; i++)
+        if (w->run)
+            w->run(w->buffers);
+        else
+            w->run_vendor(w->vendor);
+    return clock_s() - start;
 }
 
 /* Returns the seconds per call of a batch. */
 static double time_batch(struct sampler *s, struct work *w)
 {
-    double start = clock_s();
     if (w->team > 0) {
         w->call_s = 0;
         s->over = s->over || !s->hooks->ceiling(s->hooks->ctx, w->team, w->batch, &w->call_s);
         return w->call_s;
     }
-    run_batch(w);
-    return w->call_s = (clock_s() - start) / (double)w->batch;
+    return w->call_s = run_calls(s, w, w->batch) / (double)w->batch;
 }
 
 /* Whether each of a few batches is long enough for a sample.  A single one may be long only
@@ -125,7 +126,7 @@ static void check_calls(struct sampler *s, int series, int calls)
     look(s, series);
     for (int i = 0; i < calls && !s->over; i++) {
         s->hooks->poison(s->hooks->ctx, series, s->poisoned++ % 2 == 0);
-        run_once(&s->work[series]);
+        run_calls(s, &s->work[series], 1);
         look(s, series);
     }
     s->checked_at = clock_s();
@@ -197,7 +198,7 @@ static void heat(struct sampler *s, int series)
     bool needed = s->fresh[series] || s->n_contenders > 1 || switched;
     s->fresh[series] = false;
     if (series < SERIES_CEILING && needed && last < HEAT_MOST_S)
-        run_once(&s->work[series]);
+        run_calls(s, &s->work[series], 1);
 }
 
 /* Overwrites the result before a sample, all of it the first time.  Returns whether it did; the
@@ -214,9 +215,8 @@ static bool spoils(struct sampler *s, int series)
 static double time_cold(struct sampler *s, int series)
 {
     s->hooks->chill(s->hooks->ctx, series);
-    double start = clock_s();
-    run_once(&s->work[series]);
-    double seconds = clock_s() - start - s->clock_cost;
+    struct work *w = &s->work[series];
+    double seconds = run_calls(s, w, 1) - (w->run_device ? 0 : s->clock_cost);
     return seconds > 0 ? seconds : 0;
 }
 
@@ -239,7 +239,8 @@ static void list_works(struct sampler *s)
 {
     int end = s->q->cold ? SERIES_CEILING : SERIES_COUNT;
     for (int i = 0; i < end; i++) {
-        if (!s->work[i].run && !s->work[i].run_vendor && s->work[i].team == 0)
+        const struct work *w = &s->work[i];
+        if (!w->run && !w->run_vendor && !w->run_device && w->team == 0)
             continue;
         s->list[s->n++] = i;
         s->n_contenders += i < SERIES_CEILING;
@@ -296,8 +297,10 @@ static void warm_up(struct sampler *s)
     for (int i = 0; i < s->n && !s->over; i++) {
         struct work *w = &s->work[s->list[i]];
         int n = s->sh->n_samples[s->list[i]];
+        if (w->run_device)
+            sample_s = sample_s < DEVICE_BATCH_S ? DEVICE_BATCH_S : sample_s;
         if (s->q->cold)
-            run_once(w);
+            run_calls(s, w, 1);
         else if (n > 0)
             recall(w, sample_s, s->sh->sample[s->list[i]], n);
         else if (w->call_s < SAMPLING_LONG_S)

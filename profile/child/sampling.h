@@ -11,12 +11,15 @@
 
 typedef void kernel_fn(void *const *buffers);
 
-/* Something to sample: a function of buffers, a primitive of a vendor library, or (team > 0) the
- * ceiling in its own process on `team` threads.  If none of them is set, the entry is unused.
- */
+/* Something to sample: a function of buffers, a primitive of a vendor library, a kernel of a
+ * device, or (team > 0) the ceiling in its own process on `team` threads.  If none of them is set,
+ * the entry is unused. */
 struct work {
     kernel_fn *run;
     void *const *buffers;
+    /* Makes n calls on a device, whose clock takes the time; false ends the sampling. */
+    bool (*run_device)(void *ctx, long n, double *seconds);
+    void *device;                         /* its ctx */
     bool (*run_vendor)(struct vendor_handle *h);
     struct vendor_handle *vendor;
     int team;

@@ -3,6 +3,7 @@
 #include "kernels/base/sanitized.h"
 #include "kernels/base/subprocess.h"
 #include "profile/child/server_impl.h"
+#include "profile/child/nvidia.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,6 +101,8 @@ static bool load(struct server *r, const struct request *q, struct err *e)
 {
     if (q->slot >= SLOT_COUNT)
         return err_set(e, ERR_BUG, "no slot %u", q->slot);
+    if (r->device)
+        return server_device_load(r, q, e);
     void *h = server_open_library(r, q->path);
     if (!h) {
         const char *why = dlerror(), *last = strrchr(why, '/');
@@ -127,7 +130,7 @@ bool server_check_guards(struct server *r, struct err *e)
 {
     struct fault damage;
     if (guarded_whole(r->guarded, &damage))
-        return true;
+        return !r->device || server_device_check(r, e);
     r->shared->fault = damage;
     return err_set(e, ERR_WRONG, WROTE_OUTSIDE);
 }
@@ -140,7 +143,8 @@ void *const *server_buffers(const struct server *r, int contender)
 bool server_place(struct server *r, int contender, bool at_end, struct err *e)
 {
     return guarded_place(r->guarded, r->shared->contender[contender].first,
-                         r->shared->contender[contender].n, at_end, e);
+                         r->shared->contender[contender].n, at_end, e)
+        && (!r->device || server_device_place(r, contender, e));
 }
 
 static bool check_kernel(struct server *r, int i, struct err *e)
@@ -156,12 +160,23 @@ static bool check_kernel(struct server *r, int i, struct err *e)
     return true;
 }
 
+static bool check_on_device(struct server *r, int i, struct err *e)
+{
+    if (!server_place(r, i, false, e) || !server_device_run(r, i, 1, &r->first_s[i], e))
+        return false;
+    r->reply.seconds = r->first_s[i];
+    r->calls[i]++;
+    return server_device_fetch(r, i, e);
+}
+
 static bool check(struct server *r, const struct request *q, struct err *e)
 {
-    if (q->slot >= PROTOCOL_MAX_CONTENDERS || !(r->entry[q->slot] || r->vendor[q->slot]))
+    if (q->slot >= PROTOCOL_MAX_CONTENDERS
+        || !(r->entry[q->slot] || r->vendor[q->slot] || r->loaded[q->slot]))
         return err_set(e, ERR_BUG, "no kernel is loaded");
     int i = (int)q->slot;
-    if (r->vendor[i] ? !server_check_vendor(r, i, e) : !check_kernel(r, i, e))
+    if (r->vendor[i] ? !server_check_vendor(r, i, e)
+        : r->device ? !check_on_device(r, i, e) : !check_kernel(r, i, e))
         return false;
     if (!server_check_guards(r, e))
         return false;
@@ -335,6 +350,17 @@ bool server_hear(void *what, size_t n, int *code)
     return got == (ssize_t)n;
 }
 
+/* Ends the answer to the start of this process: whether it can work. */
+static bool say_hello(struct server *r, bool ok, const struct err *e)
+{
+    r->reply = (struct reply){ .version = PROTOCOL_VERSION, .ok = ok };
+    if (!ok) {
+        r->reply.code = (int32_t)e->code;
+        snprintf(r->reply.text, sizeof r->reply.text, "%.479s", e->text);
+    }
+    return server_say(&r->reply, sizeof r->reply);
+}
+
 static int serve(struct server *r)
 {
     struct request q;
@@ -362,6 +388,10 @@ int server_main(int argc, char **argv)
         return server_once(argc - 2, argv + 2);
     if (argc > 1 && streq(argv[1], "--ceiling"))
         return server_ceiling(argc - 2, argv + 2);
+    if (argc > 1 && streq(argv[1], "--nvidia"))
+        return nvidia_answer(argc - 2, argv + 2);
+    if (argc > 1 && streq(argv[1], "--describe-device"))
+        return server_describe_device();
     const char *wrong = map_shared(&r);
     if (wrong) {
         fprintf(stderr, "%s\n", wrong);
@@ -372,14 +402,12 @@ int server_main(int argc, char **argv)
     if (getppid() != r.shared->parent)
         return 0;
     if (!open_guarded(&r, &e)) {
-        r.reply = (struct reply){ .version = PROTOCOL_VERSION, .code = (int32_t)e.code };
-        snprintf(r.reply.text, sizeof r.reply.text, "%.479s", e.text);
-        server_say(&r.reply, sizeof r.reply);
+        say_hello(&r, false, &e);
         return 1;
     }
     catch_faults();
     set_limits();
     set_allowances(r.shared);
-    r.reply = (struct reply){ .version = PROTOCOL_VERSION, .ok = true };
-    return server_say(&r.reply, sizeof r.reply) ? serve(&r) : 1;
+    bool ok = argc < 2 || !streq(argv[1], "--device") || server_device_open(&r, &e);
+    return say_hello(&r, ok, &e) && ok ? serve(&r) : 1;
 }

@@ -1,7 +1,8 @@
-/* COMMAND_COUNT: counters around the kernel, on every thread that it uses. */
+/* COMMAND_COUNT: counters around the kernel, on every thread that it uses, or on its device. */
 #include "profile/child/server_impl.h"
 
 #include "kernels/base/subprocess.h"
+#include "profile/counters/cupti_count.h"
 #include "profile/counters/papi_meter.h"
 #include "profile/counters/perfevent.h"
 
@@ -105,12 +106,43 @@ static void count_papi(struct server *r, const struct request *q, struct counts 
     papi_close(p);
 }
 
+/* --- On a device ------------------------------------------------------------------------------ */
+
+static bool run_once(void *arg, struct err *e)
+{
+    double seconds;
+    return server_device_run(arg, 0, 1, &seconds, e);
+}
+
+/* Counts by CUPTI. The device is warm: it has been checked and timed. */
+static bool count_on_device(struct server *r, const struct request *q, struct counts *out,
+                            struct err *e)
+{
+    const struct cupti_work work = { .context = cuda_device_context(r->device), .run = run_once,
+                                     .arg = r };
+    if (!r->loaded[0])
+        return err_set(e, ERR_BUG, "no kernel is loaded");
+    if (q->meter != METER_ID_CUPTI) {
+        counts_refuse(out, "this meter counts on the CPU, and this kernel ran on a GPU");
+        return true;
+    }
+    return server_place(r, 0, false, e)
+        && cupti_count(&work, q->event, q->n_events, out, &r->reply.seconds, e)
+        && server_device_check(r, e);
+}
+
 bool server_count(struct server *r, const struct request *q, struct err *e)
 {
     struct counts *out = &r->shared->counts;
     *out = (struct counts){ .n = 0 };
+    if (r->device)
+        return count_on_device(r, q, out, e);
     if (!r->entry[SLOT_KERNEL])
         return err_set(e, ERR_BUG, "no kernel is loaded");
+    if (q->meter == METER_ID_CUPTI) {
+        counts_refuse(out, "CUPTI counts on a GPU, and this kernel ran on the CPU");
+        return true;
+    }
     if (!server_place(r, 0, false, e))
         return false;
     r->entry[SLOT_KERNEL](server_buffers(r, 0));     /* starts the team and warms the caches */

@@ -4,6 +4,7 @@
 #include "profile/child/guarded.h"
 #include "profile/child/server.h"
 #include "profile/child/sampling.h"
+#include "profile/cuda/device.h"
 
 typedef void trace_fn(const unsigned long long *base, struct ts_sim *ts);
 typedef void count_fn(long long *exec);
@@ -25,6 +26,8 @@ struct server {
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
+    struct cuda_device *device;           /* --device: where kernels run; NULL: here */
+    bool loaded[PROTOCOL_MAX_CONTENDERS];  /* with a device: which contenders are loaded */
     struct reply reply;
 };
 
@@ -44,6 +47,23 @@ bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
 /* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool server_check_guards(struct server *r, struct err *e);
+
+/* server_device.c, which only a runner with a device uses.  The guarded buffers are the copies of
+ * the buffers of the device.  open: ERR_ENV. load: executes COMMAND_LOAD. place: uploads
+ * the buffers of a contender, after server_place has filled them; spoil: only those that it writes.
+ * fetch: downloads these. drop: gives the memory of its buffers back. check: looks at the guards;
+ * ERR_WRONG. */
+bool server_device_open(struct server *r, struct err *e);
+bool server_device_load(struct server *r, const struct request *q, struct err *e);
+bool server_device_run(struct server *r, int contender, long n, double *seconds, struct err *e);
+bool server_device_place(struct server *r, int contender, struct err *e);
+bool server_device_spoil(struct server *r, int contender, struct err *e);
+bool server_device_fetch(struct server *r, int contender, struct err *e);
+bool server_device_drop(struct server *r, int contender, struct err *e);
+bool server_device_check(struct server *r, struct err *e);
+/* --describe-device: prints what the device says of itself (cuda_info_print), or why there is none.
+ * Returns the exit code. */
+int server_describe_device(void);
 
 /* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of a contender of a vendor library. */
 bool server_load_vendor(struct server *r, const struct request *q, struct err *e);

@@ -26,6 +26,7 @@ struct timing {
     const struct request *q;
     const struct work *work;
     bool lost;                            /* the process of the ceiling has ended */
+    bool failed;                          /* the device has; *e says why */
     bool by_walking;
     struct rng rng;
     struct err *e;
@@ -46,6 +47,9 @@ static bool renew(void *ctx)
     struct server *r = t->r;
     int n = r->shared->n_contenders, from = (int)rng_range(&t->rng, 0, n - 1);
     bool ok = server_check_guards(r, t->e);
+    for (int i = 0; i < n && ok && r->device; i++)
+        if (is_timed(t->q, i))
+            ok = server_device_drop(r, i, t->e);
     for (int i = 0; i < n && ok; i++)
         if (is_timed(t->q, i))
             ok = guarded_drop(r->guarded, r->shared->contender[i].first, r->shared->contender[i].n,
@@ -53,6 +57,7 @@ static bool renew(void *ctx)
     for (int k = 0, i = from; k < n && ok; k++, i = (i + 1) % n)
         if (is_timed(t->q, i))
             ok = server_place(r, i, false, t->e);
+    t->failed = t->failed || (r->device && !ok);
     return ok;
 }
 
@@ -72,11 +77,20 @@ static void walk(const struct timing *t)
         (void)*(const volatile char *)(room + i);
 }
 
+/* A call of a device that other hooks need. Keeps the first error, which ends the sampling. */
+static bool on_device(struct timing *t, bool (*call)(struct server *r, int i, struct err *e), int i)
+{
+    t->failed = t->failed || !call(t->r, i, t->e);
+    return !t->failed;
+}
+
 static void chill(void *ctx, int contender)
 {
-    const struct timing *t = ctx;
+    struct timing *t = ctx;
     const struct shared *sh = t->r->shared;
-    if (t->by_walking)
+    if (t->r->device)
+        t->failed = t->failed || !cuda_device_flush(t->r->device, t->q->walk_bytes, t->e);
+    else if (t->by_walking)
         walk(t);
     else
         guarded_flush(t->r->guarded, sh->contender[contender].first, sh->contender[contender].n);
@@ -86,16 +100,22 @@ static void poison(void *ctx, int contender, bool all)
 {
     struct timing *t = ctx;
     const struct shared *sh = t->r->shared;
+    if (t->r->device && !on_device(t, server_device_fetch, contender))
+        return;
     guarded_poison(t->r->guarded, sh->contender[contender].first, sh->contender[contender].n,
                 all ? NULL : &t->rng);
+    if (t->r->device)
+        on_device(t, server_device_spoil, contender);
 }
 
 /* Compares the results. A result that differs is copied to the file for the parent to judge. */
 static bool same(void *ctx, int contender)
 {
-    const struct timing *t = ctx;
+    struct timing *t = ctx;
     struct shared *sh = t->r->shared;
     int first = sh->contender[contender].first, n = sh->contender[contender].n;
+    if (t->r->device && !on_device(t, server_device_fetch, contender))
+        return false;
     if (guarded_same(t->r->guarded, first, n))
         return true;
     guarded_collect(t->r->guarded, first, n);
@@ -111,13 +131,35 @@ static bool ask_ceiling(void *ctx, int team, long batch, double *seconds)
     return !t->lost;
 }
 
+/* The kernel of a device as something to sample. */
+struct device_work { struct timing *t; int contender; };
+
+static bool run_device(void *ctx, long n, double *seconds)
+{
+    const struct device_work *w = ctx;
+    struct timing *t = w->t;
+    t->failed = t->failed || !server_device_run(t->r, w->contender, n, seconds, t->e);
+    return !t->failed;
+}
+
+static void add_device(struct timing *t, struct device_work *device, struct work *work)
+{
+    for (int i = 0; t->r->device && i < PROTOCOL_MAX_CONTENDERS; i++) {
+        device[i] = (struct device_work){ .t = t, .contender = i };
+        if (is_timed(t->q, i)) {
+            work[i].run_device = run_device;
+            work[i].device = &device[i];
+        }
+    }
+}
+
 static bool add_contenders(struct server *r, const struct request *q, struct work *work,
                            struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++) {
         if (!is_timed(q, i))
             continue;
-        if (!r->entry[i] && !r->vendor[i])
+        if (!r->entry[i] && !r->vendor[i] && !r->loaded[i])
             return err_set(e, ERR_BUG, "nothing is loaded to be timed");
         work[i] = (struct work){ .run = r->entry[i], .buffers = server_buffers(r, i),
                                  .vendor = r->vendor[i], .steady = q->steady >> i & 1,
@@ -149,7 +191,7 @@ static void count_calls(struct server *r, const struct work *work)
  * addresses are unknown. */
 static bool must_walk(const struct server *r, const struct request *q)
 {
-    bool walk_it = !guarded_flush(r->guarded, 0, 0);
+    bool walk_it = r->device || !guarded_flush(r->guarded, 0, 0);
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         walk_it = walk_it || (is_timed(q, i) && r->vendor[i]);
     return walk_it;
@@ -158,6 +200,7 @@ static bool must_walk(const struct server *r, const struct request *q)
 bool server_time(struct server *r, const struct request *q, struct err *e)
 {
     struct work work[SERIES_COUNT] = { 0 };
+    struct device_work device[PROTOCOL_MAX_CONTENDERS];
     struct timing t = { .r = r, .q = q, .work = work, .e = e, .rng = rng_seed(1) };
     struct sampling_hooks hooks = { .renew = renew, .chill = chill, .poison = poison, .same = same,
                                     .ceiling = ask_ceiling, .ctx = &t };
@@ -170,12 +213,15 @@ bool server_time(struct server *r, const struct request *q, struct err *e)
         pin(r->shared);
     if (!add_contenders(r, q, work, e))
         return false;
+    add_device(&t, device, work);
     t.by_walking = q->cold && must_walk(r, q);
     r->shared->flushed = !t.by_walking;
     double start = clock_s();
     sampling_run(work, q, &hooks, r->shared);
     r->reply.seconds = clock_s() - start;
     count_calls(r, work);
+    if (t.failed)
+        return false;
     if (t.lost)
         return err_set(e, ERR_KILLED, "the process that samples the FMA ceiling was killed");
     guarded_pages(r->guarded, &r->shared->room_bytes, &r->shared->huge_bytes);

@@ -36,8 +36,11 @@ bool server_check_vendor(struct server *r, int i, struct err *e)
 {
     const struct vendor_plugin *plugin = r->plugin[i];
     double start = clock_s();
-    bool ok = plugin->run(r->vendor[i]);
-    r->reply.seconds = clock_s() - start;
+    if (r->device && !server_device_run(r, i, 1, &r->reply.seconds, e))
+        return false;
+    bool ok = r->device || plugin->run(r->vendor[i]);
+    if (!r->device)
+        r->reply.seconds = clock_s() - start;
     if (!ok || !plugin->output(r->vendor[i]))
         return err_set(e, ERR_ENV, "the library's primitive failed");
     return true;

@@ -4,6 +4,7 @@
 #include "kernels/base/formula.h"
 #include "kernels/base/str.h"
 #include "profile/host/machine.h"
+#include "profile/counters/cupti_metrics.h"
 #include "profile/counters/perfevent.h"
 
 #include <ctype.h>
@@ -65,7 +66,7 @@ static const char *after_key(const char *line, const char *key)
 static bool meter_counts_events(const char *meter)
 {
     return streq(meter, meter_name[METER_ID_PERF]) || streq(meter, meter_name[METER_ID_PERF_SW])
-        || streq(meter, meter_name[METER_ID_PAPI]);
+        || streq(meter, meter_name[METER_ID_PAPI]) || streq(meter, meter_name[METER_ID_CUPTI]);
 }
 
 static bool read_head(struct reader *r)
@@ -77,7 +78,7 @@ static bool read_head(struct reader *r)
         r->set->meter = text;
         if (!meter_counts_events(text)) {
             err_set(r->e, ERR_NAME, "there is no meter '%.60s' that counts events", text);
-            err_fix(r->e, "use METER perf, perf-sw or papi");
+            err_fix(r->e, "use METER perf, perf-sw, papi or cupti");
             return wrong_at(r, text, strlen(text));
         }
     } else if ((text = after_key(r->line, "CPU"))) {
@@ -115,6 +116,8 @@ static bool event_known(struct reader *r, const char *at, const char *text)
     }
     if (streq(meter, meter_name[METER_ID_PAPI]))
         return true;                                 /* only PAPI knows its names */
+    if (streq(meter, meter_name[METER_ID_CUPTI]))    /* its chip knows the rest */
+        return cupti_event_form(text, r->e) || wrong_at(r, at, strlen(text));
     if (perf_find(text, &name)
         && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
         return true;
@@ -418,7 +421,8 @@ bool event_set_find(struct arena *a, const char *name, const struct event_set **
 const char *event_set_default(const char *meter)
 {
     return streq(meter, meter_name[METER_ID_PERF_SW]) ? "sw"
-         : streq(meter, meter_name[METER_ID_PAPI]) ? "papi" : "default";
+         : streq(meter, meter_name[METER_ID_PAPI]) ? "papi"
+         : streq(meter, meter_name[METER_ID_CUPTI]) ? "gpu" : "default";
 }
 
 bool event_set_fits(const struct event_set *s, struct counts *why)

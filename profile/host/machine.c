@@ -70,6 +70,20 @@ bool machine_cpu_vendor(char *out, size_t n)
     return ok;
 }
 
+void machine_cpu_read(struct machine_cpu *cpu)
+{
+    struct str text = {0};
+    char family[16], model[16];
+    *cpu = (struct machine_cpu){0};
+    if (machine_cpu_vendor(cpu->vendor, sizeof cpu->vendor) && read_small("/proc/cpuinfo", &text)
+        && find_field(str_text(&text), "cpu family", family, sizeof family)
+        && find_field(str_text(&text), "model", model, sizeof model)) {
+        cpu->family = atoi(family);
+        cpu->model = atoi(model);
+    }
+    str_free(&text);
+}
+
 uint64_t machine_cpu_hash(void)
 {
     struct str text = {0};

@@ -21,6 +21,9 @@ int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermo
 uint64_t machine_cpu_hash(void);         /* hash of what -march=native depends on */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
+/* The CPU by the numbers of its maker; "" and 0: unknown. */
+struct machine_cpu { char vendor[16]; int family, model; };
+void machine_cpu_read(struct machine_cpu *cpu);
 int64_t machine_memory_available(void);  /* bytes available without swapping; 0 = unknown */
 /* Returns the mean number of running processes in the last minute, at least 0.01; 0 = unknown. */
 double machine_load(void);

@@ -76,6 +76,8 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
 {
     struct roofline r = { .by = ROOF_FMA };
     double crossing;
+    if (m && m->device.name[0])           /* the model is that of the CPU */
+        model = NULL;
     if (m && m->gflops > 0 && m->executed_gflops > 0)
         flops *= m->executed_gflops / m->gflops;
     int threads = m && m->threads > 1 ? m->threads : 1;

@@ -31,12 +31,6 @@ struct gpu_run {
 
 /* --- What is simulated ------------------------------------------------------------------------ */
 
-static enum gpu_memory memory_of(const struct buffer *b)
-{
-    return b->memory == MEMORY_GLOBAL ? GPU_GLOBAL : b->memory == MEMORY_LOCAL ? GPU_LOCAL
-                                                                             : GPU_SHARED;
-}
-
 static int most_warps(const struct gpu_run *r)
 {
     int most = 1;
@@ -54,7 +48,7 @@ static uint64_t place_buffers(struct gpu_run *r)
     uint64_t at = measure_place_buffers(r->f, r->base);
     uint64_t threads = (uint64_t)r->device->sms * (uint64_t)most_warps(r) * GPU_WARP;
     for (int i = 0; i < r->f->n_buffers; i++)
-        if (memory_of(&r->f->buffer[i]) == GPU_LOCAL) {
+        if (r->f->buffer[i].memory == MEMORY_LOCAL) {
             uint64_t bytes = ((uint64_t)buffer_bytes(&r->f->buffer[i]) + 15) / 16 * 16;
             r->base[i] = at;
             at += (bytes * threads + 4095) / 4096 * 4096;
@@ -68,7 +62,7 @@ static bool open_sim(struct gpu_run *r, struct err *e)
     uint64_t end = place_buffers(r);
     for (int i = 0; i < r->n_sites; i++) {
         int b = r->site[i].buffer;
-        site[i] = (struct gpu_site){ memory_of(&r->f->buffer[b]), r->site[i].is_store, r->base[b],
+        site[i] = (struct gpu_site){ r->f->buffer[b].memory, r->site[i].is_store, r->base[b],
                                      (uint64_t)buffer_bytes(&r->f->buffer[b]) };
     }
     bool ok = gpusim_open(r->device, r->n_sites, site, r->f->n_buffers ? r->base[0] : 0, end,
@@ -81,7 +75,7 @@ static int64_t shared_bytes(const struct func *f)
 {
     int64_t n = 0;
     for (int i = 0; i < f->n_buffers; i++)
-        n += memory_of(&f->buffer[i]) == GPU_SHARED ? buffer_bytes(&f->buffer[i]) : 0;
+        n += f->buffer[i].memory == MEMORY_SHARED ? buffer_bytes(&f->buffer[i]) : 0;
     return n;
 }
 
@@ -173,14 +167,17 @@ static void take_sites(struct gpu_run *r, struct sim_result *out)
     for (int i = 0; i < r->n_sites; i++) {
         const struct gpu_count *c = &count[i];
         all[i] = (struct sim_site){
-            .accesses = llround(c->requests), .l1_misses = llround(c->l1_misses),
-            .l2_misses = out->cache.n_levels > 1 ? llround(c->l2_misses) : 0,
-            .sectors = llround(c->sectors), .ideal_sectors = llround(c->ideal),
-            .bank_conflicts = llround(c->conflicts), .degree = c->degree, .bytes = r->bytes[i],
-            .run = c->run, .stride = c->stride,
+            .accesses = llround(c->requests),
+            .cost = {
+                .l1_misses = llround(c->l1_misses),
+                .l2_misses = out->cache.n_levels > 1 ? llround(c->l2_misses) : 0,
+                .sectors = llround(c->sectors), .ideal_sectors = llround(c->ideal),
+                .bank_conflicts = llround(c->conflicts),
+            },
+            .degree = c->degree, .bytes = r->bytes[i], .run = c->run, .stride = c->stride,
         };
         snprintf(all[i].memory, sizeof all[i].memory, "%s",
-                 memory[memory_of(&r->f->buffer[r->site[i].buffer])]);
+                 memory[r->f->buffer[r->site[i].buffer].memory]);
     }
     measure_take_sites(out, r->f, r->site, all, r->n_sites);
     free(all);
@@ -293,14 +290,15 @@ static void say_stride(const struct sim_site *s, struct str *out)
 void gpu_memory_say(const struct sim_site *s, struct str *out)
 {
     double n = (double)s->accesses;
-    bool conflicts = s->bank_conflicts > 0;
-    if (s->accesses == 0 || (!conflicts && s->sectors <= s->ideal_sectors))
+    const struct access_cost *c = &s->cost;
+    bool conflicts = c->bank_conflicts > 0;
+    if (s->accesses == 0 || (!conflicts && c->sectors <= c->ideal_sectors))
         return;
     str_printf(out, "%s %s ", s->text, s->is_store ? "stores" : "loads");
     if (conflicts)
         str_printf(out, "with %d-way bank conflicts: ", s->degree);
     else
-        str_printf(out, "%.3g sectors for %.3g ideal: ", (double)s->sectors / n,
-                   (double)s->ideal_sectors / n);
+        str_printf(out, "%.3g sectors for %.3g ideal: ", (double)c->sectors / n,
+                   (double)c->ideal_sectors / n);
     say_stride(s, out);
 }

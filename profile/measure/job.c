@@ -84,7 +84,8 @@ static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsig
 {
     const char *why[] = { "not asked for", "the kernel did not get that far" };
     if (gpu)
-        why[1] = "the kernel is for a GPU, and it was only checked, by its host twin";
+        why[1] = m->device.name[0] ? "the kernel is for a GPU, which this meter does not count"
+                 : "the kernel is for a GPU, and it was only checked, by its host twin";
     if (!m->sim.available && !m->sim.reason[0])
         snprintf(m->sim.reason, sizeof m->sim.reason, "%s", why[(meters & METER_SIM) != 0]);
     for (int i = METER_ID_PERF; i < METER_COUNT; i++)
@@ -95,12 +96,23 @@ static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsig
             snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
 }
 
+/* Returns the libraries that were asked for: "all" are those that run where the kernel does. */
+static unsigned libraries_asked(unsigned baselines, bool gpu)
+{
+    unsigned near = 0;
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        if (vendor_on_gpu((enum vendor_library)i) == gpu)
+            near |= 1u << i;
+    return baselines == VENDOR_ALL ? near : baselines;
+}
+
 static struct measure_opts with_defaults(const struct program *p, const struct measure_opts *o)
 {
     struct measure_opts d = *o;
     d.runner = o->runner ? o->runner : &child_runner;
     d.machine = o->machine ? o->machine : machine_this();
     d.target = o->target ? o->target : target_named(program_is_bound(p) ? "cuda" : d.machine->isa);
+    d.baselines = libraries_asked(o->baselines, d.target->gpu);
     if (d.target->gpu) {                  /* the twin's times and counts are not the kernel's */
         d.meters &= METER_SIM;
         d.baselines = 0;
@@ -121,7 +133,7 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
     *j = (struct measure_job){ .program = p, .opts = with_defaults(p, o), .m = m };
     j->target = j->opts.target;
     j->asked = o->meters;
-    j->asked_baselines = o->baselines;
+    j->asked_baselines = libraries_asked(o->baselines, j->target->gpu);
     j->machine = j->opts.machine;
     *m = (struct measurement){ .threads = j->opts.threads, .seed = o->seed,
                                .sim.cache = j->opts.cache };

@@ -5,6 +5,7 @@
 #include "kernels/module/module.h"
 #include "profile/build/build.h"
 #include "profile/child/runner.h"
+#include "profile/cuda/device.h"
 #include "profile/measure/measurement.h"
 #include "profile/measure/oracle.h"
 
@@ -60,6 +61,9 @@ struct measure_job {
     char doing[40];
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
+    const struct cuda_info *device;      /* times the kernels of a GPU's target; NULL: none */
+    struct cuda_info device_info;
+    bool on_device;                      /* kernel and runner are the device's; else the twin's */
 };
 
 /* measure_report reports the phase and its progress. measure_begin starts a phase with unknown
@@ -128,6 +132,19 @@ bool measure_vendor_load(struct measure_job *j, struct err *e);
 unsigned measure_vendor_contenders(const struct measure_job *j);
 void measure_vendor_take(struct measure_job *j, const struct samples *s);
 void measure_vendor_finish(struct measure_job *j);
+/* Opens a runner with the kernel and the vendor libraries, and checks all of them.  When a library
+ * ends it, opens another one without that library. */
+bool measure_open_checked(struct measure_job *j, struct err *e);
+/* measure_device.c: finds the device that can run and time the kernel; the reason for none is in
+ * m->device. measure_on_device: runs a kernel there whose twin is right: it
+ * is compared with the reference, timed, and compared again.  What the device lacks (ERR_ENV) is
+ * stored as a reason, and the measurement is that of the twin. measure_build_device: compiles it.
+ */
+void measure_find_device(struct measure_job *j);
+bool measure_on_device(struct measure_job *j, struct err *e);
+bool measure_build_device(struct measure_job *j, struct err *e);
+/* Returns the FLOPs per second that no kernel of the device can exceed. */
+double measure_device_peak(const struct measure_job *j);
 /* measure_sim.c: runs the instrumented kernel through the simulator.  If it cannot count, the
  * reason is in m->sim and the measurement goes on.  False only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e);

@@ -3,9 +3,7 @@
 #include "profile/measure/job.h"
 #include "profile/measure/meters.h"
 
-/* Opens a runner with the kernel and the vendor libraries, and checks all of them.  When a library
- * ends it, opens another one without that library. */
-static bool open_checked(struct measure_job *j, struct err *e)
+bool measure_open_checked(struct measure_job *j, struct err *e)
 {
     for (;;) {
         if (!measure_open_runner(&j, 1, e) || !measure_check(j, e))
@@ -24,7 +22,7 @@ static bool open_checked(struct measure_job *j, struct err *e)
 static bool run_in_child(struct measure_job *j, struct err *e)
 {
     struct samples s;
-    if (!open_checked(j, e))
+    if (!measure_open_checked(j, e))
         return false;
     if (j->opts.meters & METER_CLOCK
             ? !measure_time(&j, 1, 0, &s, e) || (j->opts.cold && !measure_time_cold(&j, 1, e))
@@ -35,20 +33,41 @@ static bool run_in_child(struct measure_job *j, struct err *e)
 }
 
 /* Runs once more in a new child when another process killed the first. */
-static bool run(struct measure_job *j, struct err *e)
+static bool run_twice(struct measure_job *j, bool (*run)(struct measure_job *j, struct err *e),
+                      struct err *e)
 {
-    if (!measure_build(j, e) || !measure_vendor_match(j, e))
-        return false;
-    if (run_in_child(j, e))
+    if (run(j, e))
         return true;
     if (e->code != ERR_KILLED)
         return false;
     runner_close(j->runner);
     j->runner = NULL;
-    if (run_in_child(j, e))
+    if (run(j, e))
         return true;
     measure_blame(e);
     return false;
+}
+
+/* Counts last, because CUPTI can end the runner; the times stay. */
+static bool count_there(struct measure_job *j, struct err *e)
+{
+    struct err why;
+    if (!j->device || !j->m->device.name[0])
+        return true;
+    if (meters_count(j, &why))
+        return true;
+    if (why.code == ERR_CANCEL) {
+        *e = why;
+        return false;
+    }
+    counts_refuse(&j->m->counts[METER_ID_CUPTI], "%.255s", why.text);
+    return true;
+}
+
+static bool run(struct measure_job *j, struct err *e)
+{
+    return measure_build(j, e) && measure_vendor_match(j, e) && run_twice(j, run_in_child, e)
+        && (!j->device || (run_twice(j, measure_on_device, e) && count_there(j, e)));
 }
 
 bool measure_program(const struct program *p, const struct measure_opts *o,
@@ -60,6 +79,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
     bool ok = measure_start(&j, p, o, m, e);
     j.progress = pr;
     j.cancel = c;
+    if (ok && j.target->gpu && o->meters & METER_CLOCK)
+        measure_find_device(&j);
     ok = ok && run(&j, e);
     runner_close(j.runner);
     measure_vendor_finish(&j);

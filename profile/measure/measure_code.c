@@ -13,6 +13,8 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target, .openmp = true };
     struct str text = {0};
+    if (j->on_device)
+        return measure_build_device(j, e);
     j->entry[0] = '\0';
     bool ok = module_c(j->module, &o, &text, e)
            && build_shared(&j->cc, str_text(&text), j->target, module_is_parallel(j->module),

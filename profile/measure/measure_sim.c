@@ -46,22 +46,21 @@ static int tensor_of(struct sim_result *r, const struct func *f, int buffer)
 static int by_misses(const void *a, const void *b)
 {
     const struct sim_site *x = a, *y = b;
-    if (x->l1_misses != y->l1_misses)
-        return x->l1_misses < y->l1_misses ? 1 : -1;
+    if (x->cost.l1_misses != y->cost.l1_misses)
+        return x->cost.l1_misses < y->cost.l1_misses ? 1 : -1;
     if (x->accesses != y->accesses)
         return x->accesses < y->accesses ? 1 : -1;
     return strcmp(x->text, y->text);
 }
 
-static void add_misses(struct sim_site *to, const struct sim_site *s)
+static void add_cost(struct access_cost *to, const struct access_cost *x)
 {
-    to->accesses += s->accesses;
-    to->l1_misses += s->l1_misses;
-    to->l2_misses += s->l2_misses;
-    to->l3_misses += s->l3_misses;
-    to->sectors += s->sectors;
-    to->ideal_sectors += s->ideal_sectors;
-    to->bank_conflicts += s->bank_conflicts;
+    to->l1_misses += x->l1_misses;
+    to->l2_misses += x->l2_misses;
+    to->l3_misses += x->l3_misses;
+    to->sectors += x->sectors;
+    to->ideal_sectors += x->ideal_sectors;
+    to->bank_conflicts += x->bank_conflicts;
 }
 
 /* Stores the sites, most misses first. Sites that do not fit are summed in the last one. */
@@ -69,7 +68,7 @@ static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
 {
     qsort(all, (size_t)n, sizeof *all, by_misses);
     for (int i = 0; i < n; i++) {
-        if (all[i].accesses == 0 && all[i].l1_misses == 0)
+        if (all[i].accesses == 0 && all[i].cost.l1_misses == 0)
             continue;
         if (r->n_sites < MEASURE_MAX_SITES) {
             r->site[r->n_sites++] = all[i];
@@ -78,7 +77,8 @@ static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
         struct sim_site *last = &r->site[MEASURE_MAX_SITES - 1];
         snprintf(last->text, sizeof last->text, "others");
         last->tensor = r->n;
-        add_misses(last, &all[i]);
+        last->accesses += all[i].accesses;
+        add_cost(&last->cost, &all[i].cost);
     }
 }
 
@@ -93,15 +93,10 @@ void measure_take_sites(struct sim_result *r, const struct func *f, const struct
         struct tensor_count *to = &r->by_tensor[s->tensor];
         *(s->is_store ? &to->stores : &to->loads) += s->accesses;
         *(s->is_store ? &r->stores : &r->loads) += s->accesses;
-        to->l1_misses += s->l1_misses;
-        to->l2_misses += s->l2_misses;
-        to->l3_misses += s->l3_misses;
-        to->sectors += s->sectors;
-        to->ideal_sectors += s->ideal_sectors;
-        to->bank_conflicts += s->bank_conflicts;
-        r->sectors += s->sectors;
-        r->ideal_sectors += s->ideal_sectors;
-        r->bank_conflicts += s->bank_conflicts;
+        add_cost(&to->cost, &s->cost);
+        r->sectors += s->cost.sectors;
+        r->ideal_sectors += s->cost.ideal_sectors;
+        r->bank_conflicts += s->cost.bank_conflicts;
     }
     sort_sites(r, all, n);
 }
@@ -138,9 +133,7 @@ static void take_counts(struct measure_job *j, const struct simulation *s)
     }
     for (int i = 0; i < t->n_sites; i++) {
         const int64_t *misses = s->count[i].misses;
-        all[i].l1_misses = misses[0];
-        all[i].l2_misses = misses[1];
-        all[i].l3_misses = misses[2];
+        all[i].cost = (struct access_cost){ misses[0], misses[1], misses[2], .sectors = 0 };
     }
     measure_take_sites(r, j->func, t->site, all, t->n_sites);
     take_levels(r, s, streamed);

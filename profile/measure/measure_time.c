@@ -14,6 +14,7 @@
 #define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
+#define MOST_DEVICE_GBYTES 20e3  /* faster than the memory of any present GPU, twice */
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 
@@ -76,7 +77,10 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
     char what[120];
     const struct target *widest = target_named(j->machine->isa);
-    if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
+    if (j->on_device) {
+        peak = 1e-9 * measure_device_peak(j);
+        rate = MOST_DEVICE_GBYTES;
+    } else if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
     if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* sums_of is slow: only if needed */
         flops = fmin(flops, 2 * sums_of(j));
@@ -96,7 +100,9 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
-    if (peak > beyond(j)) {
+    if (j->on_device) {
+        snprintf(m->peak_reason, sizeof m->peak_reason, "no ceiling of the GPU was sampled");
+    } else if (peak > beyond(j)) {
         snprintf(m->peak_reason, sizeof m->peak_reason,
                  "the sampled FMA ceiling (%.3g GFLOP/s) is beyond any machine's", peak);
     } else if (peak > 0 && m->executed_gflops <= MOST_FRACTION * peak) {
@@ -229,9 +235,11 @@ bool measure_time(struct measure_job *const *j, int n, int epochs, struct sample
 }
 
 /* Returns twice the bytes of the largest cache, within limits. */
-static int64_t walk_bytes(const struct machine *m)
+static int64_t walk_bytes(const struct measure_job *j)
 {
-    int64_t largest = m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;
+    const struct machine *m = j->machine;
+    int64_t largest = j->on_device ? j->device->l2_bytes
+                    : m->l3.size_bytes > m->l2.size_bytes ? m->l3.size_bytes : m->l2.size_bytes;
     int64_t want = 2 * largest;
     return want < LEAST_WALK_BYTES ? LEAST_WALK_BYTES
          : want > MOST_WALK_BYTES ? MOST_WALK_BYTES : want;
@@ -242,8 +250,7 @@ bool measure_time_cold(struct measure_job *const *j, int n, struct err *e)
     struct measure_job *head = j[0];
     struct samples s;
     struct sampled what = { .cold = true, .time_s = head->opts.time_s,
-                            .min_runs = head->opts.min_runs,
-                            .walk_bytes = walk_bytes(head->machine) };
+                            .min_runs = head->opts.min_runs, .walk_bytes = walk_bytes(head) };
     measure_begin(head, "timing");
     if (!measure_sample(j, n, &what, &s, e))
         return false;
@@ -251,7 +258,8 @@ bool measure_time_cold(struct measure_job *const *j, int n, struct err *e)
         struct measurement *m = j[k]->m;
         m->cold_latency = measure_latency(&s, SERIES_KERNEL + j[k]->contender);
         snprintf(m->cold_method, sizeof m->cold_method,
-                 s.flushed ? "the buffers' lines flushed" : "%lld MiB read in between",
+                 s.flushed ? "the buffers' lines flushed"
+                 : head->on_device ? "%lld MiB written in between" : "%lld MiB read in between",
                  (long long)(what.walk_bytes >> 20));
     }
     return true;

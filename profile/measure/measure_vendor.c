@@ -36,6 +36,10 @@ static bool can_enter(struct measure_job *j, enum vendor_library library, const 
     if (!(j->opts.meters & METER_CLOCK))
         return err_set(why, ERR_ENV,
                        "baselines are only timed, but the meter clock was not asked for");
+    if (vendor_on_gpu(library) != j->target->gpu)
+        return err_set(why, ERR_ENV, j->target->gpu
+                       ? "it runs on the CPU, and this kernel on a GPU: --baselines cublas,cudnn"
+                       : "it runs on a GPU, and this kernel on the CPU: --target cuda");
     return vendor_match(j->program->base, &x->problem, why)
         && vendor_offers(library, &x->problem, why)
         && vendor_find(runner, library, x->plugin[x->n], sizeof x->plugin[0], why);

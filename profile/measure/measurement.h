@@ -43,6 +43,13 @@ struct baseline {
     char implementation[96], layout[80];     /* "oneDNN 2.6.3 brgconv:avx512_core"; "nhwc" */
 };
 
+/* The GPU on which the kernel of a GPU's target ran. name: "" when it ran on none; reason: why not.
+ * nvrtc: the version of its compiler; clocks in MHz, the highest ones, 0 = unknown. */
+struct measured_device {
+    char name[96], driver[16], nvrtc[32], reason[256];
+    int clock_mhz, memory_mhz;
+};
+
 struct measurement {
     enum outcome outcome;
     /* If the outcome is not OK, one sentence: "crashed: SIGSEGV at a write 4 bytes behind Conv". */
@@ -75,6 +82,7 @@ struct measurement {
     int measurements;
     char measured_at[24];
     struct baseline baseline[VENDOR_COUNT];
+    struct measured_device device;
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
     /* code: target_code, so that times of other code or flags are told apart; "" = unknown */

@@ -2,11 +2,17 @@
 #include <string.h>
 #include "profile/measure/measurement.h"
 
+static bool same_device(const struct measured_device *a, const struct measured_device *b)
+{
+    return streq(a->name, b->name) && streq(a->driver, b->driver) && streq(a->nvrtc, b->nvrtc);
+}
+
 bool measurement_same_way(const struct measurement *a, const struct measurement *b)
 {
     int threads_a = a->threads > 1 ? a->threads : 1, threads_b = b->threads > 1 ? b->threads : 1;
     return threads_a == threads_b && streq(a->isa, b->isa) && streq(a->compiler, b->compiler)
-        && streq(a->code, b->code);
+        && streq(a->code, b->code)
+        && (a->latency.runs == 0 || b->latency.runs == 0 || same_device(&a->device, &b->device));
 }
 
 /* Copies the time and everything that refers to it: speeds, ratios, and how it was measured. */
@@ -25,6 +31,7 @@ static void take_clock(struct measurement *m, const struct measurement *from)
     m->load = from->load;
     memcpy(m->measured_at, from->measured_at, sizeof m->measured_at);
     memcpy(m->baseline, from->baseline, sizeof m->baseline);
+    m->device = from->device;
 }
 
 static void take_cold(struct measurement *m, const struct measurement *from)

@@ -6,10 +6,11 @@
 #include "profile/counters/eventset.h"
 #include "profile/measure/instructions.h"
 #include "profile/child/child.h"
+#include "profile/child/nvidia.h"
 #include "profile/counters/papi_meter.h"
+#include "profile/cuda/driver.h"
 #include "profile/counters/perfevent.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,20 +106,32 @@ static void probe_papi(struct counts *out)
     papi_probe(out);
 }
 
-/* Refuses: kernels run on the CPU. The reason lists what a GPU would need, in that order. */
+static bool count_cupti(struct measure_job *j, struct counts *out, struct err *e)
+{
+    if (j->target->gpu)
+        return count_events(j, METER_ID_CUPTI, out, e);
+    counts_refuse(out, "CUPTI counts on a GPU, and this kernel is for the CPU: --target cuda");
+    return true;
+}
+
+/* Asks for what CUPTI needs, in that order. A machine without a driver is not asked. */
 static void probe_cupti(struct counts *out)
 {
-    static const char *const library[] = { "libcuda.so.1", "libcupti.so.13" };
-    static const char *const lacks[] = { "no NVIDIA driver", "a GPU driver, but no CUPTI" };
-    for (int i = 0; i < COUNT_OF(library); i++) {
-        void *h = dlopen(library[i], RTLD_LAZY | RTLD_LOCAL);
-        if (!h) {
-            counts_refuse(out, "%s: %.200s", lacks[i], dlerror());
+    static const enum nvidia_part needed[] = { NVIDIA_DRIVER, NVIDIA_CUPTI };
+    struct err e;
+    if (!cuda_driver_there(&e)) {
+        counts_refuse(out, "%.254s", e.text);
+        return;
+    }
+    for (int i = 0; i < COUNT_OF(needed); i++) {
+        struct nvidia_info x;
+        nvidia_ask(needed[i], NVIDIA_LIMIT_S, &x);
+        if (!x.available) {
+            counts_refuse(out, "%s: %.230s", x.name, x.reason);
             return;
         }
-        dlclose(h);
     }
-    counts_refuse(out, "a GPU is there, but kernels run on the CPU only in this version");
+    out->available = true;
 }
 
 /* A meter with neither count function is a stage of the measurement, or is always refused. */
@@ -130,7 +143,7 @@ static const struct meter meter[METER_COUNT] = {
     [METER_ID_PAPI] = { .probe = probe_papi, .count = count_papi },
     [METER_ID_CACHEGRIND] = { .probe = cachegrind_probe, .count_apart = cachegrind_count },
     [METER_ID_INSTRUCTIONS] = { .probe = instructions_probe, .count_apart = instructions_count },
-    [METER_ID_CUPTI] = { .probe = probe_cupti },
+    [METER_ID_CUPTI] = { .probe = probe_cupti, .count = count_cupti },
 };
 
 int meters_probe(struct meter_info *out, int max)

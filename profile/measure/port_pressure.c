@@ -6,9 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "profile/measure/mca_models.h"
+
 #define MCA_LIMIT_S 5.0
 #define MCA_ITERATIONS 100
 #define PORTS_SHOWN 6
+#define NATIVE "native"                   /* the model that llvm-mca chooses */
 
 /* --- The hottest loop ------------------------------------------------------------------------- */
 
@@ -125,12 +128,19 @@ static bool read_answer(const char *text, struct port_pressure *p)
     return cycles > 0 && p->n > 0 && at;
 }
 
-static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
+/* Asks for one model.  False, with the reason, when there is no answer. */
+static bool ask_model(const struct str *loop, const char *model, const struct cancel *c,
+                      struct port_pressure *p)
 {
-    const char *const argv[] = { "llvm-mca", "-mcpu=native", "-iterations=100",
-                                 "-instruction-info=0", "/dev/fd/3", NULL };
+    char mcpu[40];
+    const char *const argv[] = { "llvm-mca", mcpu, "-iterations=100", "-instruction-info=0",
+                                 "/dev/fd/3", NULL };
     struct subprocess_result res = {0};
     struct err e = {0};
+    snprintf(mcpu, sizeof mcpu, "-mcpu=%s", model);
+    snprintf(p->model, sizeof p->model, "%.23s", model);
+    p->reason[0] = '\0';
+    p->n = 0;
     int fd = memfd_create("loop", MFD_CLOEXEC);
     bool written = fd >= 0 && write(fd, str_text(loop), loop->len) == (ssize_t)loop->len
                 && lseek(fd, 0, SEEK_SET) == 0;
@@ -145,6 +155,30 @@ static void ask(const struct str *loop, const struct cancel *c, struct port_pres
     if (fd >= 0)
         close(fd);
     str_free(&res.out);
+    return !p->reason[0];
+}
+
+/* Asks for the nearest model that reads the loop.  The reason is that of the nearest one. */
+static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
+{
+    const char *const argv[] = { "llvm-mca", "-mcpu=help", "/dev/null", NULL };
+    struct subprocess_result help = {0};
+    struct machine_cpu cpu;
+    struct err e;
+    (void)subprocess_run(argv, MCA_LIMIT_S, c, &help, &e);
+    machine_cpu_read(&cpu);
+    struct mca_models models = mca_models_of(&cpu, str_text(&help.out));
+    if (models.n == 0)
+        models = (struct mca_models){ .n = 1, .exact = true, .name = { NATIVE } };
+    struct port_pressure first = *p;
+    bool answered = false;
+    for (int i = 0; i < models.n && !answered && !cancelled(c); i++) {
+        answered = ask_model(loop, models.name[i], c, p);
+        p->exact = i == 0 && models.exact;
+        first = i == 0 ? *p : first;
+    }
+    *p = answered ? *p : first;
+    str_free(&help.out);
 }
 
 void port_pressure_read(const char *assembly, const struct code_lines *lines,
@@ -173,6 +207,8 @@ void port_pressure_print(struct str *out, const struct port_pressure *p)
         str_add(out, p->reason);
         return;
     }
+    str_printf(out, "by llvm-mca for %s%s: ", p->model,
+               p->exact ? "" : ", its nearest to this CPU for such code");
     str_printf(out, "%.1f cycles an iteration at least, %.1f predicted, IPC %.2f;", p->least,
                p->cycles, p->ipc);
     for (int k = 0; k < PORTS_SHOWN; k++) {

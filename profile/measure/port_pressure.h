@@ -21,13 +21,14 @@ int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines)
 struct port_pressure {
     char reason[160];
     int loop;                             /* of the lines; -1: there is none */
+    char model[24]; bool exact;           /* of the CPU that llvm-mca took; exact: of this one */
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
 };
 /* assembly: as program_text_asm_lines makes it.  Always fills *out. */
 void port_pressure_read(const char *assembly, const struct code_lines *lines,
                         const struct cancel *c, struct port_pressure *out);
-/* Appends "7.67 cycles an iteration at least, 32.7 predicted, IPC 0.89; SBPort0 7.66, ...", the
- * busiest ports first. */
+/* Appends "by llvm-mca for znver3: 7.67 cycles an iteration at least, 32.7 predicted, IPC 0.89;
+ * Zn3FP01 7.66, ...", the busiest ports first; or the reason. */
 void port_pressure_print(struct str *out, const struct port_pressure *p);
 #endif

@@ -105,11 +105,12 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
 
 #define GPU_ARCH "sm_90"
 
-static bool text_cuda(const struct program *p, const char *header, struct str *out, struct err *e)
+static bool text_cuda(const struct program *p, const char *header, bool marks, struct str *out,
+                      struct err *e)
 {
-    const struct gen_opts o = { .target = target_named("cuda"), .header = header };
+    const struct gen_opts o = { .target = target_named("cuda"), .header = header, .marks = marks };
     const struct func *f;
-    return program_lower(p, &f, e) && gen_cuda(f, &o, out, e);
+    return program_lower(p, &f, e) && gen_cuda(f, &o, out, NULL, e);
 }
 
 /* Prints a comment: the registers and memory of each kernel, or why that is not known. */
@@ -136,11 +137,14 @@ static void print_resources(struct str *out, const char *cuda)
     arena_free(a);
 }
 
-bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
+static bool text_cuda_resources(struct arena *a, const struct program *p, struct str *out,
+                                struct code_lines *lines, struct err *e)
 {
     struct str header = {0}, text = {0};
     add_steps(&header, p);
-    bool ok = text_cuda(p, str_text(&header), &text, e);
+    bool ok = text_cuda(p, str_text(&header), lines != NULL, &text, e);
+    if (ok && lines)
+        gen_take_marks(a, &text, lines);
     if (ok) {
         str_add(out, str_text(&text));
         print_resources(out, str_text(&text));
@@ -150,23 +154,23 @@ bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
     return ok;
 }
 
+bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
+{
+    return text_cuda_resources(NULL, p, out, NULL, e);
+}
+
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
 {
     struct arena *a = arena_new();
     struct str text = {0};
     struct gpu_build b;
-    bool ok = text_cuda(p, NULL, &text, e) && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
+    bool ok = text_cuda(p, NULL, false, &text, e)
+           && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
     if (ok)
         str_add(out, b.ptx);
     str_free(&text);
     arena_free(a);
     return ok;
-}
-
-bool program_text_c_lines(struct arena *a, const struct program *p, const struct target *t,
-                          struct str *out, struct code_lines *lines, struct err *e)
-{
-    return text_c(a, p, t, out, lines, e);
 }
 
 /* Compiles the code of m, with the compiler's line table if its own lines are wanted. */
@@ -235,4 +239,26 @@ bool program_text_asm_lines(struct arena *a, const struct program *p, const stru
                             struct code_lines *lines, struct err *e)
 {
     return text_asm(a, p, t, compiler, c, out, lines, e);
+}
+
+bool program_text_is_gpu(const struct program *p, const struct target *t)
+{
+    return (t && t->gpu) || program_is_bound(p);
+}
+
+bool program_text_source(struct arena *a, const struct program *p, const struct target *t,
+                         struct str *out, struct code_lines *lines, struct err *e)
+{
+    return program_text_is_gpu(p, t) ? text_cuda_resources(a, p, out, lines, e)
+                                     : text_c(a, p, t, out, lines, e);
+}
+
+bool program_text_machine(struct arena *a, const struct program *p, const struct target *t,
+                          const char *compiler, const struct cancel *c, struct str *out,
+                          struct code_lines *lines, struct err *e)
+{
+    if (!program_text_is_gpu(p, t))
+        return text_asm(a, p, t, compiler, c, out, lines, e);
+    *lines = (struct code_lines){0};
+    return program_text_ptx(p, out, e);
 }

@@ -25,11 +25,19 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e);
-/* The same with the loops that the lines belong to, in arena a; of an instruction by the line table
- * of the compiler. */
-bool program_text_c_lines(struct arena *a, const struct program *p, const struct target *t,
-                          struct str *out, struct code_lines *lines, struct err *e);
+/* The same with the loops that the instructions belong to by the line table of the compiler, in
+ * arena a. */
 bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
                             const char *compiler, const struct cancel *c, struct str *out,
                             struct code_lines *lines, struct err *e);
+
+/* The code that the screen shows, with the loops that its lines belong to, in arena a.  Source is
+ * C, or CUDA C for a GPU; machine is assembly, or PTX for a GPU, which has no loops.  A program is
+ * for a GPU if t is one or if its loops are bound to one. */
+bool program_text_is_gpu(const struct program *p, const struct target *t);
+bool program_text_source(struct arena *a, const struct program *p, const struct target *t,
+                         struct str *out, struct code_lines *lines, struct err *e);
+bool program_text_machine(struct arena *a, const struct program *p, const struct target *t,
+                          const char *compiler, const struct cancel *c, struct str *out,
+                          struct code_lines *lines, struct err *e);
 #endif

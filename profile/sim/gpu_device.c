@@ -13,7 +13,7 @@ static const struct { struct gpu_device device; const char *marketing; } row[] =
 #include "profile/sim/gpu.def"
 };
 
-/* What a text can set, and its bounds. */
+/* The fields that a text can set, each with its bounds. */
 static const struct { const char *name; size_t at; int64_t lo, hi; } field[] = {
 #define FIELD(name, lo, hi) { #name, offsetof(struct gpu_device, name), lo, hi }
     FIELD(sms, 1, 1024), FIELD(l1, 1, 1 << 20), FIELD(shared, 0, 1 << 20), FIELD(l2, 1, 1 << 24),

@@ -91,9 +91,9 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
  * and shifted by 4 those that are to be written back. */
 struct sectored { struct level level; uint8_t *sector; };
 
-/* What the last access of a site was like.  An access by the same threads that lies as far from a
- * multiple of `period` is like it, which saves most of the counting.  offset: of each thread, from
- * that multiple on; line: from there. */
+/* The shape of the last access of a site.  An access by the same threads that lies as far from a
+ * multiple of `period` has the same shape, which saves most of the counting.  offset: of each
+ * thread, from that multiple on; line: from there. */
 struct pattern {
     uint32_t active;                      /* 0: there was none */
     unsigned bytes;
@@ -256,7 +256,7 @@ static void use_line(struct gpusim *s, struct gpu_count *c, const struct gpu_sit
     uint64_t victim = 0;
     unsigned left;
     s->all.l1_asked += s->weight * bits(mask);
-    if (site->is_store && site->memory == GPU_GLOBAL) {
+    if (site->is_store && site->memory == MEMORY_GLOBAL) {
         write_l2(s, line, mask);
         return;
     }
@@ -309,14 +309,14 @@ static void find_lines(const struct gpu_device *d, struct pattern *p)
     }
 }
 
-/* Returns what an access of a site is like, and the multiple of its period that it is at. */
+/* Returns the shape of an access of a site, and the multiple of its period that it is at. */
 static const struct pattern *pattern_of(struct gpusim *s, unsigned site, uint32_t active,
                                         const unsigned long long *addr, unsigned bytes,
                                         uint64_t *from)
 {
     struct pattern *p = &s->pattern[site];
     const struct gpu_device *d = &s->device;
-    bool shared = s->site[site].memory == GPU_SHARED;
+    bool shared = s->site[site].memory == MEMORY_SHARED;
     uint64_t period = (uint64_t)(shared ? d->banks * d->bank : d->line);
     unsigned long long offset[GPU_WARP], least = UINT64_MAX;
     for (int t = 0; t < GPU_WARP; t++)
@@ -375,7 +375,7 @@ void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned l
     struct gpu_count *c = &s->count[site];
     unsigned long long moved[GPU_WARP];
     uint64_t from;
-    if (at->memory == GPU_LOCAL) {
+    if (at->memory == MEMORY_LOCAL) {
         spread(s, at, warp, addr, bytes, moved);
         addr = moved;
     }
@@ -386,7 +386,7 @@ void gpusim_access(struct gpusim *s, int warp, uint32_t active, const unsigned l
         c->stride = p->stride;
         c->seen = true;
     }
-    if (at->memory == GPU_SHARED)
+    if (at->memory == MEMORY_SHARED)
         use_shared(s, c, &p->banks);
     else
         use_lines(s, c, at, p, from);

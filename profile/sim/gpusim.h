@@ -7,6 +7,7 @@
  * multiprocessor b modulo their number. */
 #ifndef TS_PROFILE_GPUSIM_H
 #define TS_PROFILE_GPUSIM_H
+#include "kernels/nest/tree.h"
 #include "profile/sim/gpu_device.h"
 
 #define GPU_WARP 32
@@ -30,11 +31,10 @@ struct gpu_banks gpu_count_banks(const struct gpu_device *d, uint32_t active,
 
 /* --- The simulator ---------------------------------------------------------------------------- */
 
-enum gpu_memory { GPU_GLOBAL, GPU_LOCAL, GPU_SHARED };
-
-/* base: the address of its buffer.  thread_bytes: of LOCAL, the bytes of the buffer in a thread.
- * The simulator spreads such an array, so that threads of a warp have their words side by side. */
-struct gpu_site { enum gpu_memory memory; bool is_store; uint64_t base, thread_bytes; };
+/* base: the address of its buffer.  thread_bytes: of local memory, the bytes of the buffer in a
+ * thread.  The simulator spreads such an array, so that threads of a warp have their words side by
+ * side. */
+struct gpu_site { enum memory_scope memory; bool is_store; uint64_t base, thread_bytes; };
 
 /* Counts of a site.  They are weighted, so they are not whole numbers.  requests: accesses of
  * warps; turns, conflicts: of shared memory, conflicts being the turns beyond one of each phase;

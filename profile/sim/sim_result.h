@@ -27,16 +27,20 @@ struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, s
 
 /* The results in a measurement. */
 
-/* On a GPU an access is one of a warp, and misses are sectors that loads did not find.  sectors: of
- * 32 bytes, that accesses of global and local memory touched; ideal_sectors: as few as their bytes
- * fit into; bank_conflicts: turns that accesses of shared memory waited, because threads needed
- * different words of one bank. */
+/* What the accesses of a tensor or of a site cost.  On a GPU an access is one of a warp, and misses
+ * are sectors that loads did not find.  sectors: of 32 bytes, that accesses of global and local
+ * memory touched; ideal_sectors: as few as their bytes fit into; bank_conflicts: turns that
+ * accesses of shared memory waited, because threads needed different words of one bank. */
+struct access_cost {
+    int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
+};
 
 /* Counts by tensor; a tile counts for the tensor that it holds.  Tensors beyond
  * MEASURE_MAX_TENSORS are one entry, "others". */
 struct tensor_count {
     char tensor[48];
-    int64_t loads, stores, l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
+    int64_t loads, stores;
+    struct access_cost cost;
 };
 
 /* accesses: demand accesses of the kernel that reached this level (a vector access is one);
@@ -54,7 +58,7 @@ struct sim_level {
  * warp jumps; run 0: not always the same. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
-    int64_t accesses, l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
+    int64_t accesses; struct access_cost cost;
     char memory[8]; int degree, bytes, run; int64_t stride;
 };
 

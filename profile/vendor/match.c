@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *const vendor_name[] = {
-#define VENDOR(id, name, plugin) name,
+#define VENDOR(id, name, title, plugin) name,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
 };
@@ -309,13 +309,16 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
     struct vendor_problem p;
     struct err ignored, posts = { .code = ERR_NONE };
     struct match m = { .g = g, .p = &p, .why = &ignored };
-    if (g->type != &type_f32)
-        return err_set(why, ERR_NAME, "the libraries are asked for %s only, and its tensors are %s",
-                       type_f32.title, g->type->title);
+    int type = 0;
+    while (type < TYPE_COUNT && type_get(type) != g->type)
+        type++;
+    if (type == TYPE_COUNT)
+        return err_set(why, ERR_NAME, "no library is asked for %s", g->type->title);
     for (int i = g->n_nodes <= MATCH_MAX_NODES ? g->n_nodes - 1 : -1; i >= 0; i--)
         for (int h = 0; h < COUNT_OF(heads); h++) {
             if (try_head(&m, heads[h], i)) {
                 *out = p;
+                out->type = type;
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)

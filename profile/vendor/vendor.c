@@ -2,6 +2,7 @@
 #include "profile/vendor/vendor.h"
 
 #include "kernels/base/file.h"
+#include "profile/vendor/vendor_impl.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,20 +10,45 @@
 #include <unistd.h>
 
 static const char *const plugin_file[] = {
-#define VENDOR(id, name, plugin) plugin,
+#define VENDOR(id, name, title, plugin) plugin,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
 };
+static const char *const title[] = {
+#define VENDOR(id, name, title, plugin) title,
+#include "profile/vendor/vendor.def"
+#undef VENDOR
+};
+static const struct vendor_plugin *const built_in[VENDOR_COUNT] = {
+    [VENDOR_CUBLAS] = &cublas_plugin, [VENDOR_CUDNN] = &cudnn_plugin,
+};
+
+bool vendor_on_gpu(enum vendor_library library)
+{
+    return built_in[library] != NULL;
+}
+
+/* The convolutions of cuDNN, whose posts here are a bias and relu. */
+static bool is_convolution(const struct vendor_problem *p)
+{
+    return (p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV)
+        && (p->n_posts == 0 || (p->n_posts == 1 && p->post[0].tensor < 0
+                                && p->post[0].function == UNARY_RELU));
+}
 
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why)
 {
     bool only_product = p->kind == VENDOR_MATMUL && p->n_posts == 0 && p->n_tensors == 3;
-    if (library != VENDOR_OPENBLAS || only_product)
+    bool products = library == VENDOR_OPENBLAS || library == VENDOR_CUBLAS;
+    if (p->type != TYPE_ROW_f32 && !vendor_on_gpu(library))
+        return err_set(why, ERR_NAME, "%s is asked for %s only, and its tensors are %s",
+                       title[library], type_f32.title, type_get(p->type)->title);
+    if (library == VENDOR_CUDNN ? is_convolution(p) : !products || only_product)
         return true;
-    if (p->kind == VENDOR_MATMUL)
-        return err_set(why, ERR_NAME, "OpenBLAS multiplies matrices without post-operations (%s)",
-                       p->text);
-    return err_set(why, ERR_NAME, "OpenBLAS has no operator for %s", p->text);
+    if (products && p->kind == VENDOR_MATMUL)
+        return err_set(why, ERR_NAME, "%s multiplies matrices without post-operations (%s)",
+                       title[library], p->text);
+    return err_set(why, ERR_NAME, "%s has no operator for %s", title[library], p->text);
 }
 
 /* for the library, its code for this operator, and scratch memory */
@@ -34,7 +60,7 @@ int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {
     int64_t bytes = CODE_BYTES + threads * THREAD_BYTES;
     for (int i = 0; i < p->n_tensors; i++)
-        bytes += COPIES * type_f32.bytes * p->tensor[i].elems;
+        bytes += COPIES * type_get(p->type)->bytes * p->tensor[i].elems;
     return bytes;
 }
 
@@ -45,7 +71,7 @@ bool vendor_parse(const char *text, unsigned *bits, struct err *e)
         char word[32];
         size_t n = strcspn(p, ",");
         snprintf(word, sizeof word, "%.*s", (int)n, p);
-        unsigned bit = streq(word, "all") ? (1u << VENDOR_COUNT) - 1 : 0;
+        unsigned bit = streq(word, "all") ? VENDOR_ALL : 0;
         for (int i = 0; i < VENDOR_COUNT; i++)
             bit |= streq(word, vendor_name[i]) ? 1u << i : 0;
         if (!bit && !streq(word, "none")) {
@@ -73,6 +99,10 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
 {
     const char *file = plugin_file[library];
     char folder[400] = "";
+    if (built_in[library]) {
+        snprintf(path, n, "%s", vendor_name[library]);
+        return true;
+    }
     if (!runner)
         file_self(folder, sizeof folder);
     else if (strlen(runner) < sizeof folder)
@@ -92,6 +122,11 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
 
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e)
 {
+    for (int i = 0; i < VENDOR_COUNT; i++)
+        if (built_in[i] && streq(path, vendor_name[i])) {
+            *out = built_in[i];
+            return true;
+        }
     void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!h)
         return err_set(e, ERR_ENV, "the plugin cannot be loaded: %.400s", dlerror());

@@ -14,7 +14,7 @@
 #include "kernels/ops/graph.h"
 
 enum vendor_library {
-#define VENDOR(id, name, plugin) VENDOR_##id,
+#define VENDOR(id, name, title, plugin) VENDOR_##id,
 #include "profile/vendor/vendor.def"
 #undef VENDOR
     VENDOR_COUNT
@@ -57,14 +57,14 @@ enum vendor_role {
 #define VENDOR_MAX_POSTS 8
 #define VENDOR_MAX_AXES 3
 
-/* An input, constant or output of the graph.  Its buffer holds `elems` floats, the tensor of the
+/* An input, constant or output of the graph.  Its buffer holds `elems` elements, the tensor of the
  * graph in row-major order; element i of the problem's shape is buffer[offset + sum stride*i].
  * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), O and I of one
  * group, for transposed convolutions too; bias and norm vectors C; matrices B... M K, B... K N,
  * B... M N; operands of functions have the rank of the data and 1 where they are repeated. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
-    int64_t elems;                        /* number of floats in the buffer */
+    int64_t elems;                        /* number of elements in the buffer */
     int32_t rank, reserved;
     int64_t shape[MAX_RANK], stride[MAX_RANK], offset;
 };
@@ -86,7 +86,7 @@ struct vendor_problem {
     int32_t axis, n_posts;                /* axis of softmax and concatenation */
     double alpha, beta;                   /* parameters of functions; alpha: epsilon of norms */
     struct vendor_post post[VENDOR_MAX_POSTS];
-    int32_t n_tensors, reserved;
+    int32_t n_tensors, type;              /* type: row of all elements (enum type_row) */
     struct vendor_tensor tensor[VENDOR_MAX_TENSORS];
     char text[128];                       /* "convolution 3x3, bias, relu" */
 };
@@ -94,6 +94,8 @@ struct vendor_problem {
 /* Matches a graph: one operator with its padding and the post-operations after it (bias,
  * functions, sums and products with other tensors).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
+/* Whether the library runs on a GPU, beside kernels for one. */
+bool vendor_on_gpu(enum vendor_library library);
 /* Whether this library has the operator of the problem; if not, *why has the reason. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
 /* Returns the bytes of address space that a library may need for the problem, its code included.
@@ -101,11 +103,12 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
 /* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
- * nearest name. */
+ * nearest name.  "all" is VENDOR_ALL: all that run where the kernel does. */
+#define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* Finds the plugin of a library in the folder of `runner` (NULL: of this executable) or the one
- * above it.  ERR_ENV: it was not built. */
+/* Finds a plugin in the folder of `runner` (NULL: of this executable) or the one above it.  The
+ * path of a plugin that is built in is its library's name.  ERR_ENV: it was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
 /* The functions of a plugin (below). */

@@ -237,7 +237,7 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-/* What an autosave that is looked for is of. */
+/* Identifies the file, network or kernel whose autosave is wanted. */
 struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
 
 static bool is_of(const struct autosave *a, const struct autosaved *w)

@@ -95,10 +95,26 @@ static bool read_steps(struct yaml_load *l, const struct ynode *root, struct exp
     return true;
 }
 
+/* Reads `target`, the name of a GPU target. */
+static bool read_target(struct yaml_load *l, const struct ynode *root, struct expert *x)
+{
+    const char *text = NULL;
+    if (!yaml_load_text(l, root, "target", 40, false, &text))
+        return false;
+    const struct target *t = text ? target_named(text) : NULL;
+    if (text && (!streq(t->isa, text) || !t->gpu)) {
+        err_set(l->e, ERR_NAME, "target: \"%s\" is not a GPU", text);
+        err_fix(l->e, "target: cuda; an expert for CPUs has no target");
+        return yaml_load_at(l, yaml_get(root, "target"));
+    }
+    x->target = t ? t->isa : NULL;
+    return true;
+}
+
 static bool read_root(struct yaml_load *l, struct expert *x)
 {
-    static const char *const keys[] = { "expert", "title", "note", "for", "when", "choose", "let",
-                                        "only", "prefer", "steps", NULL };
+    static const char *const keys[] = { "expert", "title", "note", "for", "target", "when",
+                                        "choose", "let", "only", "prefer", "steps", NULL };
     const struct ynode *root = l->doc.root, *version;
     int64_t v;
     if (!root) {
@@ -113,7 +129,8 @@ static bool read_root(struct yaml_load *l, struct expert *x)
         && yaml_load_text(l, root, "when", 1000, false, &x->when)
         && yaml_load_text(l, root, "only", 1000, false, &x->only)
         && yaml_load_text(l, root, "prefer", 1000, false, &x->prefer)
-        && read_families(l, root, x) && yaml_load_grid(l, root, "choose", &x->choose)
+        && read_families(l, root, x) && read_target(l, root, x)
+        && yaml_load_grid(l, root, "choose", &x->choose)
         && read_lets(l, root, x) && read_steps(l, root, x);
 }
 

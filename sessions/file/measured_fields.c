@@ -5,6 +5,12 @@
 #define KEPT(member) FIELD(OF, member, ZERO_KEPT)
 #define LEFT_OUT(member) FIELD(OF, member, ZERO_LEFT_OUT)
 #define UNKNOWN(member) FIELD(OF, member, ZERO_UNKNOWN)
+/* The counts of a struct access_cost. */
+#define COST(member, zero) FIELD_AS(#member, OF, cost.member, zero)
+#define COSTS(l1_zero) COST(l1_misses, l1_zero), \
+    COST(l2_misses, ZERO_LEFT_OUT), COST(l3_misses, ZERO_LEFT_OUT), \
+    COST(sectors, ZERO_LEFT_OUT), COST(ideal_sectors, ZERO_LEFT_OUT), \
+    COST(bank_conflicts, ZERO_LEFT_OUT)
 
 #define OF measurement
 const struct fields measured_fields = FIELDS(
@@ -13,9 +19,19 @@ const struct fields measured_fields = FIELDS(
     UNKNOWN(gflops), UNKNOWN(executed_gflops), UNKNOWN(peak_gflops), UNKNOWN(peak_fraction),
     UNKNOWN(peak_reason), UNKNOWN(load), UNKNOWN(measurements), UNKNOWN(measured_at),
     UNKNOWN(cold_method), LEFT_OUT(huge_asked), LEFT_OUT(huge_bytes), LEFT_OUT(huge_of_bytes),
-    UNKNOWN(threads_note),
+    UNKNOWN(threads_note), FIELD_AS("device_name", OF, device.name, ZERO_UNKNOWN),
+    FIELD_AS("device_driver", OF, device.driver, ZERO_UNKNOWN),
+    FIELD_AS("device_nvrtc", OF, device.nvrtc, ZERO_UNKNOWN),
+    FIELD_AS("device_clock_mhz", OF, device.clock_mhz, ZERO_UNKNOWN),
+    FIELD_AS("device_memory_mhz", OF, device.memory_mhz, ZERO_UNKNOWN),
     UNKNOWN(compiler), UNKNOWN(code), UNKNOWN(isa), UNKNOWN(threads), KEPT(seed), UNKNOWN(build_s),
     UNKNOWN(total_s));
+#undef OF
+
+#define OF measured_device
+const struct fields measured_device_fields = FIELDS(
+    UNKNOWN(name), UNKNOWN(driver), UNKNOWN(nvrtc), UNKNOWN(clock_mhz), UNKNOWN(memory_mhz),
+    UNKNOWN(reason));
 #undef OF
 
 #define OF latency
@@ -48,16 +64,13 @@ const struct fields measured_level_fields = FIELDS(
 
 #define OF tensor_count
 const struct fields measured_tensor_fields = FIELDS(
-    KEPT(loads), KEPT(stores), KEPT(l1_misses), LEFT_OUT(l2_misses), LEFT_OUT(l3_misses),
-    LEFT_OUT(sectors), LEFT_OUT(ideal_sectors), LEFT_OUT(bank_conflicts));
+    KEPT(loads), KEPT(stores), COSTS(ZERO_KEPT));
 #undef OF
 
 #define OF sim_site
 const struct fields measured_site_fields = FIELDS(
-    KEPT(text), KEPT(tensor), LEFT_OUT(is_store), KEPT(accesses), LEFT_OUT(l1_misses),
-    LEFT_OUT(l2_misses), LEFT_OUT(l3_misses), LEFT_OUT(sectors), LEFT_OUT(ideal_sectors),
-    LEFT_OUT(bank_conflicts), UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run),
-    LEFT_OUT(stride));
+    KEPT(text), KEPT(tensor), LEFT_OUT(is_store), KEPT(accesses), COSTS(ZERO_LEFT_OUT),
+    UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run), LEFT_OUT(stride));
 #undef OF
 
 #define OF cache_geometry

@@ -5,7 +5,7 @@
 #define TS_SESSIONS_MEASURED_FIELDS_H
 #include "sessions/file/field.h"
 
-extern const struct fields measured_fields, measured_latency_fields, measured_baseline_fields,
-    measured_sim_fields, measured_level_fields, measured_tensor_fields, measured_site_fields,
-    measured_geometry_fields, measured_counts_fields, measured_count_fields;
+extern const struct fields measured_fields, measured_device_fields, measured_latency_fields,
+    measured_baseline_fields, measured_sim_fields, measured_level_fields, measured_tensor_fields,
+    measured_site_fields, measured_geometry_fields, measured_counts_fields, measured_count_fields;
 #endif

@@ -15,7 +15,8 @@ static json_t *ports_json(const struct port_pressure *p)
     for (int i = 0; i < p->n; i++)
         json_array_append_new(list, json_make("port", JSON((const char *)p->port[i].name),
                                               "cycles", JSON(p->port[i].cycles)));
-    return json_make("cycles", JSON(p->cycles), "least", JSON(p->least), "ipc", JSON(p->ipc),
+    return json_make("model", JSON((const char *)p->model), "exact", JSON(p->exact),
+                     "cycles", JSON(p->cycles), "least", JSON(p->least), "ipc", JSON(p->ipc),
                      "pressure", list);
 }
 

@@ -163,7 +163,7 @@ int compare_tensors(const struct compare_side side[2],
     for (int k = 0; k < 2; k++)
         for (int i = 0; side[k].sim && i < side[k].sim->n; i++) {
             const struct tensor_count *t = &side[k].sim->by_tensor[i];
-            add_misses(out, &n, t->tensor, false, k, t->l1_misses, t->l2_misses);
+            add_misses(out, &n, t->tensor, false, k, t->cost.l1_misses, t->cost.l2_misses);
         }
     qsort(out, (size_t)n, sizeof *out, by_misses);
     return n;
@@ -176,7 +176,7 @@ int compare_sites(const struct compare_side side[2],
     for (int k = 0; k < 2; k++)
         for (int i = 0; side[k].sim && i < side[k].sim->n_sites; i++) {
             const struct sim_site *s = &side[k].sim->site[i];
-            add_misses(out, &n, s->text, s->is_store, k, s->l1_misses, s->l2_misses);
+            add_misses(out, &n, s->text, s->is_store, k, s->cost.l1_misses, s->cost.l2_misses);
         }
     qsort(out, (size_t)n, sizeof *out, by_misses);
     return n;

@@ -28,8 +28,10 @@ void report_asm_json(struct str *out, const struct program *p, const char *assem
 void report_machine_json(struct str *out, const struct machine *m,
                          const struct machine_model *model);
 struct event_sets;
+struct nvidia_info;
+/* Prints `tilescope meters --json`; nvidia: an array of NVIDIA_COUNT. */
 void report_meters_json(struct str *out, const struct meter_info *m, int n,
-                        const struct event_sets *sets);
+                        const struct nvidia_info *nvidia, const struct event_sets *sets);
 void report_ops_json(struct str *out);
 
 /* Checks that o asks for all meters, baselines and options (--cold, --huge-pages) that EXPR needs;

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include "profile/child/nvidia.h"
 #include "profile/counters/eventset.h"
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/meters.h"
@@ -265,6 +266,8 @@ static void put_clock(json_t *o, const struct measurement *m)
              "huge_pages", m->huge_asked ? json_make("bytes", JSON(m->huge_bytes), "of_bytes",
                                                      JSON(m->huge_of_bytes)) : json_null(),
              "threads_note", JSON_OR_NULL(m->threads_note));
+    if (target_named(m->isa)->gpu)
+        json_put(o, "device", json_of_fields(measured_device_fields, &m->device));
     json_put_fields(o, fields_part(measured_fields, "gflops", "measured_at"), m);
 }
 
@@ -447,8 +450,14 @@ static const struct fields meter_fields = FIELDS(
     FIELD(meter_info, name, ZERO_KEPT), FIELD(meter_info, what, ZERO_KEPT),
     FIELD(meter_info, available, ZERO_KEPT), FIELD(meter_info, reason, ZERO_UNKNOWN));
 
+static const struct fields nvidia_fields = FIELDS(
+    FIELD(nvidia_info, name, ZERO_KEPT), FIELD(nvidia_info, what, ZERO_KEPT),
+    FIELD(nvidia_info, available, ZERO_KEPT), FIELD(nvidia_info, version, ZERO_UNKNOWN),
+    FIELD(nvidia_info, path, ZERO_UNKNOWN), FIELD(nvidia_info, detail, ZERO_UNKNOWN),
+    FIELD(nvidia_info, reason, ZERO_UNKNOWN), FIELD(nvidia_info, fix, ZERO_UNKNOWN));
+
 void report_meters_json(struct str *out, const struct meter_info *m, int n,
-                        const struct event_sets *sets)
+                        const struct nvidia_info *nvidia, const struct event_sets *sets)
 {
     json_t *all = json_array();
     for (int i = 0; i < sets->n; i++) {
@@ -459,7 +468,9 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
             "metrics", json_list(metric_fields, s->metric, sizeof *s->metric, s->n_metrics),
             "prose", JSON(s->prose)));
     }
-    json_print(out, json_make("meters", json_list(meter_fields, m, sizeof *m, n), "sets", all), 8);
+    json_print(out, json_make("meters", json_list(meter_fields, m, sizeof *m, n), "nvidia",
+                              json_list(nvidia_fields, nvidia, sizeof *nvidia, NVIDIA_COUNT),
+                              "sets", all), 8);
 }
 
 static json_t *param_json(const struct op_param *p)

@@ -29,8 +29,10 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     if (!layout_space_new(a, p->base->spec, settings, n_settings, NULL, &out->layouts, e) ||
         !loop_space_new(a, p->base->spec, base, n_base, &o, &out->loops, e))
         return false;
-    out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor);
-    out->loops_known = loop_point_from_lines(out->loops, p->steps, p->n_steps, &out->point);
+    out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor,
+                                           &out->layouts_why);
+    out->loops_known = loop_point_from_lines(out->loops, p->steps, p->n_steps, &out->point,
+                                             &out->loops_why);
     return true;
 }
 
@@ -72,6 +74,12 @@ static void loop_row(struct str *out, const struct spaces *s, int k)
     str_add_char(out, '\n');
 }
 
+/* Adds the step that a space lacks, and why. */
+static void add_why(struct str *out, const char *what, const struct point_why *why)
+{
+    str_printf(out, "%s: %s (%s)\n", what, why->text, why->step);
+}
+
 void space_report_text(struct str *out, const struct spaces *s)
 {
     str_printf(out, "Layouts: %d factors, %g points\n\n  factor   tensor extent%s\n",
@@ -85,9 +93,18 @@ void space_report_text(struct str *out, const struct spaces *s)
     str_printf(out, "\nThe session's layouts are %s of the templates, its loops are %s.\n",
                s->layouts_known ? "a point" : "none",
                s->loops_known ? "a point, shown above" : "none of these points");
+    if (!s->layouts_known)
+        add_why(out, "layouts", &s->layouts_why);
+    if (!s->loops_known)
+        add_why(out, "loops", &s->loops_why);
 }
 
 /* --- JSON --- */
+
+static json_t *why_json(bool known, const struct point_why *why)
+{
+    return known ? json_null() : json_make("step", JSON(why->step), "text", JSON(why->text));
+}
 
 static json_t *layouts_json(const struct spaces *s)
 {
@@ -100,7 +117,7 @@ static json_t *layouts_json(const struct spaces *s)
             "now", JSON_IF(s->layouts_known, s->factor[k])));
     }
     return json_make("size", JSON(s->layouts->size), "known", JSON(s->layouts_known),
-                     "knobs", knobs);
+                     "why", why_json(s->layouts_known, &s->layouts_why), "knobs", knobs);
 }
 
 static json_t *loop_knob_json(const struct spaces *s, int k)
@@ -125,5 +142,5 @@ void space_report_json(struct str *out, const struct spaces *s, const struct pro
     json_print(out, json_make(
         "operator", JSON(p->base->op), "spec", JSON(p->base->spec), "layouts", layouts_json(s),
         "loops", json_make("size", JSON(s->loops->size), "known", JSON(s->loops_known),
-                           "knobs", knobs)), 12);
+                           "why", why_json(s->loops_known, &s->loops_why), "knobs", knobs)), 12);
 }

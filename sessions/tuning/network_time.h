@@ -3,9 +3,9 @@
 #ifndef TS_SESSIONS_NETWORK_TIME_H
 #define TS_SESSIONS_NETWORK_TIME_H
 
-/* What is known when the searches are to begin, in seconds.  spent: all so far, without the joint
- * stage.  plain: one measurement of the network; checked: the same with a check of the results;
- * build: compiling it, which takes no time if the objects are cached. */
+/* The costs in seconds that are known when the searches begin.  spent: all so far, without the
+ * joint stage.  plain: one measurement of the network; checked: the same with a check of the
+ * results; build: compiling it, which takes no time if the objects are cached. */
 struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
 
 /* search_s: of all searches.  finals_s: of all finals together, none of which begins later;

@@ -37,8 +37,8 @@ bool network_in_turns(struct net_tuner *t, const struct network *old, const stru
                       int turns, double *old_ms, double *now_ms, struct err *e);
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,
                      struct network_measurement *m, struct err *e);
-/* What can be searched in a kernel: nothing, the experts' schedules of its algorithm (there is no
- * loop space around one), or everything. */
+/* The part of a kernel's schedule that can be searched: nothing, the experts' schedules of its
+ * algorithm (there is no loop space around one), or everything. */
 enum kernel_space { KERNEL_FIXED, KERNEL_EXPERTS, KERNEL_LOOPS };
 enum kernel_space network_space(const struct network_task *task);
 /* Returns how many tasks have something to search, whatever their times are: what depends on this

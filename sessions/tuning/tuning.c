@@ -408,7 +408,7 @@ static bool open_search(struct inquiry *q, struct err *e)
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
         .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
-        .weights = o->weights, .weights_bytes = o->weights_bytes,
+        .weights = o->weights, .weights_bytes = o->weights_bytes, .follow = o->follow,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
     if (tune_open(&q->search, &sink, q->cancel, &t->result, e))

@@ -29,6 +29,7 @@ struct tuning_opts {
     const char *records;                 /* file; NULL: records_path */
     const char *weights; size_t weights_bytes;
     bool no_ledger;                      /* do not measure the winner step by step */
+    struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
 };
 
 struct tuning {

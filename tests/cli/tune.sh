@@ -187,6 +187,11 @@ t 0 '^seeds: +the session alone, by --experts 0' tune "$op" --budget 3 "${quick[
     --experts 0
 grep -q 'too small' <<< "$out" && flunk 'fixed layouts need no budget' "$out" \
     || pass 'fixed layouts need no budget'
+t 0 '' expert "$op" -o "$dir/expert.yaml"
+t 0 '^followed: layout tried from trial [0-9]+ on, (measured as|never|proposed)' \
+    tune "$op" --budget 24 "${quick[@]}" --fresh --experts 0 --follow "$dir/expert.yaml"
+t 2 'is a session of gmm m=16 k=8 n=32, not of the operator' tune 'gmm m=8 k=8 n=32' --budget 1 \
+    "${quick[@]}" --follow "$dir/expert.yaml"
 t 0 '^seeds: +the session alone' tune --budget 2 "${quick[@]}" \
     'x = input n=1 i=4 h=6 w=6; c = c2d(x) o=8 k=3 p=1 relu=1; y = maxpool(c) k=2'
 t 2 'softmax has no loop space: softmax is neither' tune 'softmax m=4 n=8'

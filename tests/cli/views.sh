@@ -27,6 +27,13 @@ t 0 '>  3  loop vectorize Conv O.1' show "$conv" --steps "$dir/tiled.steps" --wh
 t 0 '^O.1 of Conv: step [0-9]+ .* made O.1; .*step 3 .* set O.1 to vectorize' \
     show "$conv" --steps "$dir/tiled.steps" --what blame
 t 0 'h_t      Conv +8  +8  of 1 2 4 8' show "$conv" --steps "$dir/tiled.steps" --what space
+echo 'loop fuse Conv H W' > "$dir/fused.steps"
+t 0 '^loops: loop H_W is no part of one loop of the plain nest \(fuse\)' \
+    show "$conv" --steps "$dir/fused.steps" --what space
+t 0 '"step": "fuse"' show "$conv" --steps "$dir/fused.steps" --what space --json
+echo 'layout set Conv "N W H O"' > "$dir/laid.steps"
+t 0 '^layouts: Inp(_in)? is stored N I H W, which no factors of its template give \(layout\)' \
+    show "$conv" --steps "$dir/laid.steps" --what space
 t 0 '"kind": "spatial"' show "$conv" --what space --json
 t 0 'parallel +6' show "$conv" --what space --threads 2
 norm='x = input m=2 n=8; w = const n=8; m = reduce_mean(x) axes=1 keep=1; d = sub(x, m)'
@@ -187,7 +194,7 @@ t 0 'acc11' show 'c2d i=8 h=7 w=12 o=8 k=3 p=1' --steps - --what c --isa avx2 <<
 same 'weights read again' '10 11 10' "$(awk '/for .long i_0/ { taps++ } /= again/ { n[taps]++ }
     END { print n[1], n[2], n[3] }' <<< "$out")"
 norm='x = input n=1 c=4 h=3 w=3; c = c2d(x) o=4 k=3; s = const c=4; y = batchnorm(c, s, s, s, s)'
-t 0 '^y +batchnorm\(c, s\) +N H W O  \(from c\)$' show "$norm" --steps - \
+t 0 '^\* y +batchnorm\(c, s\) +N H W O  \(from c\) +16 B  its own$' show "$norm" --steps - \
     --what graph <<< 'layout set c "N H W O"'
 same 'none are conversions' '0 conversions, variant alt' "$(tail -n 1 <<< "$out")"
 t 0 '^1 conversion, variant alt$' show "$gmm" --steps - --what graph <<< 'layout set A "M/4 K 4m"'

@@ -48,7 +48,6 @@ static void print_views(const struct program *p)
     struct str out = {0};
     program_print_nest(&out, p);
     program_print_access(&out, p);
-    program_print_graph(&out, p);
     program_print_layouts(&out, p, NULL, 80);
     FUZZ_CHECK(out.len > 0, "no views");
     str_free(&out);

@@ -112,7 +112,7 @@ static void check_program(struct arena *a, const char *spec)
         fail("\"%s\" makes a graph, but no program: %s", spec, e.text);
     if (!program_lower(p, &f, &e))
         fail("\"%s\" has no loop nest: %s", spec, e.text);
-    program_print_graph(&out, p);
+    program_print_access(&out, p);
     func_print(&out, f);
     str_free(&out);
 }

@@ -149,12 +149,13 @@ static void check_printed(void **state)
         side[i].text = str_text(&text[i]);
         side[i].sim = &sim[i];
         for (int t = 0; t < sim[i].n; t++)
-            sim[i].by_tensor[t] = (struct tensor_count){ .l1_misses = 900 - 600 * i - 600 * t,
-                                                         .l2_misses = 10 + i };
+            sim[i].by_tensor[t] = (struct tensor_count){
+                .cost = { .l1_misses = 900 - 600 * i - 600 * t, .l2_misses = 10 + i } };
         strcpy(sim[i].by_tensor[0].tensor, "A");
         strcpy(sim[i].by_tensor[1].tensor, "B");
         for (int s = 0; s < sim[i].n_sites; s++) {
-            sim[i].site[s] = (struct sim_site){ .l1_misses = 900 - 600 * i, .is_store = s == 1 };
+            sim[i].site[s] = (struct sim_site){ .cost.l1_misses = 900 - 600 * i,
+                                                .is_store = s == 1 };
             strcpy(sim[i].site[s].text, s ? "C[m][n]" : "A[m][k]");
         }
     }

@@ -14,29 +14,10 @@
 #include "profile/measure/program_text.h"
 #include "tests/unit/cuda_bind.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
-
-/* The nine operators, with borders, strides and sizes that no block divides. */
-static const char *const nine[] = {
-    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
-    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
-    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
-    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
-    "gmm m=33 k=20 n=17",
-};
-
-static const struct program *steps(struct arena *a, const char *spec, const char *const *line,
-                                   int n)
-{
-    const struct program *p;
-    struct err e = {0};
-    int bad;
-    if (!program_replay(a, spec, line, n, &p, &bad, &e))
-        fail_msg("%s: %s: %s", spec, line[bad], e.text);
-    return p;
-}
 
 static void assert_right(const struct program *p)
 {
@@ -44,9 +25,8 @@ static void assert_right(const struct program *p)
     struct measurement m;
     struct err e = {0};
     if (!measure_program(p, &o, NULL, NULL, &m, &e) || !m.verified) {
-        for (int i = 0; i < p->n_steps; i++)
-            print_message("%s\n", p->steps[i]);
-        fail_msg("%s: %s%s", p->base->spec, e.text, m.reason);
+        program_say(p);
+        fail_msg("%s%s", e.text, m.reason);
     }
     assert_string_equal(m.isa, "cuda");
     assert_true(m.latency.runs == 0 && m.sim.available && streq(m.sim.gpu, "h100"));
@@ -57,11 +37,7 @@ static void assert_compiles(struct arena *a, const struct program *p)
 {
     struct str text = {0};
     struct gpu_build b;
-    struct err e = {0};
-    assert_true(program_text_cuda(p, &text, &e));
-    if (nvrtc_there(&e)) {
-        if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
-            fail_msg("%s\n%s", e.text, str_text(&text));
+    if (cuda_build(a, p, &text, &b)) {
         assert_true(b.n > 0);
         for (int i = 0; i < b.n; i++)
             assert_true(b.kernel[i].registers > 0 && b.kernel[i].stack == 0
@@ -73,9 +49,9 @@ static void assert_compiles(struct arena *a, const struct program *p)
 static void all_operators_are_right(void **state)
 {
     (void)state;
-    for (int i = 0; i < COUNT_OF(nine); i++) {
+    for (int i = 0; i < NINE; i++) {
         struct arena *a = arena_new();
-        const struct program *p = steps(a, nine[i], NULL, 0);
+        const struct program *p = program_bare(a, nine[i]);
         for (int n = 0; n < p->graph->n_nodes; n++)
             p = cuda_bind_all(a, p, n, 96);
         assert_right(p);
@@ -97,7 +73,7 @@ static void tiles_and_epilogues_are_right(void **state)
     };
     (void)state;
     struct arena *a = arena_new();
-    const struct program *p = steps(a, nine[0], line, 1);
+    const struct program *p = program_with(a, nine[0], line, 1);
     struct err e = {0};
     for (int i = 1; i < COUNT_OF(line); i++)
         if (!program_apply_line(p, line[i], &p, &e))
@@ -117,7 +93,7 @@ static void a_tile_around_bound_loops_is_right(void **state)
     };
     (void)state;
     struct arena *a = arena_new();
-    assert_right(steps(a, "c2d n=2 i=3 h=5 w=5 o=4 k=3 p=1", line, COUNT_OF(line)));
+    assert_right(program_with(a, "c2d n=2 i=3 h=5 w=5 o=4 k=3 p=1", line, COUNT_OF(line)));
     arena_free(a);
 }
 
@@ -140,14 +116,8 @@ static void what_may_be_bound(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
-        const struct program *p = steps(a, "gmm m=128 k=8 n=128", NULL, 0);
-        struct err e = {0};
-        int k = 0;
-        while (k < 3 && row[i].step[k] && program_apply_line(p, row[i].step[k], &p, &e))
-            k++;
-        if (!strstr(e.text, row[i].text) || !strstr(e.fix, row[i].fix))
-            fail_msg("row %d: %s; fix: %s", i, e.text, e.fix);
-        assert_true(k == 2 || !row[i].step[k + 1]);
+        const struct program *p = program_bare(a, "gmm m=128 k=8 n=128");
+        program_refuses(p, i, row[i].step, COUNT_OF(row[i].step), row[i].text, row[i].fix);
         arena_free(a);
     }
 }
@@ -160,17 +130,7 @@ static void random_schedules_are_right(void **state)
     (void)state;
     for (int i = 0; i < 40; i++) {
         struct arena *a = arena_new();
-        const struct program *p = steps(a, nine[i % COUNT_OF(nine)], NULL, 0);
-        struct err e = {0};
-        for (int k = 0; k < 6; k++)
-            (void)program_apply_line(p, random_layout_step(a, &r, p), &p, &e);
-        for (int n = 0; n < p->graph->n_nodes; n++)
-            p = cuda_bind_all(a, p, n, (int)rng_range(&r, 1, 100));
-        for (int k = 0; k < 12; k++) {
-            const char *line = random_loop_step(a, &r, p);
-            if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
-                (void)program_apply_line(p, line, &p, &e);
-        }
+        const struct program *p = cuda_random(a, &r, nine[i % NINE]);
         bound += program_is_bound(p);
         if (program_is_bound(p))
             assert_right(p);
@@ -191,7 +151,7 @@ static void the_text_is_as_before(void **state)
     struct str out = {0};
     struct err e = {0};
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    const struct program *p = steps(a, "gmm m=32 k=20 n=30", line, COUNT_OF(line));
+    const struct program *p = program_with(a, "gmm m=32 k=20 n=30", line, COUNT_OF(line));
     assert_true(program_text_cuda(p, &out, &e));
     assert_false(program_text_ptx(p, &out, &e));
     assert_int_equal(e.code, ERR_ENV);

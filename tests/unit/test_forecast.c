@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profile/machine/roofline.h"
@@ -21,6 +22,7 @@ static int do_jobs(struct model *m)
     for (; model_desired_job(m, LANE_TEXT, &w); n++) {
         assert_int_equal(w.kind, JOB_FORECAST);
         struct app_job *j = model_job(m, &w);
+        j->set.forecast_s = 60;                          /* however busy the machine is */
         job_run(j, &c, NULL);
         assert_true(j->ok);
         model_done(m, j);
@@ -52,17 +54,24 @@ static void of_the_typed_line(void **state)
     model_free(m);
 }
 
-/* With the rates of the machine also a time, which says what it is from: 1e9 vector loads a second
- * are slower than 8e9 FLOPs a second for a plain nest. */
-static void of_the_time(void **state)
+/* A machine of 1e9 vector loads and 8e9 FLOPs a second. */
+static struct machine_model *give_rates(struct model *m)
 {
-    struct model *m = on_gmm();
     struct machine_model *r = m->roofs.model = xcalloc(1, sizeof *r);
-    (void)state;
     r->n_isa = 1;
     r->isa[0] = (struct isa_peak){ .vector_floats = 16, .gflops.one = { .best = 8, .runs = 1 } };
     snprintf(r->isa[0].isa, sizeof r->isa[0].isa, "%s", target_or_host(NULL)->isa);
     r->level[MODEL_L1].load.one = (struct rate){ .best = 64, .runs = 1 };
+    return r;
+}
+
+/* With the rates of the machine also a time, which says what it is from: loads are slower than
+ * FLOPs for a plain nest. */
+static void of_the_time(void **state)
+{
+    struct model *m = on_gmm();
+    struct machine_model *r = give_rates(m);
+    (void)state;
     press(m, ": loop Space reorder Space C Space K Space N");
     do_jobs(m);
     assert_shows(m, "predicted 4224 L1 misses, -94 %; about 198 µs by loads, stores and FLOPs");
@@ -111,12 +120,48 @@ static void of_the_menu(void **state)
     model_free(m);
 }
 
+/* With the rates of the machine Tab ranks the entries by time, and the misses stay beside it. */
+static void of_the_menu_by_time(void **state)
+{
+    struct model *m = on_gmm();
+    const struct doc *d = &m->pane[DOC_HELP].doc;
+    double before = 0;
+    int times = 0;
+    (void)state;
+    give_rates(m);
+    m->roofs.looked = true;
+    model_resize(m, 140, 40);
+    press(m, "1 g Right Right Enter");
+    assert_shows(m, "least time first");
+    do_jobs(m);
+    press(m, "Tab");
+    assert_shows(m, "Loop K of C, least predicted time first");
+    assert_shows(m, "in their order");
+    for (int i = 0; i < d->lines.len; i++) {
+        const char *end = strstr(d->lines.data[i].text, "µs, misses ");
+        const char *at = end;
+        while (at && at > d->lines.data[i].text && strchr("0123456789. ", at[-1]))
+            at--;
+        if (!end)
+            continue;
+        assert_int_equal(times, i);                      /* those without a time come last */
+        assert_true(atof(at) >= before);
+        before = atof(at);
+        times++;
+    }
+    assert_true(times >= 3);
+    m->threads = 2;
+    m->data_stamp++;
+    assert_shows(m, "fewest predicted misses first");
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_the_typed_line), cmocka_unit_test(of_a_step),
         cmocka_unit_test(of_the_time),
-        cmocka_unit_test(of_the_menu),
+        cmocka_unit_test(of_the_menu), cmocka_unit_test(of_the_menu_by_time),
     };
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);

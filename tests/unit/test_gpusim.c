@@ -14,6 +14,7 @@
 #include "profile/sim/gpusim.h"
 #include "tests/unit/cuda_bind.h"
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
 #include "tests/unit/touch.h"
 #include "tests/unit/tree_text.h"
@@ -137,7 +138,8 @@ static void random_accesses_are_counted(void **state)
 
 static void shared_tiles_have_conflicts(void **state)
 {
-    const struct gpu_site site[] = { { GPU_SHARED, true, 0, 0 }, { GPU_SHARED, false, 0, 0 } };
+    const struct gpu_site site[] = { { MEMORY_SHARED, true, 0, 0 },
+                                     { MEMORY_SHARED, false, 0, 0 } };
     unsigned long long addr[GPU_WARP];
     struct gpusim *s;
     struct err e;
@@ -170,7 +172,8 @@ static void caches_have_sectors(void **state)
         { 384, 0, 1, 0 },                 /* and is not in L1 */
         { 512, 0, 1, 1 }, { 640, 0, 1, 1 }, { 768, 0, 1, 1 }, { 896, 0, 1, 1 },
     };
-    const struct gpu_site site[] = { { GPU_GLOBAL, false, 0, 0 }, { GPU_GLOBAL, true, 0, 0 } };
+    const struct gpu_site site[] = { { MEMORY_GLOBAL, false, 0, 0 },
+                                     { MEMORY_GLOBAL, true, 0, 0 } };
     struct gpu_device d;
     struct gpusim *s;
     struct err e;
@@ -199,8 +202,8 @@ static void caches_have_sectors(void **state)
  * drives out is written to L2. */
 static void local_arrays_are_spread(void **state)
 {
-    const struct gpu_site site[] = { { GPU_LOCAL, true, 4096, 12 },
-                                     { GPU_LOCAL, false, 4096, 12 } };
+    const struct gpu_site site[] = { { MEMORY_LOCAL, true, 4096, 12 },
+                                     { MEMORY_LOCAL, false, 4096, 12 } };
     struct gpu_device d = *gpu_device_default();
     unsigned long long addr[GPU_WARP];
     struct gpusim *s;
@@ -261,9 +264,10 @@ static void simulate(const struct func *f, const char *device, double budget,
         fail_msg("%s", e.text);
 }
 
-/* What a tensor should have, of global memory.  both: a launch loads and stores some sectors of it,
- * so that the order decides whether L2 misses them. */
-struct expected { int64_t loads, stores, sectors, ideal, l1, l2; bool both; };
+/* The counts that a tensor in global memory and its tiles in shared memory should have.  both: a
+ * launch loads and stores some sectors of it, so that the order decides whether L2 misses them. */
+struct expected { int64_t loads, stores, sectors, ideal, l1, l2;
+                  int64_t tile_loads, tile_stores, conflicts; bool both; };
 
 static int by_warp(const void *x, const void *y)
 {
@@ -284,6 +288,8 @@ static bool same_access(const struct touch *a, const struct touch *b)
 
 static int tensor_at(const struct func *f, void *const *data, const struct touch *t)
 {
+    if (t->is_store & TOUCH_SHARED)
+        return f->buffer[f->n_params + (int)((uintptr_t)t->at / TOUCH_TILE)].tensor;
     for (int i = 0; i < f->n_params; i++)
         if ((const char *)t->at >= (const char *)data[i]
             && (const char *)t->at < (const char *)data[i] + buffer_bytes(&f->buffer[i]))
@@ -292,9 +298,37 @@ static int tensor_at(const struct func *f, void *const *data, const struct touch
     return -1;
 }
 
+/* Counts an access of shared memory.  In each phase, of as many threads as take 128 bytes, a bank
+ * gives one word after the other; all but the first are conflicts. */
+static void count_banks(struct expected *x, const struct touch *t, long from, long to)
+{
+    unsigned each = t[from].bytes <= 4 ? 32 : 128 / t[from].bytes;
+    *(t[from].is_store & 1 ? &x->tile_stores : &x->tile_loads) += 1;
+    for (unsigned first = 0; first < 32; first += each) {
+        uintptr_t word[128 + 1];
+        int n = 0, bank[32] = { 0 }, most = 0;
+        for (long i = from; i < to; i++) {
+            bool together = t[i].thread % 32 / each == first / each;
+            for (unsigned k = 0; together && k < t[i].bytes / 4; k++) {
+                int at = 0;
+                word[n] = (uintptr_t)t[i].at / 4 + k;
+                while (word[at] != word[n])
+                    at++;
+                if (at == n)
+                    most = ++bank[word[n++] % 32] > most ? bank[word[at] % 32] : most;
+            }
+        }
+        x->conflicts += most > 0 ? most - 1 : 0;
+    }
+}
+
 /* Counts the accesses of all warps, which are sorted: those from `from` to `to` are one. */
 static void count_warp(struct expected *x, const struct touch *t, long from, long to)
 {
+    if (t[from].is_store & TOUCH_SHARED) {
+        count_banks(x, t, from, to);
+        return;
+    }
     int64_t sectors = 0, bytes = 0;
     for (long i = from; i < to; i++) {
         uintptr_t at = (uintptr_t)t[i].at, before = i > from ? (uintptr_t)t[i - 1].at : 0;
@@ -363,19 +397,29 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
             end++;
         count_warp(&x[tensor_at(f, data, &touch[i])], touch, i, end);
     }
-    count_misses(x, f, data, touch, n);
+    long global = 0;
+    for (long i = 0; i < n; i++)
+        if (!(touch[i].is_store & TOUCH_SHARED))
+            touch[global++] = touch[i];
+    count_misses(x, f, data, touch, global);
     for (int k = 0; k < f->graph->n_tensors; k++) {
         struct expected got = {0};
         for (int i = 0; i < r.n_sites; i++) {
             const struct sim_site *s = &r.site[i];
+            bool tile = streq(s->memory, "shared");
             if (!streq(r.by_tensor[s->tensor].tensor, f->graph->tensor[k].name)
-                || !streq(s->memory, "global"))
+                || (!tile && !streq(s->memory, "global")))
                 continue;
+            if (tile) {
+                *(s->is_store ? &got.tile_stores : &got.tile_loads) += s->accesses;
+                got.conflicts += s->cost.bank_conflicts;
+                continue;
+            }
             *(s->is_store ? &got.stores : &got.loads) += s->accesses;
-            got.sectors += s->sectors;
-            got.ideal += s->ideal_sectors;
-            got.l1 += s->l1_misses;
-            got.l2 += s->l2_misses;
+            got.sectors += s->cost.sectors;
+            got.ideal += s->cost.ideal_sectors;
+            got.l1 += s->cost.l1_misses;
+            got.l2 += s->cost.l2_misses;
         }
         if (x[k].both) {
             got.l2 = x[k].l2;
@@ -384,8 +428,12 @@ static void check_unit(const struct unit_of *u, touch_fn *run)
         if (memcmp(&got, &x[k], sizeof got)) {
             for (int i = 0; i < u->p->n_steps; i++)
                 print_message("%s\n", u->p->steps[i]);
-            fail_msg("%s: %s: loads %lld %lld, stores %lld %lld, sectors %lld %lld, ideal %lld"
+            fail_msg("%s: %s: tile loads %lld %lld, stores %lld %lld, conflicts %lld %lld;"
+                     " loads %lld %lld, stores %lld %lld, sectors %lld %lld, ideal %lld"
                      " %lld, L1 %lld %lld, L2 %lld %lld", u->what, f->graph->tensor[k].name,
+                     (long long)got.tile_loads, (long long)x[k].tile_loads,
+                     (long long)got.tile_stores, (long long)x[k].tile_stores,
+                     (long long)got.conflicts, (long long)x[k].conflicts,
                      (long long)got.loads, (long long)x[k].loads, (long long)got.stores,
                      (long long)x[k].stores, (long long)got.sectors, (long long)x[k].sectors,
                      (long long)got.ideal, (long long)x[k].ideal, (long long)got.l1,
@@ -407,7 +455,7 @@ static void check_units(const struct unit_of *u, int n)
     for (int i = 0; i < n; i++) {
         struct str text = {0};
         struct err e;
-        if (!gen_cuda(u[i].f, &o, &text, &e))
+        if (!gen_cuda(u[i].f, &o, &text, NULL, &e))
             fail_msg("%s: %s", u[i].what, e.text);
         touch_cuda(&cpp, u[i].f, str_text(&text), i);
         str_free(&text);
@@ -488,18 +536,18 @@ static void hand_worked_kernels(void **state)
         if (!s)
             fail_msg("row %d: no site %s; %s", i, hand[i].site, r.site[0].text);
         gpu_memory_say(s, &says);
-        if (s->accesses != hand[i].requests || s->sectors != hand[i].sectors
-            || s->ideal_sectors != hand[i].ideal
+        if (s->accesses != hand[i].requests || s->cost.sectors != hand[i].sectors
+            || s->cost.ideal_sectors != hand[i].ideal
             || (hand[i].says && !streq(str_text(&says), hand[i].says)))
             fail_msg("row %d: %lld requests, %lld sectors, ideal %lld: %s", i,
-                     (long long)s->accesses, (long long)s->sectors, (long long)s->ideal_sectors,
-                     str_text(&says));
+                     (long long)s->accesses, (long long)s->cost.sectors,
+                     (long long)s->cost.ideal_sectors, str_text(&says));
         str_free(&says);
         arena_free(a);
     }
 }
 
-/* Of many equal blocks a sample says the same, and of L2 nothing. */
+/* A sample of many equal blocks gives the same counts, but none of L2. */
 static void samples_estimate(void **state)
 {
     static const char text[] =
@@ -546,24 +594,6 @@ static void cost_is_the_roofline(void **state)
     arena_free(a);
 }
 
-static const char *const nine[] = {
-    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
-    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
-    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
-    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
-    "gmm m=33 k=20 n=17",
-};
-
-static const struct program *bare(struct arena *a, const char *spec)
-{
-    const struct program *p;
-    struct err e;
-    int bad;
-    if (!program_replay(a, spec, NULL, 0, &p, &bad, &e))
-        fail_msg("%s: %s", spec, e.text);
-    return p;
-}
-
 static void take_unit(struct unit_of *u, const struct program *p)
 {
     struct err e;
@@ -586,7 +616,7 @@ static void schedules_are_rated(void **state)
     struct err e;
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const struct program *p = bare(a, "gmm m=128 k=64 n=128");
+        const struct program *p = program_bare(a, "gmm m=128 k=64 n=128");
         for (int k = 0; k < 3; k++)
             if (!program_apply_line(p, line[i][k], &p, &e))
                 assert_non_null(strstr(e.text, "already"));
@@ -596,7 +626,7 @@ static void schedules_are_rated(void **state)
     assert_true(cost[0].ns > 0 && cost[0].ns < cost[1].ns / 2);
     assert_true(cost[0].each[GPU_BOUND_FMA] == cost[1].each[GPU_BOUND_FMA]);
     struct cancel stop = { 1 };
-    assert_false(gpu_memory_rate(bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
+    assert_false(gpu_memory_rate(program_bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     arena_free(a);
 }
@@ -611,9 +641,9 @@ static void kernels_are_counted(void **state)
     struct err e;
     int n = 0;
     (void)state;
-    for (int i = 0; i < COUNT_OF(nine); i++)
+    for (int i = 0; i < NINE; i++)
         for (int k = 0; k < 4; k++) {
-            const struct program *p = bare(a, nine[i]);
+            const struct program *p = program_bare(a, nine[i]);
             if (k == 3)
                 (void)program_apply_line(p, "loop inline Inp", &p, &e);
             for (int s = 0; s < p->graph->n_nodes; s++)
@@ -625,26 +655,92 @@ static void kernels_are_counted(void **state)
     arena_free(a);
 }
 
+/* Products of many sizes with shared tiles: padded, swizzled, copied 16 bytes at a time, and read
+ * along columns. */
+static void shared_tiles_are_counted(void **state)
+{
+    static const char *const form[] = {
+        "", "pad=1", "pad=4", "loop swizzle C A", "loop swizzle C A by=4",
+    };
+    struct arena *a = arena_new();
+    struct unit_of u[30];
+    (void)state;
+    for (int i = 0; i < COUNT_OF(u); i++) {
+        const char *spec = arena_printf(a, "gmm m=%d k=32 n=%d", 16 + 4 * (i % 7),
+                                        24 + 8 * (i % 3));
+        const struct program *p = program_bare(a, spec);
+        const char *how = form[i % COUNT_OF(form)];
+        bool swizzled = str_starts(how, "loop");
+        const char *const line[] = {
+            "loop split C M 0 8", "loop split C N 0 8",
+            arena_printf(a, "loop split C K 0 %d", 8 << i / 5 % 3),
+            "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1", "loop bind C M.0 block.y",
+            "loop bind C N.0 block.x",
+            i % 2 ? "loop bind C M.1 thread.x" : "loop bind C M.1 thread.y",
+            i % 2 ? "loop bind C N.1 thread.y" : "loop bind C N.1 thread.x",
+            "loop cache_write C at=N.1",
+            arena_printf(a, "loop cache_read C A at=K.0 scope=shared %s", swizzled ? "" : how),
+            "loop cache_read C B at=K.0 scope=shared", swizzled ? how : "loop unroll C K.1",
+        };
+        struct err e;
+        for (int k = 0; k < COUNT_OF(line); k++)
+            if (!program_apply_line(p, line[k], &p, &e))
+                fail_msg("kernel %d: %s: %s", i, line[k], e.text);
+        take_unit(&u[i], p);
+    }
+    check_units(u, COUNT_OF(u));
+    arena_free(a);
+}
+
+/* 32 threads read a column of a [32][32] tile: 32 words of one bank.  With a longer row or swizzled
+ * they lie in 32 banks, and of a tile swizzled by four, which leaves 16 bytes together, 8 times
+ * four words. */
+static void columns_without_conflicts(void **state)
+{
+    static const struct { const char *pad, *swizzle; int64_t each; } row[] = {
+        { "", NULL, 31 }, { "pad=1", NULL, 0 }, { "", "loop swizzle C A", 0 },
+        { "", "loop swizzle C A by=4", 3 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = program_bare(a, "gmm m=32 k=32 n=4");
+        const char *const line[] = {
+            "loop bind C M thread.x", "loop cache_write C at=N",
+            arena_printf(a, "loop cache_read C A at=N scope=shared %s", row[i].pad),
+            row[i].swizzle,
+        };
+        int64_t loads = 0, conflicts = 0;
+        const struct func *f;
+        struct sim_result r;
+        struct err e;
+        for (int k = 0; k < COUNT_OF(line) && line[k]; k++)
+            if (!program_apply_line(p, line[k], &p, &e))
+                fail_msg("%s: %s", line[k], e.text);
+        assert_true(program_lower(p, &f, &e));
+        simulate(f, "h100", 1e9, &r);
+        for (int k = 0; k < r.n_sites; k++)
+            if (streq(r.site[k].memory, "shared") && !r.site[k].is_store) {
+                loads += r.site[k].accesses;
+                conflicts += r.site[k].cost.bank_conflicts;
+            }
+        if (loads != 4 * 32 || conflicts != loads * row[i].each)
+            fail_msg("row %d: %lld loads, %lld conflicts", i, (long long)loads,
+                     (long long)conflicts);
+        arena_free(a);
+    }
+}
+
 static void random_schedules_are_counted(void **state)
 {
     struct rng r = rng_seed(20261125);
     struct arena *a = arena_new();
     struct unit_of u[40];
-    struct err e;
     int n = 0;
     (void)state;
     print_message("seed 20261125\n");
     for (int i = 0; n < COUNT_OF(u) && i < 80; i++) {
-        const struct program *p = bare(a, nine[i % COUNT_OF(nine)]);
-        for (int k = 0; k < 6; k++)
-            (void)program_apply_line(p, random_layout_step(a, &r, p), &p, &e);
-        for (int k = 0; k < p->graph->n_nodes; k++)
-            p = cuda_bind_all(a, p, k, (int)rng_range(&r, 1, 100));
-        for (int k = 0; k < 12; k++) {
-            const char *line = random_loop_step(a, &r, p);
-            if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
-                (void)program_apply_line(p, line, &p, &e);
-        }
+        const struct program *p = cuda_random(a, &r, nine[i % NINE]);
         if (program_is_bound(p))
             take_unit(&u[n++], p);
     }
@@ -662,7 +758,8 @@ int main(void)
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
         cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),
-        cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(shared_tiles_are_counted),
+        cmocka_unit_test(columns_without_conflicts),
         cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static const struct layout_space *space_of(struct arena *a, const char *spec,
 /* "o_t=16 h_t=4": sets factors by name. */
 static void set_factors(const struct layout_space *s, const char *text, int64_t *factor)
 {
-    layout_space_start(s, factor);
+    layout_space_start(s, START_LAST, 8, factor);
     for (int k = 0; k < s->n; k++) {
         char word[32];
         snprintf(word, sizeof word, " %s=", s->knob[k].name);
@@ -396,7 +396,7 @@ static void found_again(void **state)
         int n, n2;
         layout_space_random(s, &r, factor);
         assert_true(layout_space_lines(s, a, factor, &line, &n, &key, &e));
-        assert_true(layout_space_find(s, line, n, found));
+        assert_true(layout_space_find(s, line, n, found, NULL));
         assert_true(layout_space_lines(s, a, found, &again, &n2, &key2, &e));
         assert_true(key == key2);
         arena_free(a);
@@ -456,11 +456,53 @@ static void graph_tensors(void **state)
             assert_string_equal(s->knob[k].name, want->knob[k].name);
             assert_int_equal(s->knob[k].n_divisors, want->knob[k].n_divisors);
         }
-        layout_space_start(s, factor);
+        layout_space_start(s, START_LAST, 8, factor);
         build(a, s, NULL, 0, factor, NULL);
         assert_true(layout_space_lines(s, a, factor, &line, &n, NULL, &e));
-        assert_true(layout_space_find(s, line, n, again));
+        assert_true(layout_space_find(s, line, n, again, NULL));
         assert_memory_equal(factor, again, (size_t)s->n * sizeof *factor);
+        arena_free(a);
+    }
+}
+
+/* What a person would try first; parts that lie next to each other are one dim. */
+static void start_layouts(void **state)
+{
+    (void)state;
+    static const struct { const char *spec; enum start_layout which; const char *lines; } row[] = {
+        { "c2d i=16 h=18 w=18 o=64 k=3", START_LAST,
+          "Ker O/32 KH KW I 32o; Inp N H W I; Conv N H W O" },
+        { "c2d i=16 h=18 w=18 o=64 k=3", START_BLOCKS,
+          "Ker O/32 KH KW I 32o; Inp N I/8 H W 8i; Conv N O/8 H W 8o" },
+        { "c2d i=16 h=18 w=18 o=64 k=3", START_PLANES, NULL },
+        { "c2d i=16 h=18 w=18 o=4 k=3", START_PLANES, "Ker I KH KW O; Inp N I H W; Conv N O H W" },
+        { "grp i=32 h=30 w=30 o=64 g=16 k=3", START_PLANES,
+          "Ker O/4 I KH KW 4o; Inp N I H W; Conv N O H W" },
+        { "dep c=144 h=58 w=58 k=3", START_BLOCKS,
+          "Ker C/8 KH KW 8c; Inp N C/8 H W 8c; Conv N C/8 H W 8c" },
+        { "dep c=144 h=58 w=58 k=3", START_PLANES, "Ker C KH KW; Inp N C H W; Conv N C H W" },
+        { "gmm m=32 k=32 n=64", START_LAST, "B N/32 K 32n; A M K; C M N" },
+        { "gmm m=32 k=32 n=64", START_BLOCKS, NULL },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct layout_space *s = space_of(a, row[i].spec, NULL, 0, NULL);
+        int64_t factor[LAYOUT_KNOBS];
+        const char *const *line;
+        struct str got = { 0 };
+        struct err e;
+        int n;
+        bool there = layout_space_start(s, row[i].which, 8, factor);
+        assert_int_equal(there, row[i].lines != NULL);
+        assert_true(layout_space_lines(s, a, factor, &line, &n, NULL, &e));
+        for (int k = 1; k < n; k++) {
+            const char *from = line[k] + strlen("layout set "), *quote = strchr(from, '"');
+            str_printf(&got, "%s%.*s%.*s", k > 1 ? "; " : "", (int)(quote - from), from,
+                       (int)strcspn(quote + 1, "\""), quote + 1);
+        }
+        if (there && !streq(str_text(&got), row[i].lines))
+            fail_msg("row %d: %s", i, str_text(&got));
+        str_free(&got);
         arena_free(a);
     }
 }
@@ -496,6 +538,7 @@ int main(void)
         cmocka_unit_test(transposed_windows), cmocka_unit_test(levels),
         cmocka_unit_test(two_levels), cmocka_unit_test(pins), cmocka_unit_test(found_again),
         cmocka_unit_test(refusals), cmocka_unit_test(states),
+        cmocka_unit_test(start_layouts),
         cmocka_unit_test(graph_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ static double run_misses(const struct lens *l)
     return sum;
 }
 
-/* Of a short run every miss; of a long one about as many as are simulated from end to end. */
+/* A short run counts every miss, a long one about as many as a simulation from end to end. */
 static void whole_run(void **state)
 {
     static const struct { const char *spec; int64_t misses; } run[] = {

@@ -56,7 +56,7 @@ static int draw_layout(struct arena *a, struct rng *r, const char *spec, const c
     if (!layout_space_new(a, spec, NULL, 0, &o, &l, &e))
         fail_msg("%s: %s", spec, e.text);
     if (rng_range(r, 0, 3) == 0)
-        layout_space_start(l, factor);
+        layout_space_start(l, START_LAST, 8, factor);
     else
         layout_space_random(l, r, factor);
     if (!layout_space_lines(l, a, factor, line, &n, NULL, &e))
@@ -200,13 +200,13 @@ static void found_again(void **state)
         for (int k = 0; k < 4; k++, n_points++) {
             loop_point_random(s, &r, &p);
             assert_true(loop_point_lines(s, a, &p, &mine, &n_mine, &e));
-            bool found = loop_point_from_lines(s, mine, n_mine, &q);
+            bool found = loop_point_from_lines(s, mine, n_mine, &q, NULL);
             for (int j = 0; !found && j < n_mine; j++)
                 print_message("%s\n", mine[j]);
             if (!found)
                 fail_msg("%s: not found", spec);
             assert_true(loop_point_lines(s, a, &q, &again, &n_again, &e));
-            assert_true(loop_point_from_lines(s, again, n_again, &q2));
+            assert_true(loop_point_from_lines(s, again, n_again, &q2, NULL));
             assert_true(loop_point_equal(s, &q, &q2));
             bool equal = n_mine == n_again;
             for (int j = 0; equal && j < n_mine; j++)
@@ -255,7 +255,7 @@ static void experts(void **state)
             const struct loop_space *s = loops_over(a, spec, x[k].step, layouts,
                                                     &(struct loop_opts){ .threads = threads });
             struct loop_point p;
-            bool there = loop_point_from_lines(s, x[k].step, x[k].n, &p);
+            bool there = loop_point_from_lines(s, x[k].step, x[k].n, &p, NULL);
             const struct program *program;
             const struct func *f;
             int bad;
@@ -266,7 +266,7 @@ static void experts(void **state)
             const struct layout_space *l;
             int64_t factor[LAYOUT_KNOBS];
             assert_true(layout_space_new(a, spec, NULL, 0, NULL, &l, &e));
-            bool laid_out = layout_space_find(l, x[k].step, x[k].n, factor);
+            bool laid_out = layout_space_find(l, x[k].step, x[k].n, factor, NULL);
             layouts_found += laid_out;
             if (!laid_out)
                 print_message("no template: %s, expert %s, %s\n", spec, x[k].expert->id,
@@ -331,7 +331,7 @@ static void streams(void **state)
         assert_true(loop_point_lines(s, a, &p, &line, &n, &e));
         assert_int_equal(streq(line[n - 1], row[i].line), row[i].there);
         check_runs(s, build(a, s, &p));
-        assert_true(loop_point_from_lines(s, line, n, &q));
+        assert_true(loop_point_from_lines(s, line, n, &q, NULL));
         if (there)
             assert_int_equal(q.v[knob_of(s, row[i].knob)][0], 1);
         arena_free(a);
@@ -558,7 +558,7 @@ static void starts(void **state)
         struct err e;
         int n;
         assert_true(layout_space_new(a, specs[i], NULL, 0, NULL, &l, &e));
-        layout_space_start(l, factor);
+        layout_space_start(l, START_LAST, 8, factor);
         assert_true(layout_space_lines(l, a, factor, &line, &n, NULL, &e));
         struct loop_opts o = { .target = target_with(16, 32) };
         const struct loop_space *s = loops_over(a, specs[i], line, n, &o);
@@ -600,7 +600,7 @@ static void check_places(const struct loop_space *s)
             }
             known[n_known++] = x;
             assert_true(loop_point_lines(s, a, &p, &line, &n, &e));
-            assert_true(loop_point_from_lines(s, line, n, &q));
+            assert_true(loop_point_from_lines(s, line, n, &q, NULL));
             assert_true(loop_point_equal(s, &p, &q));
         }
     assert_true(n_known >= 6);

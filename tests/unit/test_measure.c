@@ -68,7 +68,7 @@ static void must_be_right(const char *spec, const char *const *steps, int thread
     int64_t loads = 0, misses = 0;
     for (int i = 0; i < m.sim.n; i++) {
         loads += m.sim.by_tensor[i].loads;
-        misses += m.sim.by_tensor[i].l1_misses;
+        misses += m.sim.by_tensor[i].cost.l1_misses;
     }
     assert_int_equal(loads, m.sim.loads);
     assert_int_equal(misses, m.sim.l1_misses);
@@ -119,7 +119,7 @@ static void misses_of_a_small_kernel(void **state)
         const struct tensor_count *c = &m.sim.by_tensor[i];
         int64_t lines = streq(c->tensor, "A") ? 16 * 8 / 16 : streq(c->tensor, "B") ? 8 * 32 / 16
                                                                                     : 16 * 32 / 16;
-        assert_int_equal(c->l1_misses, lines);
+        assert_int_equal(c->cost.l1_misses, lines);
         if (streq(c->tensor, "A") || streq(c->tensor, "B"))
             assert_int_equal(c->stores, 0);
     }
@@ -411,7 +411,7 @@ static void lines_belong_to_loops(void **state)
     struct err e;
     int found = 0;
     (void)state;
-    assert_true(program_text_c_lines(a, p, NULL, &c, &lines, &e));
+    assert_true(program_text_source(a, p, NULL, &c, &lines, &e));
     assert_true(program_text_c(p, NULL, &plain, &e));
     assert_string_equal(str_text(&c), str_text(&plain));
     assert_int_equal(lines.n, count_lines(&c));

@@ -17,6 +17,7 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/build/nvrtc.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -1104,7 +1105,7 @@ static struct app_job *finished(const struct model *m, enum job_lane lane, doubl
     j->m.sim.l1_misses = (int64_t)(ms * 1000);
     j->m.sim.n = 1;
     snprintf(j->m.sim.by_tensor[0].tensor, sizeof j->m.sim.by_tensor[0].tensor, "A");
-    j->m.sim.by_tensor[0].l1_misses = j->m.sim.l1_misses;
+    j->m.sim.by_tensor[0].cost.l1_misses = j->m.sim.l1_misses;
     return j;
 }
 
@@ -1364,6 +1365,7 @@ static void test_code_follows_the_cursor(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     struct desired_job w;
+    model_resize(m, 80, 18);              /* no code fits the pane as a whole, for whatever CPU */
     press(m, "j j 4");
     assert_string_equal(loop_of(m), "K");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
@@ -1380,7 +1382,7 @@ static void test_code_follows_the_cursor(void **state)
     press(m, "4 g Enter");
     assert_shows(m, "this line belongs to no loop of the nest");
     press(m, "1 g h 4");
-    assert_shows(m, "┃    for (long m = 0;");
+    assert_shows(m, "▸    for (long m = 0;");
     press(m, "H");
     assert_true(model_desired_job(m, LANE_TEXT, &w));
     assert_int_equal(w.kind, JOB_ASM);
@@ -1408,6 +1410,50 @@ static void test_cancelled_jobs(void **state)
         assert_int_equal(j->e.code, ERR_CANCEL);
         job_free(j);
     }
+    model_free(m);
+}
+
+static struct app_job *run_text_job(struct model *m)
+{
+    struct desired_job w;
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    struct app_job *j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    return j;
+}
+
+/* Loops that are bound to a GPU have CUDA C and PTX, or the reason why there is no PTX. */
+static void test_code_of_a_gpu(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct err e;
+    type_line(m, "loop bind C M block.x");
+    type_line(m, "loop bind C N thread.x");
+    press(m, "4");
+    deliver(m, run_text_job(m));
+    assert_shows(m, "const int m = blockIdx.x;");
+    press(m, "g");
+    for (int i = 0; i < 10; i++)
+        press(m, "j");
+    press(m, "Enter");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "4");
+    assert_shows(m, "▸    const int n = threadIdx.x;");
+    setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
+    press(m, "5");
+    deliver(m, run_text_job(m));
+    assert_shows(m, "NVRTC is not here");
+    assert_shows(m, "4 shows the CUDA C");
+    unsetenv("TILESCOPE_NVRTC");
+    model_free(m);
+    if (!nvrtc_there(&e))
+        return;
+    m = model_on(GMM);
+    type_line(m, "loop bind C M block.x");
+    press(m, "5");
+    deliver(m, run_text_job(m));
+    assert_shows(m, ".visible .entry kernel_0(");
     model_free(m);
 }
 
@@ -1639,7 +1685,7 @@ int main(void)
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
-        cmocka_unit_test(test_code_follows_the_cursor),
+        cmocka_unit_test(test_code_follows_the_cursor), cmocka_unit_test(test_code_of_a_gpu),
         cmocka_unit_test(test_cancelled_jobs),
         cmocka_unit_test(test_untaken_results),
         cmocka_unit_test(test_mouse),

@@ -12,39 +12,29 @@
 #include "kernels/module/simplify.h"
 #include "kernels/ops/reference.h"
 #include "kernels/program/program.h"
-#include "profile/build/nvrtc.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/oracle.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/expert_file.h"
+#include "tests/unit/cuda_bind.h"
 #include "tests/unit/interp.h"
 #include "tests/unit/kernel_run.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 static const struct elem_type *const types[] = { &type_f16, &type_bf16 };
 
-/* The nine operators, with borders and strides. */
-static const char *const nine[] = {
+/* The nine operators, with borders and strides, and channels that fill vectors of 16. */
+static const char *const wide[] = {
     "c2d n=1 i=16 h=9 w=9 o=32 k=3 p=1 bias=1 relu=1", "c1d n=2 i=8 w=19 o=16 k=3 s=2 p=1",
     "c3d n=1 i=3 depth=4 h=6 w=6 o=16 k=3 p=1", "grp n=1 i=16 h=7 w=7 o=32 k=3 p=1 g=2",
     "dep n=1 c=24 h=9 w=9 k=3 p=1", "dil n=1 i=8 h=9 w=9 o=16 k=3 p=2 d=2",
     "t2d n=1 i=8 h=5 w=5 o=16 k=3 s=2 p=1", "t3d n=1 i=4 depth=3 h=4 w=4 o=8 k=3 s=2 p=1",
     "gmm m=33 k=200 n=48",
 };
-
-static const struct program *replay(struct arena *a, const char *spec, const char *const *line,
-                                    int n)
-{
-    const struct program *p;
-    struct err e = {0};
-    int bad;
-    if (!program_replay(a, spec, line, n, &p, &bad, &e))
-        fail_msg("%s: %s: %s", spec, bad < n ? line[bad] : "", e.text);
-    return p;
-}
 
 static const char *of_type(struct arena *a, const char *spec, const struct elem_type *type)
 {
@@ -186,7 +176,7 @@ static void code_converts_as_the_types_do(void **state)
         void (*entry)(void *const *);
         if (!t->runs_here() || !kernel_compiler(cc[v / 2 % 2]))
             continue;
-        assert_true(program_lower(replay(perm, spec, lanes, v / 4 % 2), &f, &e));
+        assert_true(program_lower(program_with(perm, spec, lanes, v / 4 % 2), &f, &e));
         assert_true(gen_c(f, &o, &text, &e));
         const char *source = str_text(&text);
         kernel_compile(cc[v / 2 % 2], t, &source, 1, "ts_entry", &fn);
@@ -217,8 +207,8 @@ static void sums_are_in_float32(void **state)
     (void)state;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < COUNT_OF(way); i++) {
-            const struct program *p = replay(perm, of_type(perm, "gmm m=3 k=64 n=32", types[k]),
-                                             NULL, 0);
+            const char *spec = of_type(perm, "gmm m=3 k=64 n=32", types[k]);
+            const struct program *p = program_bare(perm, spec);
             const struct func *f;
             struct err e;
             for (int s = 0; way[i][s]; s++)
@@ -258,9 +248,8 @@ static void must_be_right(const struct program *p, const char *isa, struct measu
     o.cache.n_levels = 1;
     o.cache.level[0].geometry = (struct cache_geometry){ 32 << 10, 8, 64 };
     if (!measure_program(p, &o, NULL, NULL, m, &e) || !m->verified) {
-        for (int i = 0; i < p->n_steps; i++)
-            print_message("%s\n", p->steps[i]);
-        fail_msg("%s, %s: %s%s", p->base->spec, isa, e.text, m->reason);
+        program_say(p);
+        fail_msg("%s: %s%s", isa ? isa : "", e.text, m->reason);
     }
 }
 
@@ -273,17 +262,17 @@ static void operators_and_experts_are_right(void **state)
     (void)state;
     if (!expert_file_all(perm, &all, &e))
         fail_msg("%s", e.text);
-    for (int i = 0; i < 2 * COUNT_OF(nine); i++) {
-        const char *spec = of_type(perm, nine[i / 2], types[i % 2]);
+    for (int i = 0; i < 2 * COUNT_OF(wide); i++) {
+        const char *spec = of_type(perm, wide[i / 2], types[i % 2]);
         const char *name = isa[i / 2 % COUNT_OF(isa)];
         struct expert_schedule s;
         int n = 0;
         if (!target_named(name)->runs_here())
             name = NULL;
-        must_be_right(replay(perm, spec, NULL, 0), name, &m);
+        must_be_right(program_bare(perm, spec), name, &m);
         if (!expert_schedules(perm, &all, spec, name ? target_named(name) : NULL, 1, 1, &s, &n, &e))
             fail_msg("%s: %s", spec, e.text);
-        must_be_right(replay(perm, spec, s.step, s.n), name, &m);
+        must_be_right(program_with(perm, spec, s.step, s.n), name, &m);
         assert_true(m.max_rel_err <= 4 * types[i % 2]->roundoff);
     }
 }
@@ -302,8 +291,8 @@ static void other_accesses_are_right(void **state)
     (void)state;
     for (int i = 0; i < 2 * 2 * targets_count(); i++) {
         const struct target *t = target_get(i / 4);
-        const struct program *p = replay(perm, of_type(perm, "gmm m=8 k=48 n=64", types[i % 2]),
-                                         NULL, 0);
+        const char *spec = of_type(perm, "gmm m=8 k=48 n=64", types[i % 2]);
+        const struct program *p = program_bare(perm, spec);
         for (const char *const *line = way[i / 2 % 2]; *line; line++)
             if (!program_apply_line(p, *line, &p, &e))
                 fail_msg("%s: %s", *line, e.text);
@@ -321,8 +310,8 @@ static void random_schedules_are_right(void **state)
     print_message("seed %llu\n", (unsigned long long)seed);
     for (int i = 0; i < 36; i++) {
         struct arena *a = arena_new();
-        const char *spec = of_type(a, nine[i % COUNT_OF(nine)], types[i / COUNT_OF(nine) % 2]);
-        const struct program *p = replay(a, spec, NULL, 0);
+        const char *spec = of_type(a, wide[i % COUNT_OF(wide)], types[i / COUNT_OF(wide) % 2]);
+        const struct program *p = program_bare(a, spec);
         struct measurement m;
         struct err e;
         for (int k = 0; k < 30; k++) {
@@ -358,7 +347,7 @@ static void graphs_are_right(void **state)
             fail_msg("%s: %s", str_text(&spec), e.text);
         for (int t = 0; t < g->n_tensors; t++)
             assert_ptr_equal(g->tensor[t].type, types[i % 2]);
-        must_be_right(replay(perm, str_text(&spec), NULL, 0), NULL, &m);
+        must_be_right(program_bare(perm, str_text(&spec)), NULL, &m);
         str_free(&spec);
     }
 }
@@ -367,14 +356,14 @@ static void half_the_bytes_are_half_the_misses(void **state)
 {
     struct measurement m;
     (void)state;
-    const struct program *p = replay(perm, "gmm m=16 n=64 k=32 type=bf16", NULL, 0);
+    const struct program *p = program_bare(perm, "gmm m=16 n=64 k=32 type=bf16");
     assert_true(p->base->bytes == 2 * (16 * 32 + 32 * 64 + 16 * 64));
     must_be_right(p, NULL, &m);
     assert_int_equal(m.sim.n, 3);
     for (int i = 0; i < m.sim.n; i++) {
         const struct tensor_count *c = &m.sim.by_tensor[i];
         int elems = streq(c->tensor, "A") ? 16 * 32 : streq(c->tensor, "B") ? 32 * 64 : 16 * 64;
-        assert_int_equal(c->l1_misses, elems * 2 / 64);
+        assert_int_equal(c->cost.l1_misses, elems * 2 / 64);
     }
 }
 
@@ -384,8 +373,7 @@ static void bounds_are_of_one_rounding(void **state)
 {
     (void)state;
     for (int k = 0; k < 2; k++) {
-        const struct program *p = replay(perm, of_type(perm, "gmm m=4 n=16 k=256", types[k]), NULL,
-                                         0);
+        const struct program *p = program_bare(perm, of_type(perm, "gmm m=4 n=16 k=256", types[k]));
         const struct oracle *o;
         struct deviation worst = {0};
         struct err e;
@@ -430,38 +418,21 @@ static void gpu_kernels_are_right(void **state)
 {
     static const int of[] = { 0, 3, 4, 8 };   /* c2d, grp, dep, gmm */
     struct measurement m;
-    struct err e = {0};
     (void)state;
     for (int i = 0; i < 2 * COUNT_OF(of); i++) {
         struct arena *a = arena_new();
-        const struct program *p = replay(a, of_type(a, nine[of[i / 2]], types[i % 2]), NULL, 0);
+        const struct program *p = program_bare(a, of_type(a, wide[of[i / 2]], types[i % 2]));
         struct str text = {0};
         struct gpu_build b;
-        for (int n = 0; n < p->graph->n_nodes; n++) {
-            const char *t = p->stage[n]->name, *first = p->stage[n]->axis[0].name;
-            const char *second = p->stage[n]->axis[1].name;
-            const char *line[] = { arena_printf(a, "loop fuse %s %s %s", t, first, second),
-                                   arena_printf(a, "loop split %s %s_%s 8", t, first, second) };
-            for (int k = 0; k < 2; k++)
-                if (!program_apply_line(p, line[k], &p, &e))
-                    fail_msg("%s: %s", line[k], e.text);
-            const char *outer = p->stage[n]->axis[0].name, *inner = p->stage[n]->axis[1].name;
-            assert_true(program_apply_line(p, arena_printf(a, "loop bind %s %s block.x", t, outer),
-                                           &p, &e));
-            assert_true(program_apply_line(p, arena_printf(a, "loop bind %s %s thread.x", t,
-                                                           inner), &p, &e));
-        }
+        for (int n = 0; n < p->graph->n_nodes; n++)
+            p = cuda_bind_all(a, p, n, 8);
         must_be_right(p, "cuda", &m);
         assert_string_equal(m.isa, "cuda");
-        assert_true(program_text_cuda(p, &text, &e));
+        bool built = cuda_build(a, p, &text, &b);
         assert_non_null(strstr(str_text(&text), types[i % 2] == &type_f16 ? "cvt.rn.f16.f32"
                                                                           : "cvt.rn.bf16.f32"));
-        if (nvrtc_there(&e)) {
-            if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
-                fail_msg("%s\n%s", e.text, str_text(&text));
-            for (int k = 0; k < b.n; k++)
-                assert_true(b.kernel[k].registers > 0 && b.kernel[k].stack == 0);
-        }
+        for (int k = 0; built && k < b.n; k++)
+            assert_true(b.kernel[k].registers > 0 && b.kernel[k].stack == 0);
         str_free(&text);
         arena_free(a);
     }
@@ -489,7 +460,7 @@ static void what_does_not_work_says_so(void **state)
         struct err e = {0};
         if (graph_from_spec(perm, row[i].spec, &g, &e)) {
             assert_non_null(row[i].step);
-            p = replay(perm, row[i].spec, NULL, 0);
+            p = program_bare(perm, row[i].spec);
             assert_false(program_apply_line(p, row[i].step, &p, &e));
         }
         if (!strstr(e.text, row[i].text) || !strstr(e.fix, row[i].fix))

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profile/measure/mca_models.h"
 #include "profile/measure/port_pressure.h"
 #include "tests/unit/temp_dir.h"
 
@@ -67,8 +68,8 @@ static void its_ports(void **state)
     assert_int_equal(p.loop, 1);
     assert_int_equal(p.n, 4);
     port_pressure_print(&text, &p);
-    assert_string_equal(str_text(&text), "1.5 cycles an iteration at least, 4.1 predicted, IPC 0.73"
-                        "; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
+    assert_string_equal(str_text(&text), "by llvm-mca for native: 1.5 cycles an iteration at "
+                        "least, 4.1 predicted, IPC 0.73; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
     str_free(&text);
     snprintf(line, sizeof line, "%s/seen", dir);
     FILE *f = fopen(line, "r");
@@ -79,6 +80,58 @@ static void its_ports(void **state)
     assert_string_equal(seen, ".intel_syntax noprefix\n"
                         "    vfmadd231ps zmm0,zmm1,DWORD PTR [rdi+0x4]{1to16}\n"
                         "    dec    eax\n    jne    .L1\n");
+}
+
+/* LLVM 14 knows no Zen 4 and no Zen 5, and its Zen 3 has no AVX-512. */
+static void the_nearest_model(void **state)
+{
+    static const char old[] = "Available CPUs for this target:\n\n"
+        "  haswell        - Select the haswell processor.\n"
+        "  icelake-server - Select the icelake-server processor.\n"
+        "  sapphirerapids - Select the sapphirerapids processor.\n"
+        "  znver2         - Select the znver2 processor.\n"
+        "  znver3         - Select the znver3 processor.\n\n"
+        "Available features for this target:\n\n  znver5 - No CPU.\n";
+    static const struct { struct machine_cpu cpu; bool exact; const char *names; } row[] = {
+        { { "AuthenticAMD", 0x1a, 2 }, false, "znver3 znver2 icelake-server haswell " },
+        { { "AuthenticAMD", 0x19, 1 }, true, "znver3 znver2 icelake-server haswell " },
+        { { "AuthenticAMD", 0x19, 0x11 }, false, "znver3 znver2 icelake-server haswell " },
+        { { "AuthenticAMD", 0x17, 0x31 }, true, "znver2 icelake-server haswell " },
+        { { "GenuineIntel", 6, 0xcf }, false, "sapphirerapids icelake-server haswell " },
+        { { "GenuineIntel", 6, 0x3f }, true, "haswell icelake-server " },
+        { { "GenuineIntel", 15, 2 }, false, "icelake-server haswell " },
+        { { "", 0, 0 }, false, "icelake-server haswell " },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct mca_models m = mca_models_of(&row[i].cpu, old);
+        struct str names = {0};
+        for (int k = 0; k < m.n; k++)
+            str_printf(&names, "%s ", m.name[k]);
+        assert_string_equal(str_text(&names), row[i].names);
+        assert_int_equal(m.exact, row[i].exact);
+        str_free(&names);
+    }
+    assert_int_equal(mca_models_of(&row[0].cpu, "").n, 0);
+}
+
+/* A model that does not read the loop is followed by the next one. */
+static void the_next_model(void **state)
+{
+    struct port_pressure p;
+    struct str text = {0};
+    (void)state;
+    script("case $1 in\n"
+           "*help) printf '  icelake-server - Select.\\n  skylake-avx512 - Select.\\n' ;;\n"
+           "*skylake-avx512) printf 'Total Cycles: 200\\nIPC: 1\\n\\nResources:\\n[0] - P\\n'\n"
+           "printf '\\nResource pressure per iteration:\\n[0]\\n1.00\\n' ;;\n"
+           "*) echo 'error: found an unsupported instruction'; exit 1 ;;\nesac");
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "");
+    assert_string_equal(p.model, "skylake-avx512");
+    port_pressure_print(&text, &p);
+    assert_true(p.exact || strstr(str_text(&text), "skylake-avx512, its nearest to this CPU"));
+    str_free(&text);
 }
 
 static void why_there_are_none(void **state)
@@ -107,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hottest_loop), cmocka_unit_test(its_ports),
+        cmocka_unit_test(the_nearest_model), cmocka_unit_test(the_next_model),
         cmocka_unit_test(why_there_are_none),
     };
     char path[300];

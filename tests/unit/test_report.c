@@ -11,6 +11,7 @@
 #include <string.h>
 #include "kernels/base/file.h"
 #include "kernels/base/rng.h"
+#include "profile/child/nvidia.h"
 #include "profile/measure/meters.h"
 #include "sessions/export/export.h"
 #include "profile/counters/eventset.h"
@@ -58,11 +59,11 @@ static const struct measurement good = {
                                                   { .geometry = { 1 << 20, 16, 64 } } } },
              .writebacks = 64, .n = 2, .fraction = 1,
              .level = { { 5120, 129, 64, 0, 0 }, { 129, 100, 0, 0, 0 } },
-             .by_tensor = { { "A", 3072, 0, 65, 60, 0, .sectors = 0 },
-                            { "C", 1024, 1024, 64, 40, 0, .sectors = 0 } },
+             .by_tensor = { { "A", 3072, 0, { 65, 60, 0, .sectors = 0 } },
+                            { "C", 1024, 1024, { 64, 40, 0, .sectors = 0 } } },
              .n_sites = 2,
-             .site = { { "A[m][k]", 0, false, 3072, 65, 60, 0, .sectors = 0 },
-                       { "others", 2, false, 2048, 64, 40, 0, .sectors = 0 } } },
+             .site = { { "A[m][k]", 0, false, 3072, { 65, 60, 0, .sectors = 0 }, .degree = 0 },
+                       { "others", 2, false, 2048, { 64, 40, 0, .sectors = 0 }, .degree = 0 } } },
     .counts[METER_ID_PERF] = { .reason = "no hardware events: this VM exposes no PMU" },
     .compiler = "gcc 12.2.0", .isa = "avx512",
     .threads = 2, .build_s = 0.05, .total_s = 0.5, .seed = 42,
@@ -210,8 +211,22 @@ static void test_lists(void **state)
     json_decref(root);
     struct arena *a = arena_new();
     struct event_sets sets = event_sets_load(a, NULL);
-    report_meters_json(&out, meters, 2, &sets);
+    struct nvidia_info nvidia[NVIDIA_COUNT] = {
+        { "driver", "runs", true, .version = "13.0", .detail = "GPU 0" },
+        [NVIDIA_CUPTI] = { "cupti", "counts", false, .reason = "not here", .fix = "install it" },
+    };
+    for (int i = 0; i < NVIDIA_COUNT; i++)
+        if (!nvidia[i].name)
+            nvidia[i].name = nvidia[i].what = "";
+    report_meters_json(&out, meters, 2, nvidia, &sets);
     root = must_load(&out);
+    json_t *parts = json_object_get(root, "nvidia"), *driver = json_array_get(parts, 0);
+    assert_int_equal(json_array_size(parts), NVIDIA_COUNT);
+    assert_string_equal(json_string_value(json_object_get(driver, "detail")), "GPU 0");
+    assert_true(json_is_null(json_object_get(driver, "reason")));
+    assert_true(json_is_null(json_object_get(driver, "path")));
+    assert_string_equal(json_string_value(json_object_get(json_array_get(parts, NVIDIA_CUPTI),
+                                                          "fix")), "install it");
     json_t *set = json_array_get(json_object_get(root, "sets"), 0);
     assert_int_equal(json_array_size(json_object_get(root, "sets")), sets.n);
     assert_string_equal(json_string_value(json_object_get(set, "name")), sets.set[0]->name);
@@ -384,7 +399,10 @@ static void test_schema(void **state)
     json_decref(root);
     struct arena *a = arena_new();
     struct event_sets sets = event_sets_load(a, NULL);
-    report_meters_json(&out, &meter, 1, &sets);
+    struct nvidia_info nvidia[NVIDIA_COUNT];
+    for (int i = 0; i < NVIDIA_COUNT; i++)
+        nvidia[i] = (struct nvidia_info){ .name = "driver", .what = "" };
+    report_meters_json(&out, &meter, 1, nvidia, &sets);
     arena_free(a);
     root = must_load(&out);
     json_t *set = json_array_get(json_object_get(root, "sets"), 0);

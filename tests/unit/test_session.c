@@ -345,11 +345,11 @@ static struct measurement some_measurement(struct rng *r)
                                   { { 1 << 20, 16, 64 }, REPLACE_LRU, true } } },
             .level = { { 70, 12, 3, 5, 4 }, { 12, rng_range(r, 0, 9), 1, 2, 0 } },
             .l1_misses = 12, .n = 2,
-            .by_tensor = { { "A", 1, 0, 5, 4, 0, .sectors = 0 },
-                           { "C", 0, 9, rng_range(r, 0, 99), 3, 2, .sectors = 0 } },
+            .by_tensor = { { "A", 1, 0, { 5, 4, 0, .sectors = 0 } },
+                           { "C", 0, 9, { rng_range(r, 0, 99), 3, 2, .sectors = 0 } } },
             .n_sites = 2,
-            .site = { { "C[m] + {1}", 1, true, 9, 3, 2, 0, .sectors = 0 },
-                      { "others", 2, false, 5, 1, 0, 0, .sectors = 0 } },
+            .site = { { "C[m] + {1}", 1, true, 9, { 3, 2, 0, .sectors = 0 }, .degree = 0 },
+                      { "others", 2, false, 5, { 1, 0, 0, .sectors = 0 }, .degree = 0 } },
             .fraction = 0.25, .error = 0.01, .seconds = 0.125,
         },
         .counts[METER_ID_PERF] = { .available = false,
@@ -445,17 +445,18 @@ static void assert_same_measurement(const struct measurement *a, const struct me
         const struct sim_site *x = &a->sim.site[i], *y = &b->sim.site[i];
         assert_string_equal(x->text, y->text);
         assert_true(x->tensor == y->tensor && x->is_store == y->is_store);
-        assert_true(x->accesses == y->accesses && x->l1_misses == y->l1_misses);
-        assert_true(x->l2_misses == y->l2_misses && x->l3_misses == y->l3_misses);
+        assert_true(x->accesses == y->accesses && x->cost.l1_misses == y->cost.l1_misses);
+        assert_int_equal(x->cost.l2_misses, y->cost.l2_misses);
+        assert_int_equal(x->cost.l3_misses, y->cost.l3_misses);
     }
     assert_true(a->sim.loads == b->sim.loads && a->sim.stores == b->sim.stores);
     assert_true(a->sim.writebacks == b->sim.writebacks && a->sim.seconds == b->sim.seconds);
     assert_int_equal(a->sim.n, b->sim.n);
     for (int i = 0; i < a->sim.n; i++) {
         assert_string_equal(a->sim.by_tensor[i].tensor, b->sim.by_tensor[i].tensor);
-        assert_int_equal(a->sim.by_tensor[i].l1_misses, b->sim.by_tensor[i].l1_misses);
-        assert_int_equal(a->sim.by_tensor[i].l2_misses, b->sim.by_tensor[i].l2_misses);
-        assert_int_equal(a->sim.by_tensor[i].l3_misses, b->sim.by_tensor[i].l3_misses);
+        assert_int_equal(a->sim.by_tensor[i].cost.l1_misses, b->sim.by_tensor[i].cost.l1_misses);
+        assert_int_equal(a->sim.by_tensor[i].cost.l2_misses, b->sim.by_tensor[i].cost.l2_misses);
+        assert_int_equal(a->sim.by_tensor[i].cost.l3_misses, b->sim.by_tensor[i].cost.l3_misses);
     }
     const struct counts *x = &a->counts[METER_ID_PERF], *y = &b->counts[METER_ID_PERF];
     assert_int_equal(x->available, y->available);

@@ -12,10 +12,11 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
-#include "profile/build/nvrtc.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
+#include "tests/unit/cuda_bind.h"
 #include "tests/unit/golden.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -66,32 +67,26 @@ static const char *const large[] = {
     "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.3", "loop unroll C N.3",
 };
 
+/* The same tiles, swizzled: that of A by single elements, that of B with 16 bytes together. */
+static const char *const swizzled[] = {
+    "loop split C M 2 8 8", "loop split C N 2 8 8", "loop split C K 4 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.y", "loop bind C N.1 thread.x",
+    "loop cache_write C at=N.1", "loop cache_read C A at=K.0 scope=shared",
+    "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.2", "loop unroll C N.2",
+    "loop swizzle C A", "loop swizzle C B by=4",
+};
+
 static const struct { const char *spec; const char *const *line; int n; } good[] = {
     { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
     { odd_spec, odd, COUNT_OF(odd) }, { large_spec, large, COUNT_OF(large) },
+    { gemm_spec, swizzled, COUNT_OF(swizzled) },
 };
-
-static const struct program *steps(struct arena *a, const char *spec, const char *const *line,
-                                   int n)
-{
-    const struct program *p;
-    struct err e = {0};
-    int bad;
-    if (!program_replay(a, spec, line, n, &p, &bad, &e))
-        fail_msg("%s: %s: %s", spec, line[bad], e.text);
-    return p;
-}
 
 static const struct program *good_program(struct arena *a, int i)
 {
-    return steps(a, good[i].spec, good[i].line, good[i].n);
-}
-
-static void say_steps(const struct program *p)
-{
-    print_message("%s\n", p->base->spec);
-    for (int i = 0; i < p->n_steps; i++)
-        print_message("%s\n", p->steps[i]);
+    return program_with(a, good[i].spec, good[i].line, good[i].n);
 }
 
 /* Measures p. */
@@ -108,15 +103,13 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
 {
     struct str text = {0};
     struct gpu_build b;
-    struct err e = {0};
-    assert_true(program_text_cuda(p, &text, &e));
+    bool built = cuda_build(a, p, &text, &b);
     const char *says = arena_printf(a, " %lld of 49152 bytes of shared memory", (long long)shared);
     assert_non_null(strstr(str_text(&text), says));
-    if (nvrtc_there(&e)) {
-        if (!nvrtc_build(a, str_text(&text), "sm_90", &b, &e))
-            fail_msg("%s\n%s", e.text, str_text(&text));
+    if (built) {
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
-        if (p->base->op[0] == 'g' && shared > 1024)            /* rows of 8 or 4 of B */
+        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle("))
+            /* rows of 8 or 4 of B */
             assert_non_null(strstr(b.ptx, "ld.shared.v4.f32"));
     }
     str_free(&text);
@@ -125,7 +118,7 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
 static void shared_tiles_are_right(void **state)
 {
     static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4,
-                                      (128 * 17 + 16 * 128) * 4 };
+                                      (128 * 17 + 16 * 128) * 4, 4096 };
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++) {
         struct arena *a = arena_new();
@@ -148,8 +141,9 @@ static void the_text_is_as_before(void **state)
     struct err e = {0};
     const struct func *f;
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    for (int i = 1; i < 3; i++) {
-        const struct program *p = good_program(a, i);
+    static const int which[] = { 1, 2, 4 };
+    for (int i = 0; i < COUNT_OF(which); i++) {
+        const struct program *p = good_program(a, which[i]);
         assert_true(program_lower(p, &f, &e));
         func_print(&out, f);
         str_add(&out, "\n");
@@ -175,21 +169,23 @@ static void what_is_refused(void **state)
         { { "loop cache_read C A at=M scope=shared", "loop bind C M block.x",
             "loop bind C N thread.x" }, "inside of a tile at loop M", "put the tile at N" },
         { { "loop vthread C K" }, "it is a reduction", "output's dimensions" },
+        { { "loop swizzle C A" }, "has no shared tile of A", "scope=shared" },
+        { { "loop cache_read C A at=M", "loop swizzle C A" }, "no shared tile", "scope=shared" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C X" }, "X", "" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C A by=3" },
+          "by=3 is not 1, 2, 4, 8 or 16", "" },
+        { { "loop cache_read C A at=M scope=shared pad=1", "loop swizzle C A" },
+          "rows of 129 elements", "8, 16, 32 or 64" },
+        { { "loop cache_read C A at=M scope=shared", "loop swizzle C A", "loop swizzle C A" },
+          "already swizzled by 1", "" },
         { { "loop bind C M block.x", "loop vthread C M" }, "is marked block.x",
           "loop serial C M" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
-        const struct program *p = steps(a, "gmm m=128 k=128 n=128", NULL, 0);
-        struct err e = {0};
-        int k = 0;
-        while (k < 4 && row[i].step[k] && program_apply_line(p, row[i].step[k], &p, &e))
-            k++;
-        if (!row[i].step[k] || row[i].step[k + 1])
-            fail_msg("row %d: not refused at the last step", i);
-        if (!strstr(e.text, row[i].text) || !strstr(e.fix, row[i].fix))
-            fail_msg("row %d: %s; fix: %s", i, e.text, e.fix);
+        const struct program *p = program_bare(a, "gmm m=128 k=128 n=128");
+        program_refuses(p, i, row[i].step, COUNT_OF(row[i].step), row[i].text, row[i].fix);
         arena_free(a);
     }
 }
@@ -202,7 +198,7 @@ static void only_for_a_gpu(void **state)
     struct arena *a = arena_new();
     struct str out = {0};
     struct err e = {0};
-    const struct program *p = steps(a, "gmm m=8 k=8 n=8", line, 1);
+    const struct program *p = program_with(a, "gmm m=8 k=8 n=8", line, 1);
     assert_true(program_is_bound(p));
     assert_false(program_text_c(p, target_named("plain"), &out, &e));
     assert_non_null(strstr(e.text, "shared memory"));
@@ -339,7 +335,7 @@ static int try_broken(const struct program *p, int most)
             *p->lowered = right;
             const char *says = m.reason[0] ? m.reason : e.text;
             if (m.verified || (e.code != ERR_WRONG && e.code != ERR_CRASH)) {
-                say_steps(p);
+                program_say(p);
                 fail_msg("%s %d: %s", breakage_name[what], n, m.verified ? "verified" : says);
             }
             if (what == NO_BARRIER && !strstr(says, "race on element"))
@@ -366,8 +362,9 @@ static void broken_kernels_are_caught(void **state)
             line[0] = arena_printf(a, "loop split C M 0 %d %d", 2 + i % 3, 1 + i % 4);
             line[1] = arena_printf(a, "loop split C N 0 %d %d", 2 + i % 5, 1 + i / 2 % 4);
             line[2] = arena_printf(a, "loop split C K 0 %d", 3 + i % 4);
-            p = steps(a, arena_printf(a, "gmm m=%d k=%d n=%d", 17 + i % 7, 20 + i, 19 + i % 11),
-                      line, COUNT_OF(line));
+            const char *spec = arena_printf(a, "gmm m=%d k=%d n=%d", 17 + i % 7, 20 + i,
+                                            19 + i % 11);
+            p = program_with(a, spec, line, COUNT_OF(line));
         }
         int left = want - tried;
         tried += try_broken(p, left);
@@ -377,22 +374,6 @@ static void broken_kernels_are_caught(void **state)
 }
 
 /* --- Random schedules ------------------------------------------------------------------------- */
-
-static const char *const nine[] = {
-    "c2d n=1 i=4 h=9 w=9 o=8 k=3 p=1 bias=1 relu=1", "c1d n=2 i=4 w=19 o=6 k=3 s=2 p=1",
-    "c3d n=1 i=3 depth=4 h=5 w=5 o=4 k=3 p=1", "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2",
-    "dep n=1 c=6 h=9 w=9 k=3 p=1", "dil n=1 i=4 h=9 w=9 o=4 k=3 p=2 d=2",
-    "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1",
-    "gmm m=33 k=20 n=17",
-};
-
-/* Tries a step; one that is refused must say why. */
-static void try_step(const struct program **p, const char *line)
-{
-    struct err e = {0};
-    if (!program_apply_line(*p, line, p, &e) && !e.text[0])
-        fail_msg("%s: refused without a reason", line);
-}
 
 /* Adds the first part of every output axis to blocks, of some a second part to threads, and puts
  * the loops of blocks outside, then those of threads, then reductions.  Returns the innermost
@@ -407,10 +388,10 @@ static const char *bind_random(struct arena *a, struct rng *r, const struct prog
     for (int i = 0; i < s->n_axes; i++) {
         const struct axis *x = &s->axis[i];
         if (x->extent > 1 && (!x->reduce || rng_range(r, 0, 1)))
-            try_step(p, arena_printf(a, "loop split %s %s %d", name, x->name,
+            cuda_try(p, arena_printf(a, "loop split %s %s %d", name, x->name,
                                      (int)rng_range(r, 1, x->extent < 9 ? x->extent : 9)));
         if (!x->reduce && x->extent > 4)
-            try_step(p, arena_printf(a, "loop split %s %s.1 %d", name, x->name,
+            cuda_try(p, arena_printf(a, "loop split %s %s.1 %d", name, x->name,
                                      (int)rng_range(r, 1, 3)));
     }
     s = (*p)->stage[node];
@@ -428,11 +409,11 @@ static const char *bind_random(struct arena *a, struct rng *r, const struct prog
             rest = arena_printf(a, "%s %s", rest, x->name);
         }
     }
-    try_step(p, arena_printf(a, "loop reorder %s%s%s%s%s", name, blocks, threads, sums, rest));
+    cuda_try(p, arena_printf(a, "loop reorder %s%s%s%s%s", name, blocks, threads, sums, rest));
     for (int i = 0; i < n_block; i++)
-        try_step(p, arena_printf(a, "loop bind %s %s block.%s", name, last = block[i], index[i]));
+        cuda_try(p, arena_printf(a, "loop bind %s %s block.%s", name, last = block[i], index[i]));
     for (int i = 0; i < n_thread; i++)
-        try_step(p, arena_printf(a, "loop bind %s %s thread.%s", name, last = thread[i], index[i]));
+        cuda_try(p, arena_printf(a, "loop bind %s %s thread.%s", name, last = thread[i], index[i]));
     return last;
 }
 
@@ -448,14 +429,14 @@ static const char *loop_from(struct rng *r, const struct stage *s, const char *n
 static const struct program *random_program(struct arena *a, uint64_t seed)
 {
     struct rng r = rng_seed(seed);
-    const struct program *p = steps(a, nine[rng_range(&r, 0, COUNT_OF(nine) - 1)], NULL, 0);
+    const struct program *p = program_bare(a, nine[rng_range(&r, 0, NINE - 1)]);
     for (int k = (int)rng_range(&r, 0, 3); k > 0; k--)
-        try_step(&p, random_layout_step(a, &r, p));
+        cuda_try(&p, random_layout_step(a, &r, p));
     int node = p->graph->main_node;
     const char *last = bind_random(a, &r, &p, node), *name = p->stage[node]->name;
     if (last) {
         if (rng_range(&r, 0, 3))
-            try_step(&p, arena_printf(a, "loop cache_write %s at=%s", name, last));
+            cuda_try(&p, arena_printf(a, "loop cache_write %s at=%s", name, last));
         for (int t = 0; t < p->graph->n_tensors; t++) {
             const struct stage *s = p->stage[node];
             const char *scope = rng_range(&r, 0, 5) ? "shared" : "local";
@@ -465,20 +446,19 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
             if (!graph_reads(p->graph, node, t) || !rng_range(&r, 0, 4))
                 continue;
             if (x->producer >= 0 && rng_range(&r, 0, 2))
-                try_step(&p, arena_printf(a, "loop compute_at %s %s %s scope=%s pad=%d", x->name,
+                cuda_try(&p, arena_printf(a, "loop compute_at %s %s %s scope=%s pad=%d", x->name,
                                           name, at, scope, pad));
             else if (x->producer >= 0 && rng_range(&r, 0, 1))
-                try_step(&p, arena_printf(a, "loop inline %s", x->name));
+                cuda_try(&p, arena_printf(a, "loop inline %s", x->name));
             else
-                try_step(&p, arena_printf(a, "loop cache_read %s %s at=%s scope=%s pad=%d", name,
+                cuda_try(&p, arena_printf(a, "loop cache_read %s %s at=%s scope=%s pad=%d", name,
                                           x->name, at, scope, pad));
+            if (rng_range(&r, 0, 1))
+                cuda_try(&p, arena_printf(a, "loop swizzle %s %s by=%d", name, x->name,
+                                          1 << rng_range(&r, 0, 2)));
         }
     }
-    for (int k = (int)rng_range(&r, 0, 5); k > 0; k--) {
-        const char *line = random_loop_step(a, &r, p);
-        if (!str_starts(line, "loop parallel") && !str_starts(line, "loop serial"))
-            try_step(&p, line);
-    }
+    cuda_random_loops(a, &r, &p, (int)rng_range(&r, 0, 5));
     return p;
 }
 
@@ -503,7 +483,7 @@ static void random_schedules_are_right(void **state)
             twin(p, &m, &e);
             refused += !m.verified;
             if (!m.verified && (e.code != ERR_STEP || !e.text[0])) {
-                say_steps(p);
+                program_say(p);
                 fail_msg("seed %llu: %s%s", (unsigned long long)(seed + (uint64_t)i), e.text,
                          m.reason);
             }

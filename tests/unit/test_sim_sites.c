@@ -42,10 +42,10 @@ static void the_least_are_summed_up(void **state)
         for (int i = 0; i < r->n_sites; i++) {
             bool last = others && i == MEASURE_MAX_SITES - 1;
             assert_int_equal(strcmp(r->site[i].text, "others") == 0, last);
-            assert_true(last || r->site[i].l1_misses <= most);
-            most = r->site[i].l1_misses;
+            assert_true(last || r->site[i].cost.l1_misses <= most);
+            most = r->site[i].cost.l1_misses;
             accesses += r->site[i].accesses;
-            misses += r->site[i].l1_misses;
+            misses += r->site[i].cost.l1_misses;
         }
         assert_int_equal(accesses, r->loads + r->stores);
         assert_int_equal(misses, r->l1_misses);

@@ -233,7 +233,7 @@ static void detail_of_a_kernel_adds_up(void **state)
     for (int i = 0; i < d.n_tensors; i++) {
         const struct sim_classes *c = &d.tensor[i].classes;
         int64_t of_tensor = c->compulsory + c->capacity + c->conflict;
-        assert_int_equal(of_tensor, m.sim.by_tensor[i].l1_misses);
+        assert_int_equal(of_tensor, m.sim.by_tensor[i].cost.l1_misses);
         misses += of_tensor;
     }
     for (int i = 0; i < d.n_set_cells; i++)

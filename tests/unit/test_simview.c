@@ -61,11 +61,14 @@ static void fill_result(struct sim_result *s, struct sim_detail *d)
                                              { { 32 << 20, 16, 64 }, REPLACE_LRU, false } } },
         .level = { { .accesses = 16809984, .misses = 8458192, .writebacks = 32768 },
                    { .accesses = 8458192, .misses = 8192 }, { .accesses = 8192, .misses = 8192 } },
-        .by_tensor = { { "A", 8388608, 0, 24096, 2048, 2048, .sectors = 0 },
-                       { "a_long_name", 8388608, 32768, 8434096, 4096, 4096, .sectors = 0 } },
-        .site = { { "B[k][16*n.0 + n.1]", 1, false, 8388608, 8434096, 4096, 4096, .sectors = 0 },
-                  { "A[m][k]", 0, false, 8388608, 24096, 2048, 2048, .sectors = 0 },
-                  { "C[m][16*n.0 + n.1]", 0, true, 32768, 0, 0, 0, .sectors = 0 } },
+        .by_tensor = { { "A", 8388608, 0, { 24096, 2048, 2048, .sectors = 0 } },
+                       { "a_long_name", 8388608, 32768, { 8434096, 4096, 4096, .sectors = 0 } } },
+        .site = { { "B[k][16*n.0 + n.1]", 1, false, 8388608, { 8434096, 4096, 4096, .sectors = 0 },
+                    .degree = 0 },
+                  { "A[m][k]", 0, false, 8388608, { 24096, 2048, 2048, .sectors = 0 },
+                    .degree = 0 },
+                  { "C[m][16*n.0 + n.1]", 0, true, 32768, { 0, 0, 0, .sectors = 0 },
+                    .degree = 0 } },
     };
 }
 

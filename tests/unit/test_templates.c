@@ -1,5 +1,6 @@
 /* SPEC D.2, D.3, K.2: random points of every operator's layout template compute what the operator
  * does, and with loops that line up no / and no % is left. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -105,6 +106,27 @@ static int64_t factor_of(const struct layout_space *l, const char *knob, const i
     return 0;
 }
 
+/* Whether the layout of a tensor has a dim in two parts: adjacent ones are joined. */
+static bool in_blocks(const char *steps, const char *tensor, char dim)
+{
+    char set[40];
+    snprintf(set, sizeof set, "layout set %s ", tensor);
+    const char *line = strstr(steps, set);
+    const char part[] = { dim, '/', 0 };
+    const char *at = line ? strstr(line, part) : NULL;
+    return at && (size_t)(at - line) < strcspn(line, "\n");
+}
+
+/* Splits the loop of a dim whose parts are joined in the result, where blocks of operands end. */
+static void split_joined(struct str *steps, const struct graph *g, const char *tensor, char dim,
+                         const struct layout_space *l, const int64_t *factor)
+{
+    const char name[] = { dim, 0 }, knob[] = { (char)tolower(dim), '_', 't', 0 };
+    int extent = param(g, tensor, name), tile = (int)factor_of(l, knob, factor);
+    if (tile > 1 && tile < extent && !in_blocks(str_text(steps), tensor, dim))
+        str_printf(steps, "loop split %s %s %d %d\n", tensor, name, extent / tile, tile);
+}
+
 /* Loops of channels end where blocks of the tensors and groups do. */
 static void conv_loops(struct str *steps, const struct op *op, const struct graph *g,
                        const struct layout_space *l, const int64_t *factor)
@@ -113,10 +135,14 @@ static void conv_loops(struct str *steps, const struct op *op, const struct grap
     int channels = param(g, "Conv", dep ? "C" : "O");
     int reduced = dep ? 1 : param(g, "Ker", "I"), groups = param(g, "Inp", "I") / reduced;
     int block = (int)factor_of(l, dep ? "c_t" : "o_t", factor);
-    struct parts o = block == 1 || block == channels ? whole_dim(dep ? "C" : "O", channels)
-                                                     : dim_parts(dep ? "C" : "O",
-                                                                 channels / block, block);
+    struct parts o = in_blocks(str_text(steps), "Conv", dep ? 'C' : 'O')
+                   ? dim_parts(dep ? "C" : "O", channels / block, block)
+                   : whole_dim(dep ? "C" : "O", channels);
     struct parts i = whole_dim("I", reduced);
+    if (block > 1 && block < channels && !in_blocks(str_text(steps), "Conv", dep ? 'C' : 'O'))
+        cut_at(steps, &o, block);
+    for (int a = 3 - op->n_axes; a < 3; a++)      /* where tiles of the input end */
+        split_joined(steps, g, "Conv", axis_name[a], l, factor);
     cut_at(steps, &o, (int)factor_of(l, dep ? "c_t'" : "o_t'", factor));
     cut_at(steps, &o, dep ? channels : channels / groups);
     if (!dep) {
@@ -145,7 +171,9 @@ static void add_point(struct str *steps, struct rng *r, struct arena *a, const s
         str_printf(steps, "%s\n", line[i]);
     if (op->n_axes > 0)
         conv_loops(steps, op, g, l, factor);
-    else if (factor_of(l, "k_t", factor) > 1)
+    for (const char *dim = op->n_axes > 0 ? "" : "MN"; *dim; dim++)
+        split_joined(steps, g, "C", *dim, l, factor);
+    if (op->n_axes == 0 && factor_of(l, "k_t", factor) > 1)
         str_printf(steps, "loop split C K %lld\n", (long long)factor_of(l, "k_t", factor));
 }
 

@@ -74,7 +74,7 @@ static void what_is_drawn_is_a_program(void **state)
         assert_true(p->n_actions >= 3 && kernels_layouts(k) > 1);
         int64_t usual[TUNE_MAX_LAYOUT_KNOBS] = {0};
         assert_non_null(p->layout_start);                 /* what the search tries first */
-        p->layout_start(p->ctx, usual);
+        assert_true(p->layout_start(p->ctx, 0, usual));
         assert_true(p->arm_open(p->ctx, usual) >= 0);
         for (int draw = 0; draw < 6; draw++) {
             double action[TUNE_MAX_LAYOUT_KNOBS];
@@ -316,6 +316,19 @@ static bool tape_known(void *ctx, struct tune_candidate *c)
     return false;
 }
 
+/* Lets the next run follow the last candidate of this one. */
+static void follow_last(struct arena *a, const struct tune_result *r, struct tune_opts *o,
+                        struct follow *f)
+{
+    const struct tune_candidate *c = r->view->trial[47];
+    const char **line = ARENA_ARRAY(a, const char *, c->n_lines);
+    for (int i = 0; i < c->n_lines; i++)
+        line[i] = arena_strdup(a, c->line[i]);
+    f->line = line;
+    f->n_lines = c->n_lines;
+    o->follow = f;
+}
+
 static void run_and_replay(const char *strategy)
 {
     static const char *const slow[] = { "loop reorder C K M N" };
@@ -327,6 +340,8 @@ static void run_and_replay(const char *strategy)
         .budget = 48, .seed = 3, .strategy = strategy, .ledger = true,
     };
     char *text[48];
+    struct arena *a = arena_new();
+    struct follow last = { .opened = -1, .proposed = -1, .trial = -1 };
     for (int run = 0; run < 2; run++) {
         struct search_sink sink = { &tape, tape_measured, tape_known, NULL };
         struct tune_result *r;
@@ -343,6 +358,8 @@ static void run_and_replay(const char *strategy)
             else
                 text[i] = xstrdup(r->view->trial[i]->text);
         }
+        if (run == 0)
+            follow_last(a, r, &o, &last);
         assert_non_null(r->best);
         assert_true(r->best->ms <= r->start->ms);
         assert_true(r->measured && r->m.verified && r->m.outcome == OUTCOME_OK);
@@ -351,6 +368,13 @@ static void run_and_replay(const char *strategy)
         assert_true(r->ledger[r->n_lines].verified && r->ledger[0].verified);
         tune_free(r);
     }
+    assert_in_range(last.trial, last.opened, 47);
+    assert_in_range(last.proposed, last.opened, last.trial);
+    assert_in_range(last.round.len, 6, 12);
+    assert_string_equal(last.why.step, "");
+    assert_in_range(last.round.data[last.round.len - 1].trials, 40, 47);
+    vec_free(&last.round);
+    arena_free(a);
     for (int i = 0; i < 48; i++)
         free(text[i]);
     for (int i = 0; i < tape.text.len; i++)

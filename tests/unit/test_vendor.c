@@ -85,7 +85,8 @@ static int check(const char *spec, bool needed)
     if (!vendor_match(p->base, &v, &e))
         fail_msg("%s: %s", spec, e.text);
     for (int i = 0; i < VENDOR_COUNT; i++)
-        if (plugin[i] && vendor_offers((enum vendor_library)i, &v, &e)) {
+        if (plugin[i] && !vendor_on_gpu((enum vendor_library)i)
+            && vendor_offers((enum vendor_library)i, &v, &e)) {
             must_compute(p, &v, (enum vendor_library)i, needed);
             n++;
         }
@@ -296,7 +297,8 @@ static void names_are_parsed(void **state)
     assert_string_equal(e.text, "no baseline named 'onednn_plian'");
     assert_string_equal(e.fix, "--baselines onednn_plain");
     assert_false(vendor_parse("blis", &bits, &e));
-    assert_string_equal(e.fix, "any of onednn, onednn_plain, openblas, or all, or none");
+    assert_string_equal(e.fix,
+                        "any of onednn, onednn_plain, openblas, cublas, cudnn, or all, or none");
 }
 
 static void missing_plugins_have_reasons(void **state)

@@ -28,8 +28,13 @@ const char touch_prologue[] =
     "    ~loop() { turn = outer; }\n"
     "    void next() { turn = outer * 1000003 + ++k; }\n"
     "};\n"
+    "alignas(4096) static float shared_memory[64 * 16384];\n"
+    "struct uint4 { int x, y, z, w; };\n"
+    "#define __syncthreads()\n"
     "static __attribute__((noinline)) void note(const float *p, bool store, unsigned n)\n"
-    "{ *to++ = touch{p, store, 4 * n, __builtin_return_address(0), launch, block, thread,\n"
+    "{ long i = p - shared_memory; bool shared = i >= 0 && i < 64 * 16384;\n"
+    "  *to++ = touch{shared ? (const float *)(4 * i) : p, store + 2u * shared, 4 * n,\n"
+    "               __builtin_return_address(0), launch, block, thread,\n"
     "                turn}; }\n"
     "struct at { float *p; operator const float *() const { return p; } };\n"
     "struct ref {\n"
@@ -65,7 +70,9 @@ const char touch_prologue[] =
     "    static inline void store##n(at a, v##n x) \\\n"
     "    { note(a.p, true, n); std::memcpy(a.p, &x, sizeof x); } \\\n"
     "    static inline void stream##n(at a, v##n x) { std::memcpy(a.p, &x, sizeof x); }\n"
-    "VEC(2) VEC(4) VEC(8) VEC(16)\n";
+    "VEC(2) VEC(4) VEC(8) VEC(16)\n"
+    "static INLINE void copy4(at a, at b)\n"
+    "{ note(b.p, false, 4); note(a.p, true, 4); std::memcpy(a.p, b.p, 16); }\n";
 
 /* Does the line define what the prologue defines? */
 static bool is_replaced(const char *line)
@@ -135,12 +142,35 @@ void touch_unit(struct str *out, const struct func *f, const char *c_text, int i
     free(text);
 }
 
+/* "    __shared__ __align__(16) float A_tile[512];" lies at TOUCH_TILE times its number among the
+ * locals. */
+static void shared_line(struct str *out, const struct func *f, const char *line)
+{
+    const char *at = strstr(line, "float ") + strlen("float ");
+    size_t n = strcspn(at, "[");
+    for (int b = f->n_params; b < f->n_buffers; b++)
+        if (strlen(f->buffer[b].name) == n && str_starts(at, f->buffer[b].name)) {
+            str_printf(out, "ptr %s(shared_memory + %d);\n", f->buffer[b].name,
+                       (b - f->n_params) * (TOUCH_TILE / 4));
+            return;
+        }
+    fail("no buffer for: %s", line);
+}
+
 /* A loop counts its iterations; a kernel has a name of its own in each namespace. */
 static void add_cuda_line(struct str *out, const struct func *f, const char *line)
 {
     size_t indent = strspn(line, " ");
     if (str_starts(line, "extern \"C\" "))
         line += strlen("extern \"C\" ");
+    if (str_starts(line + indent, "__shared__ ")) {
+        shared_line(out, f, line);
+        return;
+    }
+    if (strstr(line, " void copy4(")) {                    /* the prologue has one that counts */
+        str_add(out, "static inline void copy_of_text(float *to, const float *from)\n");
+        return;
+    }
     if (str_starts(line + indent, "for (") && !strchr(line, '{'))
         fail("a loop in two lines: %s", line);
     if (str_starts(line + indent, "for ("))

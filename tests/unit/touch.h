@@ -5,7 +5,10 @@
 #include "kernels/gen/gen.h"
 
 /* For a GPU also: the place in the code, the launch and its block, the thread of the block, and a
- * number for the iterations of the loops around, counted from 0 in each. */
+ * number for the iterations of the loops around, counted from 0 in each.  is_store has TOUCH_SHARED
+ * as well where the place is in shared memory; `at` is then its offset, TOUCH_TILE a buffer. */
+#define TOUCH_SHARED 2u
+#define TOUCH_TILE 65536
 struct touch {
     const float *at; unsigned is_store, bytes;
     const void *site; unsigned launch, block, thread; unsigned long long turn;

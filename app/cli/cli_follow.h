@@ -1,0 +1,13 @@
+/* `tune --follow FILE`. */
+#ifndef TS_APP_CLI_FOLLOW_H
+#define TS_APP_CLI_FOLLOW_H
+#include "app/cli/cli.h"
+#include "explorer/tune/follow.h"
+
+/* Reads the schedule of --follow, a session of the operator that is tuned.  *of holds its lines;
+ * it stays NULL without the option. */
+bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
+                     struct session **of, struct err *e);
+void cli_follow_close(struct follow *f, struct session *of);
+void cli_follow_text(struct str *out, const struct follow *f);
+#endif

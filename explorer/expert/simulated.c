@@ -1,0 +1,82 @@
+#include "explorer/expert/simulated.h"
+
+#include <stdio.h>
+
+#include "profile/build/nvrtc.h"
+#include "profile/measure/program_text.h"
+
+/* Compiles the kernels of p.  True without NVRTC too: out->compiled is then false. */
+static bool compile(struct arena *a, const struct program *p, struct expert_rating *out,
+                    struct err *e)
+{
+    struct str text = {0};
+    struct gpu_build b;
+    struct err none = {0};
+    bool ok = true;
+    if (nvrtc_there(&none)) {
+        ok = program_text_cuda(p, &text, e) && nvrtc_build(a, str_text(&text), "sm_90", &b, e);
+        out->compiled = ok;
+        out->occupancy = 1;
+    }
+    for (int i = 0; out->compiled && i < b.n; i++) {
+        const struct gpu_kernel *k = &b.kernel[i];
+        double share = gpu_occupancy(&gpu_sm_90, k);
+        out->registers = k->registers > out->registers ? k->registers : out->registers;
+        out->shared = k->shared > out->shared ? k->shared : out->shared;
+        out->stack = k->stack > out->stack ? k->stack : out->stack;
+        out->occupancy = share < out->occupancy ? share : out->occupancy;
+    }
+    str_free(&text);
+    return ok;
+}
+
+bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
+                 struct expert_rating *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    *out = (struct expert_rating){0};
+    bool ok = compile(a, p, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
+    arena_free(a);
+    return ok;
+}
+
+static void report(const struct progress *pr, int i, int n)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%d of %d, simulated", i + 1, n);
+    if (pr && pr->report)
+        pr->report(pr->ctx, text, (double)i / n);
+}
+
+bool expert_least_simulated(const char *spec, const struct expert_schedule *s, int n,
+                            const struct gpu_memory_opts *o, const struct progress *pr,
+                            const struct cancel *c, int *best, struct expert_rating *rating,
+                            struct err *e)
+{
+    struct err why = {0};
+    *best = -1;
+    for (int i = 0; i < n; i++) {
+        if (cancelled(c))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        struct arena *a = arena_new();
+        const struct program *p;
+        struct expert_rating r;
+        int at;
+        report(pr, i, n);
+        bool ok = program_replay(a, spec, s[i].step, s[i].n, &p, &at, &why)
+               && expert_rate(p, o, c, &r, &why);
+        arena_free(a);
+        if (!ok && why.code == ERR_CANCEL) {
+            *e = why;
+            return false;
+        }
+        if (ok && r.stack > 0)
+            err_set(&why, ERR_WRONG, "its kernel needs %lld bytes of stack", (long long)r.stack);
+        else if (ok && (*best < 0 || r.cost.ns < rating->cost.ns)) {
+            *rating = r;
+            *best = i;
+        }
+    }
+    return *best >= 0
+        || err_set(e, ERR_WRONG, "no schedule of an expert can be simulated: %.300s", why.text);
+}

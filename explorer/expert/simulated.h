@@ -1,0 +1,26 @@
+/* Schedules for a GPU, ranked by simulation where no device can time them. */
+#ifndef TS_EXPLORER_EXPERT_SIMULATED_H
+#define TS_EXPLORER_EXPERT_SIMULATED_H
+#include "explorer/expert/expert.h"
+#include "profile/measure/gpu_memory.h"
+
+/* What is known of a schedule without a device.  compiled: NVRTC was there; registers, shared and
+ * stack are then bytes of the kernel with the most, and occupancy is the least. */
+struct expert_rating {
+    struct gpu_cost cost;
+    bool compiled;
+    int registers;
+    int64_t shared, stack;
+    double occupancy;
+};
+/* Rates the program of a schedule; a program whose kernels need stack is rated as well. */
+bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
+                 struct expert_rating *out, struct err *e);
+/* Sets *best to the schedule with the least simulated time among those that NVRTC compiles without
+ * stack.  Where there is no NVRTC, all count.  Schedules that cannot be simulated are skipped.
+ * ERR_WRONG when none is left. */
+bool expert_least_simulated(const char *spec, const struct expert_schedule *s, int n,
+                            const struct gpu_memory_opts *o, const struct progress *pr,
+                            const struct cancel *c, int *best, struct expert_rating *rating,
+                            struct err *e);
+#endif

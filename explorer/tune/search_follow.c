@@ -1,0 +1,70 @@
+/* Watches one schedule: it is scored beside the candidates of every round, but never measured, and
+ * the search goes the way that it would go without. */
+#include "explorer/tune/search_impl.h"
+
+#include <math.h>
+
+/* Returns the fewest knobs in which a measured point of the arm differs from this one. */
+static int nearest(const struct search *s, int arm, const void *point)
+{
+    const struct arm_state *a = &s->arm.data[arm];
+    int best = -1;
+    for (int i = 0; i < a->tried.len; i++) {
+        if (!a->tried.data[i]->point)
+            continue;
+        int d = s->p->point_apart(s->p->ctx, arm, point, a->tried.data[i]->point);
+        best = best < 0 || d < best ? d : best;
+    }
+    return best;
+}
+
+static bool is_it(const struct tune_candidate *x, const struct tune_candidate *c)
+{
+    return c->arm == x->arm && c->features && c->features == x->features;
+}
+
+/* Notes what the pool has of it, and how it ranks there. */
+static void note_pool(struct search *s, const struct tune_candidate *x, struct follow_round *r)
+{
+    struct follow *f = s->o.follow;
+    for (int i = 0; i < s->pool.len; i++) {
+        const struct tune_candidate *c = s->pool.data[i];
+        r->pool += c->scored && !c->illegal;
+        r->better += c->scored && !c->illegal && c->score > x->score;
+        if (f->proposed < 0 && is_it(x, c))
+            f->proposed = s->trial.len;
+    }
+}
+
+void search_follow(struct search *s, struct tune_candidate *const *picked, int n)
+{
+    struct follow *f = s->o.follow;
+    struct tune_candidate c = { .trial = -1, .ms = INFINITY, .reason = "" };
+    struct follow_round r = { .trials = s->trial.len, .apart = -1 };
+    if (!f || !s->p->followed)
+        return;
+    r.learned = s->p->ranks && s->p->ranks(s->p->ctx);
+    if (s->p->followed(s->p->ctx, f, s->round, &c)) {
+        struct tune_candidate *x = &c;
+        f->opened = f->opened < 0 ? s->trial.len : f->opened;
+        search_score(s, &x, 1);
+        s->illegal -= c.illegal;
+        r.open = true;
+        r.refused = c.illegal;
+        r.score = c.score;
+        r.apart = c.point ? nearest(s, c.arm, c.point) : -1;
+        note_pool(s, &c, &r);
+        for (int i = 0; i < n; i++)
+            if (f->trial < 0 && is_it(&c, picked[i]))
+                f->trial = s->trial.len + i;
+    }
+    vec_push(&f->round, r);
+}
+
+/* Reads the latency of the followed schedule once it was measured. */
+void search_follow_measured(struct search *s)
+{
+    struct follow *f = s->o.follow;
+    if (f && f->trial >= 0 && f->trial < s->trial.len)
+        f->ms = s->trial.data[f->trial]->ms;
+}

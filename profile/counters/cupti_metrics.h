@@ -1,0 +1,43 @@
+/* The metrics of a chip and their configuration, by CUPTI's host API, which needs neither a GPU nor
+ * a driver.  A chip has a name such as "GH100", which H100 and H200 share. */
+#ifndef TS_COUNTERS_CUPTI_METRICS_H
+#define TS_COUNTERS_CUPTI_METRICS_H
+#include "kernels/base/arena.h"
+#include "profile/counters/counting.h"
+#include "profile/counters/cupti.h"
+
+#define CUPTI_CHIP "GH100"                /* that event sets are checked for where no GPU is */
+
+/* The metrics of a device: names are added, then configured together. */
+struct cupti_metrics {
+    const struct cupti *cupti;
+    void *host;
+    int n;
+    const char *metric[EVENTS_MAX];
+    size_t bytes, passes;                 /* of the configuration; how often the work must run */
+    uint8_t *config;                      /* owned */
+};
+
+/* availability: of the device, or NULL.  ERR_ENV: CUPTI does not know the chip. */
+bool cupti_metrics_open(const struct cupti *c, const char *chip, const uint8_t *availability,
+                        struct cupti_metrics *out, struct err *e);
+/* Adds a metric, whose name must outlive *m.  ERR_NAME: the chip has none of this name. */
+bool cupti_metrics_add(struct cupti_metrics *m, const char *metric, struct err *e);
+/* Makes the configuration of all metrics. */
+bool cupti_metrics_config(struct cupti_metrics *m, struct err *e);
+/* Stores the value of each metric in the first range of decoded data. */
+bool cupti_metrics_values(const struct cupti_metrics *m, const uint8_t *data, size_t bytes,
+                          double *value, struct err *e);
+void cupti_metrics_close(struct cupti_metrics *m);
+
+/* Whether the event of an event set is read from activity records, and is no metric: "activity:..."
+ */
+bool cupti_is_activity(const char *event);
+/* Whether the text has the form of a metric with its rollup, "unit__name.sum", or is an event of
+ * activity records; else ERR_NAME says what would be right. */
+bool cupti_event_form(const char *text, struct err *e);
+/* Asks CUPTI for the metrics of an event set on CUPTI_CHIP: how many passes they need, and which of
+ * them it does not know.  False, ERR_ENV: CUPTI is not here. */
+struct cupti_checked { int n_unknown; const char *unknown[EVENTS_MAX]; int passes; };
+bool cupti_check(const struct event *event, int n, struct cupti_checked *out, struct err *e);
+#endif

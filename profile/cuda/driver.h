@@ -1,0 +1,41 @@
+/* The CUDA driver, loaded at run time ($TILESCOPE_CUDA names another file).  Only processes that
+ * may be killed call it, because a driver can hang: tilescope-runner --device. */
+#ifndef TS_CUDA_DRIVER_H
+#define TS_CUDA_DRIVER_H
+#include <stddef.h>
+
+#include "kernels/base/err.h"
+
+/* The types of cuda.h, by its names, so that both can be compared. */
+typedef int CUresult;
+typedef int CUdevice;
+typedef int CUdevice_attribute;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+
+enum {
+    CUDA_OUT_OF_MEMORY = 2, CUDA_INVALID_IMAGE = 200, CUDA_NO_BINARY = 209, CUDA_NOT_FOUND = 500,
+    CUDA_ILLEGAL_ADDRESS = 700, CUDA_LAUNCH_RESOURCES = 701, CUDA_LAUNCH_TIMEOUT = 702,
+    CUDA_ATTRIBUTE_CLOCK = 13, CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
+    CUDA_ATTRIBUTE_MEMORY_CLOCK = 36, CUDA_ATTRIBUTE_L2 = 38, CUDA_ATTRIBUTE_MAJOR = 75,
+    CUDA_ATTRIBUTE_MINOR = 76
+};
+
+struct cuda_driver {
+#define FN(function, parameters) CUresult (*function)parameters;
+#include "profile/cuda/driver.def"
+};
+
+/* Loads the driver and calls cuInit.  ERR_ENV: there is no driver, or none that works. */
+bool cuda_driver_open(struct cuda_driver *d, struct err *e);
+/* Loads it, and calls nothing: whether the file is there.  ERR_ENV. */
+bool cuda_driver_there(struct err *e);
+/* Whether a call succeeded; else *e is "CALL: CUDA_ERROR_...", where call says what was called.
+ * ERR_CRASH or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot
+ * run, else ERR_ENV. */
+bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e);
+#endif

@@ -1,0 +1,20 @@
+/* Libraries of NVIDIA, loaded at run time: this program links none of them, and runs where they are
+ * missing.  NVRTC (profile/build/nvrtc.h), the driver (driver.h) and all others are opened here. */
+#ifndef TS_CUDA_LIBRARY_H
+#define TS_CUDA_LIBRARY_H
+#include "kernels/base/err.h"
+
+/* what: as in messages, "NVRTC". variable: of the environment, names another file. names: the
+ * usual files, the preferred one first, NULL-terminated. fix: what would help. */
+struct cuda_library {
+    const char *what, *variable, *fix;
+    const char *names[4];
+};
+/* A function: to points to the pointer that is set to it. */
+struct cuda_symbol { const char *name; void *to; };
+
+/* Opens a library and looks up n functions.  The library is never unloaded.  ERR_ENV says why there
+ * is none, or which function it lacks. */
+bool cuda_library_open(const struct cuda_library *l, const struct cuda_symbol *symbol, int n,
+                       struct err *e);
+#endif

@@ -1,0 +1,108 @@
+/* The kernels of a GPU on one, after their host twin was found right. */
+#include "profile/measure/job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/build/cubin.h"
+#include "profile/child/child.h"
+#include "profile/child/device.h"
+
+/* FLOPs of a multiprocessor in a clock, without tensor cores: 128 multiply-adds.  MOST_MHZ: for a
+ * driver that tells no clock. */
+#define MOST_FLOPS 256.0
+#define MOST_MHZ 3000
+
+double measure_device_peak(const struct measure_job *j)
+{
+    int mhz = j->device->clock_mhz > 0 ? j->device->clock_mhz : MOST_MHZ;
+    return 1e6 * MOST_FLOPS * mhz * j->device->multiprocessors;
+}
+
+static void refuse(struct measure_job *j, const struct err *e)
+{
+    j->m->device.name[0] = '\0';
+    snprintf(j->m->device.reason, sizeof j->m->device.reason, "%.255s", e->text);
+}
+
+void measure_find_device(struct measure_job *j)
+{
+    struct err why;
+    if (device_this(j->opts.runner_path, &j->device_info, &why))
+        j->device = &j->device_info;
+    else
+        refuse(j, &why);
+}
+
+bool measure_build_device(struct measure_job *j, struct err *e)
+{
+    const struct gen_opts o = { .target = j->target };
+    struct gen_launches launches;
+    struct str text = {0};
+    char arch[24];
+    snprintf(arch, sizeof arch, "sm_%d%d", j->device->major, j->device->minor);
+    bool ok = gen_cuda(j->func, &o, &text, &launches, e)
+           && cubin_build(str_text(&text), &launches, arch, j->cancel, &j->kernel,
+                          j->m->device.nvrtc, e);
+    str_free(&text);
+    return ok;
+}
+
+/* Stores what it runs on. */
+static void name_device(struct measure_job *j)
+{
+    const struct cuda_info *i = j->device;
+    struct measured_device *d = &j->m->device;
+    snprintf(d->name, sizeof d->name, "%s", i->name);
+    snprintf(d->driver, sizeof d->driver, "%s", i->driver);
+    d->clock_mhz = i->clock_mhz;
+    d->memory_mhz = i->memory_mhz;
+}
+
+static bool run_there(struct measure_job *j, struct err *e)
+{
+    struct samples s;
+    j->opts.meters |= j->asked & (METER_CLOCK | METER_CUPTI);
+    j->opts.baselines = j->asked_baselines;
+    return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
+        && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)
+        && (!j->opts.cold || measure_time_cold(&j, 1, e));
+}
+
+/* Takes back what a device did that then was of no use: the numbers are the twin's. */
+static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
+{
+    struct measurement *m = j->m;
+    refuse(j, why);
+    m->verified = true;
+    m->max_rel_err = rel_err;
+    m->error_of_bound = of_bound;
+    m->latency = m->cold_latency = (struct latency){ 0 };
+    m->gflops = m->executed_gflops = 0;
+    m->cold_method[0] = m->peak_reason[0] = '\0';
+    m->measurements = 0;
+    memset(m->baseline, 0, sizeof m->baseline);
+}
+
+bool measure_on_device(struct measure_job *j, struct err *e)
+{
+    struct err why;
+    double rel_err = j->m->max_rel_err, of_bound = j->m->error_of_bound;
+    runner_close(j->runner);
+    j->runner = NULL;
+    j->on_device = true;
+    j->has_instrumented = false;
+    j->opts.runner = &device_runner;
+    name_device(j);
+    measure_begin(j, "compiling for the GPU");
+    if (run_there(j, &why))
+        return true;
+    if (why.code == ERR_ENV) {
+        forget(j, rel_err, of_bound, &why);
+        return true;
+    }
+    *e = why;
+    if (why.code != ERR_CANCEL && why.code != ERR_KILLED)
+        err_set(e, why.code, "on %s: %s", j->device->name, why.text);
+    return false;
+}

@@ -1,0 +1,50 @@
+/* Vendor libraries of a GPU: cuBLAS and cuDNN.  They are plugins (vendor.h) that are built in,
+ * since they load their library at run time and link none.
+ *
+ * The driver's context must be current.  `open` copies the buffers to the device; `run` only
+ * queues its work on the default stream, as a launch of a kernel does, and the caller waits and
+ * measures; `output` waits and copies the result back. */
+#ifndef TS_VENDOR_GPU_VENDOR_H
+#define TS_VENDOR_GPU_VENDOR_H
+#include "profile/cuda/driver.h"
+#include "profile/vendor/vendor_impl.h"
+
+/* Load the library and store its version, "13.1.0", and one of its functions.  ERR_ENV. */
+bool cublas_there(char *version, size_t n, const void **function, struct err *e);
+bool cudnn_there(char *version, size_t n, const void **function, struct err *e);
+
+/* --- What both share, private to profile/vendor ----------------------------------------------- */
+
+/* A library: opens on h->data, runs, and writes the result to h->data of the output in row-major
+ * order (NULL: it lies there).  own is the library's. */
+struct gpu_library {
+    bool (*open)(struct vendor_handle *h, struct err *e);
+    bool (*run)(struct vendor_handle *h);
+    bool (*finish)(struct vendor_handle *h);
+    void (*close)(struct vendor_handle *h);
+};
+struct vendor_handle {
+    struct vendor_problem p;
+    const struct gpu_library *library;
+    struct cuda_driver driver;
+    void *host[VENDOR_MAX_TENSORS];
+    CUdeviceptr data[VENDOR_MAX_TENSORS];
+    void *own;
+    char implementation[128], layout[64];
+};
+
+/* Copies the problem's inputs to the device and opens the library on them.  NULL with a sentence.
+ */
+struct vendor_handle *gpu_vendor_open(const struct vendor_problem *p, const struct gpu_library *l,
+                                      void *const *buffers, char *why, size_t n);
+bool gpu_vendor_run(struct vendor_handle *h);
+bool gpu_vendor_output(struct vendor_handle *h);
+const char *gpu_vendor_implementation(const struct vendor_handle *h);
+const char *gpu_vendor_layout(const struct vendor_handle *h);
+void gpu_vendor_close(struct vendor_handle *h);
+/* The index of the tensor of this role; -1: none. */
+int gpu_vendor_find(const struct vendor_problem *p, enum vendor_role role);
+/* Memory of the device; 0 with *e when there is none. */
+CUdeviceptr gpu_vendor_memory(const struct vendor_handle *h, int64_t bytes, struct err *e);
+static inline void *gpu_pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
+#endif
