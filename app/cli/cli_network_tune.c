@@ -1,6 +1,7 @@
 /* `tilescope tune` of a network. */
 #include "app/cli/cli_network.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "kernels/base/arena.h"
@@ -67,7 +68,12 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
                    100 * fixed / all);
     str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
                t->before_ms / t->after_ms);
-    str_printf(out, "verified: %s\n", t->verified ? "true" : "false");
+    str_printf(out, "verified: %s", t->verified ? "true" : "false");
+    if (t->unchecked_s > 0)
+        str_printf(out, ": checking the network takes about %.0f s, too much of --time; "
+                   "`tilescope run %s` does it", ceil(t->unchecked_s),
+                   to->path ? to->path : "MODEL");
+    str_add_char(out, '\n');
     if (t->cancelled)
         str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
     else if (!to->path)
@@ -88,7 +94,8 @@ static void print_json(const struct network_tuning *t, struct str *out)
     }
     json_print(out,
                json_make("before_ms", JSON(t->before_ms), "after_ms", JSON(t->after_ms),
-                         "verified", json_boolean(t->verified), "cancelled",
+                         "verified", json_boolean(t->verified), "unchecked_s",
+                         JSON_OR_NULL(t->unchecked_s), "cancelled",
                          json_boolean(t->cancelled), "kernels", list),
                8);
 }
