@@ -7,7 +7,6 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
-#include "kernels/ops/ops.h"
 #include "kernels/ops/reference.h"
 
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */

@@ -316,14 +316,14 @@ static bool open_variant(struct net_tuner *t, struct err *e)
     return true;
 }
 
-/* Divides what is left of the time, when the searches are to begin. */
-static struct network_time divide(const struct net_tuner *t, double began)
+/* Returns what measuring the network takes, when the searches are to begin. */
+static struct network_costs costs(const struct net_tuner *t, double began)
 {
-    return network_time_of(&(struct network_costs){
+    return (struct network_costs){
         .limit_s = t->o->time_s, .spent_s = clock_s() - began - t->spent_s - t->paused_s,
         .checked_s = t->checked_s, .plain_s = t->plain_s, .build_s = t->before.build_s,
         .n_kernels = network_complex(t->net),
-    });
+    };
 }
 
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
@@ -342,7 +342,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
     struct network_tuning_opts rest = *o;
-    t.time = divide(&t, began);
+    struct network_costs cost = costs(&t, began);
+    t.time = network_time_of(&cost);
     rest.time_s = t.time.search_s;
     t.o = &rest;
     if (!network_search(&t, e))
@@ -351,6 +352,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .before_ms = t.before.latency.min_ms,
                                     .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,
+                                    .measuring_s = cost.spent_s + network_time_end(&cost, 1),
                                     .cancelled = cancelled(cancel) };
     bool ok = out->cancelled || choose(&t, frozen, kernels_before, out, e);
     out->unchecked_s = out->verified || t.checks ? 0 : t.check_s;

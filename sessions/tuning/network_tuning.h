@@ -54,6 +54,7 @@ struct network_tuning {
     int n; const struct tuned_kernel *kernel;
     double before_ms, after_ms;           /* of the network */
     bool verified, cancelled;
+    double measuring_s;                   /* with time_s: what measuring the network needs of it */
     double unchecked_s;                   /* of a check that was left out, estimated; 0: none was */
 };
 
