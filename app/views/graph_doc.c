@@ -5,9 +5,9 @@
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
 
-#define LEAST_LAYOUT 12                   /* columns */
+#define LEAST_LAYOUT 10                   /* columns */
 #define MOST_NAME 24
-#define LEAST_CALL 14
+#define LEAST_CALL 13
 
 /* Columns; 0: not shown. */
 struct graph_columns { int name, call, layout, bytes, nest, bound, share; };

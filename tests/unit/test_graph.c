@@ -445,7 +445,7 @@ static void indices_and_conditions_have_fitting_data(void **state)
 static void outputs_count_in_the_bytes(void **state)
 {
     (void)state;
-    static const struct { const char *spec; double elems; } rows[] = {
+    static const struct { const char *spec; double elems; } sizes[] = {
         { "x = input m=8 k=4; y = gmm(x) n=16", 8 * 4 + 4 * 16 + 8 * 16 },
         { "x = input m=8 k=4; y = relu(x); z = exp(x)", 3 * 8 * 4 },
         { "x = input m=8 k=4; y = relu(x); z = exp(y); output z", 2 * 8 * 4 },
@@ -454,10 +454,10 @@ static void outputs_count_in_the_bytes(void **state)
         { "x = input m=8 k=4 type=f16; y = relu(x)", 2 * 8 * 4 / 2.0 },
     };
     struct arena *a = arena_new();
-    for (int i = 0; i < COUNT_OF(rows); i++) {
-        const struct graph *g = load(a, rows[i].spec, "")->base;
-        if (g->bytes != 4 * rows[i].elems)
-            fail_msg("%s: %.0f bytes", rows[i].spec, g->bytes);
+    for (int i = 0; i < COUNT_OF(sizes); i++) {
+        const struct graph *g = load(a, sizes[i].spec, "")->base;
+        if (g->bytes != 4 * sizes[i].elems)
+            fail_msg("%s: %.0f bytes", sizes[i].spec, g->bytes);
     }
     arena_free(a);
 }
@@ -467,10 +467,10 @@ static enum graph_change changed(struct arena *a, const char *spec, const char *
                                  const char *before, const char *tensor)
 {
     const struct program *p = load(a, spec, steps), *was = load(a, spec, before);
-    struct graph_rows rows = graph_rows(a, p, was, NULL, NULL);
-    for (int i = 0; i < rows.n; i++)
-        if (streq(p->graph->tensor[rows.row[i].tensor].name, tensor))
-            return rows.row[i].change;
+    struct graph_rows all = graph_rows(a, p, was, NULL, NULL);
+    for (int i = 0; i < all.n; i++)
+        if (streq(p->graph->tensor[all.row[i].tensor].name, tensor))
+            return all.row[i].change;
     fail_msg("%s: no row", tensor);
     return GRAPH_SAME;
 }
