@@ -185,7 +185,7 @@ static bool tune_network(struct app_job *j, struct cancel *c, const struct progr
         return false;
     str_add(&j->session->kernels, j->chosen ? j->chosen : "");
     j->session->accuracy = j->accuracy;
-    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->e);
+    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->unchecked_s, &j->e);
 }
 
 struct measure_opts job_measure_opts(const struct app_job *j)

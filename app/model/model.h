@@ -160,6 +160,10 @@ struct cursor_subject {
     const char *tensor, *access;
 };
 
+/* Where Enter left a view for the subject of its line in another one (model_cursor.c). */
+enum { JUMPS_MOST = 8 };
+struct jump { enum view from, to; struct scroll at; };
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160                   /* columns from which three panes are side by side */
@@ -219,6 +223,8 @@ struct model {
     bool to_misses;                      /* the profile scrolls to the access of the nest */
     bool to_loop;                        /* also when it is of the stage under the cursor */
     char to_tensor[64];                  /* the layout view goes there; "": nowhere */
+    int n_jumps; struct jump jump[JUMPS_MOST];       /* that Esc takes back, the last one first */
+    unsigned jump_stamp;                 /* of the program that they were made in */
 
     /* The prompt. */
     struct prompt prompt;
@@ -322,6 +328,8 @@ bool model_lit(const struct model *m, enum view v, int i);
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
+/* Goes back to where Enter has jumped from, if its view is still shown; else returns false. */
+bool model_jump_back(struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

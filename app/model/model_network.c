@@ -535,7 +535,7 @@ static void take_tuned(struct model *m, struct app_job *j)
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
         session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
-        n->measure_wanted = true;
+        n->measure_wanted = j->unchecked_s <= 0;     /* else m asks for it: it takes long */
     }
     free(before);
     if (own > 0)

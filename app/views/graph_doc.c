@@ -5,9 +5,9 @@
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
 
-#define LEAST_LAYOUT 12                   /* columns */
+#define LEAST_LAYOUT 10                   /* columns */
 #define MOST_NAME 24
-#define LEAST_CALL 14
+#define LEAST_CALL 13
 
 /* Columns; 0: not shown. */
 struct graph_columns { int name, call, layout, bytes, nest, bound, share; };
@@ -48,19 +48,6 @@ static void put_layout(struct str *out, const struct program *p, int tensor)
     str_free(&origin);
 }
 
-static void put_bytes(struct str *out, double bytes)
-{
-    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    int u = 0;
-    for (; bytes >= 1000 && u + 1 < COUNT_OF(unit); u++)
-        bytes /= 1024;
-    if (u == 0)
-        str_printf(out, "%.0f", bytes);
-    else
-        text_digits(out, bytes);
-    str_printf(out, " %s", unit[u]);
-}
-
 static bool has_own_nest(const struct graph_row *row)
 {
     return row->node >= 0 && row->nest == row->node;
@@ -80,7 +67,7 @@ static int most(int a, int b)
 /* Returns the columns that the others leave to `call` and `layout`. */
 static int room(const struct graph_columns *c, int width)
 {
-    int between = 2 * (3 + (c->nest > 0));        /* the mark, and blanks after a column */
+    int between = 2 * (4 + (c->nest > 0));        /* the mark, and blanks after a column */
     return width - between - c->name - c->bytes - c->nest - c->bound - c->share;
 }
 
@@ -157,7 +144,7 @@ static void put_row(struct doc *d, const struct program *p, const struct graph_r
     put_call(&call, p, row);
     put_layout(&layout, p, row->tensor);
     if (row->bytes > 0)
-        put_bytes(&bytes, row->bytes);
+        text_bytes(&bytes, row->bytes);
     else
         str_add(&bytes, "-");
     put_bound(&bound, row);

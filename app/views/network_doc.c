@@ -12,7 +12,6 @@
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
-#define MIB(bytes) ((double)(bytes) / (1 << 20))
 
 /* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
 struct kernel_row { int task; double seconds, misses; struct kernel_profile is; };
@@ -298,11 +297,14 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         put_exact(d, k);
     str_printf(&text, "%d kernel%s, %d call%s, ", net->n_tasks, net->n_tasks == 1 ? "" : "s",
                net->module->n_calls, net->module->n_calls == 1 ? "" : "s");
-    if (net->n_conversions)
-        str_printf(&text, "%d conversion%s (%.1f MiB)", net->n_conversions,
-                   net->n_conversions == 1 ? "" : "s", MIB(net->conversion_bytes));
-    else
+    if (net->n_conversions) {
+        str_printf(&text, "%d conversion%s (", net->n_conversions,
+                   net->n_conversions == 1 ? "" : "s");
+        text_bytes(&text, (double)net->conversion_bytes);
+        str_add_char(&text, ')');
+    } else {
         str_add(&text, "no conversions");
+    }
     int other = 0;
     for (int i = 0; i < net->n_tasks; i++)
         other += net->task[i].program->n_algorithms > 0;
@@ -313,8 +315,12 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);
     if (net->parts.n_steps > 0)
         measurement_doc_row(d, "steps:", STYLE_PLAIN, 0, &text, k->width);
-    str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
-               MIB(plan->bytes), MIB(plan->least), MIB(network_report_constant_bytes(net)));
+    text_bytes(&text, (double)plan->bytes);
+    str_add(&text, " of intermediates (at least ");
+    text_bytes(&text, (double)plan->least);
+    str_add(&text, "), ");
+    text_bytes(&text, (double)network_report_constant_bytes(net));
+    str_add(&text, " of constants");
     measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);
     put_meters(d, net, k);
 }

@@ -117,9 +117,9 @@ static void draw_size(struct picture *pic, struct str *s)
 {
     static const char *const class_name[] = { "bijective", "padded", "duplicating" };
     const struct layout *l = pic->l;
-    for (int j = 0; j < l->rank; j++)
-        str_printf(s, "%s%lld", j ? " x " : "", (long long)l->shape[j]);
-    str_printf(s, " = %lld %ss, ", (long long)l->elems, l->tensor->type->c);
+    for (int j = 0; l->rank > 1 && j < l->rank; j++)
+        str_printf(s, "%lld %s", (long long)l->shape[j], j + 1 < l->rank ? "x " : "= ");
+    str_printf(s, "%lld %ss, ", (long long)l->elems, l->tensor->type->c);
     add_bytes(s, layout_bytes(l));
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
     put_prose(pic, s);

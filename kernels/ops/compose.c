@@ -548,13 +548,13 @@ static bool finish(struct compose *c)
 {
     struct graph *g = c->g;
     for (int i = 0; i < c->n_outputs; i++)
-        g->tensor[c->output[i]].role = TENSOR_OUTPUT;
+        graph_set_output(g, c->output[i]);
     for (int t = 0; t < g->n_tensors && c->n_outputs == 0; t++) {
         bool read = g->tensor[t].producer < 0;
         for (int n = 0; n < g->n_nodes && !read; n++)
             read = graph_reads(g, n, t);
         if (!read)
-            g->tensor[t].role = TENSOR_OUTPUT;
+            graph_set_output(g, t);
     }
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if (g->node[n].complex)

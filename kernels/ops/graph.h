@@ -178,7 +178,7 @@ int graph_add_node(struct graph *g, const struct node *n);
 /* Returns an empty graph over a new pool in a. */
 struct graph *graph_new(struct arena *a, const char *op);
 
-/* Makes tensor t, which was INTER until now, the output of the graph. */
+/* Makes tensor t, which a node computes, an output of the graph. */
 void graph_set_output(struct graph *g, int t);
 
 /* Fills in the spatial variables of *n: one per dim of tensor `out`, with the name of the dim in

@@ -281,7 +281,7 @@ static bool check_expected(struct net_run *r, const struct tensor *t, const f32 
 static bool check(struct net_run *r, struct err *e)
 {
     double seconds;
-    report(r, "running", -1);
+    measure_begin(&r->job, "running");
     if (!open_runner(r, true, e) || !runner_run(r->runner, 0, &seconds, e) || !check_calls(r, e))
         return false;
     for (int b = 0; b < r->module->n_buffers; b++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 
@@ -196,6 +197,72 @@ double network_whole_bytes(const struct network *net)
     double most = r.most;
     whole_close(&r);
     return most;
+}
+
+/* --- What it takes ---------------------------------------------------------------------------- */
+
+#define SAMPLE "gmm m=64 k=512 n=256"
+
+typedef bool evaluation(const struct graph *g, double *const *data);
+
+static bool exactly(const struct graph *g, double *const *data)
+{
+    struct err e;
+    return reference_eval(g, data, NULL, &e);
+}
+
+static bool singly(const struct graph *g, double *const *data)
+{
+    struct err e;
+    return reference_eval_single(g, data, NULL, &e);
+}
+
+static bool with_bounds(const struct graph *g, double *const *data)
+{
+    struct err e;
+    double **error = xcalloc((size_t)g->n_tensors, sizeof *error);
+    for (int t = 0; t < g->n_tensors; t++)
+        error[t] = g->tensor[t].producer < 0 ? NULL : new_values(&g->tensor[t]);
+    bool ok = reference_error(g, data, error, NULL, &e);
+    for (int t = 0; t < g->n_tensors; t++)
+        free(error[t]);
+    free(error);
+    return ok;
+}
+
+/* Returns the seconds per FLOP of the faster of two evaluations. */
+static double seconds_per_flop(const struct graph *g, double *const *data, evaluation *f)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        double began = clock_s();
+        f(g, data);
+        least = fmin(least, clock_s() - began);
+    }
+    return least / g->flops;
+}
+
+double network_check_estimate(const struct network *net)
+{
+    struct arena *a = arena_new();
+    const struct graph *g;
+    struct err e;
+    if (!graph_from_spec(a, SAMPLE, &g, &e))
+        fail("%s", e.text);
+    double **data = ARENA_ARRAY(a, double *, g->n_tensors), called = 0;
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = tensor_elems(&g->tensor[t]);
+        data[t] = ARENA_ARRAY(a, double, (int)n);
+        for (int64_t i = 0; i < n; i++)
+            data[t][i] = 1 / (double)(i % 97 + 1);
+    }
+    for (int i = 0; i < net->n_tasks; i++)
+        called += net->task[i].count * net->task[i].program->base->flops;
+    double s = called * seconds_per_flop(g, data, with_bounds)
+             + net->whole->flops * (seconds_per_flop(g, data, exactly)
+                                    + seconds_per_flop(g, data, singly));
+    arena_free(a);
+    return s;
 }
 
 /* --- What outputs must be --------------------------------------------------------------------- */

@@ -27,6 +27,9 @@ struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
 /* The bytes that network_whole_make needs at once. */
 double network_whole_bytes(const struct network *net);
+/* Estimates the seconds that a check of every call and of the whole takes, from how fast the same
+ * evaluations of a small product are here, which takes some milliseconds. */
+double network_check_estimate(const struct network *net);
 /* Evaluates net->whole on the inputs in v, and on the constants of the seed.  Values are freed
  * after their last reader. */
 bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,
