@@ -13,7 +13,7 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
         return t->guard ? t->guard : v && v->kind == VAL_MUL ? v->a->cond
              : v && v->kind == VAL_SELECT ? v->cond : NULL;
     }
-    if (t->begin || t->end)
+    if (t->kind == TREE_LOOP && (t->begin || t->end || t->extent != (t->reduce ? 16 : 2)))
         *cut = t;
     for (int i = 0; i < t->n_kids; i++) {
         const struct expr *found = find_condition(t->kid[i], cut);
@@ -26,7 +26,7 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
 /* Refuses a block that is not four whole loops around one store. */
 static bool refuse_shape(const struct tree *t, const char *of, struct err *e)
 {
-    const struct tree *cut = NULL;
+    const struct tree *cut = t->reduce ? NULL : t;       /* NULL: the sum has no loop of its own */
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
     if (condition)
