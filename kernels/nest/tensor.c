@@ -13,7 +13,8 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
         return t->guard ? t->guard : v && v->kind == VAL_MUL ? v->a->cond
              : v && v->kind == VAL_SELECT ? v->cond : NULL;
     }
-    if (t->kind == TREE_LOOP && (t->begin || t->end || t->extent != (t->reduce ? 16 : 2)))
+    if (t->kind == TREE_LOOP && t->ann == LOOP_TENSOR
+        && (t->begin || t->end || t->extent != (t->reduce ? 16 : 2)))
         *cut = t;
     for (int i = 0; i < t->n_kids; i++) {
         const struct expr *found = find_condition(t->kid[i], cut);
