@@ -140,6 +140,7 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
 {
     t = target_or_host(t);
     put(a, p, "lanes", target_lanes(t, g->type));
+    put(a, p, "elem_bytes", g->type->bytes);
     put(a, p, "registers", t->registers);
     put(a, p, "threads", threads);
 }

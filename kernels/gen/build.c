@@ -32,6 +32,7 @@ struct unit_build {
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
+    const struct expr *lane;              /* the index thread.x that is open, or NULL */
 };
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
@@ -541,6 +542,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     c->ann = t->ann == LOOP_PARALLEL || loop_is_bound(t->ann) ? t->ann : LOOP_SERIAL;
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
+    b->lane = t->ann == LOOP_THREAD_X ? t->var : b->lane;
     build_kids(b, t, &c->body);
     if (!only_notes(&c->body))
         block_add(b->u, out, c);
@@ -571,9 +573,27 @@ static bool fits_lanes(const struct tree *t)
     return true;
 }
 
+static void build_tensor(struct unit_build *b, const struct tree *t, struct block *out)
+{
+    const struct tree *store = t;
+    while (store->kind != TREE_STORE)
+        store = store->kid[0];
+    const struct val *x = store->value->a, *y = store->value->b;
+    struct tensor_sites sites = {
+        .a = site_id(b, x->source, x->rank, x->idx, false),
+        .b = site_id(b, y->source, y->rank, y->idx, false),
+        .result = site_id(b, store->buffer, store->rank, store->idx, false),
+    };
+    code_build_tensor(b->u, b->env, t, b->lane, &sites, out);
+}
+
 static void build_loop(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
+    if (t->ann == LOOP_TENSOR) {
+        build_tensor(b, t, out);
+        return;
+    }
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
                  lanes_of(b, t) > 1 && fits_lanes(t);

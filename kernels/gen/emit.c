@@ -291,8 +291,10 @@ void emit_helpers(struct emit *m, struct str *out)
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, type, n, l);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
-        if (n->copy[l])
-            helper_copy(out, type, l, m->twin);
+        for (int i = 0; i < 2; i++)
+            if (n->copy[i][l])
+                helper_copy(out, i ? m->u->narrow : type, l, m->twin);
+    tensor_helpers(m, out);
     if (stream)
         str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)

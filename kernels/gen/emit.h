@@ -4,16 +4,20 @@
 #define TS_GEN_EMIT_H
 #include "kernels/gen/gen_impl.h"
 
+/* Helpers of tensor blocks (print_tensor.c). */
+struct tensor_needs { bool rows, columns, pair, both, mma; };
+
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
     bool again[2], prefetch[2];           /* 1: of the narrow type */
-    bool copy[GEN_MAX_LANES + 1];         /* of a GPU */
+    bool copy[2][GEN_MAX_LANES + 1];      /* of a GPU; 1: of the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
+    struct tensor_needs tensor;
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
@@ -114,6 +118,10 @@ void emit_helpers(struct emit *m, struct str *out);
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
+/* Tensor blocks (print_tensor.c): their statements, and the helpers that m->needs lists. */
+void code_print_fragment(struct emit *m, const struct code *c);
+void code_print_tensor(struct emit *m, const struct code *c);
+void tensor_helpers(const struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
  * the integer vectors of the masks if functions_need_masks says so. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,

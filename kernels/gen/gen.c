@@ -36,6 +36,8 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
         return false;
     code_tidy(u);
     code_promote(u);
+    if (!code_tensors_in_registers(u, e))
+        return false;
     code_hoist(u);
     code_combine(u);
     code_drop_dead(u);
@@ -49,6 +51,7 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
 void unit_close(struct unit *u)
 {
     vec_free(&u->regs);
+    vec_free(&u->fragments);
     vec_free(&u->sites);
     arena_free(u->arena);
 }

@@ -65,7 +65,7 @@ struct reg {
 struct block { struct code **item; int n, cap; };
 
 enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD,
-                 CODE_PICK, CODE_BARRIER };
+                 CODE_PICK, CODE_BARRIER, CODE_FRAGMENT, CODE_TENSOR };
 
 struct code {
     enum code_kind kind;
@@ -91,8 +91,23 @@ struct code {
     struct place at;
     enum store_how how;
     struct code_term *value;              /* also of PICK: a scalar */
+    /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
+     * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
+    int fragment[2];
     /* SET: sites of the destination in memory; site_load is that of += and max= */
     int site_load, site_store;
+};
+
+/* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
+ * rows or transposed; two elements at once, or one by one.  n: the places that it loads from. */
+enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS };
+#define FRAGMENT_LOADS 8
+#define TENSOR_RESULTS 8                  /* of one lane */
+struct fragment {
+    enum fragment_way way;
+    int n, buffer;
+    bool is_a;
+    const char *name;                     /* C name, chosen by the printer */
 };
 
 struct unit {
@@ -104,6 +119,7 @@ struct unit {
     int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
+    VEC(struct fragment) fragments;
     VEC(struct site) sites;
     int n_again;
 };
@@ -136,6 +152,16 @@ int code_kernel_end(const struct block *b, int i);
 /* Raises extent (of blocks x y z, threads x y z) to the extents of the bound loops in a block. */
 void code_find_launch(const struct block *b, int64_t *extent);
 
+/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane; sites: of
+ * the factors in the order of the tree, and of the result. */
+struct env;
+struct tensor_sites { int a, b, result; };
+void code_build_tensor(struct unit *u, struct env *env, const struct tree *t,
+                       const struct expr *lane, const struct tensor_sites *sites,
+                       struct block *out);
+/* Whether the results of all tensor blocks are in registers, after code_promote. */
+bool code_tensors_in_registers(const struct unit *u, struct err *e);
+
 /* Prints the instrumented kernel. Fills in its table, except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
                       struct trace_table *table);
@@ -149,7 +175,8 @@ double code_trips(const struct code *c);
 void block_add(struct unit *u, struct block *b, struct code *c);
 static inline bool code_has_value(const struct code *c)
 {
-    return c->kind == CODE_SET || c->kind == CODE_PICK;
+    return c->kind == CODE_SET || c->kind == CODE_PICK || c->kind == CODE_FRAGMENT
+        || c->kind == CODE_TENSOR;
 }
 /* Returns the index after the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);

@@ -48,6 +48,7 @@ static const char *const reserved[] = {
     "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
     "ts_read", "ts_write", "ts_meet", "swizzle",
+    "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
 };
 
 static bool is_digit(char c)

@@ -116,7 +116,7 @@ static void print_set_register(struct emit *m, const struct code *c)
 /* Prints copy4(&A_tile[m], &A[k]). */
 static void print_copy(struct emit *m, const struct code *c)
 {
-    m->needs.copy[c->at.lanes] = true;
+    m->needs.copy[emit_converts(m, c->at.buffer)][c->at.lanes] = true;
     emit_indent(m);
     str_printf(m->out, "copy%d(", c->at.lanes);
     emit_address(m, &c->at, true);
@@ -451,6 +451,12 @@ void code_print_block(struct emit *m, const struct block *b)
             break;
         case CODE_BARRIER:
             emit_line(m, "__syncthreads();");
+            break;
+        case CODE_FRAGMENT:
+            code_print_fragment(m, c);
+            break;
+        case CODE_TENSOR:
+            code_print_tensor(m, c);
             break;
         default:
             UNREACHABLE();

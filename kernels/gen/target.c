@@ -59,7 +59,7 @@ static bool always(void)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
 
 #define GPU_MEMORIES (CPU_MEMORIES | 1u << MEMORY_SHARED)
-#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) | 1u << LOOP_THREADS \
+#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) | 1u << LOOP_THREADS | 1u << LOOP_TENSOR \
     | ((1u << LOOP_ANN_COUNT) - (1u << LOOP_BLOCK_X)))
 #define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;

@@ -111,6 +111,8 @@ static void add_block(struct walk *w, nodes *out, const struct block *b, int loo
         nodes body = {0};
         if (c->kind == CODE_SET) {
             add_set(w, out, c, loop);
+        } else if (c->kind == CODE_FRAGMENT) {
+            add_reads(w, out, c->value, loop);
         } else if (c->kind == CODE_PICK) {
             add_reads(w, out, c->value, loop);
             v.kind = WALK_PICK;

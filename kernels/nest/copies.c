@@ -104,7 +104,7 @@ static const struct tree *wide_copy(const struct low *w, const struct tree *t)
     int64_t n = WIDE_BYTES / to->type->bytes;
     if (to->swizzle.mask & (n - 1))
         return t;                         /* the 16 bytes do not stay together */
-    if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || type_is_narrow(to->type)
+    if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || to->type != from->type
         || !is_aligned(p, buffer_offset(p, to, store->idx), t->var, n)
         || !is_aligned(p, buffer_offset(p, from, store->value->idx), t->var, n))
         return t;

@@ -20,9 +20,10 @@ struct lowering {
 };
 
 /* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer
- * or of a cached operand is too large.  So a program without such tiles always has a tree. */
+ * or of a cached operand is too large, or tensor cores cannot multiply a tensor block.  So a
+ * program without such tiles and blocks always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-int lower_tiles(const struct lowering *in);              /* number of tiles of such operands */
+int lower_tiles(const struct lowering *in);  /* number of tiles of such operands, and of blocks */
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 

@@ -241,6 +241,30 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
     return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name) : false;
 }
 
+/* Checks that a tensor block is whole: its lanes are the threads of a warp, and its four loops are
+ * the innermost ones, that of the sum first. */
+static bool check_tensor(const struct stage *s, struct err *e)
+{
+    int n = s->n_axes, lane = s->lane ? stage_axis(s, s->lane) : -1, marked = 0;
+    if (!s->lane)
+        return true;
+    for (int i = 0; i < n; i++)
+        marked += s->axis[i].ann == LOOP_TENSOR;
+    if (lane < 0 || s->axis[lane].ann != LOOP_THREAD_X) {
+        err_set(e, ERR_STEP, "loop %s of %s counts the lanes of its tensor block, and must be bound"
+                " to thread.x", s->lane, s->name);
+        return err_fix(e, "first: loop serial %s %s", s->name, s->axis[n - 1].name);
+    }
+    for (int i = n - 4; i < n; i++)
+        if (marked != 4 || s->axis[i].ann != LOOP_TENSOR || s->axis[i].reduce != (i == n - 4)) {
+            err_set(e, ERR_STEP, "the loops of the tensor block of %s stay its innermost loops, in"
+                    " their order and with their mark", s->name);
+            return err_fix(e, "leave them out of the step, or make them plain loops: loop serial %s"
+                           " LOOP, with one of them", s->name);
+        }
+    return true;
+}
+
 bool stage_check(const struct stage *s, struct err *e)
 {
     for (int i = 0; i < s->n_axes; i++) {
@@ -254,5 +278,6 @@ bool stage_check(const struct stage *s, struct err *e)
     for (int i = 0; i < s->n_ahead; i++)
         if (!check_ahead(s, &s->ahead[i], e))
             return false;
-    return check_unrolled(s, e) && check_tile(s, e) && check_tiles_outside_lanes(s, e);
+    return check_tensor(s, e) && check_unrolled(s, e) && check_tile(s, e)
+        && check_tiles_outside_lanes(s, e);
 }

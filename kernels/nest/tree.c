@@ -8,7 +8,7 @@
 #include "kernels/ir/simplify.h"
 
 const char *const loop_ann_name[] = {
-    "range", "parallel", "vectorize", "unroll", "threads",
+    "range", "parallel", "vectorize", "unroll", "threads", "tensor",
     "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z",
 };
 

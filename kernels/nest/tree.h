@@ -11,12 +11,15 @@
 
 /* THREADS: the threads of a block share the iterations.  A tree that runs in order executes all of
  * them for every thread, which stores the same values again.
+ * TENSOR: four loops around one store, of which a warp executes all iterations together (tensor.h).
  * BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
  * index (SPEC N). */
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
+                LOOP_TENSOR,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
                 LOOP_THREAD_X, LOOP_THREAD_Y, LOOP_THREAD_Z, LOOP_ANN_COUNT };
-extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads" */
+extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads"
+                                            * "tensor" */
 /* Whether the iterations of such a loop are blocks or threads of a GPU. */
 static inline bool loop_is_bound(enum loop_ann ann)
 {
@@ -126,6 +129,8 @@ void tree_verify(const struct func *f);  /* fail()s when a requirement does not 
  * operator when it skips taps in the padding, and more when it recomputes values.  Returns 0 when f
  * is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
+/* Returns those of them that are in tensor blocks. */
+double func_tensor_flops(const struct func *f);
 
 /* Returns the float operations that the result of f needs, where its definition has `asked`: work
  * that f skips does not count, nor does work that it repeats. */

@@ -382,6 +382,15 @@ static bool step_vthread(struct program *d, const struct stage *s, const struct 
         && stage_annotate(d->pool, s, stage_axis(s, name), LOOP_UNROLL, out, e);
 }
 
+static bool step_tensorize(struct program *d, const struct stage *s, const struct step *st,
+                           const struct stage **out, struct err *e)
+{
+    int axis[MAX_AXES];
+    if (!find_axes(s, st, axis, e))
+        return false;
+    return stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2] }, out, e);
+}
+
 static bool change_stage(struct program *d, const struct step *st, int node,
                          const struct stage **out, struct err *e)
 {
@@ -426,6 +435,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_swizzle(d, s, st, out, e);
     if (st->kind == STEP_LOOP_VTHREAD)
         return step_vthread(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_TENSORIZE)
+        return step_tensorize(d, s, st, out, e);
     if (st->kind == STEP_LOOP_PREFETCH)
         return step_prefetch(d, s, st, out, e);
     return annotate(d, s, st, out, e);

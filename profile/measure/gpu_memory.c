@@ -208,7 +208,9 @@ static void take_bounds(const struct gpu_run *r, struct sim_result *out)
 {
     const struct gpu_device *d = r->device;
     double ghz = (double)d->mhz * 1e-3, l2 = gpusim_traffic(r->sim)->l2_asked;
-    out->fma_ns = r->busy > 0 ? func_flops(r->f) / (2 * (double)d->fmas * r->busy * ghz) : 0;
+    double products = func_tensor_flops(r->f), others = func_flops(r->f) - products;
+    double clocks = others / (2 * (double)d->fmas) + products / (2 * (double)d->tensor_fmas);
+    out->fma_ns = r->busy > 0 ? clocks / (r->busy * ghz) : 0;
     out->l1_ns = r->sm_ns;
     out->l2_ns = l2 * (double)d->sector / ((double)d->l2_rate * ghz);
     out->dram_ns = dram_bytes(r) / (double)d->dram;

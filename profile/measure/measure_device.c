@@ -8,15 +8,17 @@
 #include "profile/child/child.h"
 #include "profile/child/device.h"
 
-/* FLOPs of a multiprocessor in a clock, without tensor cores: 128 multiply-adds.  MOST_MHZ: for a
- * driver that tells no clock. */
+/* FLOPs of a multiprocessor in a clock: 128 multiply-adds, and on tensor cores as many of 16 bits
+ * as any GPU has.  MOST_MHZ: for a driver that tells no clock. */
 #define MOST_FLOPS 256.0
+#define MOST_TENSOR_FLOPS 8192.0
 #define MOST_MHZ 3000
 
 double measure_device_peak(const struct measure_job *j)
 {
     int mhz = j->device->clock_mhz > 0 ? j->device->clock_mhz : MOST_MHZ;
-    return 1e6 * MOST_FLOPS * mhz * j->device->multiprocessors;
+    double most = func_tensor_flops(j->func) > 0 ? MOST_TENSOR_FLOPS : MOST_FLOPS;
+    return 1e6 * most * mhz * j->device->multiprocessors;
 }
 
 static void refuse(struct measure_job *j, const struct err *e)
