@@ -22,6 +22,7 @@ static const char *const specs[] = {
     "dil n=1 i=4 h=12 w=12 o=16 k=3 p=2", "dil n=1 i=4 h=9 w=9 o=32 k=3 s=2 p=3 d=3",
     "grp n=1 i=32 h=6 w=6 o=32 k=3 p=1 g=8", "grp n=1 i=32 h=5 w=5 o=64 k=3 p=1 g=2 relu=1",
     "grp n=2 i=12 h=6 w=6 o=60 k=3 s=2 p=1 g=3", "dep n=1 c=32 h=9 w=9 k=3 p=1 bias=1",
+    "grp n=16 i=32 h=5 w=7 o=16 k=3 s=2 p=1 g=4 bias=1 relu=1", "c2d n=32 i=3 h=6 w=5 o=3 k=3 d=2",
     "dep n=1 c=48 h=10 w=10 k=5 s=2 p=2", "dep n=1 c=16 h=6 w=6 k=1",
     "c2d n=1 i=16 h=6 w=7 o=32 k=3 p=1 bias=1", "c3d n=1 i=16 depth=3 h=5 w=6 o=16 k=3 p=1",
     "c1d n=2 i=16 w=9 o=16 k=3 p=1 relu=1",
