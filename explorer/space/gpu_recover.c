@@ -102,21 +102,49 @@ static bool read_output(struct gpu_reading *r, const struct loop_space *s,
         && choose(r, s, x, x->tile, tile, p);
 }
 
-/* A reduction that is not split runs whole between two copies, unless tiles are copied inside. */
+/* Returns the loop at which a shared tile is copied; NULL: none is. */
+static const char *copies_at(const struct gpu_reading *r)
+{
+    const char *at = NULL;
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (s->kind == STEP_LOOP_COMPUTE_AT && s->n_opts > 0 && s->n_args > 1
+            && strcaseeq(s->arg[0].text, r->g->name))
+            at = s->arg[1].text;
+        for (int k = 0; k < s->n_opts && s->kind == STEP_LOOP_CACHE_READ; k++)
+            if (streq(s->opt[k].key, "at") && strcaseeq(s->target, r->g->name))
+                at = s->opt[k].text;
+    }
+    return at;
+}
+
+/* Returns the position of a loop in the last reorder; -1: it is not there. */
+static int position(const struct gpu_reading *r, const char *name)
+{
+    int found = -1;
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (s->kind != STEP_LOOP_REORDER || !strcaseeq(s->target, r->g->name))
+            continue;
+        found = -1;
+        for (int k = 0; k < s->n_args; k++)
+            if (strcaseeq(s->arg[k].text, name))
+                found = k;
+    }
+    return found;
+}
+
+/* A reduction that is not split runs whole between two copies, unless these are inside of it. */
 static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
                            const struct gpu_axis *x, struct loop_point *p)
 {
     const struct step *split = split_of(r, x->name);
+    const char *at = copies_at(r);
     int64_t tile = x->extent;
     if (split)
         tile = strtoll(split->arg[split->n_args - 1].text, NULL, 10);
-    for (int i = 0; i < r->n && !split; i++) {
-        const struct step *at = r->step[i];
-        for (int k = 0; k < at->n_opts && at->kind == STEP_LOOP_CACHE_READ; k++)
-            if (streq(at->opt[k].key, "at") && at->opt[k].text
-                && strcaseeq(at->opt[k].text, x->name))
-                tile = 1;
-    }
+    else if (at && position(r, x->name) <= position(r, at))
+        tile = 1;
     if (tile == x->extent && x->tile.knob >= 0
         && x->tile.value[s->knob[x->tile.knob].n_choices - 1] < tile)
         tile = 1;                         /* too long to be inside: it is outside of the copies */

@@ -10,6 +10,11 @@
 #define MOST_BODY 512                     /* most unrolled statements */
 #define MOST_WASTE 2                      /* times the extent that the blocks of an axis cover */
 
+static bool refuse(struct err *e, const char *why, int64_t n)
+{
+    return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
+}
+
 static int64_t part_of(const struct loop_point *p, struct gpu_part x)
 {
     return x.knob >= 0 ? x.value[p->v[x.knob][0]] : 1;
@@ -24,21 +29,45 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns the bytes of an operand's tile: what a block reads between two copies. */
+/* Returns the elements that a block reads between two copies along a dim of an operand. */
+static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
+                       const struct gpu_operand *o, int dim)
+{
+    int64_t span = 1;
+    for (int a = 0; a < g->n_axes; a++) {
+        struct gpu_sizes s = gpu_sizes_of(g, p, a);
+        int64_t coef = o->coef[dim][a] < 0 ? -o->coef[dim][a] : o->coef[dim][a];
+        span += coef * (s.vthread * s.thread * s.tile - 1);
+    }
+    return span < o->shape[dim] ? span : o->shape[dim];
+}
+
+/* Returns the bytes of an operand's tile. */
 static int64_t tile_bytes(const struct gpu_nest *g, const struct loop_point *p,
                           const struct gpu_operand *o)
 {
     int64_t n = g->bytes;
     for (int d = 0; d < o->rank; d++) {
-        int64_t span = 1;
-        for (int a = 0; a < g->n_axes; a++) {
-            struct gpu_sizes s = gpu_sizes_of(g, p, a);
-            int64_t coef = o->coef[d][a] < 0 ? -o->coef[d][a] : o->coef[d][a];
-            span += coef * (s.vthread * s.thread * s.tile - 1);
-        }
-        n *= span < o->shape[d] ? span : o->shape[d];
+        bool padded = d == o->rank - 1 && gpu_from_of(o, p) == FROM_SHARED_PAD;
+        n *= span_of(g, p, o, d) + (padded ? 16 / g->bytes : 0);
     }
     return n;
+}
+
+/* Rows of a swizzled tile are powers of two, and longer than the 16 bytes that stay together. */
+static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
+{
+    for (int i = 0; i < OPERANDS; i++) {
+        const struct gpu_operand *o = &g->operand[i];
+        if (!o->name || !o->known || gpu_from_of(o, p) != FROM_SHARED_SWIZZLE)
+            continue;
+        int64_t rows = 1, row = span_of(g, p, o, o->rank - 1);
+        for (int d = 0; d + 1 < o->rank; d++)
+            rows *= span_of(g, p, o, d);
+        if ((row & (row - 1)) || row * g->bytes <= 16 || rows == 1)
+            return refuse(e, "rows of %lld elements, which cannot be swizzled", row);
+    }
+    return true;
 }
 
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p)
@@ -61,11 +90,6 @@ struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p
             n.shared += tile_bytes(g, p, x);
     }
     return n;
-}
-
-static bool refuse(struct err *e, const char *why, int64_t n)
-{
-    return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
 }
 
 int gpu_index_of(const struct gpu_nest *g, int axis)
@@ -130,5 +154,5 @@ bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, str
         return refuse(e, "%lld bytes of shared memory, more than 48 KiB", n.shared);
     if (n.sums * (last >= 0 ? gpu_sizes_of(g, p, last).tile : 1) > MOST_BODY)
         return refuse(e, "a body of more than %lld statements", MOST_BODY);
-    return extents_sound(g, p, e) && indices_sound(g, p, e);
+    return extents_sound(g, p, e) && swizzle_sound(g, p, e) && indices_sound(g, p, e);
 }
