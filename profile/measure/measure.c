@@ -66,6 +66,8 @@ static bool count_there(struct measure_job *j, struct err *e)
 
 static bool run(struct measure_job *j, struct err *e)
 {
+    if (j->device && j->opts.twin_later)
+        return measure_lower(j, e) && run_twice(j, measure_on_device, e);
     return measure_build(j, e) && measure_vendor_match(j, e) && run_twice(j, run_in_child, e)
         && (!j->device || (run_twice(j, measure_on_device, e) && count_there(j, e)));
 }

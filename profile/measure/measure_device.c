@@ -97,7 +97,7 @@ bool measure_on_device(struct measure_job *j, struct err *e)
     measure_begin(j, "compiling for the GPU");
     if (run_there(j, &why))
         return true;
-    if (why.code == ERR_ENV) {
+    if (why.code == ERR_ENV && !j->opts.twin_later) {
         forget(j, rel_err, of_bound, &why);
         return true;
     }
