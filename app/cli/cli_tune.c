@@ -26,6 +26,7 @@ struct tune_call {
     struct goal to;                      /* -o */
     struct follow follow;                /* --follow */
     struct session *followed;            /* whose steps these are, or NULL */
+    struct gpu_device gpu;               /* --gpu */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;
@@ -71,6 +72,25 @@ static void warn_threads(const struct tune_call *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
+/* Reads what candidates are ranked by, and for which GPU. */
+static bool read_objective(struct tune_call *t, struct err *e)
+{
+    const struct args *a = t->cli->args;
+    const char *objective = args_value(a, OPT_OBJECTIVE), *gpu = args_value(a, OPT_GPU);
+    t->opts.simulated = objective && streq(objective, "simulated");
+    if (objective && !t->opts.simulated && !streq(objective, "measured"))
+        return err_set(e, ERR_SYNTAX, "--objective %.40s: expected measured or simulated",
+                       objective);
+    if (gpu && !t->opts.simulated) {
+        err_set(e, ERR_SYNTAX, "--gpu is the GPU to simulate, and candidates are timed");
+        return err_fix(e, "--objective simulated --gpu %s", gpu);
+    }
+    if (gpu && !gpu_device_parse(gpu, &t->gpu, e))
+        return false;
+    t->opts.measure.gpu = gpu ? &t->gpu : NULL;
+    return true;
+}
+
 static bool read_options(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
@@ -102,7 +122,7 @@ static bool read_options(struct tune_call *t, struct err *e)
     o->n_pins = t->pin.len;
     t->json = args_has(a, OPT_JSON);
     t->quiet = args_has(a, OPT_QUIET);
-    return agree(a, o, e) && read_weights(t, e) &&
+    return agree(a, o, e) && read_weights(t, e) && read_objective(t, e) &&
            args_target(a, &o->measure.target, e);
 }
 
@@ -124,7 +144,7 @@ static void add_duration(struct str *out, double s)
 }
 
 /* Adds " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left". */
-static void add_progress(struct str *out, const struct tune_view *v)
+static void add_progress(struct str *out, const struct tune_view *v, bool simulated)
 {
     int failed = 0;
     for (int i = 0; i < TUNE_OUTCOMES; i++)
@@ -136,6 +156,7 @@ static void add_progress(struct str *out, const struct tune_view *v)
         if (isfinite(v->start_ms))
             str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
     }
+    str_add(out, simulated ? "  simulated" : "");
     int fresh = v->done - v->replayed;
     if (v->replayed > 0 && fresh == 0)
         str_add(out, "  replaying");
@@ -162,7 +183,7 @@ static void show(void *ctx, const struct tune_view *v)
     if (t->quiet || v->done == 0 || (!stage && since < every))
         return;
     struct str line = {0};
-    add_progress(&line, v);
+    add_progress(&line, v, t->opts.simulated);
     if (terminal)
         fprintf(stderr, "\r\033[K%.*s  %s", 100, str_text(&line), v->doing);
     else if (v->stage != STAGE_DONE)
@@ -191,7 +212,8 @@ static void label(struct str *out, const char *name)
  * measurements differ by noise alone. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
-    const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
+    bool timed = t->measured && !t->simulated;
+    const struct measurement *m = t->final_best ? t->final_best : timed ? &t->m : NULL;
     double best_ms = m ? m->latency.min_ms : t->best_ms;
     double start_ms = t->is_start ? best_ms : t->final_start ? t->final_start->latency.min_ms
                                                              : t->start_ms;
@@ -223,7 +245,7 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
 
 static void add_baselines(struct str *out, const struct tuning *t)
 {
-    for (int i = 0; t->measured && i < VENDOR_COUNT; i++) {
+    for (int i = 0; t->measured && !t->simulated && i < VENDOR_COUNT; i++) {
         const struct baseline *b = &t->m.baseline[i];
         if (!b->available && !b->reason[0])
             continue;
@@ -290,6 +312,23 @@ static void add_search(struct str *out, const struct tuning *t)
         str_add(out, "\n");
     }
     add_times(out, r);
+}
+
+/* Says in every line that its times are simulated; step lines stay step lines, with a comment. */
+static void mark_simulated(struct str *out, const struct tuning *t)
+{
+    struct str marked = {0};
+    for (const char *at = str_text(out); *at;) {
+        size_t n = strcspn(at, "\n");
+        bool step = str_starts(at, "loop ") || str_starts(at, "layout ") || str_starts(at, "set ");
+        str_add_n(&marked, at, n);
+        if (n > 0)
+            str_printf(&marked, step ? "  # simulated on %s" : " (simulated on %s)", t->simulated);
+        str_add(&marked, at[n] ? "\n" : "");
+        at += n + (at[n] != 0);
+    }
+    str_free(out);
+    *out = marked;
 }
 
 static void add_text(struct str *out, const struct tune_call *u, const struct tuning *t)
@@ -378,6 +417,8 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
         tuning_json(&out, t, str_text(&fingerprint));
     else
         add_text(&out, u, t);
+    if (t->simulated && !u->json)
+        mark_simulated(&out, t);
     cli_put(&out);
     fflush(stdout);
     say_more(u, t);

@@ -170,6 +170,10 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
     struct loop_plan plan;
     if (!loop_point_sound(s, p, e))
         return false;
+    if (s->gpu) {
+        gpu_point_lines(s, a, p, line, n);
+        return true;
+    }
     loop_plan_of(s, p, &plan);
     struct line_writer w = { .s = s, .plan = &plan, .a = a };
     if (nest->k_pad >= 0 && plan.pad == AT_INLINE)

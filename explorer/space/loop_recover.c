@@ -541,6 +541,8 @@ static bool replay_loops(const struct loop_space *s, struct arena *a, const char
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why)
 {
+    if (s->gpu)
+        return gpu_point_from_lines(s, line, n, p, why);
     struct arena *a = arena_new();
     const struct program *program;
     struct recovery *t = ARENA_NEW(a, struct recovery);

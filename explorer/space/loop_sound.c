@@ -243,6 +243,8 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
     struct loop_plan plan;
     if (!factors_sound(s, p, e))
         return false;
+    if (s->gpu)
+        return gpu_point_sound(s, p, e);
     loop_plan_of(s, p, &plan);
     if (plan.n > MOST_LOOPS)
         return refuse(e, "more than %lld loops", MOST_LOOPS);

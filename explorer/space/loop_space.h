@@ -11,6 +11,8 @@
  * (SPEC B.6).  The phases of the output and of the kernel then enclose what they select; those of
  * the output may also be just inside the loops over pixels.
  *
+ * For a GPU, whose threads share tiles of the operands, the space is another one (gpu_space.h).
+ *
  * A point is written as step lines like those that a person types; nothing else knows about
  * points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
@@ -59,6 +61,7 @@ struct loop_opts {
 
 struct loop_axis;                         /* loop_space_impl.h */
 struct nest_info;
+struct gpu_nest;                          /* gpu_space.h */
 
 struct loop_space {
     const char *spec;
@@ -67,7 +70,8 @@ struct loop_space {
     double size;                          /* product of the knobs' sizes */
     struct loop_opts opts;                /* options; target is not NULL here */
     int lanes;                            /* floats of a vector of the target */
-    const struct nest_info *nest;
+    const struct nest_info *nest;         /* NULL: for a GPU */
+    const struct gpu_nest *gpu;           /* NULL: for a CPU */
 };
 
 /* Makes the space. lines: the lines that the program already has (layouts, pinned steps).  A loop
@@ -123,7 +127,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
 /* Finds the point with the same nest as these lines (which may include base lines): the same
  * loops in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of
  * one axis count as one; parallel and stream marks count only where the space has them.  False:
- * there is no such point, and *why (may be NULL) says which step the space lacks. */
+ * there is no such point, and *why (may be NULL) says which step the space lacks.  For a GPU it is
+ * the point with the same sizes, whatever the order of the loops. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why);
 #endif

@@ -97,6 +97,19 @@ const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *p
 /* Sets the split f[0] x 1 x .. x t of the extent, where f[0] is rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 
+/* The space of a GPU's target (gpu_space.h), which has choices only.  gpu_space.c: fills in knobs
+ * and nest for p, whose main node is node number `node`. */
+bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct loop_space *s,
+                    struct err *e);
+/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: functions of loop_space.h for such a space;
+ * choices are known to be in range. */
+bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
+void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
+                     const char *const **line, int *n);
+void gpu_point_start(const struct loop_space *s, struct loop_point *p);
+bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
+                          struct loop_point *p, struct point_why *why);
+
 static inline int64_t knob_choice(const struct loop_point *p, int knob, int64_t otherwise)
 {
     return knob >= 0 ? p->v[knob][0] : otherwise;

@@ -124,6 +124,10 @@ void loop_point_start(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
     struct start b = { .s = s, .score = -1 };
+    if (s->gpu) {
+        gpu_point_start(s, p);
+        return;
+    }
     plain_point(s, p);
     b.best = *p;
     if (nest->pinned || nest->vector < 0)

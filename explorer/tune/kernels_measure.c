@@ -37,7 +37,9 @@ static void generate(const struct kernels *k, const struct func *f, bool seed, s
     struct str text = {0};
     struct err e;
     x->bytes = SIZE_MAX;
-    if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
+    if (target->gpu)                      /* kernels_gpu.c makes its code */
+        x->bytes = 0;
+    else if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
         program_text_code(x->p, target, &text, &x->openmp, &e)) {
         x->bytes = text.len;
         x->code = arena_bytes(a, str_text(&text), text.len);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/expert/simulated.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
@@ -142,6 +143,11 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
     if (!p)
         return err_set(e, ERR_STEP, "its steps do not apply");
     mo.meters = METER_CLOCK;
+    if (o->kernels.simulated) {
+        mo.meters = METER_SIM;
+        mo.sim_budget = EXPERT_RATED_ACCESSES;
+        mo.limit_s = TUNE_TWIN_LIMIT_S;
+    }
     mo.baselines = o->baselines;
     mo.time_s = 0;
     mo.min_runs = 0;
@@ -161,7 +167,8 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
 {
     struct err e;
     double began = clock_s();
-    choose_finalists(r);
+    if (!o->kernels.simulated)            /* a simulated time has no spread */
+        choose_finalists(r);
     bool done = r->n_finalists < 2 || cancelled(cancel) || compare(r, o, cancel, &e);
     if (!done && r->n_finalists > 2 && !cancelled(cancel)) {
         r->n_finalists = 2;
@@ -279,7 +286,8 @@ bool tune_end(struct tune_result *r, struct err *e)
         r->points = kernels_points(r->kernels, r->best->arm);
     if (!tidy(r, o->kernels.spec, o->kernels.measure.target, e))
         return false;
-    if (o->ledger && r->measured && !cancelled(r->cancel))
+    bool gpu = o->kernels.measure.target && o->kernels.measure.target->gpu;
+    if (o->ledger && !gpu && r->measured && !cancelled(r->cancel))
         measure_ledger(r, r->cancel);
     return true;
 }

@@ -20,7 +20,8 @@ struct tune_opts {
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
-    bool ledger;                         /* also measure the winner after each of its lines */
+    bool ledger;                         /* also measure the winner after each of its lines;
+                                          * not for a GPU, where most of them bind nothing */
     /* Seconds of the final comparison.  0: up to 2, and then the winner is measured by itself;
      * < 0: no final. */
     double compare_s;

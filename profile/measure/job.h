@@ -143,6 +143,10 @@ bool measure_open_checked(struct measure_job *j, struct err *e);
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
+/* The parts of that for a comparison: measure_twin builds and checks the host twin in a runner of
+ * its own; measure_move_to_device makes a job whose twin is right one for the device. */
+bool measure_twin(struct measure_job *j, struct err *e);
+bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */
 double measure_device_peak(const struct measure_job *j);
 /* measure_sim.c: runs the instrumented kernel through the simulator.  If it cannot count, the

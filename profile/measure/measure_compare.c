@@ -209,6 +209,38 @@ static bool build(struct contest *c, struct err *e)
     return true;
 }
 
+/* Checks the host twin of each, and builds those that are right for the device.  *there: whether
+ * there is one that can time them. */
+static bool build_for_gpu(struct contest *c, bool *there, struct err *e)
+{
+    for (int i = 0; i < c->n_alive;) {
+        struct measure_job *j = c->alive[i];
+        measure_find_device(j);
+        *there = j->device != NULL;
+        if (measure_twin(j, e) && (!*there || measure_move_to_device(j, e))) {
+            i++;
+            continue;
+        }
+        if (!measure_is_result(e))
+            return false;
+        drop(c, i, e);
+    }
+    return true;
+}
+
+/* Whether all programs are for a GPU, or none: times of the two have no common clock. */
+static bool one_kind(const struct contest *c, bool *gpu, struct err *e)
+{
+    *gpu = c->n_alive > 0 && c->alive[0]->target->gpu;
+    for (int i = 1; i < c->n_alive; i++)
+        if (c->alive[i]->target->gpu != *gpu) {
+            err_set(e, ERR_RANGE, "some of the programs are for a GPU and some for a CPU, and no "
+                    "clock times both");
+            return err_fix(e, "compare schedules for one target");
+        }
+    return true;
+}
+
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e)
@@ -224,8 +256,10 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
-    bool ok = false, timed = start(&x, p, &opts, pr, c, out, e) && build(&x, e)
-                          && check_and_time(&x, out, how, &ok, e);
+    bool ok = false, gpu = false, there = true;
+    bool built = start(&x, p, &opts, pr, c, out, e) && one_kind(&x, &gpu, e)
+              && (gpu ? build_for_gpu(&x, &there, e) : build(&x, e));
+    bool timed = built && (!there || check_and_time(&x, out, how, &ok, e));
     close_runner(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);

@@ -61,12 +61,23 @@ static void name_device(struct measure_job *j)
     d->memory_mhz = i->memory_mhz;
 }
 
+bool measure_move_to_device(struct measure_job *j, struct err *e)
+{
+    j->on_device = true;
+    j->has_instrumented = false;
+    j->opts.runner = &device_runner;
+    j->opts.meters |= j->asked & METER_CLOCK;
+    name_device(j);
+    measure_begin(j, "compiling for the GPU");
+    return measure_build_kernel(j, e);
+}
+
 static bool run_there(struct measure_job *j, struct err *e)
 {
     struct samples s;
     j->opts.meters |= j->asked & (METER_CLOCK | METER_CUPTI);
     j->opts.baselines = j->asked_baselines;
-    return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
+    return measure_move_to_device(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
         && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
@@ -92,14 +103,9 @@ bool measure_on_device(struct measure_job *j, struct err *e)
     double rel_err = j->m->max_rel_err, of_bound = j->m->error_of_bound;
     runner_close(j->runner);
     j->runner = NULL;
-    j->on_device = true;
-    j->has_instrumented = false;
-    j->opts.runner = &device_runner;
-    name_device(j);
-    measure_begin(j, "compiling for the GPU");
     if (run_there(j, &why))
         return true;
-    if (why.code == ERR_ENV) {
+    if (why.code == ERR_ENV && !j->opts.twin_later) {
         forget(j, rel_err, of_bound, &why);
         return true;
     }

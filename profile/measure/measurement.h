@@ -118,6 +118,10 @@ struct measure_opts {
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
     bool cold;                           /* also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
+    /* On a GPU the kernel is compared with the reference and timed before the host twin looks for
+     * races: for a search, whose best the twin checks by a measurement without the clock.  No
+     * effect without a GPU. */
+    bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = that of this host */
     const struct gpu_device *gpu;        /* simulated for a GPU's target; NULL = the default */

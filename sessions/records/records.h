@@ -82,6 +82,9 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
+    /* > 0: rated by the GPU memory simulator and not timed, so it has no samples and is never the
+     * answer to a question for times; the device is in the options of the run */
+    double simulated_ms;
     /* Filled in by records_add and by queries. */
     const char *spec, *isa; int threads;
     const char *machine, *version, *date;

@@ -21,7 +21,8 @@
     "run.name, record.trial, record.strategy, record.seed, task.spec, task.threads, task.isa," \
     " machine.fingerprint, record.steps, record.reason, record.median_ms, record.min_ms," \
     " record.spread, record.samples, record.gflops, record.verified, record.max_rel_err," \
-    " record.compile_s, record.measure_s, record.features, record.version, record.date," \
+    " record.compile_s, record.measure_s, record.features," \
+    " record.simulated_ms, record.version, record.date," \
     " record.outcome"
 #define RUN_COLUMNS \
     "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy, run.seed," \

@@ -308,6 +308,10 @@ static void read_record(struct line_reader *lr, struct record *rec)
         .date = get_date(lr, "date", false),
     };
     get_times(lr, rec);
+    if (json_object_get(lr->o, "simulated_ms"))
+        rec->simulated_ms = get_number(lr, "simulated_ms", 0, 0);
+    if (!lr->bad && rec->runs > 0 && rec->simulated_ms > 0)
+        refuse(lr, "simulated_ms", ERR_RANGE, "it has a simulated time and a measured one");
     if (!lr->bad && rec->runs > 0 && !rec->verified)
         refuse(lr, "verified", ERR_RANGE, "it has a time, and was not verified: a wrong kernel is"
                                           " never timed");

@@ -34,6 +34,9 @@ int compare_tensors(const struct compare_side side[2],
 int compare_sites(const struct compare_side side[2],
                   struct compare_misses out[COMPARE_MOST_MISSES]);
 
+/* Simulated times of a GPU's programs, in nanoseconds at the least; false: not of both sides. */
+bool compare_simulated(const struct compare_side side[2], double ns[2]);
+
 /* Prints `tilescope show --what compare A B --json`. */
 void compare_json(struct str *out, const struct compare_side side[2], enum compare_of of);
 #endif

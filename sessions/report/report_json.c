@@ -390,6 +390,8 @@ static json_t *entry_json(const struct bench_entry *b)
                           "branch", JSON(history_branch(h, history_branch_index(h))->name),
                           "steps", steps_json(p), "contract", contract_json(p));
     put_clock(o, &r->m);
+    if (b->gpu)
+        json_put(o, "simulated_ms", JSON(b->simulated_ms), "gpu", JSON(b->gpu));
     return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
 }
 

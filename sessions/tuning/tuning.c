@@ -8,6 +8,7 @@
 #include "explorer/tune/tidy.h"
 #include "kernels/gen/gen.h"
 #include "profile/build/build.h"
+#include "profile/child/device.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/file/json.h"
 #include "sessions/tuning/tuning_impl.h"
@@ -121,6 +122,11 @@ static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct e
     return true;
 }
 
+static const struct gpu_device *gpu_of(const struct tuning_opts *o)
+{
+    return o->measure.gpu ? o->measure.gpu : gpu_device_default();
+}
+
 /* Returns all options but seed, strategy and budget as JSON.  A run with equal text can answer. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
@@ -134,6 +140,12 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
     str_free(&compiler);
     if (o->cold)
         json_put(j, "cold", json_true());
+    struct cuda_info device;
+    struct err none;
+    if (o->simulated)
+        json_put(j, "objective", json_string("simulated"), "gpu", JSON(gpu_of(o)->name));
+    else if (q->target->gpu && device_this(o->measure.runner_path, &device, &none))
+        json_put(j, "gpu", json_string(device.name));
     if (o->joint > 0)
         json_put(j, "joint", JSON(o->joint));
     if (q->accuracy > 0)
@@ -148,12 +160,30 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
     return copy;
 }
 
+/* Refuses what an objective cannot do. */
+static bool objective_fits(const struct tuning_opts *o, const struct target *target, struct err *e)
+{
+    if (o->simulated && !target->gpu) {
+        err_set(e, ERR_STEP, "--objective simulated is for a GPU: a CPU's simulator counts misses,"
+                " and nothing here makes a time of them");
+        return err_fix(e, "leave it out, and candidates are timed; or --target cuda");
+    }
+    if (target->gpu && o->levels == 2)
+        return err_set(e, ERR_STEP, "--levels is for the layout templates of CPUs");
+    return true;
+}
+
 static bool ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
                 struct err *e)
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
     q->accuracy = fmax(0, s->accuracy);
-    q->target = target_or_host(o->measure.target);
+    bool bound = program_is_bound(history_current(s->history)->program);
+    q->target = target_or_host(o->measure.target ? o->measure.target
+                                                 : bound ? target_named("cuda") : NULL);
+    q->opts.measure.target = o->measure.target ? o->measure.target : bound ? q->target : NULL;
+    if (!objective_fits(o, q->target, e))
+        return false;
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
     q->schedule[q->n_schedules++] = session_lines(q->mem, s);
     if (!read_pins(q, o, e) || !add_experts(q, o, e))
@@ -279,6 +309,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         return;
     records_of_candidate(q->scratch, &rec, c);
     bool begun = begin_run(q, &e);
+    rec.simulated_ms = q->opts.simulated && isfinite(c->ms) ? c->ms : 0;
     rec.run = q->t->run;
     rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
     rec.seed = q->data_seed;
@@ -300,7 +331,7 @@ static bool known(void *ctx, struct tune_candidate *c)
         if (q->known_hash[i] != hash || !streq(r->steps, steps) || r->trial > q->t->budget)
             continue;
         c->outcome = r->outcome;
-        c->ms = r->runs > 0 ? r->min_ms : INFINITY;
+        c->ms = r->runs > 0 ? r->min_ms : r->simulated_ms > 0 ? r->simulated_ms : INFINITY;
         c->spread = r->spread;
         c->reason = r->reason ? r->reason : "";
         c->compile_s = r->compile_s;
@@ -328,6 +359,7 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     if (!t->measured)
         return true;
     records_of_measurement(&rec, &t->m);
+    rec.simulated_ms = t->simulated ? t->best_ms : 0;
     rec.run = t->run;
     rec.trial = t->budget + 1;
     rec.strategy = "final";
@@ -375,7 +407,7 @@ static void take_result(struct tuning *t)
     t->ledger = r->ledger;
     t->final_start = r->start ? in_final(r, r->start) : NULL;
     t->final_best = r->best ? in_final(r, r->best) : NULL;
-    t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
     t->speedup = speedup_of(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
@@ -403,7 +435,7 @@ static bool open_search(struct inquiry *q, struct err *e)
     q->search = (struct tune_opts){
         .kernels = {
             .spec = q->spec, .n_seeds = q->n_schedules, .schedule = q->schedule,
-            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed,
+            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed, .simulated = o->simulated,
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
@@ -449,7 +481,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
         const struct record *r = &rec[i];
         if (streq(r->strategy, "final")) {
             t->line = records_lines(t->mem, r->steps, &t->n_lines);
-            t->best_ms = r->min_ms;
+            t->best_ms = t->simulated ? r->simulated_ms : r->min_ms;
             t->gflops = r->gflops;
             t->spread = r->spread;
             continue;
@@ -458,7 +490,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
         if (r->outcome != OUTCOME_OK)
             t->failed[r->outcome]++;
         else if (r->trial == 1)
-            t->start_ms = r->min_ms;
+            t->start_ms = t->simulated ? r->simulated_ms : r->min_ms;
     }
     t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
     t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
@@ -483,6 +515,7 @@ bool tuning_open(const struct session *s, const struct tuning_opts *o,
     bool ok = ask(q, s, o, e) && records_open(o->records, &q->records, e);
     if (ok) {
         t->spec = q->spec;
+        t->simulated = o->simulated ? arena_strdup(t->mem, gpu_of(o)->name) : NULL;
         t->isa = q->target->isa;
         t->threads = q->threads;
         t->records_file = arena_strdup(t->mem, records_file(q->records));

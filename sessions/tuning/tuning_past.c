@@ -68,7 +68,8 @@ static void add(struct past *p, const struct record *r)
     struct tune_candidate c = {
         .arm = arm_of(p, r->steps), .trial = place, .replayed = true,
         .outcome = r->outcome, .spread = r->spread,
-        .ms = r->outcome == OUTCOME_OK ? r->min_ms : INFINITY,
+        .ms = r->outcome != OUTCOME_OK ? INFINITY
+            : r->simulated_ms > 0 ? r->simulated_ms : r->min_ms,
         .seed = streq(r->strategy, "session") || streq(r->strategy, "expert"),
         .compile_s = r->compile_s, .measure_s = r->measure_s, .features = r->features,
         .reason = r->reason ? arena_strdup(p->mem, r->reason) : "",

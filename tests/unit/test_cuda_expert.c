@@ -241,8 +241,8 @@ static void the_search_takes_the_least(void **state)
         int bad;
         assert_true(program_replay(a, spec, s[i].step, s[i].n, &p, &bad, &e));
         assert_true(expert_rate(p, &o, NULL, &one, &e));
-        assert_true(i == at ? one.cost.ns == best.cost.ns
-                            : one.stack > 0 || one.cost.ns >= best.cost.ns);
+        assert_true(i == at ? one.ns == best.ns
+                            : one.stack > 0 || one.ns >= best.ns);
     }
     const struct cancel stop = { .raised = 1 };
     assert_false(expert_least_simulated(spec, s, n, &o, NULL, &stop, &at, &best, &e));
