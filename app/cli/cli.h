@@ -74,6 +74,8 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
+/* cli_profile.c: --what profile. */
+bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* Appends a view of `show` as SVG, its lines broken as in a pane of that width.  text: the same as

@@ -376,7 +376,7 @@ static const struct {
     { "yaml", show_yaml, false },     { "cuda", show_cuda, true },
     { "ptx", show_ptx, true },
     { "roofline", show_roofline, true }, { "space", show_space, true },
-    { "lens", cli_lens, true },
+    { "lens", cli_lens, true },       { "profile", cli_profile, true },
     { "module", show_module, false }, { "simplified", show_simplified, false },
 };
 
@@ -411,13 +411,13 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " cuda, ptx, steps, blame, roofline, lens, simplified, space, compare or"
-                         " yaml",
+                         " cuda, ptx, steps, blame, profile, roofline, lens, simplified, space,"
+                         " compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm
-        && view[v].show != show_graph && !lens)
-        return cli_usage(c, "--json goes with --what asm, graph, lens, space and compare");
+        && view[v].show != show_graph && view[v].show != cli_profile && !lens)
+        return cli_usage(c, "--json goes with --what asm, graph, lens, profile, space and compare");
     if (args_has(c->args, OPT_CACHE) && !lens)
         return cli_usage(c, "--cache goes with --what lens");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)

@@ -48,13 +48,15 @@ static void enter_search(struct model *m)
 
 /* the prompt */
 
-/* Returns the line on the prompt without trailing blanks; "save as" becomes the command w. */
+/* Returns the line on the prompt without trailing blanks, and without the colon of a line that was
+ * copied with it; "save as" becomes the command w. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
     if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
         str_add(&s, "w ");
-    str_add(&s, str_text(&m->prompt.line));
+    const char *typed = str_text(&m->prompt.line);
+    str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
         line[--n] = 0;

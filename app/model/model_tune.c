@@ -256,8 +256,8 @@ bool model_tune_fits(struct model *m, const struct program *p)
     return p->n_algorithms == 0
         || model_say_error(m, "the tuner searches direct convolutions, and this kernel has another "
                            "algorithm", m->network
-                           ? "T in the list of kernels tunes all others; X in the kernel takes an "
-                             "expert's schedule"
+                           ? "T in the list of kernels tunes every kernel, this one among the "
+                             "experts' schedules; or X in the kernel takes one"
                            : "X takes an expert's schedule; or undo the step `algorithm`");
 }
 

@@ -275,3 +275,13 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
     if (k->meters & METER_SIM)
         sim_doc(d, &m->sim, k);
 }
+
+const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now)
+{
+    for (int id = history_current(h)->parent; id >= 0; id = history_state(h, id)->parent) {
+        const struct measurement *r = history_state(h, id)->measured;
+        if (r && r->sim.available && cache_config_same(&r->sim.cache, &now->cache))
+            return &r->sim;
+    }
+    return NULL;
+}

@@ -3,7 +3,7 @@
 #ifndef TS_APP_MEASUREMENT_DOC_H
 #define TS_APP_MEASUREMENT_DOC_H
 #include "app/ui/doc.h"
-#include "kernels/program/program.h"
+#include "explorer/history/history.h"
 #include "profile/machine/roofline.h"
 
 #define MEASUREMENT_LABEL 10              /* columns of the labels */
@@ -17,6 +17,9 @@ struct measurement_look {
     const struct sim_result *before;      /* its misses are compared with these; NULL: no change */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
+/* Returns the simulated misses that those of the current state are compared with: of the nearest
+ * state before it that was simulated with the same caches; NULL: none. */
+const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* A row "label  text", wrapped behind the labels; the first `lead` bytes of the text in style s.
  * Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,

@@ -249,6 +249,9 @@ static void draw_list(struct model *m, struct grid *g, enum doc_id id)
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
     grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
     struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
+    char at[32];
+    put_position(&m->pane[id], false, at, sizeof at);
+    grid_text(g, list.x + list.w - (int)strlen(at) - 1, list.y, STYLE_DIM, at);
     doc_draw(&m->pane[id].doc, &m->pane[id].scroll, g, inside,
              (struct doc_look){.focused = m->overlay == OVERLAY_NONE,
                                .search = str_text(&m->search)});

@@ -299,6 +299,23 @@ static void escape_forgets_where_it_went(void **state)
     model_free(m);
 }
 
+/* Without Unicode every mark of a view has a letter: the only ? is the key of the help. */
+static void marks_have_letters(void **state)
+{
+    (void)state;
+    static const char *const key[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "=", "L"};
+    struct model *m = measured();
+    m->unicode = false;
+    for (int i = 0; i < COUNT_OF(key); i++) {
+        press(m, key[i]);
+        screen_refresh(m);
+        const char *text = screen_of(m), *mark = strchr(text, '?');
+        if (!mark || strchr(mark + 1, '?') || strncmp(mark, "? help", 6) != 0)
+            fail_msg("key %s:\n%s", key[i], text);
+    }
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),
+        cmocka_unit_test(marks_have_letters),
     };
     if (!getcwd(root, sizeof root))
         return 1;
