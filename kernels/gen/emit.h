@@ -18,6 +18,7 @@ struct needs {
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
+    bool store_pair;                      /* of a GPU, of the narrow type */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];

@@ -42,7 +42,9 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
     code_combine(u);
     code_drop_dead(u);
     code_share(u);
-    if (!o->target->gpu)
+    if (o->target->gpu)
+        code_pair_stores(u);
+    else
         code_prefetch(u);
     code_declare(u);
     return true;

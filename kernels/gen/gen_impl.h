@@ -139,7 +139,8 @@ void code_hoist(struct unit *u);
 void code_combine(struct unit *u);
 void code_drop_dead(struct unit *u);
 void code_share(struct unit *u);
-void code_prefetch(struct unit *u);
+void code_prefetch(struct unit *u);       /* for CPUs only */
+void code_pair_stores(struct unit *u);    /* for a GPU only */
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
 /* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */

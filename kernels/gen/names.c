@@ -49,6 +49,7 @@ static const char *const reserved[] = {
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
     "ts_read", "ts_write", "ts_meet", "swizzle",
     "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
+    "store_pair",
 };
 
 static bool is_digit(char c)

@@ -133,6 +133,14 @@ static const struct narrow_text {
       { bf16_load, NULL, NULL }, { store_text, NULL, NULL }, bf16_pack },
 };
 
+static const char pair_text[] =
+    "/* Stores two elements at once, at an address that is a multiple of 4. */\n"
+    "static inline void store_pair(@ *p, float x, float y)\n{\n"
+    "    *(unsigned *)p = to_@(x) | (unsigned)to_@(y) << 16;\n}\n";
+static const char pair_twin[] =
+    "static inline void store_pair(@ *p, float x, float y)\n{\n"
+    "    p[0] = to_@(x);\n    p[1] = to_@(y);\n}\n";
+
 static void put_text(struct str *out, const char *text, const struct elem_type *type, int lanes)
 {
     const int bytes = type->bytes * lanes;
@@ -213,6 +221,8 @@ void narrow_helpers(struct emit *m, struct str *out)
         put_helper(out, x, &x->get, "", 1, m->gpu);
     if (m->needs.narrow.put)
         put_helper(out, x, &x->put, "", 1, m->gpu);
+    if (m->needs.store_pair)
+        put_text(out, m->twin ? pair_twin : pair_text, x->type, 1);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         put_vectors(out, x, &m->needs, l);
 }

@@ -125,6 +125,20 @@ static void print_copy(struct emit *m, const struct code *c)
     str_add(m->out, ");\n");
 }
 
+/* Prints store_pair(&C[2*n], x, y). */
+static void print_pair(struct emit *m, const struct code *c)
+{
+    m->needs.store_pair = m->needs.narrow.put = true;
+    emit_indent(m);
+    str_add(m->out, "store_pair(");
+    emit_address(m, &c->at, true);
+    for (int i = 0; i < 2; i++) {
+        str_add(m->out, ", ");
+        emit_value(m, c->value->part[i], 1);
+    }
+    str_add(m->out, ");\n");
+}
+
 /* Prints store16(&C[n], load16(&C[n]) + value), or C[n] = to_bf16(from_bf16(C[n]) + value). */
 static void print_store(struct emit *m, const struct code *c)
 {
@@ -165,7 +179,7 @@ static void print_set(struct emit *m, const struct code *c)
         return;
     }
     if (c->at.lanes > 1 && m->gpu) {
-        print_copy(m, c);
+        (c->value->kind == TERM_GATHER ? print_pair : print_copy)(m, c);
         return;
     }
     if (c->at.lanes > 1 || emit_converts(m, c->at.buffer)) {
