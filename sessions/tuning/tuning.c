@@ -2,6 +2,7 @@
 #include "sessions/tuning/tuning.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,12 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
     return copy;
 }
 
+bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o)
+{
+    const struct target *t = o->measure.target;
+    return t ? t->gpu : program_is_bound(history_current(s->history)->program);
+}
+
 /* Refuses what an objective cannot do. */
 static bool objective_fits(const struct tuning_opts *o, const struct target *target, struct err *e)
 {
@@ -178,10 +185,8 @@ static bool ask(struct inquiry *q, const struct session *s, const struct tuning_
 {
     q->spec = arena_strdup(q->mem, history_spec(s->history));
     q->accuracy = fmax(0, s->accuracy);
-    bool bound = program_is_bound(history_current(s->history)->program);
-    q->target = target_or_host(o->measure.target ? o->measure.target
-                                                 : bound ? target_named("cuda") : NULL);
-    q->opts.measure.target = o->measure.target ? o->measure.target : bound ? q->target : NULL;
+    q->opts.measure.target = tuning_for_gpu(s, o) ? target_named("cuda") : o->measure.target;
+    q->target = target_or_host(q->opts.measure.target);
     if (!objective_fits(o, q->target, e))
         return false;
     q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
@@ -346,8 +351,10 @@ static bool known(void *ctx, struct tune_candidate *c)
 static void show(void *ctx, const struct tune_view *v)
 {
     struct inquiry *q = ctx;
+    struct tune_view said = *v;
+    snprintf(said.simulated, sizeof said.simulated, "%s", q->t->simulated ? q->t->simulated : "");
     if (q->view && q->view->view)
-        q->view->view(q->view->ctx, v);
+        q->view->view(q->view->ctx, &said);
 }
 
 /* --- Its end -------------------------------------------------------------------------------- */
