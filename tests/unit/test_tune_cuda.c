@@ -67,7 +67,8 @@ static const char spec[] = "gmm m=32 k=16 n=32";
 static struct tuning_opts options(int budget, bool simulated)
 {
     return (struct tuning_opts){
-        .budget = budget, .simulated = simulated, .strategy = "evo", .experts = 2, .no_ledger = true,
+        .budget = budget, .simulated = simulated, .strategy = "evo", .experts = 2,
+        .no_ledger = true,
         .measure = { .threads = 1, .seed = 1, .target = target_named("cuda"), .time_s = 0.01 },
         .records = records,
     };
@@ -209,7 +210,8 @@ static void candidates_are_timed_on_the_device(void **state)
     assert_true(isfinite(t->start_ms));
     list(t->run, a, &rec, &n);
     for (int i = 0; i < n; i++)
-        assert_true(rec[i].simulated_ms == 0 && (rec[i].runs > 0) == (rec[i].outcome == OUTCOME_OK));
+        assert_true(rec[i].simulated_ms == 0
+                    && (rec[i].runs > 0) == (rec[i].outcome == OUTCOME_OK));
     tuning_free(t);
     arena_free(a);
 }
