@@ -144,7 +144,7 @@ static void add_duration(struct str *out, double s)
 }
 
 /* Adds " 312/1000 loops  best 0.213 ms (8.1x)  2.4/s  failed 7  4:12 min left". */
-static void add_progress(struct str *out, const struct tune_view *v, bool simulated)
+static void add_progress(struct str *out, const struct tune_view *v)
 {
     int failed = 0;
     for (int i = 0; i < TUNE_OUTCOMES; i++)
@@ -156,7 +156,8 @@ static void add_progress(struct str *out, const struct tune_view *v, bool simula
         if (isfinite(v->start_ms))
             str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
     }
-    str_add(out, simulated ? "  simulated" : "");
+    if (v->simulated[0])
+        str_printf(out, "  simulated on %s", v->simulated);
     int fresh = v->done - v->replayed;
     if (v->replayed > 0 && fresh == 0)
         str_add(out, "  replaying");
@@ -183,7 +184,7 @@ static void show(void *ctx, const struct tune_view *v)
     if (t->quiet || v->done == 0 || (!stage && since < every))
         return;
     struct str line = {0};
-    add_progress(&line, v, t->opts.simulated);
+    add_progress(&line, v);
     if (terminal)
         fprintf(stderr, "\r\033[K%.*s  %s", 100, str_text(&line), v->doing);
     else if (v->stage != STAGE_DONE)

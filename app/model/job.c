@@ -10,6 +10,7 @@
 #include "app/model/tune_snapshot.h"
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
+#include "profile/child/device.h"
 #include "profile/measure/meters.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
@@ -145,6 +146,14 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
+/* Where no GPU is, candidates for one are ranked by simulation; the view says so. */
+static void choose_objective(struct app_job *j, const struct session *s)
+{
+    struct cuda_info device;
+    struct err none;
+    j->tune.simulated = tuning_for_gpu(s, &j->tune) && !device_this(NULL, &device, &none);
+}
+
 static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     struct tune_task t = { j, c, pr };
@@ -152,6 +161,7 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    choose_objective(j, s);
     bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
     session_free(s);
     if (ok && j->tuning->answered)
@@ -164,6 +174,7 @@ static bool find_stopped(struct app_job *j)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    choose_objective(j, s);
     bool found = tuning_stopped(s, &j->tune, &j->stopped);
     session_free(s);
     return found;

@@ -161,8 +161,9 @@ static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
 
 static struct tuning_opts default_options(const struct model *m)
 {
+    const struct target *gpu = m->set.target && m->set.target->gpu ? m->set.target : NULL;
     return (struct tuning_opts){
-        .resume = true, .measure = { .threads = m->threads, .seed = 1 },
+        .resume = true, .measure = { .threads = m->threads, .seed = 1, .target = gpu },
         .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
     };
 }
@@ -476,6 +477,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         return;
     }
     text_ms(out, t->best_ms);
+    if (t->simulated)
+        str_printf(out, " simulated on %s", t->simulated);
     if (isfinite(t->start_ms))
         str_printf(out, ", %.2fx as fast as before", t->start_ms / t->best_ms);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)

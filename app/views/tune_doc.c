@@ -96,6 +96,8 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
         return;
     }
     doc_ms(d, STYLE_STRONG, v->best_ms);
+    if (v->simulated[0])
+        str_printf(&s, " simulated on %s", v->simulated);
     if (isfinite(v->start_ms)) {
         str_printf(&s, ", %.2fx the start (", v->start_ms / v->best_ms);
         text_ms(&s, v->start_ms);
@@ -325,8 +327,8 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
         return;
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_printf(d, STYLE_DIM, "trial     time   x start stage    layout%s",
-               width >= HEADING_FROM ? " of the output" : "");
+    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout%s",
+               v->simulated[0] ? "sim.time" : "    time", width >= HEADING_FROM ? " of the output" : "");
     doc_end(d);
     for (int i = 0; i < v->n_trials; i++)
         put_trial(d, v, f, c[i], width);
@@ -382,5 +384,6 @@ void tune_doc_status(struct str *out, const struct tune_view *v, enum tune_phase
     if (v->best >= 0) {
         str_add(out, ", best ");
         text_ms(out, v->best_ms);
+        str_add(out, v->simulated[0] ? " simulated" : "");
     }
 }

@@ -1,4 +1,4 @@
-/* Schedules for a GPU, ranked by simulation where no device can time them. */
+/* Schedules for a GPU, rated by simulation where no device can time them. */
 #ifndef TS_EXPLORER_EXPERT_SIMULATED_H
 #define TS_EXPLORER_EXPERT_SIMULATED_H
 #include "explorer/expert/expert.h"

@@ -10,7 +10,8 @@
 
 struct tidy {
     const char *spec;
-    const struct target *target;         /* target of the code; NULL: the CPU's best */
+    const struct target *target;         /* target of the code; NULL: the CPU's best, or a
+                                          * GPU for bound loops */
     struct arena *scratch;
     struct str want, got;
 };
@@ -20,14 +21,17 @@ struct tidy {
 static bool generate(struct tidy *t, const char *const *line, int n, struct str *out,
                      struct err *e)
 {
-    struct gen_opts o = { .target = target_or_host(t->target), .openmp = true };
+    struct gen_opts o = { .openmp = true };
     const struct program *p;
     const struct func *f;
     int bad;
     arena_reset(t->scratch);
     str_clear(out);
-    return program_replay(t->scratch, t->spec, line, n, &p, &bad, e) &&
-           program_lower(p, &f, e) && gen_c(f, &o, out, e);
+    if (!program_replay(t->scratch, t->spec, line, n, &p, &bad, e) || !program_lower(p, &f, e))
+        return false;
+    o.target = t->target || !program_is_bound(p) ? target_or_host(t->target)
+                                                 : target_named("cuda");
+    return gen_c(f, &o, out, e);
 }
 
 static bool is_same(struct tidy *t, const char *const *line, int n)

@@ -22,6 +22,7 @@ struct tune_arm {
 struct tune_view {
     const char *strategy;
     uint64_t seed;
+    char simulated[64];                  /* the GPU whose simulated times these are; "": measured */
     enum tune_stage stage;
     const char *doing;                   /* "measuring", "training", ... */
     int budget, done;                    /* measurements */

@@ -66,6 +66,9 @@ struct tuning {
     struct arena *mem;
 };
 
+/* Whether a tuning is for a GPU: by its target, or because loops of the session are bound. */
+bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
+
 /* Tunes from the current state of s, which stays unchanged.  Of view, which may be NULL, only the
  * view callback and ctx are used.  A new run enters the records with its first measurement.  A
  * finished run answers only while all its records exist.  When a record cannot be written, raises

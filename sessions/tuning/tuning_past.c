@@ -1,6 +1,7 @@
 /* Restores the final view of a finished run from its records. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "explorer/tune/strategies.h"
@@ -163,6 +164,7 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
         .strategy = t->strategy, .seed = t->seed, .stage = STAGE_DONE, .doing = "done",
         .budget = t->budget, .best = -1, .best_ms = INFINITY, .left_s = NAN,
     };
+    snprintf(out->simulated, sizeof out->simulated, "%s", t->simulated ? t->simulated : "");
     fill(&p, rec, n);
     set_stages(&p, n_runs > 0 ? run[0].options : "");
     vec_free(&p.trial);

@@ -25,7 +25,8 @@ static const struct row { const char *spec; int n; const char *line[4]; } row[] 
     { "c2d n=1 i=6 h=7 w=8 o=12 k=1", 0, { NULL } },
     { "c2d n=2 i=8 h=8 w=8 o=8 k=3 p=1 s=2 type=f16", 0, { NULL } },
     { "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2", 0, { NULL } },
-    { "dep n=1 c=32 h=9 w=9 k=3 p=1", 0, { NULL } }, { "c1d n=2 i=4 w=19 o=16 k=3 s=2 p=1", 0, { NULL } },
+    { "dep n=1 c=32 h=9 w=9 k=3 p=1", 0, { NULL } },
+    { "c1d n=2 i=4 w=19 o=16 k=3 s=2 p=1", 0, { NULL } },
     { "c3d n=1 i=3 depth=4 h=5 w=5 o=8 k=3 p=1", 0, { NULL } },
     { "t2d n=1 i=4 h=5 w=5 o=8 k=3 s=2 p=1", 0, { NULL } },
 };
@@ -85,7 +86,8 @@ static void sound_points_are_programs(void **state)
             struct loop_point point;
             loop_point_random(s, &r, &point);
             struct gpu_need need = gpu_need_of(s->gpu, &point);
-            assert_true(need.threads <= 1024 && need.shared <= SHARED_BYTES && need.registers <= 255);
+            assert_true(need.threads <= 1024 && need.shared <= SHARED_BYTES
+                        && need.registers <= 255);
             bool ok = make(a, s, &point, &p, &e);
             legal += ok;
             assert_true(!ok || program_is_bound(p));
