@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* @ is the element type. */
+/* @ is the element type, $ the type of its sums. */
 static const char rows_gpu[] =
     "/* Loads four 8 x 8 matrices: lane 8*r + i gives the address of row i of matrix r, and gets\n"
     " * in register r two elements of row lane / 4. */\n"
@@ -31,8 +31,8 @@ static const char both_text[] =
 
 /* c0 .. c7: the results in rows lane / 4 and 8 more, columns 2*(lane % 4), 1 more, and 8 more. */
 static const char mma_head[] =
-    "static inline void mma(const unsigned *a, const unsigned *b, float *c0, float *c1,\n"
-    "                       float *c2, float *c3, float *c4, float *c5, float *c6, float *c7)\n"
+    "static inline void mma(const unsigned *a, const unsigned *b, $ *c0, $ *c1,\n"
+    "                       $ *c2, $ *c3, $ *c4, $ *c5, $ *c6, $ *c7)\n"
     "{\n";
 static const char mma_gpu[] =
     "    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.@.@.f32 {%0, %1, %2, %3}, \"\n"
@@ -70,7 +70,7 @@ static const char columns_twin[] =
 static const char mma_twin[] =
     "    struct ts_given mine = { 0, { a[0], a[1], a[2], a[3] }, { b[0], b[1], b[2], b[3] } };\n"
     "    const struct ts_given *lane = ts_give(&mine, __LINE__);\n"
-    "    float *c[8] = { c0, c1, c2, c3, c4, c5, c6, c7 };\n"
+    "    $ *c[8] = { c0, c1, c2, c3, c4, c5, c6, c7 };\n"
     "    for (int i = 0; i < 8; i++)\n        for (int k = 0; k < 16; k++) {\n"
     "            int column = ts_now % 4 * 2 + i % 2, of = k % 8 / 2, high = k % 2 * 16;\n"
     "            unsigned x = lane[ts_now % 32 / 4 * 4 + of].a[i / 4 + k / 8 * 2] >> high;\n"
@@ -82,6 +82,8 @@ static void put(struct str *out, const char *text, const struct elem_type *type)
     for (; *text; text++)
         if (*text == '@')
             str_add(out, type->name);
+        else if (*text == '$')
+            str_add(out, type->sum->c);
         else
             str_add_char(out, *text);
 }
