@@ -48,6 +48,17 @@ static void put_layout(struct str *out, const struct program *p, int tensor)
     str_free(&origin);
 }
 
+static bool has_own_nest(const struct graph_row *row)
+{
+    return row->node >= 0 && row->nest == row->node;
+}
+
+static void put_bound(struct str *out, const struct graph_row *row)
+{
+    if (has_own_nest(row) && row->bound_s > 0)
+        text_ms(out, 1e3 * row->bound_s);
+}
+
 static int most(int a, int b)
 {
     return a > b ? a : b;
@@ -67,8 +78,9 @@ static struct graph_columns columns_of(const struct program *p, const struct gra
                                .nest = 7, .bound = rows->bound_s > 0 ? 8 : 0,
                                .share = rows->bound_s > 0 ? 6 : 0 };
     for (int i = 0; i < rows->n; i++) {
-        struct str call = {0}, layout = {0};
+        struct str call = {0}, layout = {0}, bound = {0};
         const struct graph_row *row = &rows->row[i];
+        put_bound(&bound, row);
         put_call(&call, p, row);
         put_layout(&layout, p, row->tensor);
         c.name = most(c.name, text_width(p->graph->tensor[row->tensor].name));
@@ -76,8 +88,11 @@ static struct graph_columns columns_of(const struct program *p, const struct gra
         c.layout = most(c.layout, text_width(str_text(&layout)));
         if (row->node >= 0)
             c.nest = most(c.nest, text_width(result_of(p, row->nest)));
+        if (c.bound > 0)
+            c.bound = most(c.bound, text_width(str_text(&bound)) + 1);
         str_free(&call);
         str_free(&layout);
+        str_free(&bound);
     }
     c.name = c.name > MOST_NAME ? MOST_NAME : c.name;
     c.nest = c.nest > MOST_NAME ? MOST_NAME : c.nest;
@@ -125,15 +140,14 @@ static void put_row(struct doc *d, const struct program *p, const struct graph_r
 {
     const char *name = p->graph->tensor[row->tensor].name;
     struct str call = {0}, layout = {0}, bytes = {0}, bound = {0}, share = {0};
-    bool own = row->node >= 0 && row->nest == row->node;
+    bool own = has_own_nest(row);
     put_call(&call, p, row);
     put_layout(&layout, p, row->tensor);
     if (row->bytes > 0)
         text_bytes(&bytes, row->bytes);
     else
         str_add(&bytes, "-");
-    if (own && row->bound_s > 0)
-        text_ms(&bound, 1e3 * row->bound_s);
+    put_bound(&bound, row);
     if (own && whole > 0)
         str_printf(&share, "%.0f%%", 100 * row->bound_s / whole);
     doc_put(d, STYLE_NOTE, row->change == GRAPH_SAME ? "  " : "* ");

@@ -6,7 +6,8 @@
 
 #define CLOCK_EVERY 8192                  /* iterations between two looks at the clock */
 
-enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_PICK };
+/* STREAM: a non-temporal store, which is counted, but reaches no cache. */
+enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_STREAM, WALK_PICK };
 
 /* A product of an address: coef * the variable var, or coef * other where var is -1.  varies: it
  * differs between the threads of a block. */
