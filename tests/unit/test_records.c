@@ -588,7 +588,7 @@ static void refused_files(void **state)
     records_close(records_must_open(path));
     run_sql("PRAGMA user_version = 99");
     check_refused("by a newer tilescope (format 99", "update tilescope");
-    run_sql("PRAGMA user_version = 1; CREATE INDEX mine ON record(date); ANALYZE");
+    run_sql("PRAGMA user_version = 2; CREATE INDEX mine ON record(date); ANALYZE");
     records_close(records_must_open(path));
     static const char *const program[][2] = {
         { "CREATE VIEW mine2 AS SELECT 1", "DROP VIEW mine2" },

@@ -283,7 +283,8 @@ static json_t *bench_json(const struct measurement *m)
         { .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } },
     };
     const struct bench_entry entry[] = {
-        { "a.yaml", s, &r[0] }, { "b.yaml", s, &r[1] }, { "c.yaml", s, &r[2] }
+        { "a.yaml", s, &r[0], NULL, 0 }, { "b.yaml", s, &r[1], NULL, 0 },
+        { "c.yaml", s, &r[2], NULL, 0 }
     };
     struct comparison how = { .rounds = 120, .epochs = 20, .disturbed = 0.05 };
     struct str out = {0};
