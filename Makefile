@@ -289,12 +289,14 @@ appendix1: all
 MUTANTS ?= 20 1
 mutants: deps
 	@tests/mutants.sh $(MUTANTS)
-# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes).
+# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes); 20 random points of
+# the loop space of each operator.
 CUDA_SEED ?= 1
 test-cuda: deps
-	@$(MAKE) --no-print-directory all $(B)/tests/test_shared
+	@$(MAKE) --no-print-directory all $(B)/tests/test_shared $(B)/tests/test_gpu_space
 	@SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner \
 	    $(B)/tests/test_shared
+	@GPU_SPACE=20 TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner $(B)/tests/test_gpu_space
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance
