@@ -289,13 +289,16 @@ appendix1: all
 MUTANTS ?= 20 1
 mutants: deps
 	@tests/mutants.sh $(MUTANTS)
-# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes), 200 with tensor blocks.
+# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes), 200 with tensor blocks;
+# 20 random points of the loop space of each operator; the larger rows of the experts' table.
 CUDA_SEED ?= 1
+CUDA_SUITES := test_shared test_tensor test_gpu_space test_cuda_expert
 test-cuda: deps
-	@$(MAKE) --no-print-directory all $(B)/tests/test_shared $(B)/tests/test_tensor
-	@SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner \
-	    $(B)/tests/test_shared
-	@TENSOR_RANDOM=200 TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner $(B)/tests/test_tensor
+	@$(MAKE) --no-print-directory all $(CUDA_SUITES:%=$(B)/tests/%)
+	@for suite in $(CUDA_SUITES); do \
+	    SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TENSOR_RANDOM=200 GPU_SPACE=20 \
+	    CUDA_EXPERTS=1 TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner $(B)/tests/$$suite || exit 1; \
+	done
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance

@@ -67,7 +67,8 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     int n_kernels = 0;
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = open_contender(b, i, &n_kernels, e);
-        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i], NULL, 0 };
+        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i],
+                                            NULL, 0 };
     }
     if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
         ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "explorer/tune/strategies.h"
+#include "kernels/gen/target.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 #include "profile/host/machine.h"
@@ -431,6 +432,17 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
                                                                             : EXIT_FINE;
 }
 
+/* Whether a network was asked for on a GPU, which is refused. */
+static bool refuse_gpu(const struct tune_call *u, struct err *e)
+{
+    const struct target *t = u->opts.measure.target;
+    if (!u->opts.simulated && !(t && t->gpu))
+        return false;
+    err_set(e, ERR_STEP, "networks are tuned for CPUs, not for a GPU");
+    err_fix(e, "--kernel K tunes one kernel of it alone");
+    return true;
+}
+
 static int tune(struct tune_call *u)
 {
     struct opened o;
@@ -443,6 +455,10 @@ static int tune(struct tune_call *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
+    if (session_opens_as_network(o.session) && refuse_gpu(u, &e)) {
+        cli_close(&o);
+        return cli_fail(u->cli, &e);
+    }
     if (session_opens_as_network(o.session)) {
         code = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
                    ? cli_network_tune(u->cli, &o, &u->opts, &view, &u->to)

@@ -328,7 +328,8 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
     doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout%s",
-               v->simulated[0] ? "sim.time" : "    time", width >= HEADING_FROM ? " of the output" : "");
+               v->simulated[0] ? "sim.time" : "    time",
+               width >= HEADING_FROM ? " of the output" : "");
     doc_end(d);
     for (int i = 0; i < v->n_trials; i++)
         put_trial(d, v, f, c[i], width);

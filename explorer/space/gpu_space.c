@@ -1,4 +1,4 @@
-/* Makes the space of a GPU's target: axes and operands of the main node, knobs, the nodes around. */
+/* Makes the space of a GPU: axes and operands of the main node, knobs, the nodes around. */
 #include "explorer/space/gpu_space.h"
 
 #include <string.h>

@@ -224,8 +224,8 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
         k->n_threads = COUNT_OF(k->scratch);
     for (int i = 0; i < k->n_threads; i++)
         k->scratch[i] = arena_new();
-    if ((kernels_for_gpu(k) && !kernels_gpu_ready(k, e)) || !open_layouts(k, note, e) || !open_model(k, note, e) ||
-        !kernels_add_seeds(k, e)) {
+    if ((kernels_for_gpu(k) && !kernels_gpu_ready(k, e)) || !open_layouts(k, note, e) ||
+        !open_model(k, note, e) || !kernels_add_seeds(k, e)) {
         kernels_free(k);
         return false;
     }

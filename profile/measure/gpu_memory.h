@@ -20,7 +20,8 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
 
 /* A simulated cost: no time, but the roofline of the device's data sheet over the simulated
  * traffic.  each: nanoseconds that every part needs by itself, at its full rate; the FMA units and
- * L1s of multiprocessors that have no block do nothing, in the last wave too.  ns: the longest, of part `bound`. */
+ * L1s of multiprocessors that have no block do nothing, in the last wave too.  ns: the longest, of
+ * part `bound`. */
 enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
 extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };

@@ -1,6 +1,7 @@
 /* Prints search spaces as text and as JSON. */
 #include "sessions/report/space_report.h"
 
+#include "kernels/gen/target.h"
 #include "profile/host/machine.h"
 #include "sessions/file/json.h"
 
@@ -17,7 +18,8 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     const char **base = ARENA_ARRAY(a, const char *, p->n_steps + 1);
     struct machine m;
     machine_read(&m);
-    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m) };
+    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m),
+                           .target = program_is_bound(p) ? target_named("cuda") : NULL };
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))

@@ -226,7 +226,8 @@ static void take_result(struct tuning *t)
     t->ledger = r->ledger;
     t->final_start = r->start ? in_final(r, r->start) : NULL;
     t->final_best = r->best ? in_final(r, r->best) : NULL;
-    t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms
+               : r->best ? r->best->ms : INFINITY;
     t->speedup = speedup_of(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
@@ -425,7 +426,8 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
 {
     struct inquiry q = { .mem = arena_new() };
     struct err ignored;
-    bool found = tuning_ask(&q, s, o, &ignored) && records_open_reading(o->records, &q.records, &ignored)
+    bool found = tuning_ask(&q, s, o, &ignored)
+              && records_open_reading(o->records, &q.records, &ignored)
               && find_runs(&q, o, &ignored) && q.stopped;
     if (found)
         *out = (struct tuning_stopped){

@@ -1,4 +1,4 @@
-/* What a tuning asks for: its target and objective, seeds, pins, and the options that records keep. */
+/* What a tuning asks for: target and objective, seeds, pins, and the options that records keep. */
 #include "sessions/tuning/tuning.h"
 
 #include <math.h>
