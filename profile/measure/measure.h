@@ -21,8 +21,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
  * time_s 0 = 1.  At most MEASURE_MAX_COMPARED programs; a program may occur twice.  A program that
  * fails is a result, and the others are timed without it.  The first program, and programs that
  * are not timed, have ratio 0 and VERDICT_NONE.  Programs for a GPU are timed on it after their
- * host twins were found right; where there is none, they are only checked, m.device has the reason, and
- * there are no rounds.  ERR_RANGE when only some of the programs are for a GPU. */
+ * host twins were found right; where there is none, they are only checked, m.device has the
+ * reason, and there are no rounds.  ERR_RANGE when only some of the programs are for a GPU. */
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;
