@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/release}
 word=${2:-}
-limit=${TEST_TIMEOUT:-180}
+limit=${TEST_TIMEOUT:-300}
 jobs=2
 
 work=$(mktemp -d) || exit 1
