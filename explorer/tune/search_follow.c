@@ -18,9 +18,14 @@ static int nearest(const struct search *s, int arm, const void *point)
     return best;
 }
 
-static bool is_it(const struct tune_candidate *x, const struct tune_candidate *c)
+/* Whether x and c are the same point.  Candidates that the model has not seen have no features. */
+static bool is_it(const struct search *s, const struct tune_candidate *x,
+                  const struct tune_candidate *c)
 {
-    return c->arm == x->arm && c->features && c->features == x->features;
+    if (c->arm != x->arm)
+        return false;
+    return (c->features && c->features == x->features) ||
+           (c->point && x->point && s->p->point_apart(s->p->ctx, c->arm, c->point, x->point) == 0);
 }
 
 /* Notes what the pool has of it, and how it ranks there. */
@@ -31,7 +36,7 @@ static void note_pool(struct search *s, const struct tune_candidate *x, struct f
         const struct tune_candidate *c = s->pool.data[i];
         r->pool += c->scored && !c->illegal;
         r->better += c->scored && !c->illegal && c->score > x->score;
-        if (f->proposed < 0 && is_it(x, c))
+        if (f->proposed < 0 && is_it(s, x, c))
             f->proposed = s->trial.len;
     }
 }
@@ -55,7 +60,7 @@ void search_follow(struct search *s, struct tune_candidate *const *picked, int n
         r.apart = c.point ? nearest(s, c.arm, c.point) : -1;
         note_pool(s, &c, &r);
         for (int i = 0; i < n; i++)
-            if (f->trial < 0 && is_it(&c, picked[i]))
+            if (f->trial < 0 && is_it(s, &c, picked[i]))
                 f->trial = s->trial.len + i;
     }
     vec_push(&f->round, r);

@@ -368,6 +368,8 @@ static void run_and_replay(const char *strategy)
         assert_true(r->ledger[r->n_lines].verified && r->ledger[0].verified);
         tune_free(r);
     }
+    if (last.trial < 0)
+        fail_msg("not found: step '%s': %s", last.why.step, last.why.text);
     assert_in_range(last.trial, last.opened, 47);
     assert_in_range(last.proposed, last.opened, last.trial);
     assert_in_range(last.round.len, 6, 12);
