@@ -9,7 +9,7 @@
 
 struct saving { const struct cli *cli; struct goal *to; bool saved; };
 
-/* Says on stderr at each round how the whole goes; between them the search has its own line. */
+/* After each round, prints the progress of the whole network on stderr. */
 static void show(void *ctx, const struct network_tuning_view *v)
 {
     const struct saving *k = ctx;

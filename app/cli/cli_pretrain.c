@@ -57,7 +57,7 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* Adds "entropy 1.31, 0.98", of layouts and loops; leaves out one that chooses nothing. */
+/* Adds "entropy 1.31, 0.98", of the layout and loop agents; leaves out an agent without choices. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };

@@ -292,7 +292,7 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
-/* Refuses file names whose ending is no format of a roofline. */
+/* Refuses a file name whose ending is not a format in which a roofline can be written. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;

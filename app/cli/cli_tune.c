@@ -15,7 +15,7 @@
 #include "sessions/tuning/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* between lines, when stderr is no terminal */
-#define QUIET_AT_MOST_S 30.0             /* the same, while nothing better is found */
+#define QUIET_AT_MOST_S 30.0             /* the same, while the search finds nothing better */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -25,7 +25,7 @@ struct tune_call {
     struct str weights;
     struct goal to;                      /* -o */
     struct follow follow;                /* --follow */
-    struct session *followed;            /* whose steps these are, or NULL */
+    struct session *followed;            /* the session of --follow, or NULL */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;

@@ -117,7 +117,7 @@ static void show_tune(void *ctx, const struct tune_view *v)
     tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
-/* Opens a session for this thread, because that of the screen belongs to another thread. */
+/* Opens a session for this thread, because the screen's session belongs to the screen's thread. */
 static bool open_session(const char *recipe, struct session **out, struct err *e)
 {
     char *text = xstrdup(recipe), *rest = text;

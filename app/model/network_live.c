@@ -98,7 +98,7 @@ static void pass(void *ctx, const struct tune_view *v)
     report(t, t->what);
 }
 
-/* Lists the kernels by their share of the time, the one whose round begins with a mark. */
+/* Lists the kernels by their share of the time; a mark shows the kernel whose round begins. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
 {
     int *order = xcalloc((size_t)v->n, sizeof *order);

@@ -17,7 +17,8 @@ enum setting {
 struct setting_info { const char *name, *fallback, *help; };
 extern const struct setting_info setting_info[SETTING_COUNT];    /* the rows of settings.def */
 
-/* Columns of the ledger behind the step, in order; n 0: what fits and has numbers. */
+/* Columns of the ledger right of the step, in order. n 0: every column that fits and has
+ * numbers. */
 enum column {
 #define COLUMN(id, name, width, help) COLUMN_##id,
 #include "app/model/column.def"

@@ -68,7 +68,7 @@ static void put_text(struct str *out, const char *text)
     }
 }
 
-/* How a style is painted: its colour on the background, or the other way round. */
+/* Whether a style paints its colour as the background. */
 static bool reversed(unsigned style)
 {
     return looks[style & ~(unsigned)STYLE_REVERSE].reverse != ((style & STYLE_REVERSE) != 0);

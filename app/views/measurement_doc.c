@@ -148,7 +148,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the bound and what sets it; adds nothing without a machine model. */
+/* Adds the bound and the level of memory or ceiling that sets it; nothing without a machine
+ * model. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {

@@ -78,8 +78,7 @@ struct tune_dots {
     double scale;                         /* of ms to the axis */
 };
 
-/* The smallest half of a half of the budget that holds what there is, so that dots move only now
- * and then. */
+/* The smallest budget / 2^k that holds all trials so far, so that the scale changes rarely. */
 static double trials_on_axis(const struct tune_view *v, bool whole)
 {
     double n = v->n_trials > 1 ? v->n_trials : 2, end = v->budget > n ? v->budget : n;
