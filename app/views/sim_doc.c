@@ -14,7 +14,7 @@
 #define MOST_SITES 8
 #define MOST_CELLS 100
 #define CONFLICTS 0.1                    /* least share of conflict misses that gets a sentence */
-#define EVEN 0.4  /* no conflict if half of the misses need this share of the sets */
+#define EVEN 0.4  /* sets are alike if half of the misses need this share of them */
 
 /* One result, and the columns of its tables; 0 columns: not shown. */
 struct sim_tables {

@@ -22,11 +22,12 @@ struct formula_value {
     enum formula_type type;
     double number;
     bool truth;
-    const char *text; size_t n;          /* TEXT: n bytes, which the owner of the names keeps */
+    const char *text; size_t n;          /* TEXT: n bytes, owned by the owner of the names */
     int from, to;                        /* position in the formula, set by the evaluator */
 };
 
-/* Sets *out to what a name stands for.  Returns false with *e, without a place, if nothing. */
+/* Sets *out to the value of a name. Returns false with *e, without a position, if the name is
+ * unknown. */
 typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 
 /* Evaluate expr.  ERR_SYNTAX: malformed.  ERR_TYPE: a value has the wrong type.  ERR_RANGE: a

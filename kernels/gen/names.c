@@ -65,8 +65,8 @@ static bool is_letter(char c)
     return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
-/* Whether text is the name of a shuffle helper.  How many of them the text has is known only at the
- * end. */
+/* Whether text has the form of a shuffle helper's name. All such names are reserved, because the
+ * number of helpers is known only at the end. */
 static bool is_shuffle(const char *text)
 {
     static const char stem[] = "shuffle";

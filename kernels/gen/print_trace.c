@@ -231,7 +231,7 @@ static void print_block(struct trace *t, const struct block *b)
             print_body(t, c, -1);
         } else {
             print_block(t, &c->body);
-            continue;                     /* it has no braces: its names are visible, too */
+            continue;                     /* a block without braces, whose names stay visible */
         }
         names_reset(m->names, mark);
     }
@@ -247,7 +247,7 @@ static const char types[] =
     "    int (*mark)(struct ts_sim *, int);\n"
     "};\n\n";
 
-/* Prints the filters. at: the access certainly lies in one line; over: it may cross lines. */
+/* Prints the filters. at: the access always lies in one line; over: it may cross lines. */
 static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
 {
     str_printf(out,

@@ -10,8 +10,8 @@
  * number among the marked loops (gen.h, struct trace_mark), or -1. */
 struct walk_loop { const char *axis; int node; int64_t trips; int parent, mark; };
 
-/* access, mark: as in struct ts_sim.  iteration: called at the head of each iteration that is not
- * skipped; NULL: not wanted. */
+/* access, mark: as in struct ts_sim. iteration: called at the head of each iteration that is not
+ * skipped; may be NULL. */
 struct walk_calls {
     void *ctx;
     void (*access)(void *ctx, unsigned long long addr, unsigned site, unsigned bytes);
@@ -57,8 +57,8 @@ const int64_t *walk_launch(const struct walk *w, int kernel);
 /* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
 typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
                           unsigned site, unsigned bytes);
-/* Makes the accesses of one block; x counts first in its number.  Does nothing when a walk has
- * ended early. */
+/* Makes the accesses of one block. In its number, x varies fastest. Does nothing when a callback
+ * has ended the walk. */
 void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
                 walk_warp_fn *access, void *ctx);
 #endif
