@@ -70,7 +70,8 @@ void search_free(struct search *s)
     free(s);
 }
 
-/* Measures the next batch of the pool. 0: it contained nothing new; -1: stop. */
+/* Measures the next batch of the pool. Returns 0 if the pool has nothing new, -1 to stop the
+ * search. */
 static int measure_pool(struct search *s, int want, struct err *e)
 {
     struct tune_candidate *c[TUNE_TOP];
@@ -205,7 +206,8 @@ static bool run_joint(struct search *s, struct err *e)
     return true;
 }
 
-/* Runs the loop stage: the best layout until its space is exhausted, then the next best. */
+/* Runs the loop stage: searches the best layout until its space is exhausted, then the next
+ * best. */
 static bool run_loops(struct search *s, struct err *e)
 {
     for (; stage_left(s) > 0; s->loop_round++) {
