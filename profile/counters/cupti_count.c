@@ -179,7 +179,7 @@ static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                 miss(out, event[i].name, why->text);
         }
     for (int i = 0; i < EVENTS_MAX; i++)
-        value[i] = NAN;                   /* what CUPTI does not write is no count */
+        value[i] = NAN;                   /* a value that CUPTI does not write was not counted */
     if (ok && s.metrics.n > 0) {
         ok = cupti_metrics_config(&s.metrics, why) && configure(&s, why)
           && run_passes(&s, value, ran, why);

@@ -29,7 +29,6 @@ struct gpu_run {
     double sm_ns, busy;                   /* busy: multiprocessors of the largest kernel */
 };
 
-/* --- What is simulated ------------------------------------------------------------------------ */
 
 static int most_warps(const struct gpu_run *r)
 {
@@ -88,7 +87,7 @@ static void on_access(void *ctx, int warp, uint32_t active, const unsigned long 
     gpusim_access(r->sim, warp, active, addr, site, bytes);
 }
 
-/* Simulates n blocks of a kernel with so many. */
+/* Simulates n of a kernel's `blocks` blocks. */
 static void run_blocks(struct gpu_run *r, int kernel, int64_t blocks, int64_t n)
 {
     const struct gpu_traffic *all = gpusim_traffic(r->sim);
@@ -125,7 +124,7 @@ static void run_kernels(struct gpu_run *r)
     }
 }
 
-/* Decides which share of the blocks is simulated.  False when counting took too long. */
+/* Decides which share of the blocks is simulated. False when counting accesses took too long. */
 static bool plan(struct gpu_run *r, double budget)
 {
     double iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS], all;
@@ -194,7 +193,8 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Bytes that cross between L2 and DRAM.  A sample says nothing of L2: each parameter once. */
+/* Bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each parameter
+ * counts once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- Who takes part --------------------------------------------------------------------------- */
 
 static void refuse(struct measure_job *j, enum vendor_library library, const char *reason)
 {

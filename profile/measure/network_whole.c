@@ -20,15 +20,14 @@ struct whole_run {
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;                  /* per tensor: an output depends on it; it has values */
-    bool *inexact, *jumps;                /* per tensor: of values; of what led to them */
+    bool *needed, *held;                  /* per tensor: an output depends on it; it is computed */
+    bool *inexact, *jumps;  /* per tensor: it is inexact; a jump of inexact values led to it */
     double **exact, **single;
     double live, most;                    /* bytes now, and the most so far */
     bool ok;
     struct err *e;
 };
 
-/* --- What depends on what --------------------------------------------------------------------- */
 
 /* Calls f for each tensor that v loads. */
 static void each_load(struct whole_run *r, const struct val *v,
@@ -48,14 +47,14 @@ static void note_reader(struct whole_run *r, int tensor, int node)
     r->last[tensor] = r->last[tensor] > node ? r->last[tensor] : node;
 }
 
-/* Whether float32 computed another value than float64 for a tensor that v loads. */
+/* Whether float32 and float64 differ in the value of a tensor that v loads. */
 static bool is_inexact(const struct whole_run *r, const struct val *v)
 {
     return v && (v->kind == VAL_LOAD ? r->inexact[v->source]
                                      : is_inexact(r, v->a) || is_inexact(r, v->b));
 }
 
-/* Whether a small difference of what v loads can become a large one. */
+/* Whether a small error of a value that v loads can become a large one. */
 static bool jumps(const struct whole_run *r, const struct val *v)
 {
     if (!v || v->kind == VAL_LOAD)
@@ -198,9 +197,8 @@ double network_whole_bytes(const struct network *net)
     return most;
 }
 
-/* --- What outputs must be --------------------------------------------------------------------- */
 
-/* Takes the exact values of an output, and sets what may be off. */
+/* Returns the expected output: its exact values, and the deviation that is allowed. */
 static struct whole_output output_of(struct whole_run *r, int tensor)
 {
     const struct tensor *t = &r->g->tensor[tensor];
