@@ -25,7 +25,7 @@ struct tune_call {
     struct str weights;
     struct goal to;                      /* -o */
     struct follow follow;                /* --follow */
-    struct session *followed;            /* the session of --follow, or NULL */
+    struct session *followed;            /* whose steps these are, or NULL */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;

@@ -218,7 +218,7 @@ struct model {
     char step_access[256];               /* or this access, of the tensor step_axis; or "" */
     bool to_misses;                      /* the profile scrolls to the access of the nest */
     bool to_loop;                        /* also when it is of the stage under the cursor */
-    char to_tensor[64];                  /* the layout view scrolls to this tensor; "": none */
+    char to_tensor[64];                  /* the layout view goes there; "": nowhere */
 
     /* The prompt. */
     struct prompt prompt;

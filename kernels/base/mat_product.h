@@ -1,7 +1,7 @@
 /* Products of matrices of one type of elements.  Only mat.c includes this, once for each type: REAL
  * is the type, OF(name) its variant of a function, and VIEW the struct of operand a. */
 
-/* A vector that the compiler splits into vectors of the target. It is aligned only to an
+/* A vector that the compiler divides into vectors of the target; it may be at any address of an
  * element. */
 typedef REAL OF(vec) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
 

@@ -114,8 +114,8 @@ void emit_helpers(struct emit *m, struct str *out);
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
-/* Vector functions (functions.c): appends those in *n with this number of lanes.
- * functions_need_masks says whether they need the integer vectors of the masks. */
+/* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
+ * the integer vectors of the masks if functions_need_masks says so. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,
                     int lanes);
 bool functions_need_masks(const struct elem_type *type, const struct needs *n, int lanes);

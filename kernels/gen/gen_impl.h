@@ -91,7 +91,7 @@ struct code {
     struct place at;
     enum store_how how;
     struct code_term *value;              /* also of PICK: a scalar */
-    /* SET: sites of the destination in memory; += and max= load it at site_load */
+    /* SET: sites of the destination in memory; site_load is that of += and max= */
     int site_load, site_store;
 };
 

@@ -229,7 +229,7 @@ static int tiles_of(const struct program *p)
     return lower_tiles(&in);
 }
 
-/* Whether p can be lowered. Lowering refuses only tiles that are too large. */
+/* Whether p can be lowered: lowering refuses only tiles that are too large. */
 static bool tiles_fit(const struct program *p, struct err *e)
 {
     const struct func *unused;
@@ -262,9 +262,9 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it. An annotation of
- * a loop changes no tile, except that `bind` can enlarge a shared one; compute_at only adds a tile.
- * cache_read adds a tile, or moves one to another loop, where it may be smaller. */
+/* Whether every tile that is too large before step s is still too large after it.  Marks on loops
+ * change no tile, or as bind make a shared one larger; compute_at only adds a tile.  cache_read can
+ * also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {

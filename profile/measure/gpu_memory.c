@@ -87,7 +87,7 @@ static void on_access(void *ctx, int warp, uint32_t active, const unsigned long 
     gpusim_access(r->sim, warp, active, addr, site, bytes);
 }
 
-/* Simulates n of a kernel's `blocks` blocks. */
+/* Simulates n blocks of a kernel with so many. */
 static void run_blocks(struct gpu_run *r, int kernel, int64_t blocks, int64_t n)
 {
     const struct gpu_traffic *all = gpusim_traffic(r->sim);

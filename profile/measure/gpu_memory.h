@@ -18,9 +18,9 @@ struct gpu_memory_opts {
 bool gpu_memory(const struct func *f, const struct target *target, const struct gpu_memory_opts *o,
                 const struct cancel *c, struct sim_result *r, struct err *e);
 
-/* A simulated cost, which is not a time: the roofline of the device's data sheet over the simulated
- * traffic. each: nanoseconds that every part of the device needs at its full rate; a multiprocessor
- * without a block contributes nothing. ns: the longest of them, that of part `bound`. */
+/* A simulated cost: no time, but the roofline of the device's data sheet over the simulated
+ * traffic.  each: nanoseconds that every part needs by itself, at its full rate; the FMA units and
+ * L1s of multiprocessors that have no block do nothing.  ns: the longest, of part `bound`. */
 enum gpu_bound { GPU_BOUND_FMA, GPU_BOUND_L1, GPU_BOUND_L2, GPU_BOUND_DRAM, GPU_BOUND_COUNT };
 extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L2" "DRAM" */
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };

@@ -197,6 +197,7 @@ double network_whole_bytes(const struct network *net)
     return most;
 }
 
+/* --- What outputs must be --------------------------------------------------------------------- */
 
 /* Returns the expected output: its exact values, and the deviation that is allowed. */
 static struct whole_output output_of(struct whole_run *r, int tensor)

@@ -83,7 +83,7 @@ struct sim_result {
     char gpu[64]; int sector_bytes;
     int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
     /* Nanoseconds that the FMA units, the L1s with shared memory, L2 and DRAM of the GPU need at
-     * their full rate. They are lower bounds of the time. */
+     * their full rate: no time, but bounds of it. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */
