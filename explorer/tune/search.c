@@ -206,8 +206,7 @@ static bool run_joint(struct search *s, struct err *e)
     return true;
 }
 
-/* Runs the loop stage: searches the best layout until its space is exhausted, then the next
- * best. */
+/* Runs the loop stage: the best layout until its space is exhausted, then the next best. */
 static bool run_loops(struct search *s, struct err *e)
 {
     for (; stage_left(s) > 0; s->loop_round++) {

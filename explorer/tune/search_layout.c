@@ -48,9 +48,8 @@ int search_best_arm(const struct search *s)
     return best;
 }
 
-/* Returns the number of seed layouts to visit. Most visits are for new layouts. With room for only
- * two visits both are, because the measurements of the seeds already say something about their
- * layouts. */
+/* Returns how many seed layouts are visited.  Most visits go to new layouts; with room for only two
+ * visits, all do, since the measured seeds already tell something about their layouts. */
 static int most_seed_arms(const struct search *s)
 {
     int rest, room = plan_layouts(s->plan.joint - s->n_seeds, s->o.rounds, &rest);
