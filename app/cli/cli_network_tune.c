@@ -55,7 +55,7 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
             str_printf(out, "%7s %4d  %.60s (%s)\n", "-", i, k->brief, k->why);
         else
             str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
-                       k->kept ? "" : " (as it was: nothing is faster in the network)");
+                       k->kept ? "" : " (unchanged: nothing is faster in the network)");
     }
     double fixed = 0, all = 0;
     for (int i = 0; i < t->n; i++) {
@@ -69,7 +69,7 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
                t->before_ms / t->after_ms);
     str_printf(out, "verified: %s\n", t->verified ? "true" : "false");
     if (t->cancelled)
-        str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
+        str_add(out, "cancelled: the same command continues it; measurements are in the records\n");
     else if (!to->path)
         str_add(out, "not saved: -o FILE.yaml keeps the schedules\n");
 }

@@ -122,7 +122,7 @@ static int finish(const struct pretrainer *x, const struct pretrain *p,
     if (done->finished)
         return EXIT_FINE;
     if (!x->quiet && done->visits > 0)
-        fputs("stopped: the same line with --resume goes on\n", stderr);
+        fputs("stopped: the same command with --resume continues\n", stderr);
     else if (!x->quiet)
         fputs("stopped before the first workload was done: the same line takes what was measured "
               "from the records\n", stderr);

@@ -393,7 +393,7 @@ static bool is_for(int v, const struct session *s, struct err *e)
 {
     if (!view[v].single || !cli_is_network(s))
         return true;
-    err_set(e, ERR_SYNTAX, "--what %s is of one kernel, and this is a network", view[v].name);
+    err_set(e, ERR_SYNTAX, "--what %s shows one kernel, but this is a network", view[v].name);
     return err_fix(e, "--kernel K --what %s", view[v].name);
 }
 

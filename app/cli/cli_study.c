@@ -234,7 +234,8 @@ static int end_study(const struct cli *c, const struct study_report *r, const st
         fprintf(stderr, "%s: the report\n", to);
     if (stopped)
         fprintf(stderr, "cancelled: the report is partial%s\n",
-                file_exists(str_text(&k->path)) ? "; the same line with --resume goes on" : "");
+                file_exists(str_text(&k->path)) ? "; the same command with --resume continues"
+                                                : "");
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
 }
 

@@ -237,7 +237,7 @@ void model_question(const struct model *m, struct str *out)
     if (place.len > 0)
         place.data[0] = 'T';
     if (m->ask_stop && place.len > 0)
-        str_printf(out, "%s. Stop it and %s? What is measured is kept.", str_text(&place), leave);
+        str_printf(out, "%s. Stop it and %s? Measurements are kept.", str_text(&place), leave);
     else if (m->ask_stop)
         str_printf(out, "The tuner has ended. Still %s?", leave);
     else if (place.len > 0)

@@ -411,7 +411,7 @@ bool model_network_cancel(struct model *m)
     if (model_shows_network(m) && m->network->tune_wanted) {
         m->network->tune_wanted = false;
         m->data_stamp++;
-        model_info(m, "ending the search; what is clearly faster stays");
+        model_info(m, "ending the search; schedules that are clearly faster are kept");
         return true;
     }
     if (!model_shows_network(m) || !m->network->measure_wanted)

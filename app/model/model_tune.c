@@ -232,7 +232,7 @@ static void add_promise(struct model *m, struct str *out)
     if (goes_on(&m->tuner, history_current(m->session->history)->id))
         str_add(out, "t goes on where it was");
     else if (model_tune_has_old(m))
-        str_printf(out, "t goes on with the search that was stopped here, after %d of %d",
+        str_printf(out, "t continues the search that was stopped here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
         str_printf(out, "t starts a new search, for the session has changed; after `:switch %s` "
@@ -468,7 +468,7 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
                        const char *branch)
 {
     if (isinf(t->best_ms)) {
-        str_add(out, "nothing that was measured is right");
+        str_add(out, "no measured candidate is right");
         return;
     }
     if (is_start(m, t)) {

@@ -152,7 +152,7 @@ static void empty_outbox(struct tui *t)
     if (out->repaint)
         term_repaint(t->term);
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
-        model_say_error(t->model, "this terminal takes no copy, or not one so long",
+        model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");
     str_clear(&out->copy);
     out->suspend = out->repaint = false;

@@ -352,7 +352,8 @@ static bool splice_tensors(struct splice *s)
                   "%s takes %d tensors, but %d are given", s->st->op, arg, s->st->n_args);
 }
 
-/* Names the dims of an element-wise node after those that it reads, so that layouts can follow. */
+/* Gives the dims of an element-wise node the names of its operand's dims, so that layouts can
+ * propagate to it. */
 static void rename_dims(struct splice *s, const struct node *n)
 {
     struct graph *g = s->c->g;

@@ -331,7 +331,7 @@ void papi_probe(struct counts *out)
         try_events(p, soft, COUNT_OF(soft), &system);
         if (system.available)
             snprintf(out->reason + n, sizeof out->reason - n,
-                     "; what the system counts is there (run --events papi-sw)");
+                     "; software events are available (run --events papi-sw)");
     }
     papi_close(p);
 }

@@ -284,7 +284,7 @@ static void say_stride(const struct sim_site *s, struct str *out)
     else if (s->stride != s->bytes)
         str_printf(out, "consecutive threads stride by %lld", (long long)(s->stride / s->bytes));
     else if (s->run == WALK_WARP)
-        str_add(out, "its threads do not begin with a sector, or few of them take part");
+        str_add(out, "its threads do not start at a sector, or few of them are active");
 }
 
 void gpu_memory_say(const struct sim_site *s, struct str *out)
