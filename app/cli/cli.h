@@ -76,8 +76,8 @@ int cli_help(const struct cli *c);
 
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-/* Appends a view of `show` as SVG, with lines wrapped at that width. text is the view as text; it
- * is drawn if the screen has no such view. Takes ownership of o->session. */
+/* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; where the screen
+ * has no such view, draws `text`, the view as plain text. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 

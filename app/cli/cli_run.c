@@ -23,7 +23,7 @@ struct run_call {
     unsigned lost;                      /* METER_ bits of these numbers */
     bool cut;                           /* a limit ended a measurement */
     bool has_model;
-    struct machine_model model;         /* of this machine, if it is stored */
+    struct machine_model model;         /* this machine's stored model, if any */
     int n_checked, n_bad;
     struct arena *sets;                 /* owns the event sets of --events */
 };

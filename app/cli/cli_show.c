@@ -366,7 +366,7 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-    bool single;                          /* not of a network */
+    bool single;                          /* the text exists for single programs only */
 } view[] = {
     { "nest", show_nest, false },     { "access", show_access, false },
     { "graph", show_graph, false },   { "network", show_kernels, false },

@@ -268,7 +268,7 @@ struct lane {
     pthread_t thread;
     pthread_cond_t wake;
     struct app_job *next, *now;              /* the waiting job, the running job */
-    struct cancel cancel;                /* of the running job; a tuner may raise it itself */
+    struct cancel cancel;                /* cancels the running job; a tuner may raise it itself */
     bool dropped;                        /* the queue cancelled the running job */
     char what[32];
     double fraction;

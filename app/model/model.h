@@ -40,7 +40,7 @@ enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
 struct pane_doc {
     struct doc doc;
     struct scroll scroll;
-    unsigned stamp;                      /* of the state it was built from; 0 = not built */
+    unsigned stamp;                      /* stamp of the state it was built from; 0 = not built */
     int width, height;
 };
 
@@ -92,9 +92,9 @@ struct marking {
     enum job_kind job;
     int number;                          /* counts the jobs */
     int from, to;                        /* the states that the job is about */
-    struct job_pair *pair;               /* of the states pair_of; NULL: none */
+    struct job_pair *pair;               /* comparison of the states pair_of; NULL: none */
     int pair_of[2];
-    struct str found;                    /* what the last bisection found; "": nothing */
+    struct str found;                    /* result of the last bisection; "": none */
     struct ablation *ablation;           /* NULL: none */
 };
 
@@ -104,19 +104,19 @@ struct app_kernel { struct session *session; char *was; bool conversion, chosen;
 
 /* The network that is open (model_network.c).  It is on the screen while no session is. */
 struct app_network {
-    struct session *session;             /* of the whole graph, with the steps of kernels */
+    struct session *session;             /* the whole graph, with the steps of kernels */
     struct network_made *made;           /* NULL: not yet */
     struct network_made *timed;  /* the last one with measurements; may be `made`; or NULL */
     bool sorted;                         /* the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
-    struct scroll at;                    /* of the list, while a kernel is shown */
+    struct scroll at;                    /* position in the list, while a kernel is shown */
     struct str opened;                   /* what was opened, in the form of network_order */
     int tag;                             /* marks its jobs; changes with the network */
     bool build_wanted, measure_wanted;
-    struct network_live *live;           /* of a search of all kernels; NULL: there was none */
+    struct network_live *live;           /* search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag;                        /* of its job */
+    int tune_tag;                        /* tag of the search's job */
     unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why it could not be built; "": no failure */
     VEC(char *) undone;  /* undone steps of the network, the one that redo takes last */
@@ -145,7 +145,7 @@ struct lensing {
     struct forecast *cure, now;          /* ranked */
     int n_cures;
     struct str why;
-    int at, loop;                        /* of the playback: the touch, the chosen loop */
+    int at, loop;                        /* the playback's touch and chosen loop */
 };
 
 /* Predicted misses (model_forecast.c) after `line` from a state of the history, or with "" of that
@@ -182,8 +182,8 @@ struct outbox {
 
 struct model_opts {
     bool no_auto;                        /* do not measure after every step */
-    int threads;                         /* of a measurement; 0 = as in the settings, or 1 */
-    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    int threads;  /* threads of a measurement; 0 = as in the settings, or 1 */
+    unsigned baselines;                  /* of a measurement, as bits 1 << enum vendor_library */
     const struct app_settings *settings; /* the user's, or NULL */
     const struct err *settings_error;    /* why they are the defaults, or NULL */
     bool tour;                           /* begin the guided tour */
@@ -208,7 +208,7 @@ struct model {
     enum pane last_view;  /* MAIN or SIDE: the one that is shown when only one fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
-    struct columns columns;              /* of the ledger, as chosen */
+    struct columns columns;              /* the chosen columns of the ledger */
     int wider, split;                    /* columns added to Steps, to the nest of three panes */
     enum overlay overlay;
     struct frame frame;                  /* of the last screen_refresh */
@@ -241,7 +241,7 @@ struct model {
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits extend the count instead of choosing views */
-    int error_col;                       /* in the last command line, from 1; 0 = unknown */
+    int error_col;                       /* column in the last command line, from 1; 0 = unknown */
 
     /* Questions. */
     enum after_ask then;                 /* the action after the answer, or after the save */
@@ -253,7 +253,7 @@ struct model {
     struct str overwrite;                /* refused once; a second Enter overwrites this file */
     uint64_t overwrite_seen;             /* if it still has this content */
     bool confirm;                        /* the last line was refused until the user confirms it */
-    bool autosave_failed;                /* and a message has said so */
+    bool autosave_failed;                /* a failure of the autosave was reported */
 
     /* Measurements. */
     bool autorun;                        /* measure after every step */
@@ -267,7 +267,7 @@ struct model {
     int at;                              /* the state of the last model_changed */
     VEC(int) late;                       /* states that were left before they were measured */
     int parallel_said;                   /* 1 + tag of the state with the note on threads; or 0 */
-    struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
+    struct code_text code[2];            /* texts of VIEW_C and VIEW_ASM */
     struct roofs roofs;
     struct tuner tuner;
     struct marking marking;
@@ -374,14 +374,14 @@ void model_forget_menu(struct model *m);
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);               /* echo, then model_command */
-void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
+void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with that line */
 void model_show_view(struct model *m, enum view v);
 
 /* model_file.c: files that are opened and written.  False: refused, with a message. */
 
 bool model_save(struct model *m, const char *path);              /* "": as the file that it has */
 bool model_save_quit(struct model *m, const char *path);
-bool model_quit_now(struct model *m);            /* and leaves what is not saved */
+bool model_quit_now(struct model *m);            /* quits and discards unsaved changes */
 bool model_export(struct model *m, const char *path);
 bool model_dump(struct model *m, const char *path);              /* asks the drawing code for it */
 /* Checks a file name that the user typed. */

@@ -316,7 +316,7 @@ static bool redo_steps(struct model *m, long long n)
     for (; n > 0 && net->undone.len > 0; n--) {
         char *line = net->undone.data[net->undone.len - 1];
         if (!session_network_step(net->session, line, &e)) {
-            network_changed(m);           /* those before it are redone */
+            network_changed(m);           /* the steps before it are redone */
             return model_error(m, &e);
         }
         net->undone.len--;

@@ -77,7 +77,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;       /* of the last round */
+    char what[64]; double fraction;       /* phase of the last round */
 };
 
 static void report(const struct live_task *t, const char *what)

@@ -4,7 +4,7 @@
 #include "app/ui/text.h"
 #include "kernels/base/vec.h"
 
-#define CELL_W 8.4                       /* of a cell, in pixels */
+#define CELL_W 8.4                       /* size of a cell, in pixels */
 #define CELL_H 18
 #define BASELINE 13.5                    /* from the top of a cell */
 #define MARGIN 8

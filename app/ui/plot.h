@@ -12,7 +12,7 @@ struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot_area {
     struct canvas *c;
     struct plot_axis x, y;
-    int cols, rows;                       /* of the area, from column PLOT_LEFT and row 0 */
+    int cols, rows;                       /* size of the area, from column PLOT_LEFT and row 0 */
 };
 
 /* Uses the whole canvas, which must be larger than the axes. */

@@ -20,7 +20,7 @@ struct prompt {
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;                      /* history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
-    struct arena *arena;                 /* of the completions */
+    struct arena *arena;                 /* owns the completions */
     struct completions words;            /* shown while n > 0 */
     int picked;                          /* the completion in the line; -1: none yet */
     struct str tail;                    /* the text after the cursor when the completion began */

@@ -8,7 +8,7 @@
 #include "profile/measure/oracle.h"
 #include "kernels/program/contract.h"
 
-#define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
+#define SOME_SKIPPED 0.995  /* executed share of FLOPs below which some were skipped */
 
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width)

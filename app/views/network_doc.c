@@ -8,7 +8,7 @@
 #include "app/views/measurement_doc.h"
 #include "sessions/report/network_report.h"
 
-#define CALLS_NAMED 4                     /* of one kernel */
+#define CALLS_NAMED 4                     /* calls of one kernel that are named */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
 #define ROOM_FOR_BYTES 96

@@ -11,8 +11,8 @@
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
 #define BAR_FROM 60                      /* narrower panes have no progress bar */
-#define STAGE_FROM 78                    /* and what is left of the stage */
-#define HEADING_FROM 54                  /* and all of the heading of the trials */
+#define STAGE_FROM 78                    /* narrower panes do not show what is left of the stage */
+#define HEADING_FROM 54                  /* nor all of the heading of the trials */
 #define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
 
 /* --- What it is at ---------------------------------------------------------------------------- */

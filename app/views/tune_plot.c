@@ -75,7 +75,7 @@ struct tune_dots {
     const struct tune_view *v;
     const struct tune_families *f;
     const struct tune_plot_look *look;
-    double scale;                         /* of ms to the axis */
+    double scale;                         /* from ms to the unit of the axis */
 };
 
 /* The smallest budget / 2^k that holds all trials so far, so that the scale changes rarely. */

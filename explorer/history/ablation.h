@@ -17,7 +17,7 @@ struct ablation {
     int n;
     struct ablated *row;
     struct compared full;
-    struct comparison how;                /* of the last group (measure_compare_each) */
+    struct comparison how;                /* from the last group (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
@@ -32,7 +32,7 @@ void ablation_print(struct str *out, const struct ablated *row);
 /* Finds the step that changed the time most, between two states of one schedule. */
 struct bisection {
     int step;                             /* found: this step, from 1 */
-    const char *text;                     /* in the arena of p */
+    const char *text;                     /* allocated in the arena of p */
     struct ratio ratio;                   /* time with the step / time just before it */
     struct ratio whole;                   /* time after step `to` / time after step `from` */
     int timings;                          /* the number of comparisons */

@@ -55,7 +55,7 @@ struct renaming {
     const struct program *p;
     const struct step *step;
     struct loop_names names;
-    const struct step_word *word;         /* of the whole line */
+    const struct step_word *word;         /* words of the whole line */
     int n_words;
     const char **line;                    /* what was found */
     int n;

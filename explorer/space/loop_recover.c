@@ -29,7 +29,7 @@ struct recovery {
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf: number of its run */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is being tried */
-    struct point_why *why;                /* the reason of the attempt that came furthest */
+    struct point_why *why;                /* reason of the attempt that passed most checks */
     int reached;                          /* how far that was; grows */
 };
 
@@ -548,7 +548,7 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
     t->why = why ? why : &unused;
     *t->why = (struct point_why){ .step = "" };
     if (!replay_loops(s, a, line, n, &program) || program_stage(program, s->nest->name) < 0) {
-        miss(t, REACHED_LINES, "layout", "the lines do not apply over these layouts");
+        miss(t, REACHED_LINES, "layout", "the lines do not apply to these layouts");
         arena_free(a);
         return false;
     }

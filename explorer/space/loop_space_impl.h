@@ -53,7 +53,7 @@ struct nest_info {
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
     int k_prefetch[OPERANDS];
-    int prefetch_axis[NEST_AXES];         /* of the data: the axis of each choice from 1 on */
+    int prefetch_axis[NEST_AXES];  /* prefetches of the data: the axis of each choice from 1 on */
 };
 
 struct plan_loop {

@@ -9,7 +9,7 @@
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
-#define COMPARE_SHARE 0.04               /* of a time limit, for the first comparison */
+#define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
 #define CLEARLY 1.5                      /* times the best: slower candidates are not compared */
 #define WORTH 0.97  /* least gain for a longer comparison: time / time of the first */
 #define LONGER 4                         /* factor for the longer comparison */

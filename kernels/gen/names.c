@@ -176,7 +176,7 @@ void names_reset(struct names *n, int mark)
  * starts with an underscore is changed, since it may belong to the compiler (__asm__, _Bool). */
 static const char *identifier(struct arena *a, const char *want)
 {
-    want += want[0] == '@';               /* the variable of a pick */
+    want += want[0] == '@';               /* '@' marks the variable of a pick */
     const char *before = is_letter(want[0]) ? "" : want[0] == '_' ? "x" : "_";
     char *s = arena_printf(a, "%s%s", before, want);
     for (char *c = s; *c; c++)

@@ -12,7 +12,7 @@ struct trace {
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
     const char *times;                    /* counting: the variable with the number of runs */
     bool random;                          /* whether ts_trace draws indices */
-    int mark;                             /* of the enclosing marked loop, or -1 */
+    int mark;                             /* number of the enclosing marked loop, or -1 */
     struct marked marked;
     VEC(struct trace_use) uses;
     VEC(int) block_mark;

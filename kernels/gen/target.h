@@ -18,7 +18,7 @@ struct target {
     unsigned annotations;                 /* 1 << enum loop_ann for each kind of loop it can have */
     unsigned memories;                    /* 1 << enum memory_scope for each it can have */
     const char *emulated;                 /* target that valgrind runs instead; NULL: this one */
-    int chains; long rounds;              /* of the loop of the FMA ceiling (gen_peak) */
+    int chains; long rounds;              /* size of the FMA ceiling's loop (gen_peak) */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
     bool (*runs_here)(void);
     bool gpu;  /* gen_c makes the host twin of its kernels, whose times say nothing (gen_cuda) */

@@ -35,7 +35,7 @@ int64_t walk_stride(const struct walk *w, int site, int loop);
 /* After this moment of clock_s, or when c is raised, walks end early; 0, NULL: never. */
 void walk_limit(struct walk *w, double deadline, const struct cancel *c);
 void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */
-bool walk_ended_early(const struct walk *w);   /* of the last walk */
+bool walk_ended_early(const struct walk *w);   /* whether the last walk ended early */
 /* Counts without walking loops that no condition or bound depends on: the iterations of each marked
  * loop and the accesses inside it, all iterations together.  *all: the accesses of the whole run.
  * False when the walk ended early. */

@@ -9,7 +9,7 @@ const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", 
 
 /* Largest region, in elements, that is searched when the algebra cannot decide. */
 #define SEARCH_LIMIT 1000000
-/* Most tiles in which shared elements are searched for data. */
+/* Greatest number of tiles whose shared elements are searched for data. */
 #define PROBE_LIMIT 4096
 
 struct check {

@@ -7,7 +7,7 @@
 #include "kernels/ops/compose_ops.h"
 
 #define MOST_BY_RULE 9                    /* most statements of a kernel by the rule */
-#define MOST 48                           /* and by steps: a function with more compiles slowly */
+#define MOST 48                           /* limit by steps: a function with more compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */
 

@@ -120,7 +120,8 @@ static bool merge_batchnorm(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether constant c has one element per channel of i when it is repeated. */
+/* Whether c is a constant with one element per channel of i, along the channel dim when it is
+ * broadcast. */
 static bool is_per_channel(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;

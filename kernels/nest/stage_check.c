@@ -72,7 +72,7 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-#define MAX_THREADS 1024  /* of a block, on every GPU (SPEC N) */
+#define MAX_THREADS 1024  /* threads of a block, on every GPU (SPEC N) */
 
 /* Returns the most iterations that a bound loop may have. */
 static int64_t bound_limit(enum loop_ann ann)

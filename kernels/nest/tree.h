@@ -31,7 +31,7 @@ enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
 /* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
  * into those of the column, so that the elements of a column lie in different banks. mask 0: place
  * i. */
-#define BANKS_BYTES 128                   /* of all banks of shared memory, side by side */
+#define BANKS_BYTES 128                   /* one word of each bank of shared memory */
 struct swizzle { int shift; int64_t mask; };
 
 struct buffer {

@@ -18,7 +18,7 @@
 #include "kernels/base/mat.h"
 #include "kernels/base/number.h"
 
-#define ROWS 128                          /* of a block */
+#define ROWS 128                          /* rows of a block */
 #define COLUMNS 512
 #define RESULTS (128 * 128)
 #define CHUNK 128                         /* points of the reduction that are multiplied at once */

@@ -8,7 +8,7 @@
 #include "kernels/ops/build.h"
 #include "kernels/ops/graph_rewrite.h"
 
-#define TAPS 3                            /* of the window, along a transformed axis */
+#define TAPS 3                            /* taps of the window along a transformed axis */
 #define MOST_M 4
 #define MOST_POSITIONS (MOST_M + TAPS - 1)
 

@@ -13,7 +13,7 @@
 #include "profile/cuda/driver.h"
 #include "profile/vendor/gpu_vendor.h"
 
-#define MOST_DEVICES 16                   /* that are listed */
+#define MOST_DEVICES 16                   /* number of devices that are listed */
 
 static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
 #define NVIDIA(id, name, what) { name, what },

@@ -9,7 +9,7 @@
 #include "kernels/base/subprocess.h"
 #include "profile/counters/cupti_metrics.h"
 
-#define MOST_PASSES 200                   /* of 16 metrics; more are a fault of CUPTI */
+#define MOST_PASSES 200                   /* passes for 16 metrics; more are a fault of CUPTI */
 
 /* One count: the device's metrics, and the session of the range profiler. */
 struct range_session {

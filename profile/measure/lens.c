@@ -205,8 +205,8 @@ static void take_pairs(struct lens_run *r)
 
 /* --- One window ------------------------------------------------------------------------------- */
 
-/* Returns the number of lines in a row of a buffer's picture: its innermost dimensions, up to the
- * first that make up whole lines; 0: its rows are not whole lines. */
+/* Returns the number of cache lines in a row of a buffer's picture. A row has as many inner
+ * dimensions as fill at least one line; 0: it is not a whole number of lines. */
 static int32_t lines_per_row(const struct buffer *b, int line_bytes)
 {
     int64_t bytes = b->type->bytes;

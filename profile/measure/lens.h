@@ -50,8 +50,8 @@ struct lens {
     struct arena *arena;
     struct cache_config cache;
     int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
-    double accesses;                      /* of the whole run */
-    int64_t iterations, from;             /* of the marked loops: of the whole run, of the window */
+    double accesses;                      /* accesses of the whole run */
+    int64_t iterations, from;  /* of the marked loops: in the whole run; first one in the window */
     const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
     /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number

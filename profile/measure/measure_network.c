@@ -11,7 +11,7 @@
 #include "profile/measure/network_meters.h"
 
 #define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
-#define LIMIT_S 120.0                     /* of one run of the network */
+#define LIMIT_S 120.0                     /* seconds for one run of the network */
 #define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
 

@@ -14,7 +14,7 @@
 #define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
-#define MOST_DEVICE_GBYTES 20e3  /* faster than the memory of any present GPU, twice */
+#define MOST_DEVICE_GBYTES 20e3  /* faster than any present GPU's memory, by a factor of 2 */
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 

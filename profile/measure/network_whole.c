@@ -9,7 +9,7 @@
 #include "kernels/ops/reference.h"
 
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
-#define OF_SCALE 1e-5                     /* part of the largest value */
+#define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
 /* An evaluation of the graph node by node, which holds the values of a tensor from its first to its
  * last use: exact in float64, single as float32 computes them.  Inputs and constants have one array

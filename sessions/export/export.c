@@ -20,11 +20,11 @@ struct export {
     const struct program *program;
     const struct func *func;
     const struct target *target;
-    uint64_t seed;                        /* of the data */
+    uint64_t seed;                        /* seed of the data */
     int threads;
     bool parallel;
     bool stand_ins;                       /* random numbers instead of the weights in files */
-    struct err why;                       /* with stand_ins: why */
+    struct err why;                       /* the reason for stand_ins */
     f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
 

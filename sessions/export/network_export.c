@@ -11,7 +11,7 @@
 #include "sessions/export/export_code.h"
 #include "sessions/export/template.h"
 
-#define KERNELS_BYTES ((size_t)1 << 20)   /* of text in one file */
+#define KERNELS_BYTES ((size_t)1 << 20)   /* bytes of text in one file */
 #define COLUMNS 100
 #define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"

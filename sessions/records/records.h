@@ -71,7 +71,7 @@ struct record {
     const char *run;
     int trial;                           /* from 1, in the order of the run */
     const char *strategy;                /* the source of the schedule: "ppo", "expert", ... */
-    uint64_t seed;                       /* of the random data in the measurement */
+    uint64_t seed;                       /* seed of the random data in the measurement */
     const char *steps;                   /* canonical, joined by '\n' (records_steps); "" = none */
     enum outcome outcome;
     const char *reason;                  /* why it failed; "" = no reason */

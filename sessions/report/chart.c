@@ -10,7 +10,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 
-#define GROUP 0.8                        /* of a category's width is bars */
+#define GROUP 0.8                        /* share of a category's width that bars fill */
 #define PALETTE 7
 #define FAR 1e100                        /* values beyond are gaps; on log axes those below 1/FAR */
 #define LETTER 7.0                       /* pixels, on average */
@@ -27,9 +27,9 @@ struct chart_plot {
     const struct chart *c;
     struct str *out;
     int width, height;
-    struct chart_scale x, y;             /* their pixels are estimates, but for their ratio */
+    struct chart_scale x, y;             /* pixel sizes are estimates; only their ratio is exact */
     int n_bars;                          /* series of them */
-    VEC(struct chart_box) taken;         /* by texts and points: pixels from the origin */
+    VEC(struct chart_box) taken;         /* boxes of texts and points, in pixels from the origin */
     struct str layer[6];                 /* parts of the plot, the lowest first */
 };
 

@@ -20,7 +20,7 @@ struct study_part {
     const struct net_part *net;
     const struct program *program;
     int n_names; struct part_name name[PART_NAMES];
-    int n_lines; const char *const *line;              /* of the fastest schedule */
+    int n_lines; const char *const *line;              /* lines of the fastest schedule */
 };
 
 struct study_parts {

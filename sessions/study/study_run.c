@@ -24,7 +24,7 @@ struct running {
     struct study_report *r;
     const struct progress *progress;
     struct cancel *cancel;
-    struct measure_opts measure;         /* of every cell */
+    struct measure_opts measure;         /* options of every cell */
     double budget_s, spent_s;            /* of all searches */
     double search_time_s;                /* per combination */
     int searches_left;
