@@ -9,7 +9,7 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
-#define SEARCH_ACCESSES 1e6              /* thread accesses above which blocks are sampled */
+#define SEARCH_ACCESSES 1e6              /* of threads, above which blocks are sampled */
 
 /* gpu: of --gpu; NULL: the default device. */
 struct expert_opts {
