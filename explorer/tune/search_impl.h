@@ -37,7 +37,7 @@ struct search {
     enum tune_stage stage;
     enum tune_stage at;                  /* the stage in which search_run continues */
     int seed_at, loops_from;             /* the next seed; trials before the loop stage */
-    int loop_arm, loop_round;            /* arm and round of the loop stage; -1: none yet */
+    int loop_arm, loop_round;            /* of the loop stage; -1: none yet */
     int stage_budget, stage_done;
     int best;                            /* index of the trial, or -1 */
     double best_ms;
