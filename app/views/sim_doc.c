@@ -14,7 +14,7 @@
 #define MOST_SITES 8
 #define MOST_CELLS 100
 #define CONFLICTS 0.1                    /* least share of conflict misses that gets a sentence */
-#define EVEN 0.4  /* sets are alike if half of the misses need this share of them */
+#define EVEN 0.4  /* misses are even if this share of the sets has half of them */
 
 /* One result, and the columns of its tables; 0 columns: not shown. */
 struct sim_tables {
@@ -437,7 +437,7 @@ static void put_places(const struct sim_tables *t)
     put_conflicts(t);
 }
 
-/* A strip for the moments of each loop, in program order, behind their sum. */
+/* For each loop, in program order: its total, then a strip that shows the misses over time. */
 static void put_times(const struct sim_tables *t)
 {
     const struct sim_detail *detail = t->s->detail;

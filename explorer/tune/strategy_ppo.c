@@ -1,10 +1,10 @@
-/* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3): the layout actor draws the splits of a
- * layout one after the other; in its space the first round is random, every later one an episode
- * of 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
- * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left
- * of the first).  For the same reason a walk has 8 steps, then another one starts, by turns at one
- * of the best points and anywhere.  What was not measured is rewarded by the latency that the model
- * expects.
+/* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3).  The layout actor draws the splits of a
+ * layout one after the other.  In the space of this layout the first round is random.  Every later
+ * round is an episode of 128 steps; in each step one actor moves its knob.  (If all knobs moved at
+ * once, the second point of a walk would have nothing in common with the first.)  To stay near good
+ * points, an episode consists of walks of 8 steps, which start alternately at one of the best
+ * points and at a random point.  A point that was not measured is rewarded by the latency that the
+ * model predicts.
  *
  * With walks that start at good points, ALT's reward U - l favours agents that stay there, and they
  * soon propose nothing new.  Here no agent can stay, and the reward of a step is the change that it

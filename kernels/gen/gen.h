@@ -33,8 +33,8 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
  * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
-/* A launch of a kernel: extent: of blocks x y z and threads x y z; argument: which of the
- * parameters of the func it is given, in this order. */
+/* A launch of a kernel. extent: numbers of blocks x y z, then of threads x y z. argument: the
+ * arguments in order, each as the number of a parameter of the func. */
 struct gen_launch { const char *name; int64_t extent[6]; int n; const int *argument; };
 struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the

@@ -136,11 +136,11 @@ void measure_vendor_finish(struct measure_job *j);
 /* Opens a runner with the kernel and the vendor libraries, and checks all of them. When a library
  * crashes the runner, opens another one without that library. */
 bool measure_open_checked(struct measure_job *j, struct err *e);
-/* measure_device.c: finds the device that can run and time the kernel; the reason for none is in
- * m->device. measure_on_device: runs a kernel there whose twin is right: it
- * is compared with the reference, timed, and compared again.  What the device lacks (ERR_ENV) is
- * stored as a reason, and the measurement is that of the twin. measure_build_device: compiles it.
- */
+/* measure_device.c: finds the device that can run and time the kernel; if there is none, m->device
+ * has the reason. measure_on_device: runs a kernel on the device after its host twin has passed the
+ * check. It compares the result with the reference, times the kernel, and compares again. If the
+ * device lacks something (ERR_ENV), the reason is stored and the measurement is the twin's.
+ * measure_build_device: compiles it. */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);

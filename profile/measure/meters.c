@@ -134,7 +134,8 @@ static void probe_cupti(struct counts *out)
     out->available = true;
 }
 
-/* A meter with neither count function is a stage of the measurement, or is always refused. */
+/* A meter without a count function is either counted by a phase of the measurement itself, or
+ * always refused. */
 static const struct meter meter[METER_COUNT] = {
     [METER_ID_CLOCK] = { .probe = probe_built_in },
     [METER_ID_SIM] = { .probe = probe_built_in },
