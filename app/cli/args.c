@@ -92,8 +92,9 @@ static bool is_listed(const char *operand, const char *word)
     return all;
 }
 
-/* Whether `next` is the value of an option whose operand is in brackets and so may be left out.  A
- * "[NAME.json]" must end so, a "[word,word]" must be listed; others must not be an option. */
+/* Whether `next` is the value of an option whose value is optional (operand in brackets). The
+ * operand "[NAME.json]" takes words with that ending, "[word,word]" takes the listed words, and any
+ * other operand takes a word that is not an option. */
 static bool takes_next(const char *operand, const char *next)
 {
     if (str_ends(operand, ".json]"))

@@ -210,7 +210,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         str_free(&text);
     }
     if (noisy)
-        str_add(out, "note: ! spread above 10 %, however often it was sampled\n");
+        str_add(out, "note: ! the spread is above 10 % even after repeated sampling\n");
     const struct measurement *m = &b->result[reference_of(b)].m;
     if (first->gpu)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",

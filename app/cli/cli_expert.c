@@ -35,8 +35,8 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* What the search found out of its best schedule: a measurement, or a rating for a GPU; NULL: not
- * searched. */
+/* The search's result for its best schedule: a measurement, or for a GPU an estimate. NULL: no
+ * search was made. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)
@@ -72,8 +72,8 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* Saves the session with the steps of the schedule after its own.  m belongs to these steps alone:
- * after other steps the program is another one, so m is then not saved. */
+/* Saves the session with the steps of the schedule after its own. If it had steps of its own, the
+ * saved program differs from the measured one, so m is not saved. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {

@@ -10,7 +10,7 @@
 
 struct saving { const struct cli *cli; struct goal *to; bool saved; };
 
-/* Says on stderr at each round how the whole goes; between them the search has its own line. */
+/* After each round, prints the progress of the whole network on stderr. */
 static void show(void *ctx, const struct network_tuning_view *v)
 {
     const struct saving *k = ctx;
@@ -57,7 +57,7 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
             str_printf(out, "%7s %4d  %.60s (%s)\n", "-", i, k->brief, k->why);
         else
             str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
-                       k->kept ? "" : " (as it was: nothing is faster in the network)");
+                       k->kept ? "" : " (unchanged: nothing is faster in the network)");
     }
     double fixed = 0, all = 0;
     int trials = 0;
@@ -81,7 +81,7 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
                    to->path ? to->path : "MODEL");
     str_add_char(out, '\n');
     if (t->cancelled)
-        str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
+        str_add(out, "cancelled: the same command continues it; measurements are in the records\n");
     else if (!to->path)
         str_add(out, "not saved: -o FILE.yaml keeps the schedules\n");
 }

@@ -292,7 +292,7 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
-/* Refuses file names whose ending is no format of a roofline. */
+/* Refuses a file name whose ending is not a format in which a roofline can be written. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;
@@ -366,7 +366,7 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-    bool single;                          /* not of a network */
+    bool single;                          /* the text exists for single programs only */
 } view[] = {
     { "nest", show_nest, false },     { "access", show_access, false },
     { "graph", show_graph, false },   { "network", show_kernels, false },
@@ -393,7 +393,7 @@ static bool is_for(int v, const struct session *s, struct err *e)
 {
     if (!view[v].single || !cli_is_network(s))
         return true;
-    err_set(e, ERR_SYNTAX, "--what %s is of one kernel, and this is a network", view[v].name);
+    err_set(e, ERR_SYNTAX, "--what %s shows one kernel, but this is a network", view[v].name);
     return err_fix(e, "--kernel K --what %s", view[v].name);
 }
 

@@ -16,7 +16,7 @@
 #include "sessions/tuning/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* between lines, when stderr is no terminal */
-#define QUIET_AT_MOST_S 30.0             /* the same, while nothing better is found */
+#define QUIET_AT_MOST_S 30.0             /* the same, while the search finds nothing better */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -227,12 +227,12 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
     str_add(out, "\n");
     label(out, "best:");
     if (isinf(t->best_ms)) {
-        str_add(out, "none: nothing that was measured is right\n");
+        str_add(out, "none: no measured candidate is right\n");
         return;
     }
     str_ms(out, best_ms);
     if (t->is_start)
-        str_add(out, ", as it was: nothing is shown to be faster");
+        str_add(out, ", unchanged: nothing is shown to be faster");
     else if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast", t->speedup);
     if (m ? m->gflops > 0 : t->gflops > 0)
@@ -378,12 +378,12 @@ static void say_more(const struct tune_call *u, const struct tuning *t)
     if (u->quiet)
         return;
     if (t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME)
-        fprintf(stderr, "nothing is lost: the same line with --resume goes on from %d of %d\n",
+        fprintf(stderr, "nothing is lost: the same command with --resume continues from %d of %d\n",
                 t->trials, t->budget);
     else if (t->answered)
         fputs("measured before; --fresh measures again\n", stderr);
     else if (t->could_resume)
-        fprintf(stderr, "run %s of the same task was stopped; --resume goes on with it\n",
+        fprintf(stderr, "run %s of the same task was stopped; --resume continues it\n",
                 t->could_resume);
 }
 

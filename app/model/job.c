@@ -118,7 +118,7 @@ static void show_tune(void *ctx, const struct tune_view *v)
     tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
-/* Opens a session for this thread, because that of the screen belongs to another thread. */
+/* Opens a session for this thread, because the screen's session belongs to the screen's thread. */
 static bool open_session(const char *recipe, struct session **out, struct err *e)
 {
     char *text = xstrdup(recipe), *rest = text;
@@ -279,7 +279,7 @@ struct lane {
     pthread_t thread;
     pthread_cond_t wake;
     struct app_job *next, *now;              /* the waiting job, the running job */
-    struct cancel cancel;                /* of the running job; a tuner may raise it itself */
+    struct cancel cancel;                /* cancels the running job; a tuner may raise it itself */
     bool dropped;                        /* the queue cancelled the running job */
     char what[32];
     double fraction;

@@ -18,7 +18,7 @@ bool model_blame(struct model *m, const char *arg)
         if (axis < 0)
             return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
     } else if (arg[0] || !model_loop(m, &s, &axis)) {
-        return model_say_error(m, "blame: it is not said which loop",
+        return model_say_error(m, "blame: no loop is named",
                                "blame STAGE LOOP, or a cursor on a line that starts with `for`");
     }
     struct str text = {0};

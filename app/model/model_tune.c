@@ -190,7 +190,7 @@ static bool goes_on(const struct tuner *t, int state)
     return t->stopped && (state == t->state || state == t->from || state == t->after);
 }
 
-/* Returns a branch whose current state resumes the stopped search; NULL: none. */
+/* Returns a branch from whose current state the stopped search can be resumed; NULL: none. */
 static const char *way_back(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -226,14 +226,14 @@ void model_stopped(struct model *m, const struct app_job *j)
     m->tuner.old = j->stopped;
 }
 
-/* Adds what the key t would do after a stop. */
+/* Adds a sentence that says what the key t would do after a stop. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);
     if (goes_on(&m->tuner, history_current(m->session->history)->id))
         str_add(out, "t goes on where it was");
     else if (model_tune_has_old(m))
-        str_printf(out, "t goes on with the search that was stopped here, after %d of %d",
+        str_printf(out, "t continues the search that was stopped here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
         str_printf(out, "t starts a new search, for the session has changed; after `:switch %s` "
@@ -262,7 +262,7 @@ bool model_tune_fits(struct model *m, const struct program *p)
                            : "X takes an expert's schedule; or undo the step `algorithm`");
 }
 
-/* Starts a search.  Without arguments, resumes a stopped one from its own start. */
+/* Starts a search. Without arguments, resumes a stopped one from the state where it started. */
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
@@ -445,8 +445,8 @@ static bool is_start(const struct model *m, const struct tuning *t)
     return t->is_start || same;
 }
 
-/* Applies the result; on a branch of its own when the user has moved meanwhile.  *where gets the
- * name of its branch. */
+/* Applies the result, on a new branch if the user has moved meanwhile. *where gets the name of the
+ * branch. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
@@ -469,7 +469,7 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
                        const char *branch)
 {
     if (isinf(t->best_ms)) {
-        str_add(out, "nothing that was measured is right");
+        str_add(out, "no measured candidate is right");
         return;
     }
     if (is_start(m, t)) {

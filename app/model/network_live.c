@@ -78,7 +78,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;       /* of the last round */
+    char what[64]; double fraction;       /* phase of the last round */
 };
 
 static void report(const struct live_task *t, const char *what)
@@ -99,7 +99,7 @@ static void pass(void *ctx, const struct tune_view *v)
     report(t, t->what);
 }
 
-/* Lists the kernels by their share of the time, the one whose round begins with a mark. */
+/* Lists the kernels by their share of the time; a mark shows the kernel whose round begins. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
 {
     int *order = xcalloc((size_t)v->n, sizeof *order);

@@ -84,7 +84,7 @@ static void put_one(struct doc *d, enum style s, const char *mark, const char *t
     doc_wrap(d, s, text, width, 2 + (int)strspn(text, " ") + 4);
 }
 
-/* The lines of A from row i on, then those of B.  Returns the row after the difference. */
+/* Adds the lines of A from row i on, then those of B. Returns the row after the difference. */
 static int put_above(struct doc *d, const struct compare_lines *x, int i, int width)
 {
     int end = i;

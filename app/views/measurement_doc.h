@@ -24,8 +24,8 @@ const struct sim_result *measurement_before(const struct history *h, const struc
  * Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width);
-/* The part of it that is from the simulator. */
+/* The simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
-/* The tables of it for a GPU (gpu_sim_doc.c). */
+/* The simulator's tables for a GPU (gpu_sim_doc.c). */
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
 #endif

@@ -8,7 +8,7 @@
 #include "app/views/measurement_doc.h"
 #include "sessions/report/network_report.h"
 
-#define CALLS_NAMED 4                     /* of one kernel */
+#define CALLS_NAMED 4                     /* calls of one kernel that are named */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
@@ -16,7 +16,7 @@
 /* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
 struct kernel_row { int task; double seconds, misses; struct kernel_profile is; };
 
-/* Columns; 0 = not shown.  The kernel takes what is left. */
+/* Columns; 0 = not shown. The column of the kernel has the remaining width. */
 struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
@@ -27,7 +27,6 @@ struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
 
-/* --- What there is to show -------------------------------------------------------------------- */
 
 static bool same_task(const struct network_task *x, const struct network_task *y)
 {
@@ -147,7 +146,7 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
 }
 
-/* Adds a line of what an evaluation of the whole graph says. */
+/* Adds a line with the result of evaluating the whole graph. */
 static void put_whole(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;
@@ -177,7 +176,7 @@ static void put_bound(struct doc *d, const struct network_look *k, double bound_
         measurement_doc_row(d, "bound:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds what a meter counted in the kernels of a run, or the first reason why it did not. */
+/* Adds what a meter counted in the kernels of a run; if it counted nothing, the first reason. */
 static void put_counts(struct doc *d, const struct network *net, const struct measurement *kernel,
                        enum meter_id meter, int width)
 {

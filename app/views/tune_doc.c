@@ -10,9 +10,9 @@
 #define LABEL 8                          /* columns */
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
-#define BAR_FROM 60                      /* columns of the pane, from which there is a bar */
-#define STAGE_FROM 78                    /* and what is left of the stage */
-#define HEADING_FROM 54                  /* and all of the heading of the trials */
+#define BAR_FROM 60                      /* narrower panes have no progress bar */
+#define STAGE_FROM 78                    /* narrower panes do not show what is left of the stage */
+#define HEADING_FROM 54                  /* nor all of the heading of the trials */
 #define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
 
 /* --- What it is at ---------------------------------------------------------------------------- */
@@ -29,7 +29,8 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* The rest of a labelled line, on rows of its own where it is too long and there is room. */
+/* Adds the rest of a labelled line. If it is too long, wraps it into rows of its own where there is
+ * room. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
     const char *p = str_text(text);
@@ -174,7 +175,7 @@ static void put_agents(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Times and accuracy in one line, where there is room for no more. */
+/* Adds times and accuracy in one line, for panes with room for only one. */
 static void put_brief(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_times *t = &v->times;
@@ -240,7 +241,7 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
     }
 }
 
-/* Rows of the legend and of the plot; plot 0: there is no room for one. */
+/* The rows of the legend and of the plot; plot 0: no room for a plot. */
 static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
 {
     int left = look->height - used - 1 - TRIALS_IN_SIGHT;

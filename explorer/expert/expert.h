@@ -49,8 +49,8 @@ struct expert {
     int n_steps; const struct expert_step *step;
 };
 struct expert_step { const char *text, *condition; const char *each; };      /* NULL: one line */
-/* accuracy: the largest relative error of an algorithm that they may choose; 0: they compute
- * everything by its definition. */
+/* accuracy: the largest relative error of an algorithm that experts may choose; 0: none, so all
+ * operators are computed as defined. */
 #define EXPERT_ACCURACY 1e-5              /* the default in networks */
 struct experts { int n; const struct expert *const *item; double accuracy; };
 

@@ -95,7 +95,8 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Writes lines for a node with its own nest: vectorizes its last dim, makes the first parallel. */
+/* Writes lines for a node with its own nest: vectorizes its last dim, runs the first in
+ * parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;

@@ -88,9 +88,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
     return at ? (int)(at - axes) : -1;
 }
 
-/* Returns the elements of an operand that the loops inside `loop` read: windows of h + kh inside
- * a tile, else products.  When a block ends inside a loop or a test decides, no box is known, and
- * the whole operand counts. */
+/* Returns the number of elements of an operand that the loops inside `loop` read: windows of h + kh
+ * inside a tile, else products. When a block ends inside a loop, or a condition decides, the box is
+ * unknown and the whole operand counts. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -187,7 +187,7 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- attached nodes and copies --- */
 
-/* Checks that what is prefetched is read from memory, in a loop that moves. */
+/* Checks that a prefetched operand is read from memory, in a loop that moves its addresses. */
 static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     for (int o = 0; o < OPERANDS; o++) {

@@ -231,7 +231,7 @@ static void split_knobs(struct loop_builder *b)
     }
 }
 
-/* Makes an order with the axis before or after all others of its kind. */
+/* Makes an order with the axis before or after all other axes of its kind. */
 static void order_with(const int *plain, int n, int axis, bool first, int *out)
 {
     int m = 0;
@@ -256,8 +256,8 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
 }
 
 /* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost axis
- * decides which data are reused soon.  Phases are outside of the pixels, where their weights stay
- * in the caches, or inside, where the inputs stay there. */
+ * decides which data are reused soon. Phases are outside of the pixels, so that their weights stay
+ * in the caches, or inside, so that the inputs do. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;

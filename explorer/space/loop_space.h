@@ -39,8 +39,8 @@ struct loop_knob {
     int64_t extent;                       /* of a split: the extent that is split; else 0 */
     int parts;                            /* of a split: number of factors, outermost first */
     const char *levels;                   /* of a split: "S1 S2 S3 S4" */
-    /* of a split: innermost factors that do not divide; the outermost one is then rounded up: 13
-     * = 2 x 7 */
+    /* of a split: inner factors that do not divide; the outermost one is then rounded up: 13 = 2 x
+     * 7 */
     int n_tiles; const int64_t *tile;
     int n_choices;                        /* of other knobs: number of choices */
     const char *const *choice;
@@ -99,7 +99,7 @@ int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
 /* Moves to a sound neighbour: one to three knobs are drawn anew or moved. *p is sound. */
 void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_point *p);
-/* Makes a sound child of two sound points: each knob comes from one of them. */
+/* Makes a sound child of two sound points: takes each knob from one of them. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
                       const struct loop_point *y, struct loop_point *child);
 /* Returns the number of knobs in which two points differ. */

@@ -42,18 +42,18 @@ struct nest_info {
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
     int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad, *pad_in;             /* pad_in: what the padding reads */
+    const char *pad, *pad_in;             /* pad_in: the input of the padding */
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
     struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
     const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
     bool streams;  /* the result is so large that it is streamed from the start */
-    /* Indices of knobs; -1: there is none. */
+    /* Indices of knobs; -1: the space lacks the knob. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
     int k_prefetch[OPERANDS];
-    int prefetch_axis[NEST_AXES];         /* of the data: the axis of each choice from 1 on */
+    int prefetch_axis[NEST_AXES];  /* prefetches of the data: the axis of each choice from 1 on */
 };
 
 struct plan_loop {
@@ -74,8 +74,8 @@ struct loop_plan {
     int consumer, pad;                    /* loop of attachment; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* loop where the tile is placed; -1: no tile */
     int cache_read[OPERANDS];
-    int prefetch[OPERANDS];               /* loop whose later iterations are prefetched for */
-    int64_t ahead[OPERANDS];              /* and by how many of them */
+    int prefetch[OPERANDS];               /* loop for whose later iterations to prefetch */
+    int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */

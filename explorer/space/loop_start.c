@@ -41,7 +41,7 @@ static double tile_score(const struct loop_space *s, int64_t m, int64_t v, doubl
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));
 }
 
-/* Whether every lane has its own input: depthwise, or small groups that share a vector. */
+/* Whether every lane has an input of its own: depthwise, or small groups that share a vector. */
 static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
 {
     struct loop_plan plan;

@@ -58,7 +58,6 @@ int kernels_add_closed(struct kernels *k, const char *const *line, int n, const 
     return k->arm.len - 1;
 }
 
-/* --- What the search calls ---------------------------------------------------------------- */
 
 static void layout_decode(void *ctx, const double *action, int n_done, int64_t *factor)
 {
@@ -88,7 +87,7 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
     layout_space_state(((struct kernels *)ctx)->layouts, factor, out);
 }
 
-/* Opens an arm from the pinned lines and then those of the template; -1: not a valid program. */
+/* Opens an arm from the pinned lines and the lines of the template; -1: not a valid program. */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;

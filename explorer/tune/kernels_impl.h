@@ -22,7 +22,7 @@ struct kernels_arm {
 /* The lowered form of a candidate: tune_candidate.model. */
 struct lowered {
     const struct program *p;
-    const char *code; bool openmp;       /* the C that is measured; NULL: there is none */
+    const char *code; bool openmp;       /* the C code to be measured; NULL: not generated */
     size_t bytes;                        /* bytes of the code; SIZE_MAX: no code, or too large */
     struct features x;
 };

@@ -29,7 +29,8 @@ static size_t most_bytes(const struct kernels *k)
     return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
-/* Generates the C of a candidate into *x, unless that fails or the C would be too large. */
+/* Generates the C of a candidate into *x. Generates none if that fails or the C would be too
+ * large. */
 static void generate(const struct kernels *k, const struct func *f, bool seed, struct arena *a,
                      struct lowered *x)
 {

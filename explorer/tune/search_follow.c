@@ -1,5 +1,5 @@
-/* Watches one schedule: it is scored beside the candidates of every round, but never measured, and
- * the search goes the way that it would go without. */
+/* Watches one schedule: scores it together with the candidates of every round, but never measures
+ * it. The search itself is not affected. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static bool is_it(const struct search *s, const struct tune_candidate *x,
            (c->point && x->point && s->p->point_apart(s->p->ctx, c->arm, c->point, x->point) == 0);
 }
 
-/* Notes what the pool has of it, and how it ranks there. */
+/* Notes whether the pool contains the schedule, and its rank there. */
 static void note_pool(struct search *s, const struct tune_candidate *x, struct follow_round *r)
 {
     struct follow *f = s->o.follow;

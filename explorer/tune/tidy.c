@@ -86,7 +86,7 @@ bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
     return ok;
 }
 
-/* --- The same but for names ----------------------------------------------------------------- */
+/* --- Texts that are equal except for names ----------------------------------------- */
 
 struct tidy_word { const char *text; size_t n; };
 struct words { VEC(struct tidy_word) x, y; };    /* x[i] of one text corresponds to y[i] */

@@ -27,7 +27,7 @@ struct unit_build {
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     VEC(struct code *) picks;             /* indices that the statement needs, in order */
-    VEC(struct code *) had;               /* those that statements before it in block had_in have */
+    VEC(struct code *) had;  /* indices that earlier statements of the block had_in computed */
     const struct block *had_in;
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
@@ -87,9 +87,9 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
- * outputs in groups of four do.  An aligned vector cannot reach beyond the buffer, since base and
- * size are multiples of the lanes.  Returns NULL when they do not. */
+/* Builds a shuffle when all lanes lie in one aligned vector of the buffer. An example are the
+ * inputs of 16 outputs in groups of four. An aligned vector cannot reach beyond the buffer, since
+ * base and size are multiples of the lanes. Returns NULL when the lanes lie in several vectors. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -166,8 +166,8 @@ static bool reads_var(const struct val *v, const struct expr *var)
            (v->b && reads_var(v->b, var));
 }
 
-/* Returns the variable of an index that is had already, or NULL.  The index must come from a buffer
- * that nothing here writes. */
+/* Returns the variable that already holds an index, or NULL. The index must come from a buffer that
+ * no statement here writes. */
 static const struct expr *had_index(const struct unit_build *b, const struct code_term *index,
                                     int64_t hi)
 {
@@ -560,8 +560,8 @@ static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t 
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
 }
 
-/* Whether t can be vectorized.  It may contain only stores and unrolled loops, because a tile or
- * another loop inside would belong to one lane. */
+/* Whether t can be vectorized. It may contain only stores and unrolled loops: a tile or another
+ * loop inside would have to exist once per lane. */
 static bool fits_lanes(const struct tree *t)
 {
     for (int i = 0; i < t->n_kids; i++) {
@@ -642,8 +642,8 @@ static void build_tree(struct unit_build *b, const struct tree *t, struct block 
     UNREACHABLE();
 }
 
-/* Builds one of n adjacent trees.  A piece of a cut loop gets a note, on its first statement: a
- * note of its own would hinder the passes. */
+/* Builds one of n adjacent trees. The note of a piece of a cut loop is attached to its first
+ * statement, because a separate code item would hinder the later passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
     if (t->barrier)

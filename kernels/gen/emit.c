@@ -236,7 +236,7 @@ static const char rolled_macro[] =
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
 
-/* Emits a copy of 16 bytes.  The twin has no such type. */
+/* Emits a copy of 16 bytes by a CUDA vector type, which the host twin does not have. */
 static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
 {
     str_printf(out, "/* Copies %d elements, %lld aligned bytes. */\n"

@@ -43,7 +43,7 @@ struct emit {
     int64_t on_stack;  /* total size of the local arrays visible here, in bytes */
     const char **buffer;                  /* per buffer: its C name; NULL: not visible here */
     bool *touched;                        /* per buffer: whether the text uses it */
-    const char **again;                   /* names of the copies of pointers, by number */
+    const char **again;  /* names of the pointers' copies (CODE_AGAIN), by the number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
@@ -81,7 +81,7 @@ void emit_indent(struct emit *m);
 /* Prints e + plus as C.  It gets parentheses if it binds looser than min_prec: 0 condition, 4 sum,
  * 5 product, 6 primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
-/* Returns the bounds of a loop as text.  If named, a bound too long for the line of the loop is
+/* Returns the bounds of a loop as text. If named, a bound that is too long for the loop's line is
  * first assigned to a constant. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
@@ -99,8 +99,8 @@ void emit_address(struct emit *m, const struct place *at, bool stored);
 void pointers_declare(struct emit *m, const struct block *b, int from, int to);
 /* Returns the pointer that can address `at`, or NULL. */
 const struct pointer *pointers_find(const struct emit *m, const struct place *at, bool stored);
-/* Makes the compiler forget what it knows of the pointers that only read this buffer.  Returns
- * false when there are no such pointers. */
+/* Makes the compiler forget what it knows about the read-only pointers to this buffer. Returns
+ * false when there are none. */
 bool pointers_again(struct emit *m, int buffer);
 /* Ends the scope that began at mark: its names and its pointers are no longer visible. */
 void emit_leave(struct emit *m, int mark);

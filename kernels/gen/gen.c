@@ -5,8 +5,8 @@
 
 static atomic_long calls;
 
-/* Finds the type in which all is computed, and the narrow type of buffers that are converted to
- * it.  Fails if there are several. */
+/* Finds the type of all computations, and the narrow type of the buffers that are converted to it.
+ * Fails if there are several. */
 static bool find_types(struct unit *u, const struct func *f, struct err *e)
 {
     const struct elem_type *first = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;

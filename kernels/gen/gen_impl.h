@@ -28,8 +28,8 @@
 #define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 
 /* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
- * is canonical, so that two places with the same base differ by their rests. again: which copy of
- * the pointer is used (0: the parameter itself). */
+ * is canonical, so that two places with the same base differ by their rests. again: the number of
+ * the pointer's copy (CODE_AGAIN); 0: the parameter itself. */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
@@ -72,8 +72,8 @@ struct code {
     /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE: the statements inside */
-    /* FOR: var in [begin, end). PICK: var is the index that the value picks (VAL_PICK).  It ends a
-     * straight line, and is visible in the rest of its block. */
+    /* FOR: var in [begin, end). PICK: var is the index that a value selects (VAL_PICK). A PICK ends
+     * a straight line of code; its variable is visible in the rest of the block. */
     const struct expr *var, *begin, *end;
     enum loop_ann ann;                    /* SERIAL, PARALLEL or bound */
     bool reduce;
@@ -83,7 +83,7 @@ struct code {
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */
     int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
-    int again;                            /* AGAIN: the number of this copy of buffer's pointer */
+    int again;  /* AGAIN: the number of this copy of the buffer's pointer */
     /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */
     const struct expr *by;
     /* SET: the destination, a register (reg >= 0; lane >= 0: one lane of it) or the place `at` */
@@ -115,7 +115,7 @@ struct unit {
     const struct func *func;
     const struct gen_opts *opts;
     const struct elem_type *type;         /* the type of all registers */
-    const struct elem_type *narrow;       /* that of some buffers (type_is_narrow), or NULL */
+    const struct elem_type *narrow;       /* the type of narrow buffers (type_is_narrow), or NULL */
     int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
@@ -124,8 +124,8 @@ struct unit {
     int n_again;
 };
 
-/* Runs the passes on a lowered program.  unit_close frees what unit_open made, even if it failed.
- */
+/* Runs the passes on a lowered program. unit_close frees the memory of unit_open, even if that
+ * failed. */
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
 void unit_close(struct unit *u);
 /* The passes, in order.  code_share_threads: for a GPU only. */
@@ -233,7 +233,7 @@ struct marked { int n; const struct code *loop[GEN_MAX_MARKS]; const char *axes[
 void code_find_marks(const struct block *b, struct arena *a, struct marked *m);
 int code_mark_of(const struct marked *m, const struct code *c);  /* the mark of a loop, or -1 */
 
-/* Addresses (address.c): what is known of an access while loops are unrolled. */
+/* Addresses (address.c): the known parts of an access while loops are unrolled. */
 struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);

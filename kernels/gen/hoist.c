@@ -20,7 +20,7 @@ struct kept { struct place at; int reg; int site_load, site_store; bool stored; 
 
 struct hoist {
     struct unit *u;
-    VEC(const struct expr *) vars;        /* variables of this loop and of the loops in it */
+    VEC(const struct expr *) vars;        /* variables of this loop and of the loops inside it */
     int buffer;
     bool possible;
     int n;

@@ -120,12 +120,12 @@ static const char stream_text[] =
     "    *(h$ *)p = h;\n"
     "#endif\n}\n";
 
-/* A helper as plain C, and the others: with F16C, and of a GPU; NULL: none. */
+/* The code of a helper: as plain C, with F16C, and for a GPU; NULL: no such code. */
 struct helper { const char *text, *x86, *gpu; };
 static const struct narrow_text {
     const struct elem_type *type;
     struct helper get, put, load, store;
-    const char *pack;                     /* what store and stream need */
+    const char *pack;                     /* helpers that store and stream need */
 } texts[] = {
     { &type_f16, { f16_get, f16_get_x86, f16_get_gpu }, { f16_put, f16_put_x86, f16_put_gpu },
       { f16_load, f16_load_x86, NULL }, { store_text, f16_store_x86, NULL }, f16_pack },

@@ -1,5 +1,5 @@
-/* Code as C: one function, in the form that compilers turn into what was meant (PERF.md):
- * named vectors, no headers, restrict pointers. */
+/* Prints code as C: one function, written so that compilers keep the intended vectors and registers
+ * (PERF.md): named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>

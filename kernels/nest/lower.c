@@ -149,7 +149,7 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* What a nest over the spatial axes does at each point. FILL: copies home to the tile. */
+/* The body of a nest over the spatial axes. FILL: copies the tensor in memory to its tile. */
 enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */
@@ -225,7 +225,7 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
     }
 }
 
-/* Returns the store that updates a sum or maximum, or NULL when it would add nothing. */
+/* Returns the store that updates a sum or maximum, or NULL when the update would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
@@ -269,7 +269,7 @@ static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i
     return t;
 }
 
-/* Emits all pieces of the loop of axis `depth`, with everything inside. */
+/* Emits all pieces of the loop of axis `depth`, with their bodies. */
 static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     struct nest_state piece[MAX_PIECES];

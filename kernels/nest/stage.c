@@ -128,8 +128,9 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Sets f to the factors.  An inferred one is ceil(extent / product of the others).  Fails
- * unless the product covers the extent, and would not with one outermost iteration less. */
+/* Sets f to the factors. One factor may be inferred; it is ceil(extent / product of the others).
+ * Fails unless the product is at least the extent, and would be less than it with the outermost
+ * factor one smaller. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -156,8 +157,8 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
-/* Checks how far the loops run past their end, since the indices there could overflow.  All splits
- * of a dim together may run to less than MAX_EXCESS times its limit. */
+/* Checks how far the loops run past the extent, because indices there could overflow. All splits of
+ * a dim together must stay below MAX_EXCESS times its limit. */
 static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
                          struct err *e)
 {

@@ -23,8 +23,8 @@ struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
-/* How a tile lies: in local memory or memory shared by a block, with rows longer by `pad`, or with
- * columns swizzled so that `keep` elements stay together (0: not). */
+/* Where and how a tile is stored: in local memory or in memory shared by a block. Its rows are
+ * longer by `pad`, or its columns are swizzled in groups of `keep` elements (0: not). */
 struct tile_form { enum memory_scope memory; int64_t pad, keep; };
 
 struct stage {

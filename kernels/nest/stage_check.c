@@ -72,7 +72,7 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-#define MAX_THREADS 1024  /* of a block, on every GPU (SPEC N) */
+#define MAX_THREADS 1024  /* threads of a block, on every GPU (SPEC N) */
 
 /* Returns the most iterations that a bound loop may have. */
 static int64_t bound_limit(enum loop_ann ann)
@@ -174,8 +174,8 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Says where the tile of cache_write can be instead, outside of the vectorized axis `lanes`.  A
- * tile that has no reduction inside must move outside of the reductions: else it keeps no sums. */
+/* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. A tile with
+ * no reduction inside must move outside of the reductions; otherwise it keeps no sums. */
 static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
 {
     int outer = -1, at = lanes - 1;

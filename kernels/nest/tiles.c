@@ -1,5 +1,5 @@
-/* Tiles of what a stage reads: copies of operands (cache_read), and producers that are computed
- * inside a loop of their reader (compute_at). */
+/* Tiles of the tensors that a stage reads: copies of operands (cache_read), and producers that are
+ * computed inside a loop of their reader (compute_at). */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
@@ -90,13 +90,13 @@ struct tile {
     const struct layout *l;
     int buffer;
     const struct expr *var[MAX_DIMS],
-        *index[MAX_DIMS]; /* loops of the tile, and the physical index that they stand for */
+        *index[MAX_DIMS]; /* loops of the tile, and the physical index of each point */
     const struct expr
         *inside; /* condition that is 0 outside of the tensor */
 };
 
-/* Checks that the shared tiles of the nest fit.  Tiles of one name, of the pieces of a cut loop,
- * lie in one array. */
+/* Checks that the shared tiles of the nest fit. Tiles with the same name, from pieces of a cut
+ * loop, use one array. */
 static bool check_shared(struct low *w, const struct stage *s, const char *axis)
 {
     int64_t all = 0;
@@ -231,8 +231,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     low_bind_tile(w, x->r.tensor, &b);
 }
 
-/* Returns a stage with the reductions of the producer itself (a pooling window).  Their names are
- * not those of enclosing loops. */
+/* Returns a stage with the reductions of the producer itself (a pooling window). Their names differ
+ * from those of enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *outer)
 {

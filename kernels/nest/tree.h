@@ -26,15 +26,15 @@ static inline bool loop_is_bound(enum loop_ann ann)
     return ann >= LOOP_BLOCK_X;
 }
 
-/* Where a buffer lies: a parameter of the function is in global memory; a buffer that lives in one
- * SCOPE is local (the stack and registers), or shared by the threads of a block of a GPU. */
+/* The memory of a buffer. A parameter of the function is in global memory. A buffer that exists in
+ * one SCOPE is local (stack and registers), or shared by the threads of a GPU block. */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
 #define SHARED_BYTES (48 << 10)           /* most shared memory of a block that a kernel declares */
 
-/* Where element i of a shared tile lies: at i ^ (i >> shift & mask).  The bits of the row are XORed
- * into those of the column, so that the elements of a column lie in different banks.  mask 0: at i.
- */
-#define BANKS_BYTES 128                   /* of all banks of shared memory, side by side */
+/* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
+ * into those of the column, so that the elements of a column lie in different banks. mask 0: place
+ * i. */
+#define BANKS_BYTES 128                   /* one word of each bank of shared memory */
 struct swizzle { int shift; int64_t mask; };
 
 struct buffer {
@@ -136,11 +136,12 @@ double func_tensor_flops(const struct func *f);
  * that f skips does not count, nor does work that it repeats. */
 double func_needed(const struct func *f, double asked);
 
-/* Returns how many additions and maxima one node accumulates with in one call of f, without those
- * of values that a condition selects.  No correct code executes fewer.  0: as for func_flops. */
+/* Returns the number of additions and maxima by which one node accumulates in one call of f,
+ * without those of values that a condition selects. Every correct kernel executes at least this
+ * number. 0: as for func_flops. */
 double func_sums(const struct func *f, int node);
 
-/* Returns how many stores, of scalars or of vectors of this many lanes, the code of f has after the
- * marked loops are unrolled: the amount of code that a compiler has to read. */
+/* Returns the number of stores, of scalars or of vectors with this many lanes, in the code of f
+ * after the marked loops are unrolled. It measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
 #endif

@@ -1,4 +1,5 @@
-/* Programs: apply(program, step) -> program | error. Everything else is derived from the steps. */
+/* Programs: apply(program, step) -> program | error. All other members are derived from the
+ * steps. */
 #include "kernels/program/program.h"
 
 #include <math.h>

@@ -29,7 +29,6 @@ struct gpu_run {
     double sm_ns, busy;                   /* busy: multiprocessors of the largest kernel */
 };
 
-/* --- What is simulated ------------------------------------------------------------------------ */
 
 static int most_warps(const struct gpu_run *r)
 {
@@ -132,7 +131,7 @@ static void run_kernels(struct gpu_run *r)
     }
 }
 
-/* Decides which share of the blocks is simulated.  False when counting took too long. */
+/* Decides which share of the blocks is simulated. False when counting accesses took too long. */
 static bool plan(struct gpu_run *r, double budget)
 {
     double iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS], all;
@@ -201,7 +200,8 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Bytes that cross between L2 and DRAM.  A sample says nothing of L2: each parameter once. */
+/* Bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each parameter
+ * counts once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);
@@ -293,7 +293,7 @@ static void say_stride(const struct sim_site *s, struct str *out)
     else if (s->stride != s->bytes)
         str_printf(out, "consecutive threads stride by %lld", (long long)(s->stride / s->bytes));
     else if (s->run == WALK_WARP)
-        str_add(out, "its threads do not begin with a sector, or few of them take part");
+        str_add(out, "its threads do not start at a sector, or few of them are active");
 }
 
 void gpu_memory_say(const struct sim_site *s, struct str *out)

@@ -17,8 +17,8 @@ bool measure_open_checked(struct measure_job *j, struct err *e)
     }
 }
 
-/* Runs all phases in the child.  What disturbs least and matters most comes first; the simulator,
- * which may end by killing the child, comes last. */
+/* Runs all phases in the child. Important phases that disturb the child least come first. The
+ * simulator comes last, because it may end by killing the child. */
 static bool run_in_child(struct measure_job *j, struct err *e)
 {
     struct samples s;

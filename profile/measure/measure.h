@@ -35,8 +35,8 @@ struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e);
-/* As measure_compare, for any number of programs: in groups, each with the first program, to which
- * all ratios refer.  out[0] and *how are those of the last group. */
+/* As measure_compare, for any number of programs, in groups. Each group contains the first program,
+ * to which all ratios refer. out[0] and *how are from the last group. */
 bool measure_compare_each(const struct program *const *p, int n, const struct measure_opts *o,
                           const struct progress *pr, const struct cancel *c, struct compared *out,
                           struct comparison *how, struct err *e);

@@ -14,7 +14,7 @@ _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a conte
 
 struct contest {
     struct measure_job job[MEASURE_MAX_COMPARED];
-    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
+    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not wrong so far */
     int n, n_alive;
     struct runner *runner;
     bool died;  /* another process killed the child of this job once */
@@ -126,7 +126,7 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Finds which of several programs ended the child: each is timed for a moment alone. -1: none of
+/* Finds which of several programs ended the child, by timing each alone for a moment. -1: none of
  * them fails, and *e does not change. */
 static int find_failing(struct contest *c, struct err *e)
 {
@@ -271,7 +271,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     return timed || (ok && measure_is_result(e));
 }
 
-/* Progress over all groups: of each phase, what the groups before have done counts. */
+/* Progress over all groups. In each phase, the part done by earlier groups counts. */
 struct whole { const struct progress *to; int done, now, n; };
 
 static void report_whole(void *ctx, const char *what, double fraction)

@@ -82,7 +82,8 @@ static bool run_there(struct measure_job *j, struct err *e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Takes back what a device did that then was of no use: the numbers are the twin's. */
+/* Removes the device's results when it failed later. The numbers are then those of the host
+ * twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {
     struct measurement *m = j->m;

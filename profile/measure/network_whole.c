@@ -10,7 +10,7 @@
 #include "kernels/ops/reference.h"
 
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
-#define OF_SCALE 1e-5                     /* part of the largest value */
+#define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
 /* An evaluation of the graph node by node, which holds the values of a tensor from its first to its
  * last use: exact in float64, single as float32 computes them.  Inputs and constants have one array
@@ -21,15 +21,14 @@ struct whole_run {
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;                  /* per tensor: an output depends on it; it has values */
-    bool *inexact, *jumps;                /* per tensor: of values; of what led to them */
+    bool *needed, *held;                  /* per tensor: an output depends on it; it is computed */
+    bool *inexact, *jumps;  /* per tensor: it is inexact; a jump of inexact values led to it */
     double **exact, **single;
     double live, most;                    /* bytes now, and the most so far */
     bool ok;
     struct err *e;
 };
 
-/* --- What depends on what --------------------------------------------------------------------- */
 
 /* Calls f for each tensor that v loads. */
 static void each_load(struct whole_run *r, const struct val *v,
@@ -49,14 +48,14 @@ static void note_reader(struct whole_run *r, int tensor, int node)
     r->last[tensor] = r->last[tensor] > node ? r->last[tensor] : node;
 }
 
-/* Whether float32 computed another value than float64 for a tensor that v loads. */
+/* Whether float32 and float64 differ in the value of a tensor that v loads. */
 static bool is_inexact(const struct whole_run *r, const struct val *v)
 {
     return v && (v->kind == VAL_LOAD ? r->inexact[v->source]
                                      : is_inexact(r, v->a) || is_inexact(r, v->b));
 }
 
-/* Whether a small difference of what v loads can become a large one. */
+/* Whether a small error of a value that v loads can become a large one. */
 static bool jumps(const struct whole_run *r, const struct val *v)
 {
     if (!v || v->kind == VAL_LOAD)
@@ -267,7 +266,7 @@ double network_check_estimate(const struct network *net)
 
 /* --- What outputs must be --------------------------------------------------------------------- */
 
-/* Takes the exact values of an output, and sets what may be off. */
+/* Returns the expected output: its exact values, and the deviation that is allowed. */
 static struct whole_output output_of(struct whole_run *r, int tensor)
 {
     const struct tensor *t = &r->g->tensor[tensor];

@@ -6,7 +6,7 @@
 #include "sessions/file/field.h"
 #include "sessions/records/records.h"
 
-#define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
+#define RECORD_FORMAT 1                  /* version of the exchange format (sessions/schema.md) */
 
 /* Parts of queries: joined tables, the condition for correct and timed records, and columns.  After
  * the columns of the fields follow the outcome of a record, or the state of a run and whether its

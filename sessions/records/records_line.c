@@ -59,8 +59,8 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* A line is long, so the error shows only SHOWN bytes of it: the first ones when they contain col,
- * else those from col on or the last ones (then err_print draws no caret). */
+/* A line is long, so the error shows only SHOWN bytes of it. These are the first ones if they
+ * contain col; otherwise they start at col or are the last ones, and err_print draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };

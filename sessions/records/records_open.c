@@ -44,7 +44,6 @@ static const char *const schema_step[] = {
 };
 #define NEWEST COUNT_OF(schema_step)
 
-/* --- What went wrong -------------------------------------------------------------------------- */
 
 static bool damaged(struct records *r, struct err *e, const char *how)
 {

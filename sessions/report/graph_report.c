@@ -42,7 +42,7 @@ static bool is_read(const struct program *p, const int *nest, int of, int tensor
     return false;
 }
 
-/* Sums what the nodes of a nest compute and move, in the row of its own node. */
+/* Adds what all nodes of a nest compute and move to the row of the nest's own node. */
 static void add_nest(const struct program *p, const int *nest, struct graph_row *row)
 {
     const struct graph *g = p->graph;
@@ -73,7 +73,6 @@ static double bound_of(const struct graph_row *row, const struct machine_model *
     return r.bound > 0 ? 1e-9 * flops / r.bound : 0;
 }
 
-/* --- What a step has changed ---------------------------------------------------------------- */
 
 static bool same_layout(const struct program *p, int t, const struct program *q, int u)
 {

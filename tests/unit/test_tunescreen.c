@@ -244,7 +244,7 @@ static void leaving_asks(void **state)
 {
     (void)state;
     static const struct { const char *keys, *asks; bool quit; } row[] = {
-        { "q", "The tuner is at 40 of 1000. Stop it and quit? What is measured is kept.", false },
+        { "q", "The tuner is at 40 of 1000. Stop it and quit? Measurements are kept.", false },
         { "q n", "Steps", false }, { "q Esc", "Steps", false }, { "q s", "Stop it", false },
         { "q y", "", true }, { "Q", "", true },
         { ": start Enter", "The tuner is at 40 of 1000. Stop it and leave?", false },
@@ -329,7 +329,7 @@ static void results_are_branches(void **state)
     assert_shows(m, "nothing is shown to be faster than this");
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, NULL, INFINITY);
-    assert_shows(m, "nothing that was measured is right");
+    assert_shows(m, "no measured candidate is right");
     assert_int_equal(history_n_branches(m->session->history), branches);
     model_free(m);
 }
