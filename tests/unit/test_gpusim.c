@@ -507,8 +507,8 @@ static const struct {
       "x[r][2*c] loads 8 sectors for 4 ideal: rows of 8 threads, in which consecutive threads"
       " stride by 2" },
     { "in x[65]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[t + 1]\n", "x[t + 1]", 1, 5, 4,
-      "x[t + 1] loads 5 sectors for 4 ideal: its threads do not begin with a sector, or few of them"
-      " take part" },
+      "x[t + 1] loads 5 sectors for 4 ideal: its threads do not start at a sector, or few of them"
+      " are active" },
     /* threads that a condition leaves out */
     { "in x[64]\nout y[64]\nfor t 64 thread.x\n  if t < 40: y[t] = x[t]\n", "x[t]", 2, 5, 5, "" },
     /* loops that begin or end elsewhere in each thread meet in their iterations: thread t reads
