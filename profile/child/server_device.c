@@ -107,7 +107,7 @@ bool server_device_check(struct server *r, struct err *e)
 
 int server_describe_device(void)
 {
-    struct cuda_device *d;
+    static struct cuda_device *d;         /* open until the process ends */
     struct cuda_info info;
     struct err e;
     struct str text = {0};
