@@ -75,7 +75,9 @@ run_suite() {
     local counts
     counts=$(count "$base.out" $rc)
     echo "$counts" > "$base.count"
-    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 ))
+    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 )) > "$base.say"
+    cat "$base.say"
+    [ "$(wc -l < "$base.say")" -gt 1 ] && mv "$base.say" "$base.bad"
 }
 
 # One line per suite; when something failed, what it said about it.
@@ -125,6 +127,11 @@ for ((i = 0; i < ${#alone[@]}; i += 2)); do
     wait $!                                # a trap does not wait for it
 done
 
+# Again what failed: it may be far up, and a log may keep only its end.
+if [ -n "$(ls "$work"/*.bad 2> /dev/null)" ] && [ "$(ls "$work"/*.count | wc -l)" -gt 1 ]; then
+    echo "-- what failed --"
+    cat "$work"/*.bad
+fi
 cat "$work"/*.count 2> /dev/null | awk '
     { pass += $1; fail += $2; skip += $3 }
     END {

@@ -7,11 +7,12 @@
 
 #include "app/views/ablation_doc.h"
 #include "kernels/gen/target.h"
+#include "kernels/program/contract.h"
 #include "profile/measure/gpu_memory.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
 #include "sessions/report/report.h"
-#include "kernels/program/contract.h"
 
 enum { NAME_WIDTH = 36 };
 #define SIMULATED_ACCESSES 1e7            /* of threads, above which a sample of blocks is walked */
@@ -272,9 +273,9 @@ static int run(struct bench_call *b)
     struct progress pr = cli_progress(b->cli);
     for (int i = 0; i < b->n; i++)
         p[i] = history_current(b->session[i]->history)->program;
-    bool gpu = target_or_host(b->opts.target)->gpu;
+    bool gpu = false;
     for (int i = 0; i < b->n; i++)
-        gpu = gpu || program_is_bound(p[i]);
+        gpu = gpu || program_text_is_gpu(p[i], b->opts.target);
     if (args_has(b->cli->args, OPT_GPU) && !gpu) {
         err_set(&e, ERR_SYNTAX, "--gpu: no session is for a GPU");
         err_fix(&e, "--target cuda --gpu %s", b->gpu.name);

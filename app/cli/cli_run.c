@@ -7,6 +7,7 @@
 
 #include "kernels/base/file.h"
 #include "profile/measure/meters.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
@@ -336,9 +337,8 @@ static bool wants_program(const struct run_call *r, const struct session *s)
 /* Refuses --gpu for a program that is not for one. */
 static bool gpu_fits(const struct run_call *r, struct err *e)
 {
-    bool gpu = r->opts.target ? r->opts.target->gpu
-                              : program_is_bound(history_current(r->history)->program);
-    if (!r->opts.gpu || gpu)
+    const struct program *p = history_current(r->history)->program;
+    if (!r->opts.gpu || program_text_target(p, r->opts.target)->gpu)
         return true;
     err_set(e, ERR_SYNTAX, "--gpu: no loop is bound to blocks or threads, so this is for a CPU");
     return err_fix(e, "--target cuda --gpu %s", r->gpu.name);

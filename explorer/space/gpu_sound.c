@@ -1,9 +1,9 @@
-/* What a point of a GPU's space needs, and which points are worth compiling. */
+/* The threads, registers and memory that a point of a GPU's space takes, and whether the point is
+ * worth compiling. */
 #include "explorer/space/gpu_space.h"
 
-#define MOST_THREADS 1024                 /* of a block, on every GPU (SPEC N) */
-#define MOST_GRID 65535                   /* blocks along y and z */
-#define MOST_THREADS_Z 64
+#include "kernels/base/number.h"
+
 #define WARP 32
 #define MOST_REGISTERS 255
 #define OTHER_REGISTERS 24                /* addresses, counters: an estimate */
@@ -64,7 +64,7 @@ static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, 
         int64_t rows = 1, row = span_of(g, p, o, o->rank - 1);
         for (int d = 0; d + 1 < o->rank; d++)
             rows *= span_of(g, p, o, d);
-        if ((row & (row - 1)) || row * g->bytes <= 16 || rows == 1)
+        if (!is_power_of_two(row) || row * g->bytes <= 16 || rows == 1)
             return refuse(e, "rows of %lld elements, which cannot be swizzled", row);
     }
     return true;
@@ -118,9 +118,9 @@ static bool indices_sound(const struct gpu_nest *g, const struct loop_point *p, 
         threads_z *= index == 2 ? s.thread : 1;
     }
     for (int i = 1; i < 3; i++)
-        if (blocks[i] > MOST_GRID)
+        if (blocks[i] > loop_bound_limit(LOOP_BLOCK_X + (enum loop_ann)i))
             return refuse(e, "%lld blocks along y or z, more than 65535", blocks[i]);
-    return threads_z <= MOST_THREADS_Z
+    return threads_z <= loop_bound_limit(LOOP_THREAD_Z)
         || refuse(e, "%lld threads along z, more than 64", threads_z);
 }
 
@@ -144,7 +144,7 @@ bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, str
     int last = knob_choice(p, g->k_unroll, 0) ? gpu_innermost(g, p) : -1;
     for (int a = 0; a < g->n_output; a++)
         elems *= g->axis[a].extent;
-    if (n.threads > MOST_THREADS)
+    if (n.threads > BLOCK_THREADS)
         return refuse(e, "%lld threads in a block, more than 1024", n.threads);
     if (n.threads < WARP && n.threads < elems)
         return refuse(e, "%lld threads in a block, less than a warp", n.threads);

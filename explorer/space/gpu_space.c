@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "explorer/expert/draft.h"
+#include "kernels/base/number.h"
 #include "kernels/nest/lower.h"
 
 #define MOST_VTHREADS 4
@@ -48,7 +49,7 @@ static struct gpu_part part_knob(struct gpu_builder *b, enum knob_kind kind, con
     for (int64_t v = 2; v <= most && v < x->extent && prime; v++)
         prime = x->extent % v != 0;
     for (int64_t v = 1; v <= most && v <= x->extent && n < MOST_VALUES; v++) {
-        bool power = (v & (v - 1)) == 0 && (!dividing || prime);
+        bool power = is_power_of_two(v) && (!dividing || prime);
         if (x->extent % v && !power)
             continue;
         choice[n] = arena_printf(b->a, "%lld", (long long)v);

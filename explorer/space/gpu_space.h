@@ -53,7 +53,7 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
 int gpu_index_of(const struct gpu_nest *g, int axis);
 /* The reduction that runs innermost, and has more than one step there; -1: none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
-/* What a point needs: threads of a block, sums and registers (an estimate) of a thread, bytes of
+/* The needs of a point: threads of a block, sums and registers (an estimate) of a thread, bytes of
  * shared memory, blocks of the grid. */
 struct gpu_need { int64_t threads, sums, registers, shared, blocks; };
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p);

@@ -1,6 +1,8 @@
 /* The validity filter of SPEC D.5, for points that are not worth compiling. */
 #include "explorer/space/loop_space_impl.h"
 
+#include "kernels/base/number.h"
+
 #include <string.h>
 
 #define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
@@ -57,7 +59,7 @@ static bool vector_sound(const struct loop_space *s, const struct loop_plan *pla
     int64_t v = last->extent, limit = x->rest;
     if (last->ann != LOOP_VECTORIZE || v == 1)
         return refuse(e, "the vectorized loop has %lld iteration inside the tile", 1);
-    if (v % s->lanes == 0 || (v < s->lanes && (v & (v - 1)) == 0))
+    if (v % s->lanes == 0 || (v < s->lanes && is_power_of_two(v)))
         return true;
     for (int c = x->n_cuts - 1; c >= 0; c--)
         limit = x->cut[c] >= s->lanes ? x->cut[c] : limit;

@@ -7,6 +7,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/program/program.h"
+#include "profile/measure/program_text.h"
 
 struct tidy {
     const char *spec;
@@ -29,8 +30,7 @@ static bool generate(struct tidy *t, const char *const *line, int n, struct str 
     str_clear(out);
     if (!program_replay(t->scratch, t->spec, line, n, &p, &bad, e) || !program_lower(p, &f, e))
         return false;
-    o.target = t->target || !program_is_bound(p) ? target_or_host(t->target)
-                                                 : target_named("cuda");
+    o.target = program_text_target(p, t->target);
     return gen_c(f, &o, out, e);
 }
 

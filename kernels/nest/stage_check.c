@@ -72,15 +72,6 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-#define MAX_THREADS 1024  /* threads of a block, on every GPU (SPEC N) */
-
-/* Returns the most iterations that a bound loop may have. */
-static int64_t bound_limit(enum loop_ann ann)
-{
-    return ann == LOOP_BLOCK_X ? INT32_MAX : ann <= LOOP_BLOCK_Z ? 65535
-         : ann == LOOP_THREAD_Z ? 64 : MAX_THREADS;
-}
-
 /* Checks the place of a bound loop: bound loops are the outermost ones, outside of every tile. */
 static bool check_bound_place(const struct stage *s, int at, struct err *e)
 {
@@ -121,13 +112,13 @@ static bool check_bound(const struct stage *s, int at, struct err *e)
     }
     for (int i = 0; i <= at; i++)
         threads *= s->axis[i].ann >= LOOP_THREAD_X ? s->axis[i].extent : 1;
-    if (x->extent > bound_limit(x->ann) || threads > MAX_THREADS) {
-        bool block = x->extent <= bound_limit(x->ann);
+    if (x->extent > loop_bound_limit(x->ann) || threads > BLOCK_THREADS) {
+        bool block = x->extent <= loop_bound_limit(x->ann);
         err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: %lld %s, and at most %lld are"
                 " possible", x->name, s->name, loop_ann_name[x->ann],
                 (long long)(block ? threads : x->extent),
                 block ? "threads in a block" : "iterations",
-                (long long)(block ? MAX_THREADS : bound_limit(x->ann)));
+                (long long)(block ? BLOCK_THREADS : loop_bound_limit(x->ann)));
         return err_fix(e, "split it first and bind the inner part");
     }
     return check_bound_place(s, at, e);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "kernels/base/number.h"
 #include "kernels/ir/simplify.h"
 
 #define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
@@ -141,7 +142,7 @@ static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const str
 {
     int64_t row = b->shape[b->rank - 1], all = BANKS_BYTES / b->type->bytes;
     int64_t field = row < all ? row : all, above = row < all ? all : row;
-    if (row & (row - 1)) {
+    if (!is_power_of_two(row)) {
         err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements, and only a"
                 " power of two can be swizzled", b->name, axis, s->name, (long long)row);
         w->ok = err_fix(w->e, "split the loops so that rows have 8, 16, 32 or 64 elements, or give"

@@ -26,6 +26,15 @@ static inline bool loop_is_bound(enum loop_ann ann)
     return ann >= LOOP_BLOCK_X;
 }
 
+#define BLOCK_THREADS 1024                /* most threads of a block, on every GPU (SPEC N) */
+
+/* Returns the most iterations that a bound loop may have. */
+static inline int64_t loop_bound_limit(enum loop_ann ann)
+{
+    return ann == LOOP_BLOCK_X ? INT32_MAX : ann <= LOOP_BLOCK_Z ? 65535
+         : ann == LOOP_THREAD_Z ? 64 : BLOCK_THREADS;
+}
+
 /* The memory of a buffer. A parameter of the function is in global memory. A buffer that exists in
  * one SCOPE is local (stack and registers), or shared by the threads of a GPU block. */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };

@@ -195,10 +195,18 @@ static bool start(struct contest *c, const struct program *const *p, const struc
     return true;
 }
 
-static bool build(struct contest *c, struct err *e)
+/* Checks the host twin, and builds the kernel for the device if there is one. */
+static bool build_for_gpu(struct measure_job *j, struct err *e)
+{
+    measure_find_device(j);
+    return measure_twin(j, e) && (!j->device || measure_move_to_device(j, e));
+}
+
+/* Builds the programs; one that cannot be built, or whose twin is wrong, is dropped. */
+static bool build(struct contest *c, bool gpu, struct err *e)
 {
     for (int i = 0; i < c->n_alive;) {
-        if (measure_build(c->alive[i], e)) {
+        if ((gpu ? build_for_gpu : measure_build)(c->alive[i], e)) {
             i++;
             continue;
         }
@@ -209,23 +217,13 @@ static bool build(struct contest *c, struct err *e)
     return true;
 }
 
-/* Checks the host twin of each, and builds those that are right for the device.  *there: whether
- * there is one that can time them. */
-static bool build_for_gpu(struct contest *c, bool *there, struct err *e)
+/* Whether a GPU can time the programs; known once they are built for it. */
+static bool has_device(const struct contest *c)
 {
-    for (int i = 0; i < c->n_alive;) {
-        struct measure_job *j = c->alive[i];
-        measure_find_device(j);
-        *there = j->device != NULL;
-        if (measure_twin(j, e) && (!*there || measure_move_to_device(j, e))) {
-            i++;
-            continue;
-        }
-        if (!measure_is_result(e))
-            return false;
-        drop(c, i, e);
-    }
-    return true;
+    bool has = false;
+    for (int i = 0; i < c->n; i++)
+        has = has || c->job[i].device;
+    return has;
 }
 
 /* Whether all programs are for a GPU, or none: times of the two have no common clock. */
@@ -256,10 +254,11 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
-    bool ok = false, gpu = false, there = true;
+    bool ok = false, gpu = false;
     bool built = start(&x, p, &opts, pr, c, out, e) && one_kind(&x, &gpu, e)
-              && (gpu ? build_for_gpu(&x, &there, e) : build(&x, e));
-    bool timed = built && (!there || check_and_time(&x, out, how, &ok, e));
+              && build(&x, gpu, e);
+    bool untimed = gpu && !has_device(&x);
+    bool timed = built && (untimed || check_and_time(&x, out, how, &ok, e));
     close_runner(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);

@@ -241,6 +241,11 @@ bool program_text_asm_lines(struct arena *a, const struct program *p, const stru
     return text_asm(a, p, t, compiler, c, out, lines, e);
 }
 
+const struct target *program_text_target(const struct program *p, const struct target *t)
+{
+    return t || !program_is_bound(p) ? target_or_host(t) : target_named("cuda");
+}
+
 bool program_text_is_gpu(const struct program *p, const struct target *t)
 {
     return (t && t->gpu) || program_is_bound(p);

@@ -1,6 +1,7 @@
 #include "profile/sim/cache_config.h"
 
 #include "kernels/base/arena.h"
+#include "kernels/base/number.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -19,11 +20,6 @@ const struct cache_preset cache_preset[] = {
 const int cache_preset_count = COUNT_OF(cache_preset);
 
 /* --- One level -------------------------------------------------------------------------------- */
-
-static bool is_power_of_two(int64_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
 
 bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
 {

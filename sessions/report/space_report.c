@@ -3,6 +3,7 @@
 
 #include "kernels/gen/target.h"
 #include "profile/host/machine.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/json.h"
 
 /* Whether a line is a loop step.  `loop rfactor` is not: it changes the graph, as layouts do. */
@@ -19,7 +20,7 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     struct machine m;
     machine_read(&m);
     struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m),
-                           .target = program_is_bound(p) ? target_named("cuda") : NULL };
+                           .target = program_text_target(p, NULL) };
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))

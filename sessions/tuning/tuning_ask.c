@@ -1,4 +1,5 @@
-/* What a tuning asks for: target and objective, seeds, pins, and the options that records keep. */
+/* Makes the inquiry of a tuning: target and objective, seeds, pins, and the options that records
+ * keep. */
 #include "sessions/tuning/tuning.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/build/build.h"
 #include "profile/child/device.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/file/json.h"
 #include "sessions/tuning/tuning_impl.h"
@@ -159,8 +161,7 @@ static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 
 bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o)
 {
-    const struct target *t = o->measure.target;
-    return t ? t->gpu : program_is_bound(history_current(s->history)->program);
+    return program_text_target(history_current(s->history)->program, o->measure.target)->gpu;
 }
 
 /* Refuses what an objective cannot do. */

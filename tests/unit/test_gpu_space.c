@@ -183,7 +183,7 @@ static void experts_are_points(void **state)
     }
 }
 
-/* What is too large is refused with its reason. */
+/* A point that is too large is refused with its reason. */
 static void limits_have_reasons(void **state)
 {
     struct arena *a = arena_new();

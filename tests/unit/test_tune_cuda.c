@@ -14,44 +14,28 @@
 #include "kernels/base/subprocess.h"
 #include "sessions/report/report.h"
 #include "sessions/tuning/tuning.h"
+#include "tests/unit/fake_libs.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 static char folder[] = "/tmp/tilescope-tunecuda-XXXXXX";
-static char records[80], fake_cuda[80], fake_nvrtc[80];
-
-static void build_fake(const char *name, char so[80])
-{
-    char c[80];
-    struct subprocess_result res = {0};
-    struct err e = {0};
-    snprintf(so, 80, "%s/lib%s.so", folder, name);
-    snprintf(c, sizeof c, "tests/fake/%s.c", name);
-    const char *const argv[] = { "gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra",
-                                 "-Werror", "-O1", "-I.", "-shared", "-fPIC", "-o", so, c, NULL };
-    if (!subprocess_run(argv, 60, NULL, &res, &e) || res.exit_code != 0)
-        fail_msg("%s %s", e.text, str_text(&res.out));
-    str_free(&res.out);
-}
+static char records[80], fake_cuda[120], fake_nvrtc[120];
 
 static int open_folder(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    assert_true(temp_dir_make(folder, NULL));
     snprintf(records, sizeof records, "%s/records.db", folder);
-    build_fake("cuda", fake_cuda);
-    build_fake("nvrtc", fake_nvrtc);
+    fake_lib_build(folder, "cuda", fake_cuda);
+    fake_lib_build(folder, "nvrtc", fake_nvrtc);
     return 0;
 }
 
 static int remove_folder(void **state)
 {
-    const char *const argv[] = { "rm", "-r", folder, NULL };
-    struct subprocess_result res = {0};
-    struct err e;
     (void)state;
-    subprocess_run(argv, 60, NULL, &res, &e);
-    str_free(&res.out);
+    temp_dir_remove(folder);
     return 0;
 }
 
