@@ -35,7 +35,7 @@ bool draft_bind(struct draft *d, int node, struct err *e)
     }
     const char *line[] = {
         arena_printf(d->a, "loop split %s %s 0 %d", s->name, fused,
-                     trips < DRAFT_THREADS ? (int)trips : BLOCK_THREADS),
+                     trips < DRAFT_THREADS ? (int)trips : DRAFT_THREADS),
         arena_printf(d->a, "loop bind %s %s.0 block.x", s->name, fused),
         arena_printf(d->a, "loop bind %s %s.1 thread.x", s->name, fused),
     };

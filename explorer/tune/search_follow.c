@@ -18,14 +18,22 @@ static int nearest(const struct search *s, int arm, const void *point)
     return best;
 }
 
-/* Whether x and c are the same point.  Candidates that the model has not seen have no features. */
+/* Whether c is the schedule x.  Several points may write one nest (a factor of 1, neighbours that are
+ * never apart), so c's lines are read back, as those of x were. */
 static bool is_it(const struct search *s, const struct tune_candidate *x,
                   const struct tune_candidate *c)
 {
-    if (c->arm != x->arm)
+    struct follow f = { .line = c->line, .n_lines = c->n_lines };
+    struct tune_candidate back = {0};
+    if (c->arm != x->arm || !c->line)
         return false;
-    return (c->features && c->features == x->features) ||
-           (c->point && x->point && s->p->point_apart(s->p->ctx, c->arm, c->point, x->point) == 0);
+    if (c->features && c->features == x->features)
+        return true;
+    struct arena *a = arena_new();
+    bool same = s->p->followed(s->p->ctx, &f, a, &back) && back.arm == x->arm
+             && s->p->point_apart(s->p->ctx, back.arm, back.point, x->point) == 0;
+    arena_free(a);
+    return same;
 }
 
 /* Notes whether the pool contains the schedule, and its rank there. */
