@@ -4,7 +4,8 @@
 #
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
 # Two run at a time: first those with "tests/run.sh: early" in their source (they take long), last
-# and one by one those with "tests/run.sh: alone" (they measure time).
+# and one by one those with "tests/run.sh: alone" (they measure time).  Those with "tests/run.sh:
+# long" run only if they are named, or with TEST_LONG=1.
 # A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
 # What a suite started ends with it, and suites end with this script at INT and TERM.
 set -u
@@ -12,6 +13,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/release}
 word=${2:-}
 limit=${TEST_TIMEOUT:-300}
+TEST_LONG=${TEST_LONG-}
 jobs=2
 
 work=$(mktemp -d) || exit 1
@@ -104,6 +106,10 @@ case $word in
 =*) suites=$(list_suites | awk -F '\t' -v name="${word#=}" '$1 == name') ;;
 *)  suites=$(list_suites | grep -F -e "$word") ;;
 esac
+if [ -z "$word$TEST_LONG" ]; then
+    late=$(grep -lsE 'tests/run.sh:.* long' tests/cli/*.sh tests/unit/*.c)
+    suites=$(grep -v -F -e "$late" <<< "$suites")
+fi
 early=$(grep -ls 'tests/run.sh: early' tests/cli/*.sh tests/unit/*.c)
 suites=$(grep -F -e "$early" <<< "$suites"; grep -v -F -e "$early" <<< "$suites")
 alone=()

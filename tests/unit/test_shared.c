@@ -15,6 +15,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "tests/unit/cuda_bind.h"
+#include "tests/unit/from_env.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
@@ -322,12 +323,6 @@ static const struct func *broken(struct arena *a, const struct func *f, enum bre
     return b.n < 0 ? out : NULL;
 }
 
-static int from_env(const char *name, int usual)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : usual;
-}
-
 /* Returns how many broken kernels of program p were tried; each must be refused. */
 static int try_broken(const struct program *p, int most)
 {
@@ -476,7 +471,7 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
 static void random_schedules_are_right(void **state)
 {
     uint64_t seed = (uint64_t)from_env("SHARED_SEED", 20261123);
-    int n = from_env("SHARED_RANDOM", 60), refused = 0, with_tiles = 0;
+    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0;
     (void)state;
     print_message("# random schedules from seed %llu on\n", (unsigned long long)seed);
     for (int i = 0; i < n; i++) {

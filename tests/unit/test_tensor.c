@@ -12,6 +12,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "tests/unit/cuda_bind.h"
+#include "tests/unit/from_env.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/programs.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -250,12 +251,6 @@ static void what_has_no_code(void **state)
     assert_right(p);
     str_free(&out);
     arena_free(a);
-}
-
-static int from_env(const char *name, int usual)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : usual;
 }
 
 static const char *pick(struct rng *r, const char *const *of, int n)
