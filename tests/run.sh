@@ -93,7 +93,8 @@ report() {
     printf '%-60s %6d.%01d s\n' "$text" $((ms / 1000)) $((ms % 1000 / 100))
     [ "$fail" = 0 ] && return
     if grep -q '^not ok' "$out"; then
-        grep -v -E '^ *ok |^1\.\.' "$out" | grep -B 40 -A 4 -E 'not ok [0-9]' | head -n 90 | sed 's/^/    /'
+        grep -v -E '^ *ok |^1\.\.' "$out" | grep -B 40 -A 4 -E 'not ok [0-9]' | head -n 90 \
+            | sed 's/^/    /'
     elif grep -q -E 'Sanitizer|runtime error' "$out"; then
         grep -m 1 -A 15 -E 'ERROR: |runtime error' "$out" | sed 's/^/    /'
     else

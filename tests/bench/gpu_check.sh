@@ -161,8 +161,8 @@ tune() {
         say "left out: $limit s are over" ""
         return
     fi
-    timeout 120 "$tilescope" tune 'gmm m=512 n=512 k=512' --target cuda --budget "$budget" --time 60 \
-        > "$work/tune" 2>&1 || say "skipped: tilescope tune ended with code $?"
+    timeout 120 "$tilescope" tune 'gmm m=512 n=512 k=512' --target cuda --budget "$budget" \
+        --time 60 > "$work/tune" 2>&1 || say "skipped: tilescope tune ended with code $?"
     sed 's/^/    /' "$work/tune" | tail -n 30 | tee -a "$report"
     say ""
 }
