@@ -437,8 +437,9 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     put_digits(d, c->ms, known, amount / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
-    put_number(d, c->gflops, known, "%.1f", gflops);
-    if (known && (bound || !table->bounded))
+    bool sums = r->is.flops > 0;          /* a transposition has neither a speed nor a peak */
+    put_number(d, c->gflops, known && sums, "%.1f", gflops);
+    if (known && (bound || (!table->bounded && sums)))
         text_share(&text, part);
     put_cell(d, c->part, &text);
     put_digits(d, c->bound, bound, 1e3 * r->is.bound_s);
