@@ -45,8 +45,8 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     }
     str_clear(&text);
     if (nothing > 0)
-        str_printf(&text, "%d step%s worth nothing here: the interval contains 1.", nothing,
-                   nothing == 1 ? " is" : "s are");
+        str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
+                   nothing, nothing == 1 ? " makes" : "s make");
     else
         str_add(&text, "Every step makes a difference.");
     doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);

@@ -270,8 +270,12 @@ static void put_sets(struct lens_pane *v)
     lens_grid(l, whole, rows, columns, cell);
     for (int i = 0; i < rows * columns; i++)
         most = fmax(most, cell[i]);
-    put_title(v, "Sets over time", whole ? "L1 misses of the whole run"
-                                         : "L1 misses; time goes to the right");
+    struct str title = {0};
+    str_add(&title, whole ? "L1 misses of the whole run" : "L1 misses; time goes to the right");
+    if (whole && l->simulated < 0.999)
+        str_printf(&title, ", from %.2g %% of it", 100 * l->simulated);
+    put_title(v, "Sets over time", str_text(&title));
+    str_free(&title);
     for (int y = 0; y < rows; y++) {
         /* as lens_grid: set s is in row s * rows / n_sets */
         int from = (y * l->n_sets + rows - 1) / rows;
@@ -293,8 +297,6 @@ static void put_sets(struct lens_pane *v)
     str_printf(&legend, " %s; the darkest cell has ", whole ? "accesses" : "touches");
     str_count(&legend, llround(most));
     str_add(&legend, " misses");
-    if (whole && l->simulated < 0.999)
-        str_printf(&legend, " (estimated: %.2g %% was simulated)", 100 * l->simulated);
     doc_printf(v->d, STYLE_DIM, "%*s %s", LABEL - 1, "", str_text(&legend));
     end(v);
     str_free(&legend);

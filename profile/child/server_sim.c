@@ -70,8 +70,8 @@ static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cach
         || (d->end - d->first) / (uint64_t)s->cache.level[0].geometry.line_bytes > DETAIL_LINES) {
         d->detail = (struct sim_detail){ .n_tensors = d->detail.n_tensors };
         snprintf(d->detail.reason, sizeof d->detail.reason,
-                 "%.3g accesses are too many to look at one by one (--sim-budget %.3g would do)",
-                 w->all, DETAIL_SHARE * w->all);
+                 "%.3g accesses are too many to look at one by one (a sim budget of %.1e would do)",
+                 w->all, 1.06 * DETAIL_SHARE * w->all);
         return NULL;
     }
     for (int i = 0; i < w->n_loops; i++)

@@ -1,5 +1,7 @@
-/* Simulates a run from end to end, or if it is long, the end of each column: an iteration or more
- * of the marked loops, after some that warm the cache. */
+/* Simulates a run from end to end, or if it is long, samples of each column: an iteration or more of
+ * the marked loops, after some that warm the cache.  Loops have periods, which the columns may be
+ * multiples of: samples at equal places of all columns would then see the same sets again and again.
+ * So a column has several, and their places follow the golden ratio. */
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
@@ -8,7 +10,9 @@
 
 #define COLUMNS 64
 #define ALL_OF 2e6                        /* with at most so many accesses, all are simulated */
-#define SAMPLE 8192.0                     /* least accesses that count per column of a sample */
+#define SAMPLES 4                         /* samples of a column */
+#define SAMPLE 2048.0                     /* least accesses that count of each */
+#define GOLDEN 0.6180339887498949
 #define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
 #define LIMIT_S 0.5
 
@@ -18,6 +22,7 @@ struct run_columns {
     bool all, counts;                     /* everything is simulated; the current access counts */
     double each[GEN_MAX_MARKS];           /* accesses of an iteration of a marked loop */
     double at, width;                     /* accesses so far, of a column */
+    int samples;                          /* of a column */
     double counted[COLUMNS];
     double *cell;
     int column;
@@ -39,6 +44,14 @@ static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigne
     cachesim_access(w->cache, addr, site, bytes);
 }
 
+/* Returns the access at which the k-th sample of the run ends.  It has the k-th part of the run to
+ * itself, and lies anywhere in it. */
+static double sample_end(const struct run_columns *w, int k, double sample)
+{
+    double part = w->width / w->samples, place = GOLDEN * (k + 1);
+    return part * k + sample + (place - floor(place)) * fmax(0, part - sample);
+}
+
 /* Returns whether the iteration is skipped. */
 static int on_mark(void *ctx, int mark)
 {
@@ -48,8 +61,11 @@ static int on_mark(void *ctx, int mark)
     const struct lens_path *p = w->path;
     double each = w->each[mark], sample = fmax(SAMPLE, each);
     double warm = fmax(WARM_TOUCHES * (double)p->n_sets * p->ways, each);
-    w->column = column_of(w);
-    double left = (w->column + 1) * w->width - w->at;
+    int k = (int)(w->at * w->samples / w->width);
+    if (w->at >= sample_end(w, k, sample))
+        k++;
+    double left = sample_end(w, k, sample) - w->at;
+    w->column = k / w->samples < COLUMNS ? k / w->samples : COLUMNS - 1;
     w->at += each;
     w->counts = left <= sample;
     return left > sample + warm;
@@ -89,6 +105,7 @@ bool lens_whole(struct arena *a, const struct lens_path *path, const struct canc
         w.each[i] = path->accesses[i] / fmax(1, path->iterations[i]);
         longest = fmax(longest, w.each[i]);
     }
+    w.samples = 2 * longest * SAMPLES <= w.width ? SAMPLES : 1;
     w.all = w.counts = path->all <= ALL_OF || longest == 0 || 2 * longest > w.width;
     if (!cachesim_open(path->cache, n_sites, &w.cache, e))
         return false;

@@ -166,6 +166,26 @@ static void whole_run(void **state)
     }
 }
 
+/* Every set misses alike, and a column is 8 rows of the output long: samples that all ended with a
+ * row would only see the last columns of B. */
+static void samples_see_all_sets(void **state)
+{
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "gmm m=128 k=256 n=512", NULL, 0), "32K/8/64", -1, 0);
+    double mean = run_misses(l) / l->n_sets;
+    (void)state;
+    assert_true(l->simulated < 0.1);
+    for (int set = 0; set < l->n_sets; set++) {
+        double n = 0;
+        for (int x = 0; x < l->n_columns; x++)
+            n += l->cell[set * l->n_columns + x];
+        if (n < 0.6 * mean || n > 1.6 * mean)
+            fail_msg("set %d has %.2f of the mean of all sets", set, n / mean);
+    }
+    lens_free(l);
+    arena_free(a);
+}
+
 static void cures(void **state)
 {
     struct arena *a = arena_new();
@@ -231,8 +251,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partners), cmocka_unit_test(touches_are_consistent),
-        cmocka_unit_test(iterations), cmocka_unit_test(whole_run), cmocka_unit_test(cures),
-        cmocka_unit_test(golden),
+        cmocka_unit_test(iterations), cmocka_unit_test(whole_run),
+        cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(cures), cmocka_unit_test(golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

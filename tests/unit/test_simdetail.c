@@ -245,7 +245,16 @@ static void detail_of_a_kernel_adds_up(void **state)
     assert_int_equal(time, m.sim.l1_misses);
     o.sim_budget = 1000;
     m = measured("c2d n=1 i=8 h=12 w=12 o=16 k=3 p=1", &o);
-    assert_non_null(strstr(d.reason, "--sim-budget"));
+    /* The budget that it names is enough, and not twice as much as needed. */
+    const char *of = strstr(d.reason, "a sim budget of ");
+    assert_non_null(of);
+    o.sim_budget = strtod(of + strlen("a sim budget of "), NULL);
+    m = measured("c2d n=1 i=8 h=12 w=12 o=16 k=3 p=1", &o);
+    assert_string_equal(d.reason, "");
+    assert_int_equal(m.sim.l1_misses, plain.sim.l1_misses);
+    o.sim_budget /= 2;
+    m = measured("c2d n=1 i=8 h=12 w=12 o=16 k=3 p=1", &o);
+    assert_string_not_equal(d.reason, "");
 }
 
 int main(void)
