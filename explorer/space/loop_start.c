@@ -103,7 +103,10 @@ static bool take_tile(const struct loop_knob *k, int64_t t, int64_t *f)
 }
 
 /* The best tiles so far, best first. */
-struct starts { const struct loop_space *s; int n; struct loop_point p[TILES]; double score[TILES]; };
+struct starts {
+    const struct loop_space *s;
+    int n; struct loop_point p[TILES]; double score[TILES];
+};
 
 /* Keeps a point that is sound with its tile unrolled, or else as it is. */
 static void try_start(struct starts *b, const struct loop_point *from, double score)

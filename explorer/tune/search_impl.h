@@ -84,8 +84,8 @@ void search_follow_measured(struct search *s);
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
-/* Returns the arm after the `rank` best, if its time is at most `near` times the best; else the best
- * one. */
+/* Returns the arm after the `rank` best, if its time is at most `near` times the best; else the
+ * best one. */
 int search_good_arm(const struct search *s, int rank, double near);
 void search_arms_grow(struct search *s);         /* called after the problem opened arms */
 /* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 for INFINITY. */
