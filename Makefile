@@ -1,7 +1,8 @@
 # tilescope.  Two commands do everything on a fresh Debian: `make run` and `make test`.
 #   make            build the program              make run        install what is missing, build,
 #   make test       every test (< 5 min)                           open the demo session
-#   make test-all   also the slow ones: sanitizers, clang, fuzz, conformance, hunt, monkey (an hour)
+#   make test-long  and those that take long       make test-all   and clang, sanitizers, fuzz targets,
+#                                                                  conformance, monkey, ... (an hour)
 #   make asan       tests under ASan + UBSan       make valgrind   some unit tests under memcheck
 #   make fuzz       fuzz targets, FUZZ_RUNS executions or FUZZ_SECONDS each (FUZZ_ONLY=yaml: one)
 #   make conformance  ONNX's own test cases (package libonnx-testdata)
@@ -93,8 +94,8 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
               reference_slow)
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
-.PHONY: all run tests test test-all test-cuda gpu-check asan monkey trust conformance appendix1 hunt mutants bench bench-quick \
-        bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
+.PHONY: all run tests test test-long test-all test-cuda gpu-check asan monkey trust conformance \
+        appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
         pictures golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -183,7 +184,10 @@ test: deps
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(B)
 # Everything that can fail, the quick ones first.
-test-all: test
+test-long: deps
+	@$(MAKE) --no-print-directory all tests
+	@TEST_LONG=1 NARROW_RANDOM=36 SHARED_RANDOM=60 CUDA_EXPERTS=1 TEST_TIMEOUT=900 tests/run.sh $(B)
+test-all: test-long
 	@$(MAKE) --no-print-directory clang asan conformance test-cuda hunt valgrind
 	@$(MAKE) --no-print-directory CONFIG=asan MONKEY="5000 $(shell date +%s)" monkey
 	@$(MAKE) --no-print-directory FUZZ_SECONDS=20 fuzz
@@ -289,12 +293,16 @@ appendix1: all
 MUTANTS ?= 20 1
 mutants: deps
 	@tests/mutants.sh $(MUTANTS)
-# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes).
+# 2,000 random CUDA schedules with shared tiles, 200 broken ones (10 minutes), 200 with tensor blocks;
+# 20 random points of the loop space of each operator; the larger rows of the experts' table.
 CUDA_SEED ?= 1
+CUDA_SUITES := test_shared test_tensor test_gpu_space test_cuda_expert
 test-cuda: deps
-	@$(MAKE) --no-print-directory all $(B)/tests/test_shared
-	@SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner \
-	    $(B)/tests/test_shared
+	@$(MAKE) --no-print-directory all $(CUDA_SUITES:%=$(B)/tests/%)
+	@for suite in $(CUDA_SUITES); do \
+	    SHARED_RANDOM=2000 SHARED_BROKEN=200 SHARED_SEED=$(CUDA_SEED) TENSOR_RANDOM=200 GPU_SPACE=20 \
+	    CUDA_EXPERTS=1 TILESCOPE_RUNNER=$(PWD)/$(B)/tilescope-runner $(B)/tests/$$suite || exit 1; \
+	done
 conformance: deps
 	@$(MAKE) --no-print-directory $(B)/conformance
 	@$(B)/conformance

@@ -9,7 +9,7 @@
 #include "app/cli/cli.h"
 #include "kernels/base/str.h"
 
-#define STACK_BYTES ((rlim_t)8 << 20)             /* of each thread and of compilers */
+#define STACK_BYTES ((rlim_t)8 << 20)             /* stack of each thread and of compilers */
 #define LEAST_STACK_BYTES ((rlim_t)2 << 20)       /* kernels have up to 1 MiB of local buffers */
 #define FILES 256
 #define LEAST_FILES 20

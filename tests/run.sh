@@ -4,14 +4,16 @@
 #
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
 # Two run at a time: first those with "tests/run.sh: early" in their source (they take long), last
-# and one by one those with "tests/run.sh: alone" (they measure time).
+# and one by one those with "tests/run.sh: alone" (they measure time).  Those with "tests/run.sh:
+# long" run only if they are named, or with TEST_LONG=1.
 # A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
 # What a suite started ends with it, and suites end with this script at INT and TERM.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/release}
 word=${2:-}
-limit=${TEST_TIMEOUT:-180}
+limit=${TEST_TIMEOUT:-300}
+TEST_LONG=${TEST_LONG-}
 jobs=2
 
 work=$(mktemp -d) || exit 1
@@ -75,7 +77,9 @@ run_suite() {
     local counts
     counts=$(count "$base.out" $rc)
     echo "$counts" > "$base.count"
-    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 ))
+    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 )) > "$base.say"
+    cat "$base.say"
+    [ "$(wc -l < "$base.say")" -gt 1 ] && mv "$base.say" "$base.bad"
 }
 
 # One line per suite; when something failed, what it said about it.
@@ -89,7 +93,8 @@ report() {
     printf '%-60s %6d.%01d s\n' "$text" $((ms / 1000)) $((ms % 1000 / 100))
     [ "$fail" = 0 ] && return
     if grep -q '^not ok' "$out"; then
-        grep -v -E '^(ok |1\.\.)' "$out" | head -n 30 | sed 's/^/    /'
+        grep -v -E '^ *ok |^1\.\.' "$out" | grep -B 40 -A 4 -E 'not ok [0-9]' | head -n 90 \
+            | sed 's/^/    /'
     elif grep -q -E 'Sanitizer|runtime error' "$out"; then
         grep -m 1 -A 15 -E 'ERROR: |runtime error' "$out" | sed 's/^/    /'
     else
@@ -102,6 +107,10 @@ case $word in
 =*) suites=$(list_suites | awk -F '\t' -v name="${word#=}" '$1 == name') ;;
 *)  suites=$(list_suites | grep -F -e "$word") ;;
 esac
+if [ -z "$word$TEST_LONG" ]; then
+    late=$(grep -lsE 'tests/run.sh:.* long' tests/cli/*.sh tests/unit/*.c)
+    suites=$(grep -v -F -e "$late" <<< "$suites")
+fi
 early=$(grep -ls 'tests/run.sh: early' tests/cli/*.sh tests/unit/*.c)
 suites=$(grep -F -e "$early" <<< "$suites"; grep -v -F -e "$early" <<< "$suites")
 alone=()
@@ -125,6 +134,11 @@ for ((i = 0; i < ${#alone[@]}; i += 2)); do
     wait $!                                # a trap does not wait for it
 done
 
+# Again what failed: it may be far up, and a log may keep only its end.
+if [ -n "$(ls "$work"/*.bad 2> /dev/null)" ] && [ "$(ls "$work"/*.count | wc -l)" -gt 1 ]; then
+    echo "-- what failed --"
+    cat "$work"/*.bad
+fi
 cat "$work"/*.count 2> /dev/null | awk '
     { pass += $1; fail += $2; skip += $3 }
     END {

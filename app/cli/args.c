@@ -92,8 +92,9 @@ static bool is_listed(const char *operand, const char *word)
     return all;
 }
 
-/* Whether `next` is the value of an option whose operand is in brackets and so may be left out.  A
- * "[NAME.json]" must end so, a "[word,word]" must be listed; others must not be an option. */
+/* Whether `next` is the value of an option whose value is optional (operand in brackets). The
+ * operand "[NAME.json]" takes words with that ending, "[word,word]" takes the listed words, and any
+ * other operand takes a word that is not an option. */
 static bool takes_next(const char *operand, const char *next)
 {
     if (str_ends(operand, ".json]"))
@@ -270,7 +271,7 @@ bool args_target(const struct args *a, const struct target **out, struct err *e)
         return true;
     *out = target_find(args_value(a, opt), e);
     if (!*out || !(*out)->gpu || a->cmd == CMD_RUN || a->cmd == CMD_SHOW
-        || a->cmd == CMD_EXPERT)
+        || a->cmd == CMD_EXPERT || a->cmd == CMD_TUNE || a->cmd == CMD_BENCH)
         return *out != NULL;
     err_set(e, ERR_ENV, "%s takes no target cuda yet", cmd_title(a->cmd));
     return err_fix(e, "tilescope run checks its kernels, and times them where a GPU is");

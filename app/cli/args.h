@@ -7,7 +7,7 @@
 #include "kernels/gen/target.h"
 #include "profile/measure/measurement.h"
 
-/* CMD_SCREEN, with no name of its own, is `tilescope`, `tilescope c2d ...` and `tilescope FILE`. */
+/* CMD_SCREEN has no word: it is `tilescope`, `tilescope c2d ...` and `tilescope FILE`. */
 enum cmd {
     CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) CMD_##id,
@@ -57,7 +57,8 @@ bool args_has(const struct args *a, enum opt o);
 const char *args_value(const struct args *a, enum opt o);       /* the last one given, or NULL */
 /* Joins all values given for o with commas, in *out; NULL when there are none. */
 const char *args_joined(const struct args *a, enum opt o, struct str *out);
-/* Read the number given for o; without o *out keeps its value.  ERR_RANGE names the option. */
+/* Reads the number given for option o. Without the option *out keeps its value. ERR_RANGE names the
+ * option. */
 bool args_int(const struct args *a, enum opt o, int lo, int hi, int *out, struct err *e);
 bool args_double(const struct args *a, enum opt o, double lo, double hi, double *out,
                  struct err *e);

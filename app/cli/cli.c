@@ -113,7 +113,7 @@ static bool is_session(const char *text)
     return false;
 }
 
-/* Refuses a script after which steps would be held: it meant them all. */
+/* Refuses a script that leaves steps held, because its author expects all of them to apply. */
 static bool check_none_held(const struct history *h, const char *script, struct err *e)
 {
     int n, at;
@@ -162,8 +162,8 @@ static int position(const struct history *h)
     return at;
 }
 
-/* Applies --branch, --steps and --step, in this order.  Only a script changes the place that is
- * saved; cli_go_home undoes the others. */
+/* Applies --branch, --steps and --step, in this order. Only --steps changes the current state that
+ * the file stores; cli_go_home undoes the effect of the other two. */
 static bool move(const struct args *a, const struct session_place *place, struct opened *o,
                  struct err *e)
 {
@@ -300,8 +300,7 @@ bool cli_says_beside(const char *path, const char *where, struct err *e)
     return err_fix(e, "nothing is lost: compare the two files and keep the one that you want");
 }
 
-/* Saves the session.  When it cannot be written at all, an autosave keeps it for the start
- * screen. */
+/* Saves the session. If no file can be written, an autosave keeps it for the start screen. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
     struct err ignored;

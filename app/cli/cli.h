@@ -20,7 +20,7 @@ struct cli {
     bool color_out, color_err;          /* print colours on stdout, on stderr */
     bool progress;                      /* stderr is a terminal */
     struct cancel *cancel;              /* raised by SIGINT */
-    const struct cancel *signalled;     /* raised only by signals; searches raise `cancel`, too */
+    const struct cancel *signalled;     /* raised by signals only; searches raise `cancel` too */
 };
 
 /* A session as a command uses it, after --branch, --steps and --step. */
@@ -39,9 +39,9 @@ int cli_open_or_list(const struct cli *c, struct opened *out);
 bool cli_is_network(const struct session *s);
 /* Replaces a network by the session of the kernel of --kernel, if that was given. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
-/* Refuses options that this command takes for networks only, or for what is none only. */
+/* Refuses an option that exists only for networks when s is none, and the other way round. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
-/* Goes back to the place before --branch and --step, which must not change the saved file. */
+/* Returns to the state before --branch and --step, because these must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
 
@@ -74,10 +74,12 @@ int cli_tune(const struct cli *c);
 int cli_pretrain(const struct cli *c);
 int cli_help(const struct cli *c);
 
+/* cli_profile.c: --what profile. */
+bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-/* Appends a view of `show` as SVG, its lines broken as in a pane of that width.  text: the same as
- * text, drawn where the screen has no such view.  Takes o->session. */
+/* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; where the screen
+ * has no such view, draws `text`, the view as plain text. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 

@@ -6,16 +6,21 @@
 #include <string.h>
 
 #include "app/views/ablation_doc.h"
+#include "kernels/gen/target.h"
+#include "kernels/program/contract.h"
+#include "profile/measure/gpu_memory.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
 #include "sessions/report/report.h"
-#include "kernels/program/contract.h"
 
 enum { NAME_WIDTH = 36 };
+#define SIMULATED_ACCESSES 1e7            /* of threads, above which a sample of blocks is walked */
 
 struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
+    struct gpu_device gpu;               /* --gpu */
     int n;
     struct bench_entry entry[MEASURE_MAX_COMPARED];
     struct session *session[MEASURE_MAX_COMPARED];
@@ -25,7 +30,10 @@ struct bench_call {
 
 static bool read_options(struct bench_call *b, struct err *e)
 {
-    return args_measure(b->cli->args, &b->opts, e) && cli_asserts_check(b->cli->args, e);
+    const char *gpu = args_value(b->cli->args, OPT_GPU);
+    b->gpu = *gpu_device_default();
+    return args_measure(b->cli->args, &b->opts, e) && cli_asserts_check(b->cli->args, e)
+        && (!gpu || gpu_device_parse(gpu, &b->gpu, e));
 }
 
 /* Opens operand i as contender i.  *n_kernels counts those that --kernel took out of a network. */
@@ -60,7 +68,8 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     int n_kernels = 0;
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = open_contender(b, i, &n_kernels, e);
-        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i] };
+        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i],
+                                            NULL, 0 };
     }
     if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
         ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");
@@ -112,11 +121,26 @@ static void add_ratio(struct str *out, const struct ratio *r)
                r->ratio, r->low, r->high);
 }
 
+/* Adds what the simulator says of a kernel that no device could time. */
+static void add_simulated(struct str *out, const struct bench_call *b, int i)
+{
+    double ms = b->entry[i].simulated_ms, first = b->entry[0].simulated_ms;
+    add_ms(out, ms);
+    str_printf(out, "  simulated on %s, at the least", b->entry[i].gpu);
+    if (i > 0 && first > 0)
+        str_printf(out, "; simulated time / A: %.3f", ms / first);
+    str_add_char(out, '\n');
+}
+
 static void add_row(struct str *out, const struct bench_call *b, int i, int width)
 {
     const struct compared *r = &b->result[i];
     const struct measurement *m = &r->m;
     add_name(out, b, i, width);
+    if (b->entry[i].gpu) {
+        add_simulated(out, b, i);
+        return;
+    }
     if (m->latency.runs == 0) {
         str_printf(out, "  %s", m->outcome == OUTCOME_OK ? "not timed" : outcome_name[m->outcome]);
         str_printf(out, "%s%s\n", m->reason[0] ? ": " : "", m->reason);
@@ -157,6 +181,8 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;
+    if (b->entry[0].gpu)                  /* simulated, all of them */
+        return 0;
     while (i < b->n - 1 && b->result[i].m.latency.runs == 0)
         i++;
     return i;
@@ -185,8 +211,11 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         str_free(&text);
     }
     if (noisy)
-        str_add(out, "note: ! spread above 10 %, however often it was sampled\n");
+        str_add(out, "note: ! the spread is above 10 % even after repeated sampling\n");
     const struct measurement *m = &b->result[reference_of(b)].m;
+    if (first->gpu)
+        str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
+                   m->device.reason);
     if (m->threads_note[0])
         str_printf(out, "note: %s\n", m->threads_note);
     if (m->huge_asked)
@@ -218,6 +247,25 @@ static void add_text(struct str *out, const struct bench_call *b)
 
 /* --- The command ----------------------------------------------------------------------------- */
 
+/* Simulates the contenders that are right and that no GPU could time. */
+static bool simulate(struct bench_call *b, const struct program *const *p, struct err *e)
+{
+    struct progress pr = cli_progress(b->cli);
+    struct gpu_memory_opts o = { .device = &b->gpu, .budget = SIMULATED_ACCESSES,
+                                 .progress = &pr };
+    for (int i = 0; i < b->n; i++) {
+        const struct measurement *m = &b->result[i].m;
+        struct gpu_cost cost;
+        if (!target_named(m->isa)->gpu || m->device.name[0] || m->outcome != OUTCOME_OK)
+            continue;
+        if (!gpu_memory_rate(p[i], &o, b->cli->cancel, &cost, e))
+            return false;
+        b->entry[i].gpu = b->gpu.name;
+        b->entry[i].simulated_ms = cost.ns * 1e-6;
+    }
+    return true;
+}
+
 static int run(struct bench_call *b)
 {
     struct err e = {0};
@@ -225,7 +273,16 @@ static int run(struct bench_call *b)
     struct progress pr = cli_progress(b->cli);
     for (int i = 0; i < b->n; i++)
         p[i] = history_current(b->session[i]->history)->program;
-    bool ok = measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e);
+    bool gpu = false;
+    for (int i = 0; i < b->n; i++)
+        gpu = gpu || program_text_is_gpu(p[i], b->opts.target);
+    if (args_has(b->cli->args, OPT_GPU) && !gpu) {
+        err_set(&e, ERR_SYNTAX, "--gpu: no session is for a GPU");
+        err_fix(&e, "--target cuda --gpu %s", b->gpu.name);
+        return cli_fail(b->cli, &e);
+    }
+    bool ok = measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e)
+           && simulate(b, p, &e);
     cli_progress_clear(b->cli);
     if (!ok)
         return cli_fail(b->cli, &e);

@@ -39,13 +39,16 @@ static bool open_side(struct compare_call *x, int i, struct err *e)
     if (!ok || !args_target(a, &target, e))
         return false;
     const struct program *p = history_current(x->session[i]->history)->program;
+    struct arena *mem = arena_new();
+    struct code_lines lines;
     if (x->of == COMPARE_NEST)
         program_print_nest(&x->text[i], p);
     else if (x->of == COMPARE_C)
-        ok = program_text_c(p, target, &x->text[i], e);
+        ok = program_text_source(mem, p, target, &x->text[i], &lines, e);
     else
-        ok = program_text_asm(p, target, args_value(a, OPT_COMPILER), x->cli->cancel,
-                              &x->text[i], e);
+        ok = program_text_machine(mem, p, target, args_value(a, OPT_COMPILER), x->cli->cancel,
+                                  &x->text[i], &lines, e);
+    arena_free(mem);
     x->side[i] = (struct compare_side){ .name = a->word.data[i], .text = str_text(&x->text[i]),
                                         .program = p };
     return ok;

@@ -9,7 +9,6 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
-#define SEARCH_ACCESSES 1e6              /* of threads, above which blocks are sampled */
 
 /* gpu: of --gpu; NULL: the default device. */
 struct expert_opts {
@@ -36,13 +35,13 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* What the search found out of its best schedule: a measurement, or a rating for a GPU; NULL: not
- * searched. */
+/* The search's result for its best schedule: a measurement, or for a GPU an estimate. NULL: no
+ * search was made. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)
 {
-    str_printf(out, "# simulated: %.4g us at the least, bound by %s", r->cost.ns / 1e3,
+    str_printf(out, "# simulated: %.4g us at the least, bound by %s", r->ns / 1e3,
                gpu_bound_name[r->cost.bound]);
     if (r->compiled)
         str_printf(out, "; %d registers, %lld bytes of shared memory, occupancy %.0f %%",
@@ -73,8 +72,8 @@ static void print_schedule(struct arena *a, const char *spec, const struct exper
     cli_put(&out);
 }
 
-/* Saves the session with the steps of the schedule after its own.  m belongs to these steps alone:
- * after other steps the program is another one, so m is then not saved. */
+/* Saves the session with the steps of the schedule after its own. If it had steps of its own, the
+ * saved program differs from the measured one, so m is not saved. */
 static bool write_session(struct session *s, const struct expert_schedule *x, const struct goal *to,
                           const struct measurement *m, struct err *e)
 {
@@ -98,7 +97,7 @@ static bool search(const struct cli *c, const char *spec, const struct expert_op
     struct progress pr = cli_progress(c);
     struct measure_opts mo = { .meters = METER_CLOCK, .threads = o->threads, .seed = 1,
                                .time_s = o->time_s };
-    struct gpu_memory_opts go = { .device = o->gpu, .budget = SEARCH_ACCESSES };
+    struct gpu_memory_opts go = { .device = o->gpu, .budget = EXPERT_RATED_ACCESSES };
     bool ok = o->target && o->target->gpu
                 ? expert_least_simulated(spec, list, n, &go, &pr, c->cancel, best, r, e)
                 : expert_fastest(spec, list, n, &mo, &pr, c->cancel, best, m, e);

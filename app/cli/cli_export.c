@@ -9,7 +9,8 @@
 #include "sessions/export/export.h"
 #include "sessions/file/session_network.h"
 
-/* Whether path is a plain file.  A message about another kind (/dev/stdout) could end up in it. */
+/* Whether path is a regular file. If it is a device such as /dev/stdout, a message printed there
+ * would end up in the exported text. */
 static bool is_plain_file(const char *path)
 {
     struct stat st;
@@ -35,8 +36,8 @@ static bool write_export(const struct cli *c, const struct opened *o, struct err
     return ok;
 }
 
-/* Whether a graph that opens as a network by itself is written as one C file, since that is what -o
- * names. */
+/* Whether a graph that would open as a network is exported as one C file: -o names a C file or
+ * stdout, or is not given. */
 static bool wants_file(const struct cli *c, const struct session *s)
 {
     const char *path = args_value(c->args, OPT_OUTPUT);

@@ -33,7 +33,7 @@ void cli_follow_close(struct follow *f, struct session *of)
     session_free(of);
 }
 
-/* Adds what the search did with it, as one sentence. */
+/* Adds one sentence that says what the search did with the followed schedule. */
 static void add_fate(struct str *out, const struct follow *f)
 {
     if (f->why.step && f->why.step[0])

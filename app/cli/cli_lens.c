@@ -1,4 +1,4 @@
-/* `tilescope show --what lens`: the cache at work. */
+/* `tilescope show --what lens`: which accesses evict each other's cache lines. */
 #include "app/cli/cli.h"
 
 #include <stdlib.h>

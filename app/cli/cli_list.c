@@ -69,7 +69,8 @@ static void ask_nvidia(struct nvidia_info *out)
         nvidia_ask((enum nvidia_part)i, NVIDIA_LIMIT_S, &out[i]);
 }
 
-/* Adds what there is of NVIDIA: version, file and devices, or why not and what would help. */
+/* Adds the version, file and devices of NVIDIA's libraries; for a missing one, the reason and how
+ * to get it. */
 static void add_nvidia(struct str *out, const struct cli *c, const struct nvidia_info *part)
 {
     cli_paint(out, c->color_out, PAINT_BOLD,

@@ -69,7 +69,7 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         have += mine;
         named += mine && array_of(o, &all, g->tensor[t].name);
     }
-    bool by_place = named == 0 && all.n == have;         /* other names, but as many */
+    bool by_place = named == 0 && all.n == have;         /* no name matches, but the number does */
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
@@ -93,7 +93,8 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
                              path);
 }
 
-/* Says on stderr what is easily overlooked: random inputs, and schedules of no kernel. */
+/* Warns on stderr about what is easy to overlook: random inputs, and schedules that no kernel
+ * uses. */
 static void say_notes(const struct cli *c, const struct opened *o, const struct network *net,
                       struct arena *a)
 {
@@ -199,8 +200,8 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
     return code;
 }
 
-/* Checks the network, whose data values receives, and writes it.  A folder that was not there is
- * made first, since checking takes long, and goes when nothing is written. */
+/* Checks the network and exports it; values receives its data. A missing folder is made before the
+ * check, which takes long, and is removed if nothing is written. */
 static bool export_to(const struct cli *c, const struct opened *o, const char *folder,
                       struct network_values *values, struct str *out, struct err *e)
 {
@@ -223,7 +224,7 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
                    "make -C %s check\n", folder, net->n_tasks, folder);
     }
     if (!ok && !there)
-        rmdir(folder);                    /* leaves one that is not empty */
+        rmdir(folder);                    /* fails if the folder is not empty */
     arena_free(a);
     return ok;
 }

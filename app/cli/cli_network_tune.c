@@ -1,6 +1,7 @@
 /* `tilescope tune` of a network. */
 #include "app/cli/cli_network.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "kernels/base/arena.h"
@@ -9,7 +10,7 @@
 
 struct saving { const struct cli *cli; struct goal *to; bool saved; };
 
-/* Says on stderr at each round how the whole goes; between them the search has its own line. */
+/* After each round, prints the progress of the whole network on stderr. */
 static void show(void *ctx, const struct network_tuning_view *v)
 {
     const struct saving *k = ctx;
@@ -43,7 +44,8 @@ static bool save(void *ctx, struct session *s, struct err *e)
     return ok;
 }
 
-static void print_text(const struct network_tuning *t, const struct goal *to, struct str *out)
+static void print_text(const struct network_tuning *t, const struct goal *to, double time_s,
+                       struct str *out)
 {
     str_printf(out, "%5s %9s %9s %9s %7s %7s %4s  %s\n", "calls", "before ms", "after ms",
                "bound ms", "gain", "trials", "#", "kernel");
@@ -55,21 +57,31 @@ static void print_text(const struct network_tuning *t, const struct goal *to, st
             str_printf(out, "%7s %4d  %.60s (%s)\n", "-", i, k->brief, k->why);
         else
             str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
-                       k->kept ? "" : " (as it was: nothing is faster in the network)");
+                       k->kept ? "" : " (unchanged: nothing is faster in the network)");
     }
     double fixed = 0, all = 0;
+    int trials = 0;
     for (int i = 0; i < t->n; i++) {
         fixed += t->kernel[i].why ? t->kernel[i].before_ms : 0;
         all += t->kernel[i].before_ms;
+        trials += t->kernel[i].trials;
     }
-    if (fixed > 0.2 * all)
+    if (trials == 0 && time_s > 0 && !t->cancelled)
+        str_printf(out, "nothing was searched: measuring this network takes %.0f s of --time; "
+                   "try --time %.0f\n", ceil(t->measuring_s), 10 * ceil(t->measuring_s / 5));
+    else if (fixed > 0.2 * all)
         str_printf(out, "%.0f %% of the time is in kernels that were not searched\n",
                    100 * fixed / all);
     str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
                t->before_ms / t->after_ms);
-    str_printf(out, "verified: %s\n", t->verified ? "true" : "false");
+    str_printf(out, "verified: %s", t->verified ? "true" : "false");
+    if (t->unchecked_s > 0)
+        str_printf(out, ": checking the network takes about %.0f s, too much of --time; "
+                   "`tilescope run %s` does it", ceil(t->unchecked_s),
+                   to->path ? to->path : "MODEL");
+    str_add_char(out, '\n');
     if (t->cancelled)
-        str_add(out, "cancelled: the same line goes on; what was searched is in the records\n");
+        str_add(out, "cancelled: the same command continues it; measurements are in the records\n");
     else if (!to->path)
         str_add(out, "not saved: -o FILE.yaml keeps the schedules\n");
 }
@@ -88,7 +100,8 @@ static void print_json(const struct network_tuning *t, struct str *out)
     }
     json_print(out,
                json_make("before_ms", JSON(t->before_ms), "after_ms", JSON(t->after_ms),
-                         "verified", json_boolean(t->verified), "cancelled",
+                         "verified", json_boolean(t->verified), "unchecked_s",
+                         JSON_OR_NULL(t->unchecked_s), "cancelled",
                          json_boolean(t->cancelled), "kernels", list),
                8);
 }
@@ -112,7 +125,7 @@ int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_
     if (ok && args_has(c->args, OPT_JSON))
         print_json(&t, &out);
     else if (ok)
-        print_text(&t, to, &out);
+        print_text(&t, to, each->time_s, &out);
     cli_put(&out);
     arena_free(a);
     if (!ok)

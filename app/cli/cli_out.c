@@ -19,8 +19,9 @@
 
 #define PAINT "\033["
 
-/* Returns the random key of colours: a colour is "\033[KEY;31m" until it is printed.  Texts from
- * files, models and compilers cannot know the key, so escapes in them are never printed. */
+/* Returns a random key. Colours are written as "\033[KEY;31m" and converted when they are printed.
+ * Texts from files, models and compilers cannot contain the key, so their escapes are never
+ * printed. */
 static const char *paint_key(void)
 {
     static char key[24];

@@ -57,7 +57,7 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* Adds "entropy 1.31, 0.98", of layouts and loops; leaves out one that chooses nothing. */
+/* Adds "entropy 1.31, 0.98", of the layout and loop agents; leaves out an agent without choices. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };
@@ -122,7 +122,7 @@ static int finish(const struct pretrainer *x, const struct pretrain *p,
     if (done->finished)
         return EXIT_FINE;
     if (!x->quiet && done->visits > 0)
-        fputs("stopped: the same line with --resume goes on\n", stderr);
+        fputs("stopped: the same command with --resume continues\n", stderr);
     else if (!x->quiet)
         fputs("stopped before the first workload was done: the same line takes what was measured "
               "from the records\n", stderr);

@@ -198,7 +198,7 @@ static int set_aside(const struct cli *c)
 static const struct verb {
     const char *name;
     bool writes, alone;                  /* alone: takes no operand */
-    bool takes[OPT_COUNT];               /* the options it takes besides those of all verbs */
+    bool takes[OPT_COUNT];               /* options of this verb, beyond those of all verbs */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
     { "list", false, false, { OF_RECORD }, cli_records_list },

@@ -106,7 +106,7 @@ bool cli_records_options(struct ask *k, struct err *e)
         && (!before || read_date(k, before, e)) && (!outcome || read_outcome(k, outcome, e));
 }
 
-/* Joins the words after the verb, since an unquoted operator is several; NULL: none. */
+/* Joins the words after the verb, because an unquoted operator has several; NULL: no words. */
 const char *cli_records_operand(struct ask *k)
 {
     struct str all = {0};

@@ -7,6 +7,7 @@
 
 #include "kernels/base/file.h"
 #include "profile/measure/meters.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/report.h"
@@ -23,13 +24,13 @@ struct run_call {
     unsigned lost;                      /* METER_ bits of these numbers */
     bool cut;                           /* a limit ended a measurement */
     bool has_model;
-    struct machine_model model;         /* of this machine, if it is stored */
+    struct machine_model model;         /* this machine's stored model, if any */
     int n_checked, n_bad;
     struct arena *sets;                 /* owns the event sets of --events */
 };
 
-/* Adds the meters that options like --cache configure.  An explicit --meters without such a meter
- * is an error. */
+/* Adds the meters that options such as --cache configure. Such an option is an error if --meters is
+ * given without its meter. */
 static bool add_needed_meters(struct run_call *r, bool explicitly, struct err *e)
 {
     static const struct { enum opt opt; unsigned meters, add; } need[] = {
@@ -147,10 +148,10 @@ static bool is_here(const struct run_call *r, const struct session *s)
     return !s->machine[0] || streq(s->machine, str_text(&r->machine));
 }
 
-/* Stores a result in the session.  Keeps a faster old time, and old numbers that this run did not
- * measure, if the kernel was built and run in the same way (measurement_merge); else,
- * and where a limit cut the new ones, notes them in loss, because the user must decide.  A wrong or
- * crashing kernel keeps no numbers. */
+/* Stores a result in the session. If the kernel was built and run in the same way as before, keeps
+ * a faster old time and old numbers that this run did not measure (measurement_merge). If not, or
+ * if a limit cut the new run short, describes in loss what saving would lose, for the user to
+ * decide. A wrong or crashing kernel keeps no numbers. */
 static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
@@ -216,8 +217,8 @@ static bool run_one(struct run_call *r, const struct opened *o, const struct sta
     return true;
 }
 
-/* Runs the steps before the current one, with --check all, else those at a `measure` line; then the
- * `measure` lines on other branches that the script visited. */
+/* With --check, runs every step before the current one; without it, those at a `measure` line. Then
+ * runs the `measure` lines on other branches that the script visited. */
 static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;
@@ -258,7 +259,7 @@ static void print_result(struct run_call *r, const struct opened *o, const struc
     cli_put(&out);
 }
 
-/* Counts the states with numbers of another machine; with forget it deletes these numbers. */
+/* Counts the states with numbers of another machine; deletes these numbers if forget is set. */
 static int forget_others(const struct run_call *r, const struct opened *o, bool forget)
 {
     int n = 0, current = history_current(r->history)->id;
@@ -319,8 +320,8 @@ static int exit_code(const struct run_call *r, const struct measurement *m, int 
     return is_good(m) && r->n_bad == 0 ? asserted : EXIT_CHECK;
 }
 
-/* Whether options ask for what only one program has.  They then measure a graph as one, unless it
- * was made to be a network. */
+/* Whether an option applies only to a single program. A graph is then measured as one program,
+ * unless its session was made as a network. */
 static bool wants_program(const struct run_call *r, const struct session *s)
 {
     static const enum opt own[] = { OPT_METERS, OPT_EVENTS, OPT_CHECK, OPT_CACHE, OPT_GPU,
@@ -336,9 +337,8 @@ static bool wants_program(const struct run_call *r, const struct session *s)
 /* Refuses --gpu for a program that is not for one. */
 static bool gpu_fits(const struct run_call *r, struct err *e)
 {
-    bool gpu = r->opts.target ? r->opts.target->gpu
-                              : program_is_bound(history_current(r->history)->program);
-    if (!r->opts.gpu || gpu)
+    const struct program *p = history_current(r->history)->program;
+    if (!r->opts.gpu || program_text_target(p, r->opts.target)->gpu)
         return true;
     err_set(e, ERR_SYNTAX, "--gpu: no loop is bound to blocks or threads, so this is for a CPU");
     return err_fix(e, "--target cuda --gpu %s", r->gpu.name);

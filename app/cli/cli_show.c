@@ -292,7 +292,7 @@ static bool show_steps(const struct cli *c, struct opened *o, struct str *out, s
     return true;
 }
 
-/* Refuses file names whose ending is no format of a roofline. */
+/* Refuses a file name whose ending is not a format in which a roofline can be written. */
 static bool check_roofline_path(const char *path, struct err *e)
 {
     enum chart_form form;
@@ -366,7 +366,7 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-    bool single;                          /* not of a network */
+    bool single;                          /* the text exists for single programs only */
 } view[] = {
     { "nest", show_nest, false },     { "access", show_access, false },
     { "graph", show_graph, false },   { "network", show_kernels, false },
@@ -376,7 +376,7 @@ static const struct {
     { "yaml", show_yaml, false },     { "cuda", show_cuda, true },
     { "ptx", show_ptx, true },
     { "roofline", show_roofline, true }, { "space", show_space, true },
-    { "lens", cli_lens, true },
+    { "lens", cli_lens, true },       { "profile", cli_profile, true },
     { "module", show_module, false }, { "simplified", show_simplified, false },
 };
 
@@ -393,7 +393,7 @@ static bool is_for(int v, const struct session *s, struct err *e)
 {
     if (!view[v].single || !cli_is_network(s))
         return true;
-    err_set(e, ERR_SYNTAX, "--what %s is of one kernel, and this is a network", view[v].name);
+    err_set(e, ERR_SYNTAX, "--what %s shows one kernel, but this is a network", view[v].name);
     return err_fix(e, "--kernel K --what %s", view[v].name);
 }
 
@@ -411,13 +411,13 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " cuda, ptx, steps, blame, roofline, lens, simplified, space, compare or"
-                         " yaml",
+                         " cuda, ptx, steps, blame, profile, roofline, lens, simplified, space,"
+                         " compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm
-        && view[v].show != show_graph && !lens)
-        return cli_usage(c, "--json goes with --what asm, graph, lens, space and compare");
+        && view[v].show != show_graph && view[v].show != cli_profile && !lens)
+        return cli_usage(c, "--json goes with --what asm, graph, lens, profile, space and compare");
     if (args_has(c->args, OPT_CACHE) && !lens)
         return cli_usage(c, "--cache goes with --what lens");
     if (args_has(c->args, OPT_TENSOR) && view[v].show != show_layout)

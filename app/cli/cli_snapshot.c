@@ -44,7 +44,7 @@ static bool choose_view(struct model *m, const char *name, struct err *e)
     return err_fix(e, "%s", str_text(&m->message.fix));
 }
 
-/* Does what runs in the background of the screen, except measuring. */
+/* Does the work of the screen's background jobs, except measuring. */
 static void finish_texts(struct model *m, struct cancel *c)
 {
     struct desired_job w;

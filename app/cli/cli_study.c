@@ -91,8 +91,8 @@ static bool kept_path(const struct args *a, const struct study *s, struct report
     return true;
 }
 
-/* Writes the partial report; errors are ignored, since only --resume needs it.  Renames a report of
- * an earlier run that this run does not resume. */
+/* Writes the partial report. Errors are ignored, since only --resume needs the file. If it holds a
+ * report that this run does not resume, that report is renamed. */
 static void keep(void *ctx, const struct study_report *r)
 {
     struct report_file *k = ctx;
@@ -234,7 +234,8 @@ static int end_study(const struct cli *c, const struct study_report *r, const st
         fprintf(stderr, "%s: the report\n", to);
     if (stopped)
         fprintf(stderr, "cancelled: the report is partial%s\n",
-                file_exists(str_text(&k->path)) ? "; the same line with --resume goes on" : "");
+                file_exists(str_text(&k->path)) ? "; the same command with --resume continues"
+                                                : "");
     return stopped ? EXIT_CANCELLED : EXIT_FINE;
 }
 

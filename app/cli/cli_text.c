@@ -1,4 +1,4 @@
-/* Prints a measurement: the operator and the step, then the rows that the screen has as well. */
+/* Prints a measurement: the operator, the step, and the same rows as on the screen. */
 #include "app/cli/cli.h"
 
 #include <string.h>

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "explorer/tune/strategies.h"
+#include "kernels/gen/target.h"
 #include "kernels/base/file.h"
 #include "kernels/ops/source.h"
 #include "profile/host/machine.h"
@@ -15,7 +16,7 @@
 #include "sessions/tuning/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* between lines, when stderr is no terminal */
-#define QUIET_AT_MOST_S 30.0             /* the same, while nothing better is found */
+#define QUIET_AT_MOST_S 30.0             /* the same, while the search finds nothing better */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -26,6 +27,7 @@ struct tune_call {
     struct goal to;                      /* -o */
     struct follow follow;                /* --follow */
     struct session *followed;            /* whose steps these are, or NULL */
+    struct gpu_device gpu;               /* --gpu */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;
@@ -71,6 +73,25 @@ static void warn_threads(const struct tune_call *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
+/* Reads what candidates are ranked by, and for which GPU. */
+static bool read_objective(struct tune_call *t, struct err *e)
+{
+    const struct args *a = t->cli->args;
+    const char *objective = args_value(a, OPT_OBJECTIVE), *gpu = args_value(a, OPT_GPU);
+    t->opts.simulated = objective && streq(objective, "simulated");
+    if (objective && !t->opts.simulated && !streq(objective, "measured"))
+        return err_set(e, ERR_SYNTAX, "--objective %.40s: expected measured or simulated",
+                       objective);
+    if (gpu && !t->opts.simulated) {
+        err_set(e, ERR_SYNTAX, "--gpu is the GPU to simulate, and candidates are timed");
+        return err_fix(e, "--objective simulated --gpu %s", gpu);
+    }
+    if (gpu && !gpu_device_parse(gpu, &t->gpu, e))
+        return false;
+    t->opts.measure.gpu = gpu ? &t->gpu : NULL;
+    return true;
+}
+
 static bool read_options(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
@@ -102,7 +123,7 @@ static bool read_options(struct tune_call *t, struct err *e)
     o->n_pins = t->pin.len;
     t->json = args_has(a, OPT_JSON);
     t->quiet = args_has(a, OPT_QUIET);
-    return agree(a, o, e) && read_weights(t, e) &&
+    return agree(a, o, e) && read_weights(t, e) && read_objective(t, e) &&
            args_target(a, &o->measure.target, e);
 }
 
@@ -136,6 +157,8 @@ static void add_progress(struct str *out, const struct tune_view *v)
         if (isfinite(v->start_ms))
             str_printf(out, " (%.2fx)", v->start_ms / v->best_ms);
     }
+    if (v->simulated[0])
+        str_printf(out, "  simulated on %s", v->simulated);
     int fresh = v->done - v->replayed;
     if (v->replayed > 0 && fresh == 0)
         str_add(out, "  replaying");
@@ -191,7 +214,8 @@ static void label(struct str *out, const char *name)
  * measurements differ by noise alone. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
-    const struct measurement *m = t->final_best ? t->final_best : t->measured ? &t->m : NULL;
+    bool timed = t->measured && !t->simulated;
+    const struct measurement *m = t->final_best ? t->final_best : timed ? &t->m : NULL;
     double best_ms = m ? m->latency.min_ms : t->best_ms;
     double start_ms = t->is_start ? best_ms : t->final_start ? t->final_start->latency.min_ms
                                                              : t->start_ms;
@@ -203,12 +227,12 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
     str_add(out, "\n");
     label(out, "best:");
     if (isinf(t->best_ms)) {
-        str_add(out, "none: nothing that was measured is right\n");
+        str_add(out, "none: no measured candidate is right\n");
         return;
     }
     str_ms(out, best_ms);
     if (t->is_start)
-        str_add(out, ", as it was: nothing is shown to be faster");
+        str_add(out, ", unchanged: nothing is shown to be faster");
     else if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast", t->speedup);
     if (m ? m->gflops > 0 : t->gflops > 0)
@@ -223,7 +247,7 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
 
 static void add_baselines(struct str *out, const struct tuning *t)
 {
-    for (int i = 0; t->measured && i < VENDOR_COUNT; i++) {
+    for (int i = 0; t->measured && !t->simulated && i < VENDOR_COUNT; i++) {
         const struct baseline *b = &t->m.baseline[i];
         if (!b->available && !b->reason[0])
             continue;
@@ -292,6 +316,23 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
+/* Says in every line that its times are simulated; step lines stay step lines, with a comment. */
+static void mark_simulated(struct str *out, const struct tuning *t)
+{
+    struct str marked = {0};
+    for (const char *at = str_text(out); *at;) {
+        size_t n = strcspn(at, "\n");
+        bool step = str_starts(at, "loop ") || str_starts(at, "layout ") || str_starts(at, "set ");
+        str_add_n(&marked, at, n);
+        if (n > 0)
+            str_printf(&marked, step ? "  # simulated on %s" : " (simulated on %s)", t->simulated);
+        str_add(&marked, at[n] ? "\n" : "");
+        at += n + (at[n] != 0);
+    }
+    str_free(out);
+    *out = marked;
+}
+
 static void add_text(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     struct str spec = {0};
@@ -337,12 +378,12 @@ static void say_more(const struct tune_call *u, const struct tuning *t)
     if (u->quiet)
         return;
     if (t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME)
-        fprintf(stderr, "nothing is lost: the same line with --resume goes on from %d of %d\n",
+        fprintf(stderr, "nothing is lost: the same command with --resume continues from %d of %d\n",
                 t->trials, t->budget);
     else if (t->answered)
         fputs("measured before; --fresh measures again\n", stderr);
     else if (t->could_resume)
-        fprintf(stderr, "run %s of the same task was stopped; --resume goes on with it\n",
+        fprintf(stderr, "run %s of the same task was stopped; --resume continues it\n",
                 t->could_resume);
 }
 
@@ -378,6 +419,8 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
         tuning_json(&out, t, str_text(&fingerprint));
     else
         add_text(&out, u, t);
+    if (t->simulated && !u->json)
+        mark_simulated(&out, t);
     cli_put(&out);
     fflush(stdout);
     say_more(u, t);
@@ -387,6 +430,17 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
         return cli_fail(u->cli, &e);
     return t->end == SEARCH_CANCELLED ? EXIT_CANCELLED : isinf(t->best_ms) ? EXIT_CHECK
                                                                             : EXIT_FINE;
+}
+
+/* Whether a network was asked for on a GPU, which is refused. */
+static bool refuse_gpu(const struct tune_call *u, struct err *e)
+{
+    const struct target *t = u->opts.measure.target;
+    if (!u->opts.simulated && !(t && t->gpu))
+        return false;
+    err_set(e, ERR_STEP, "networks are tuned for CPUs, not for a GPU");
+    err_fix(e, "--kernel K tunes one kernel of it alone");
+    return true;
 }
 
 static int tune(struct tune_call *u)
@@ -401,6 +455,10 @@ static int tune(struct tune_call *u)
     if (code != EXIT_FINE)
         return code;
     warn_threads(u);
+    if (session_opens_as_network(o.session) && refuse_gpu(u, &e)) {
+        cli_close(&o);
+        return cli_fail(u->cli, &e);
+    }
     if (session_opens_as_network(o.session)) {
         code = cli_goal(o.session, args_value(u->cli->args, OPT_OUTPUT), &u->to, &e)
                    ? cli_network_tune(u->cli, &o, &u->opts, &view, &u->to)

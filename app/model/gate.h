@@ -12,7 +12,7 @@ void gate_end(struct gate *g);
  * the gate opens or after a cancel. */
 bool gate_reach(struct gate *g, const struct cancel *c);
 void gate_wait(struct gate *g, const struct cancel *c);
-/* On the screen's thread.  gate_waits: the search has reached the gate and does nothing. */
+/* For the screen's thread. gate_waits: the search is waiting at the gate. */
 void gate_hold(struct gate *g, bool hold);
 bool gate_waits(struct gate *g);
 #endif

@@ -162,8 +162,8 @@ static void topic_experts(struct str *out)
     str_wrap(out, str_text(&list), HELP_WIDTH, 2);
     str_add(out,
         "\nOf a graph of statements, the expert of the one with the most work schedules it\n"
-        "and the element-wise statements after it. What no expert knows gets a plain\n"
-        "schedule: vector loops over what is contiguous, sums in registers.\n");
+        "and the element-wise statements after it. Other statements get a plain schedule:\n"
+        "vector loops over contiguous data, sums in registers.\n");
     str_free(&list);
     arena_free(a);
 }

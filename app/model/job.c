@@ -10,6 +10,7 @@
 #include "app/model/tune_snapshot.h"
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
+#include "profile/child/device.h"
 #include "profile/measure/meters.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/machine_file.h"
@@ -117,7 +118,7 @@ static void show_tune(void *ctx, const struct tune_view *v)
     tune_snapshot_put(t->j->snapshot, v, t->c, report_tune, t);
 }
 
-/* Opens a session for this thread, because that of the screen belongs to another thread. */
+/* Opens a session for this thread, because the screen's session belongs to the screen's thread. */
 static bool open_session(const char *recipe, struct session **out, struct err *e)
 {
     char *text = xstrdup(recipe), *rest = text;
@@ -145,6 +146,14 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
+/* Where no GPU is, candidates for one are ranked by simulation; the view says so. */
+static void choose_objective(struct app_job *j, const struct session *s)
+{
+    struct cuda_info device;
+    struct err none;
+    j->tune.simulated = tuning_for_gpu(s, &j->tune) && !device_this(NULL, &device, &none);
+}
+
 static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
 {
     struct tune_task t = { j, c, pr };
@@ -152,6 +161,7 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    choose_objective(j, s);
     bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
     session_free(s);
     if (ok && j->tuning->answered)
@@ -164,6 +174,7 @@ static bool find_stopped(struct app_job *j)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    choose_objective(j, s);
     bool found = tuning_stopped(s, &j->tune, &j->stopped);
     session_free(s);
     return found;
@@ -185,7 +196,7 @@ static bool tune_network(struct app_job *j, struct cancel *c, const struct progr
         return false;
     str_add(&j->session->kernels, j->chosen ? j->chosen : "");
     j->session->accuracy = j->accuracy;
-    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->e);
+    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->unchecked_s, &j->e);
 }
 
 struct measure_opts job_measure_opts(const struct app_job *j)
@@ -268,7 +279,7 @@ struct lane {
     pthread_t thread;
     pthread_cond_t wake;
     struct app_job *next, *now;              /* the waiting job, the running job */
-    struct cancel cancel;                /* of the running job; a tuner may raise it itself */
+    struct cancel cancel;                /* cancels the running job; a tuner may raise it itself */
     bool dropped;                        /* the queue cancelled the running job */
     char what[32];
     double fraction;

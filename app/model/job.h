@@ -81,7 +81,7 @@ struct app_job {
     /* The result. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
-    struct measurement m;        /* MEASURE; m.sim.detail belongs to the job */
+    struct measurement m;        /* MEASURE; the job owns m.sim.detail */
     struct sim_detail *detail;
     struct str text;             /* C, ASM */
     struct arena *mem;           /* of lines */
@@ -92,6 +92,7 @@ struct app_job {
     struct session *session;     /* OPEN; NETWORK_TUNE: with its new schedules */
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
+    double unchecked_s;          /* NETWORK_TUNE: of a check that was left out; 0: none was */
     struct job_pair *pair;       /* COMPARE */
     struct lens *lens;           /* LENS; the lines of cure are in its arena */
     struct forecast *cure, now;
@@ -121,7 +122,8 @@ struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);
 void job_queue_close(struct job_queue *q);               /* cancels and waits */
 int job_queue_fd(const struct job_queue *q);             /* readable: a job ended or progressed */
-/* Takes j and starts it.  Cancels the running job of its lane, which still ends, as cancelled. */
+/* Starts j and takes ownership. Cancels the job that runs in the same lane; that job still reports
+ * its end, as cancelled. */
 void job_queue_start(struct job_queue *q, struct app_job *j);
 void job_queue_cancel(struct job_queue *q, enum job_lane lane);
 /* Returns the next finished job, which the caller frees (job_free); NULL: none has finished. */

@@ -1,6 +1,7 @@
 /* Jobs that time several states of a history in turns. */
 #include "app/model/job.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "profile/measure/meters.h"
@@ -26,6 +27,24 @@ void job_pair_free(struct job_pair *pair)
     free(pair);
 }
 
+/* Writes source and machine code of one side: C and assembly, or CUDA C and PTX.  Where there is no
+ * NVRTC, the place of the PTX has the reason. */
+static bool write_texts(const struct program *p, int i, struct app_job *j, const struct cancel *c)
+{
+    struct measure_opts o = job_measure_opts(j);
+    struct str *machine = &j->pair->assembly[i];
+    struct arena *a = arena_new();
+    struct code_lines lines;
+    bool ok = program_text_source(a, p, o.target, &j->pair->c[i], &lines, &j->e);
+    if (ok && !program_text_machine(a, p, o.target, o.compiler, c, machine, &lines, &j->e)) {
+        ok = program_text_is_gpu(p, o.target) && j->e.code == ERR_ENV;
+        if (ok)
+            str_printf(machine, "%s\n", j->e.text);
+    }
+    arena_free(a);
+    return ok;
+}
+
 /* Fills in the texts and the simulated misses of one side. */
 static bool look_at(const struct program *p, int i, struct app_job *j, const struct progress *pr,
                     const struct cancel *c)
@@ -33,9 +52,7 @@ static bool look_at(const struct program *p, int i, struct app_job *j, const str
     struct measure_opts o = job_measure_opts(j);
     o.meters = METER_SIM;
     struct measurement *m = xcalloc(1, sizeof *m);
-    bool ok = program_text_c(p, o.target, &j->pair->c[i], &j->e)
-           && program_text_asm(p, o.target, o.compiler, c, &j->pair->assembly[i], &j->e)
-           && measure_program(p, &o, pr, c, m, &j->e);
+    bool ok = write_texts(p, i, j, c) && measure_program(p, &o, pr, c, m, &j->e);
     j->pair->sim[i] = m->sim;
     if (ok && m->outcome == OUTCOME_CANCEL)
         ok = err_set(&j->e, ERR_CANCEL, "cancelled");
@@ -50,9 +67,15 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
     struct compared *result = xcalloc(2, sizeof *result);
     struct comparison how;
     j->pair = xcalloc(1, sizeof *j->pair);
-    bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c)
-           && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
+    bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c);
+    bool timed = ok && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
     j->pair->time = result[result[0].m.outcome == OUTCOME_OK];       /* or why there is none */
+    if (ok && !timed && j->e.code == ERR_RANGE) {        /* one for a GPU, one for a CPU */
+        j->pair->time = (struct compared){ .m.outcome = OUTCOME_LIMIT };
+        snprintf(j->pair->time.m.reason, sizeof j->pair->time.m.reason, "%.300s", j->e.text);
+        timed = true;
+    }
+    ok = timed;
     free(result);
     return ok;
 }

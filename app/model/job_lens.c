@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FORECAST_BUDGET 5e5
-/* Most forecasts take 3 to 15 ms.  The screen shows "…" for one that takes longer. */
+/* Most forecasts take 3 to 15 ms. While a longer one runs, the screen shows "…". */
 #define FORECAST_S 0.05
 
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c)

@@ -221,8 +221,7 @@ static bool has_loop(const struct code_lines *lines, int k, int n, const char *a
     return false;
 }
 
-/* Whether the node that computes tensor t of the graph reads the tensor under the cursor, or the
- * other way round. */
+/* Whether tensor t is an operand or a consumer of the tensor under the cursor. */
 static bool is_neighbour(const struct model *m, int t)
 {
     const struct pane_doc *p = &m->pane[VIEW_GRAPH];

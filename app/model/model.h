@@ -29,7 +29,7 @@ struct model_view {
 };
 extern const struct model_view model_view[VIEW_COUNT];           /* the rows of view.def */
 
-/* Every pane and list is a document; the views come first. */
+/* The documents on the screen, one per pane or list; the views come first. */
 enum doc_id {
     DOC_PREVIEW = VIEW_COUNT, DOC_LEDGER, DOC_START, DOC_NETWORK, DOC_DETAIL, DOC_BRANCHES,
     DOC_HELP, DOC_COUNT
@@ -40,12 +40,12 @@ enum overlay { OVERLAY_NONE, OVERLAY_HELP, OVERLAY_BRANCHES, OVERLAY_ASK };
 struct pane_doc {
     struct doc doc;
     struct scroll scroll;
-    unsigned stamp;                      /* of the state it was built from; 0 = not built */
+    unsigned stamp;                      /* stamp of the state it was built from; 0 = not built */
     int width, height;
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: it is to be read, so results of measurements do not replace it. */
+/* stays: results of measurements do not replace it, so that it can be read. */
 struct message { enum message_kind kind; bool stays; struct str echo, text, fix; };
 
 /* Generated C or assembly.  The text of an older state stays until the new text arrives. */
@@ -83,7 +83,7 @@ struct tuner {
     struct str end, note;                /* how it ended; more remarks */
 };
 
-/* The marked state and what was measured of it and others (model_compare.c). */
+/* The marked state, and the comparisons of it with other states (model_compare.c). */
 enum { MARKING_ABLATION = COMPARE_OF_COUNT };
 struct marking {
     int state;                           /* the marked one; -1: none */
@@ -92,9 +92,9 @@ struct marking {
     enum job_kind job;
     int number;                          /* counts the jobs */
     int from, to;                        /* the states that the job is about */
-    struct job_pair *pair;               /* of the states pair_of; NULL: none */
+    struct job_pair *pair;               /* comparison of the states pair_of; NULL: none */
     int pair_of[2];
-    struct str found;                    /* what the last bisection found; "": nothing */
+    struct str found;                    /* result of the last bisection; "": none */
     struct ablation *ablation;           /* NULL: none */
 };
 
@@ -104,27 +104,27 @@ struct app_kernel { struct session *session; char *was; bool conversion, chosen;
 
 /* The network that is open (model_network.c).  It is on the screen while no session is. */
 struct app_network {
-    struct session *session;             /* of the whole graph, with the steps of kernels */
+    struct session *session;             /* the whole graph, with the steps of kernels */
     struct network_made *made;           /* NULL: not yet */
-    struct network_made *timed;          /* the last one that was measured; NULL, or `made` too */
+    struct network_made *timed;  /* the last one with measurements; may be `made`; or NULL */
     bool sorted;                         /* the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
-    struct scroll at;                    /* of the list, while a kernel is shown */
-    struct str opened;                   /* what was opened then: as struct network_order has it */
-    int tag;                             /* of its jobs; another one after every change */
+    struct scroll at;                    /* position in the list, while a kernel is shown */
+    struct str opened;                   /* what was opened, in the form of network_order */
+    int tag;                             /* marks its jobs; changes with the network */
     bool build_wanted, measure_wanted;
-    struct network_live *live;           /* of a search of all kernels; NULL: there was none */
-    bool tune_wanted;                    /* it should run, for that many seconds */
+    struct network_live *live;           /* search of all kernels; NULL: there was none */
+    bool tune_wanted;                    /* a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag;                        /* of its job */
+    int tune_tag;                        /* tag of the search's job */
     unsigned live_seen;                  /* the version of its text on the screen */
-    struct str why;                      /* why it could not be built; "": it could */
-    VEC(char *) undone;                  /* steps of the network that redo takes back, last first */
+    struct str why;                      /* why it could not be built; "": no failure */
+    VEC(char *) undone;  /* undone steps of the network, the one that redo takes last */
 };
 
-/* The program after the step on the prompt (model_preview.c), for the prompt's line and the state
- * with that stamp; NULL: none.  slow: trying a step takes too long for this state.  late: so this
- * line was not tried. */
+/* The program after the step on the prompt (model_preview.c). It belongs to the line on the prompt
+ * and to the state with that stamp; NULL: none. slow: trying a step of this state takes too long.
+ * late: this line was not tried, because it would take too long. */
 struct preview {
     struct history *copy;                /* has the program */
     const struct program *program;
@@ -140,12 +140,12 @@ struct lensing {
     int tag;
     struct cache_config cache;
     const struct target *target;
-    int64_t from, asked;                 /* the wanted window; the one that lens has */
+    int64_t from, asked;                 /* the window that is wanted; that of the lens */
     struct lens *lens;
     struct forecast *cure, now;          /* ranked */
     int n_cures;
     struct str why;
-    int at, loop;                        /* of the playback: the touch, the chosen loop */
+    int at, loop;                        /* the playback's touch and chosen loop */
 };
 
 /* Predicted misses (model_forecast.c) after `line` from a state of the history, or with "" of that
@@ -159,6 +159,10 @@ struct cursor_subject {
     enum { SUBJECT_NONE, SUBJECT_LOOP, SUBJECT_ACCESS, SUBJECT_TENSOR } kind;
     const char *tensor, *access;
 };
+
+/* Where Enter left a view for the subject of its line in another one (model_cursor.c). */
+enum { JUMPS_MOST = 8 };
+struct jump { enum view from, to; struct scroll at; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
@@ -177,13 +181,13 @@ struct outbox {
     bool quit, suspend, repaint;
     struct str copy;                     /* text for the clipboard */
     struct str dump;                     /* the file to write the screen to */
-    uint64_t dump_seen;                  /* the content of it that may be replaced (file_replace) */
+    uint64_t dump_seen;  /* hash of the file's content, which may be replaced (file_replace) */
 };
 
 struct model_opts {
     bool no_auto;                        /* do not measure after every step */
-    int threads;                         /* of a measurement; 0 = as in the settings, or 1 */
-    unsigned baselines;                  /* of a measurement: 1 << enum vendor_library */
+    int threads;  /* threads of a measurement; 0 = as in the settings, or 1 */
+    unsigned baselines;                  /* of a measurement, as bits 1 << enum vendor_library */
     const struct app_settings *settings; /* the user's, or NULL */
     const struct err *settings_error;    /* why they are the defaults, or NULL */
     bool tour;                           /* begin the guided tour */
@@ -197,7 +201,7 @@ struct model {
     int generation;                      /* counts sessions; results for older ones are dropped */
     unsigned stamp, data_stamp;          /* count changes of the program and of measurements */
     bool has_expert;                     /* an expert schedule is shipped for the operator */
-    struct start_list start;             /* what the start screen lists */
+    struct start_list start;             /* the rows of the start screen */
 
     /* The screen. */
     bool unicode;
@@ -205,10 +209,10 @@ struct model {
     int w, h;
     struct pane_doc pane[DOC_COUNT];
     enum pane focus;
-    enum pane last_view;                 /* MAIN or SIDE: shown when only one of them fits */
+    enum pane last_view;  /* MAIN or SIDE: the one that is shown when only one fits */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
     bool zoom;
-    struct columns columns;              /* of the ledger, as chosen */
+    struct columns columns;              /* the chosen columns of the ledger */
     int wider, split;                    /* columns added to Steps, to the nest of three panes */
     enum overlay overlay;
     struct frame frame;                  /* of the last screen_refresh */
@@ -219,6 +223,8 @@ struct model {
     bool to_misses;                      /* the profile scrolls to the access of the nest */
     bool to_loop;                        /* also when it is of the stage under the cursor */
     char to_tensor[64];                  /* the layout view goes there; "": nowhere */
+    int n_jumps; struct jump jump[JUMPS_MOST];       /* that Esc takes back, the last one first */
+    unsigned jump_stamp;                 /* of the program that they were made in */
 
     /* The prompt. */
     struct prompt prompt;
@@ -226,7 +232,7 @@ struct model {
     struct str search, filter;           /* search text of the views, filter of help */
     int search_from;                     /* the line where an incremental search began */
     int hot;                             /* where the assembly of the hottest loop begins; -1 */
-    bool to_hot;                         /* scroll there once it is known */
+    bool to_hot;                         /* scroll to it when it is known */
     char lit[136];                       /* the loop that C and assembly were scrolled to */
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* contexts in help_chain */
@@ -241,7 +247,7 @@ struct model {
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits extend the count instead of choosing views */
-    int error_col;                       /* in the last command line, from 1; 0 = unknown */
+    int error_col;                       /* column in the last command line, from 1; 0 = unknown */
 
     /* Questions. */
     enum after_ask then;                 /* the action after the answer, or after the save */
@@ -252,8 +258,8 @@ struct model {
     int openings;                        /* counts them: tags of their jobs */
     struct str overwrite;                /* refused once; a second Enter overwrites this file */
     uint64_t overwrite_seen;             /* if it still has this content */
-    bool confirm;                        /* the last line was refused only to ask for it */
-    bool autosave_failed;                /* and a message has said so */
+    bool confirm;                        /* the last line was refused until the user confirms it */
+    bool autosave_failed;                /* a failure of the autosave was reported */
 
     /* Measurements. */
     bool autorun;                        /* measure after every step */
@@ -267,7 +273,7 @@ struct model {
     int at;                              /* the state of the last model_changed */
     VEC(int) late;                       /* states that were left before they were measured */
     int parallel_said;                   /* 1 + tag of the state with the note on threads; or 0 */
-    struct code_text code[2];            /* of VIEW_C, VIEW_ASM */
+    struct code_text code[2];            /* texts of VIEW_C and VIEW_ASM */
     struct roofs roofs;
     struct tuner tuner;
     struct marking marking;
@@ -287,15 +293,15 @@ struct expert_schedule;
 
 /* model.c: the session, and questions about the state. */
 
-/* Takes s; NULL is the start screen. */
+/* Takes ownership of s; NULL opens the start screen. */
 struct model *model_new(struct session *s, const struct model_opts *o, bool unicode);
 void model_free(struct model *m);
 void model_resize(struct model *m, int w, int h);
-/* Closes what is open.  Opens s, or the network of an ONNX model of several kernels. */
+/* Closes what is open. Then opens s; an ONNX model of several kernels opens as a network. */
 void model_set_session(struct model *m, struct session *s /* taken; may be NULL */);
 /* Shows s instead of the session that is open; frees neither. */
 void model_show_session(struct model *m, struct session *s);
-/* What `w` writes: the session that is open, or the network's.  NULL on the start screen. */
+/* Returns the session that `w` writes: the open one, or the network's. NULL on the start screen. */
 struct session *model_document(const struct model *m);
 void model_changed(struct model *m);             /* call when the program has changed */
 void model_edited(struct model *m);              /* call when the user has changed it */
@@ -322,6 +328,8 @@ bool model_lit(const struct model *m, enum view v, int i);
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);
+/* Goes back to where Enter has jumped from, if its view is still shown; else returns false. */
+bool model_jump_back(struct model *m);
 /* Messages. */
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -374,14 +382,14 @@ void model_forget_menu(struct model *m);
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);               /* echo, then model_command */
-void model_prompt_again(struct model *m, const char *line);      /* the prompt with that line */
+void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with that line */
 void model_show_view(struct model *m, enum view v);
 
 /* model_file.c: files that are opened and written.  False: refused, with a message. */
 
 bool model_save(struct model *m, const char *path);              /* "": as the file that it has */
 bool model_save_quit(struct model *m, const char *path);
-bool model_quit_now(struct model *m);            /* and leaves what is not saved */
+bool model_quit_now(struct model *m);            /* quits and discards unsaved changes */
 bool model_export(struct model *m, const char *path);
 bool model_dump(struct model *m, const char *path);              /* asks the drawing code for it */
 /* Checks a file name that the user typed. */
@@ -411,9 +419,10 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
 /* The command `expert`: applies the steps of the arg-th best schedule ("": the first) here if the
  * current state is the operator without steps, else on a branch; reuses a branch that has them. */
 bool model_expert(struct model *m, const char *arg);
-/* Goes to the end of a branch that has the steps of p, or makes one from the operator without
- * steps; with `here`, on the current branch if the current state has no steps.  Fails without a
- * change when the session has no room for them; a refused step leaves the steps before it. */
+/* Goes to the end of a branch that has the steps of p, or makes such a branch from the operator
+ * without steps. With `here`, uses the current branch if the current state has no steps. Fails
+ * without a change when the session has no room for the steps; if a step is refused, the steps
+ * before it remain. */
 bool model_enter(struct model *m, const struct program *p, const char *name, bool here,
                  struct err *e);
 
@@ -431,7 +440,8 @@ int model_measuring(const struct model *m);      /* the state being measured; -1
 bool model_wants_measuring(const struct model *m);       /* a measurement runs or is due */
 void model_find_roofs(struct model *m);          /* reads the machine model if it is stored */
 bool model_wants_roofs(const struct model *m);   /* the machine model should be measured now */
-/* Makes this machine the session's.  Returns the number of steps that lost another's numbers. */
+/* Makes this machine the session's. Returns the number of steps whose measurements, made on another
+ * machine, were deleted. */
 int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." when p asks the caller for other layouts. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
@@ -462,8 +472,9 @@ void model_kernel_open(struct model *m);
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);        /* instead of its kernel */
-void model_network_update(struct model *m);      /* builds it again, and ends a search of it */
-/* Whether a line is a step of the network itself, or undoes one; and runs such a line. */
+void model_network_update(struct model *m);      /* builds it again, and stops its search */
+/* Whether a line is a step of the network itself or undoes one; and a function that runs such a
+ * line. */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
@@ -486,7 +497,7 @@ bool model_ablate(struct model *m);
 bool model_pair_fits(const struct model *m);     /* marking.pair is of the mark and this state */
 bool model_compare_cancel(struct model *m);      /* false when nothing is being compared */
 void model_compare_forget(struct model *m);
-void model_compare_outdate(struct model *m);     /* forgets what was measured, not the mark */
+void model_compare_outdate(struct model *m);     /* forgets the measurements, keeps the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in j */
 void model_compared(struct model *m, struct app_job *j, int number);     /* takes its result */
 
@@ -497,8 +508,8 @@ bool model_blame(struct model *m, const char *arg);      /* the command `blame` 
 bool model_loop_of(struct model *m);             /* the command `loop_of` */
 bool model_access_of(struct model *m);           /* the command `access_of` */
 bool model_misses_of(struct model *m);           /* the command `misses_of` */
-/* Returns the next access to memory in a text, as in Inp[n][h + kh], and its lengths: of the name
- * and of all; NULL if there is none. */
+/* Returns the next access to memory in a text, such as Inp[n][h + kh]; NULL if there is none. Sets
+ * the lengths of its name and of the whole access. */
 const char *model_next_access(const char *text, size_t *name, size_t *all);
 bool model_has_accesses(const struct tree_lines *lines, int i);  /* line i is a statement */
 
@@ -511,22 +522,23 @@ void model_lensed(struct model *m, struct app_job *j);   /* takes over its resul
 
 /* model_forecast.c: predicted misses. */
 
-/* Whether forecasts are wanted that are not there; *state: from which state. */
+/* Whether forecasts are wanted but missing. *state: the state that they start from. */
 bool model_desired_forecast(const struct model *m, int *state);
 void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in j */
 void model_forecast(struct model *m, const struct app_job *j, int state); /* takes its result */
 void model_forecast_forget(struct model *m);
 /* Whether forecasts have times: with a machine model, for one thread of a CPU. */
 bool model_forecast_has_time(const struct model *m);
-/* Ranks two lines after the current state (NULL: none): by predicted times, which rank schedules
- * far better than misses do; without times, or with equal ones, by misses; known before unknown. */
+/* Compares two lines for sorting after the current state (NULL: none): by predicted time, which
+ * ranks schedules far better than misses do. Without times, or with equal ones, compares misses; a
+ * line with a prediction comes before one without. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
-/* Appends "198 µs, misses -94 %", the predicted time and the predicted change; "misses …" while it
- * is not known. */
+/* Appends "198 µs, misses -94 %", the predicted time and the predicted change of the misses;
+ * "misses …" while they are being predicted. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
-/* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" after a
- * line, or with "" of the step under the cursor; "predicted …" while that is not known.  A time is
- * of one thread, and needs the machine model. */
+/* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" for a line,
+ * or for the step under the cursor if the line is ""; "predicted …" while the prediction is being
+ * made. Times are for one thread, and need the machine model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */
@@ -545,8 +557,8 @@ void model_tune_forget(struct model *m);
 /* v: the last snapshot, or NULL; waits: model_tune_waits from before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
 void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note, and what t does */
-/* Whether the records have a stopped search of the current state, which a job finds out: false
- * until then. */
+/* Whether the records have a stopped search of the current state. A job finds that out; the result
+ * is false until it has. */
 bool model_tune_has_old(struct model *m);
 bool model_tune_asks(const struct model *m);             /* that job is desired */
 void model_stopped_job(const struct model *m, struct app_job *j);      /* fills in j */

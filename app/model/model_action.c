@@ -23,7 +23,8 @@ static bool put_neighbour(struct model *m, struct str *out, const struct stage *
     return false;
 }
 
-/* Returns the stage that can be computed inside a loop of s: what s reads, or else its reader. */
+/* Returns the stage to compute inside a loop of s: the producer of an operand of s, or else the
+ * consumer of s. */
 static const char *neighbour_stage(const struct program *p, const struct stage *s)
 {
     const struct graph *g = p->graph;
@@ -48,8 +49,8 @@ static const struct program *copy_program(struct arena *a, const struct program 
 }
 
 /* Returns an operand of s with which the step BEGIN OPERAND is legal at that loop: preferably the
- * data, else the first one.  When none is legal returns the data, whose refusal is the clearest; ""
- * when s reads nothing. */
+ * data, else the first one. When the step is legal with none, returns the data, whose error message
+ * is the clearest; "" when s has no operands. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
 {
@@ -85,8 +86,8 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
     return true;
 }
 
-/* Adds the loop at which a tile keeps partial sums.  In the nest that sets the result to zero, no
- * loop does: what is inside of it is no reduction. */
+/* Adds the loop at which a tile keeps partial sums. The nest that sets the result to zero has no
+ * such loop, because no reduction is inside of it. */
 static bool put_tile_loop(struct model *m, struct str *out, const struct stage *s, int axis)
 {
     struct str text = {0}, fix = {0};
@@ -311,8 +312,8 @@ static int join_move(const char **order, int n, const char *loop, const char *ot
     return n - 1;
 }
 
-/* Moves the loop under the cursor; a move right after a move of the same loop replaces that
- * step.  goto leaves just that step: undo would take a change of the past back. */
+/* Moves the loop under the cursor. A move right after a move of the same loop replaces that step.
+ * The earlier step is left by goto, because undo would revert the last change of a past step. */
 static void move_loop(struct model *m, const char *line, bool inwards)
 {
     const char *order[MAX_DIMS * 2];
@@ -416,8 +417,8 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* Esc: closes the innermost open thing, or ends the one that runs.  Leaving a kernel of a network
- * ends what runs for it. */
+/* Esc: closes the innermost open thing, or cancels the running job. Leaving a kernel of a network
+ * cancels its jobs. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
@@ -427,7 +428,7 @@ static void cancel(struct model *m)
         model_info(m, "the model is not opened");
     } else if (m->search.len > 0) {
         str_clear(&m->search);
-    } else if (model_network_cancel(m) || model_compare_cancel(m)) {
+    } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)) {
         return;
     } else if (m->network && m->session && !m->zoom) {
         model_kernel_leave(m);
@@ -497,7 +498,8 @@ void model_open_help(struct model *m, const char *what)
     model_show_topic(m, topic ? what : "");
 }
 
-/* Whether the user must complete the line of b: it can then not be tried for legality. */
+/* Whether the user must complete the line of b. Such a line cannot be tried to see if it is
+ * legal. */
 static bool needs_typing(const struct key_binding *b)
 {
     size_t n = strlen(b->line);
@@ -505,8 +507,8 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can.
- * *step: then the step that it runs, unless the user must complete it. */
+/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can
+ * run. *step gets the step that it runs, unless the user must complete the line. */
 static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b,
                      char **step)
 {

@@ -35,6 +35,7 @@ static void copy_doc(struct model *m)
 
 void model_show_view(struct model *m, enum view v)
 {
+    m->n_jumps = 0;
     if (v != VIEW_NEST)
         m->view[PANE_SIDE] = v;
     m->focus = m->last_view = v == VIEW_NEST ? PANE_MAIN : PANE_SIDE;

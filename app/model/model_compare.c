@@ -1,5 +1,6 @@
-/* The marked state, and what is measured of it and the current one: both in turns, the step between
- * them that matters (bisect), and the current schedule without each step (ablate). */
+/* The marked state compared with the current one: times of both, sampled alternately; the step
+ * between them that changes the time most (bisect); and the current schedule with each step left
+ * out in turn (ablate). */
 #include "app/model/model.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@ bool model_blame(struct model *m, const char *arg)
         if (axis < 0)
             return model_say_error(m, "blame: there is no such loop", "blame STAGE LOOP");
     } else if (arg[0] || !model_loop(m, &s, &axis)) {
-        return model_say_error(m, "blame: it is not said which loop",
+        return model_say_error(m, "blame: no loop is named",
                                "blame STAGE LOOP, or a cursor on a line that starts with `for`");
     }
     struct str text = {0};
@@ -28,12 +28,49 @@ bool model_blame(struct model *m, const char *arg)
     return true;
 }
 
+static enum view focused_view(const struct model *m)
+{
+    return m->view[m->focus];
+}
+
+/* Shows view `to` for what Enter was pressed on; Esc goes back (model_jump_back).  A jump back to
+ * where the last one came from undoes that one. */
+static void jump_to(struct model *m, enum view to)
+{
+    struct jump j = { focused_view(m), to, model_focused(m)->scroll };
+    int n = m->jump_stamp == m->stamp ? m->n_jumps : 0;
+    const struct jump *last = n > 0 ? &m->jump[n - 1] : NULL;
+    if (last && last->from == to && last->to == j.from)
+        n--;
+    else if (m->focus != PANE_LEDGER && n < JUMPS_MOST)
+        m->jump[n++] = j;
+    model_show_view(m, to);
+    m->n_jumps = n;
+    m->jump_stamp = m->stamp;
+    if (n > 0)
+        model_info(m, "Esc goes back to the view %s", model_view[m->jump[n - 1].from].name);
+}
+
+bool model_jump_back(struct model *m)
+{
+    if (m->n_jumps == 0 || !m->session || m->jump_stamp != m->stamp || m->focus == PANE_LEDGER)
+        return false;
+    int left = m->n_jumps - 1;
+    struct jump j = m->jump[left];
+    if (focused_view(m) != j.to)
+        return false;
+    model_show_view(m, j.from);
+    m->n_jumps = left;
+    m->pane[j.from].scroll = j.at;
+    return true;
+}
+
 /* Shows the layout of a tensor that no node computes. */
 static bool layout_of(struct model *m, const char *tensor)
 {
     snprintf(m->to_tensor, sizeof m->to_tensor, "%s", tensor);
     m->pane[VIEW_LAYOUT].stamp = 0;
-    model_show_view(m, VIEW_LAYOUT);
+    jump_to(m, VIEW_LAYOUT);
     return true;
 }
 
@@ -50,7 +87,7 @@ bool model_loop_of(struct model *m)
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->loop ? l->loop : "");
     m->to_loop = true;
     m->pane[VIEW_NEST].stamp = 0;
-    model_show_view(m, VIEW_NEST);
+    jump_to(m, VIEW_NEST);
     return true;
 }
 
@@ -134,7 +171,7 @@ bool model_access_of(struct model *m)
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->stage);
     snprintf(m->step_access, sizeof m->step_access, "%s", text);
     m->pane[VIEW_NEST].stamp = 0;
-    model_show_view(m, VIEW_NEST);
+    jump_to(m, VIEW_NEST);
     return true;
 }
 
@@ -147,6 +184,6 @@ bool model_misses_of(struct model *m)
         return model_say_error(m, "the cursor of the nest is on no access to memory",
                                "Right goes to the next loop or access");
     m->to_misses = true;
-    model_show_view(m, VIEW_PROFILE);
+    jump_to(m, VIEW_PROFILE);
     return true;
 }

@@ -1,5 +1,5 @@
-/* Files of the screen: sessions that are opened and saved, texts that are written, and what is
- * asked before another file is overwritten or unsaved work is left. */
+/* Files of the screen: opens and saves sessions, writes texts, and asks before it overwrites
+ * another file or discards unsaved work. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -57,8 +57,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
-/* Returns the content of path that may be replaced: the one that the user was asked about, else
- * `known`. */
+/* Returns the hash of the content of path that may be replaced: the one that the user confirmed,
+ * else `known`. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);

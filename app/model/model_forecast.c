@@ -93,7 +93,7 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
                                                j->now }));
 }
 
-/* Appends the separator and "-94 %", or nothing when the misses now are not known. */
+/* Appends the separator and "-94 %"; nothing when the misses of the current state are unknown. */
 static void add_change(struct str *out, const char *separator, const struct foreseen *r)
 {
     if (!r->now.ok || r->now.misses.l1_misses == 0)

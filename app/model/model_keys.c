@@ -31,8 +31,8 @@ static bool search_typed(struct model *m)
     return m->search.len == 0 || model_search(m, 1, m->search_from - 1);
 }
 
-/* Enter: repeats the last search on an empty prompt.  The prompt closes even if nothing was found,
- * so that the next key is a key again; / and Up bring the line back. */
+/* Enter on an empty prompt repeats the last search. The prompt closes even if there is no match, so
+ * that the next key is an action again; / and Up bring the line back. */
 static void enter_search(struct model *m)
 {
     if (m->prompt.line.len == 0)
@@ -48,13 +48,15 @@ static void enter_search(struct model *m)
 
 /* the prompt */
 
-/* Returns the line on the prompt without trailing blanks; "save as" becomes the command w. */
+/* Returns the line on the prompt without trailing blanks, and without the colon of a line that was
+ * copied with it; "save as" becomes the command w. */
 static char *entered_line(const struct model *m)
 {
     struct str s = {0};
     if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
         str_add(&s, "w ");
-    str_add(&s, str_text(&m->prompt.line));
+    const char *typed = str_text(&m->prompt.line);
+    str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
         line[--n] = 0;
@@ -62,7 +64,8 @@ static char *entered_line(const struct model *m)
     return line;
 }
 
-/* Whether line saves.  An action that waits for a save continues only after such a line. */
+/* Whether the line saves the session. An action that waits for a save continues only after such a
+ * line. */
 static bool is_save(const char *line)
 {
     line += strspn(line, " ");
@@ -236,7 +239,7 @@ void model_question(const struct model *m, struct str *out)
     if (place.len > 0)
         place.data[0] = 'T';
     if (m->ask_stop && place.len > 0)
-        str_printf(out, "%s. Stop it and %s? What is measured is kept.", str_text(&place), leave);
+        str_printf(out, "%s. Stop it and %s? Measurements are kept.", str_text(&place), leave);
     else if (m->ask_stop)
         str_printf(out, "The tuner has ended. Still %s?", leave);
     else if (place.len > 0)
@@ -246,7 +249,7 @@ void model_question(const struct model *m, struct str *out)
     str_free(&place);
 }
 
-/* Stops the tuner of a kernel, and goes on as if it had not been asked about. */
+/* Stops the tuner of a kernel, then continues as if the question had not been asked. */
 static void leave_kernel(struct model *m)
 {
     enum after_ask then = m->then;
@@ -258,7 +261,8 @@ static void leave_kernel(struct model *m)
         model_ask_save(m, then, next);
 }
 
-/* Handles the answer about the tuner.  Results of the search may then need saving, too. */
+/* Handles the answer to the question about the tuner. The results of the search may then need
+ * saving too. */
 static void key_ask_stop(struct model *m, bool yes)
 {
     m->ask_stop = false;

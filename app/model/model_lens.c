@@ -63,7 +63,7 @@ static bool apply_cure(struct model *m)
     return model_run(m, m->lensing.cure[i].line);
 }
 
-/* Moves the playback to a touch; -1: there is none. */
+/* Moves the playback to a touch; -1: the touch does not exist. */
 static bool go_to(struct model *m, int at, const char *why)
 {
     if (at < 0 || at >= m->lensing.lens->n_touches)

@@ -1,8 +1,7 @@
-/* A network: its kernels in a list, each of which opens as a session of its own.
- *
- * Sessions of kernels stay until the network is closed, so a kernel that is opened again has its
- * history.  Changed steps go into the network's session when the user leaves the kernel; then the
- * network is built again, and is to be measured again. */
+/* A network: the list of its kernels, each of which opens as a session of its own. These sessions
+ * stay until the network is closed, so a kernel that is opened again has its history. When the user
+ * leaves a kernel, its changed steps are copied into the network's session; then the network is
+ * built again and needs measuring again. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
-#define TUNE_S 60                         /* of all kernels, unless the user says otherwise */
+#define TUNE_S 60                         /* for all kernels together, by default */
 #define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
 
 bool model_shows_network(const struct model *m)
@@ -225,7 +224,7 @@ static bool same_lines(int n, const char *const *x, int n_y, const char *const *
     return same;
 }
 
-/* Builds the network again.  A search of its kernels goes on. */
+/* Builds the network again. A running search of its kernels continues. */
 static void build_again(struct model *m)
 {
     m->network->tag = ++m->network_jobs;
@@ -233,8 +232,8 @@ static void build_again(struct model *m)
     m->data_stamp++;
 }
 
-/* Puts the steps of a kernel into the network's session, if they were changed since it was opened;
- * instant ones need not be there. */
+/* Copies the steps of a kernel into the network's session if they changed since it was opened.
+ * Steps of an instant schedule need not be stored. */
 static void take_steps(struct model *m, const struct app_kernel *k)
 {
     struct session *whole = m->network->session;
@@ -269,7 +268,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
-    session_autosave_drop(k->session);           /* now that of the network has its steps */
+    session_autosave_drop(k->session);           /* the network's session has its steps now */
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");
@@ -317,7 +316,7 @@ static bool redo_steps(struct model *m, long long n)
     for (; n > 0 && net->undone.len > 0; n--) {
         char *line = net->undone.data[net->undone.len - 1];
         if (!session_network_step(net->session, line, &e)) {
-            network_changed(m);           /* those before it are redone */
+            network_changed(m);           /* the steps before it are redone */
             return model_error(m, &e);
         }
         net->undone.len--;
@@ -382,7 +381,7 @@ bool model_network_tune(struct model *m, const char *arg)
     return true;
 }
 
-/* Whether something else is to be measured than what a search measures. */
+/* Whether a measurement other than the search's is wanted. */
 static bool wants_measuring(const struct model *m)
 {
     return m->network->measure_wanted || model_wants_measuring(m);
@@ -412,7 +411,7 @@ bool model_network_cancel(struct model *m)
     if (model_shows_network(m) && m->network->tune_wanted) {
         m->network->tune_wanted = false;
         m->data_stamp++;
-        model_info(m, "ending the search; what is clearly faster stays");
+        model_info(m, "ending the search; schedules that are clearly faster are kept");
         return true;
     }
     if (!model_shows_network(m) || !m->network->measure_wanted)
@@ -423,7 +422,7 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
-/* A search begins when nothing else is measured. */
+/* A search begins when no other measurement runs. */
 static bool desired_search(const struct model *m, struct desired_job *out)
 {
     const struct app_network *n = m->network;
@@ -463,7 +462,7 @@ static double work(const struct network *net)
     return flops;
 }
 
-/* Takes over a network that was built, and measures it if that takes seconds only. */
+/* Takes over a newly built network. Measures it at once if that takes only seconds. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
@@ -490,8 +489,8 @@ static bool same_choice(struct arena *a, const char *x, const char *y, const cha
     return had[0] == had[1] && same_lines(n[0], line[0], n[1], line[1]);
 }
 
-/* Puts the schedules that a search has changed into the network, but for kernels whose steps the
- * user has changed meanwhile.  Returns how many these are. */
+/* Copies the schedules that a search changed into the network's session, except for kernels whose
+ * steps the user changed meanwhile. Returns the number of these kernels. */
 static int merge_tuned(struct app_network *n, const struct app_job *j)
 {
     struct arena *a = arena_new();
@@ -535,7 +534,7 @@ static void take_tuned(struct model *m, struct app_job *j)
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
         session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
-        n->measure_wanted = true;
+        n->measure_wanted = j->unchecked_s <= 0;     /* else m asks for it: it takes long */
     }
     free(before);
     if (own > 0)

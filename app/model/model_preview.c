@@ -6,8 +6,8 @@
 #include "explorer/history/rebase.h"
 #include "kernels/base/subprocess.h"
 
-#define PREVIEW_S 0.05                   /* a program that takes longer has no preview */
-#define MOST_NODES 64                    /* nor has one of more nests: lowering takes longer */
+#define PREVIEW_S 0.05                   /* no preview if a step takes longer than this */
+#define MOST_NODES 64                    /* nor with more nodes: lowering takes longer */
 
 /* Runs the line on a copy of the branch, so that later steps are renamed and held, and layouts go
  * before loops, as they will be.  *out stays valid until the copy is freed. */

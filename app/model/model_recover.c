@@ -13,7 +13,7 @@ static void offer(struct model *m, const struct autosave *found)
     m->overlay = OVERLAY_ASK;
 }
 
-/* On the list of a network: offers changes of one of its kernels. */
+/* In the list of a network: offers the autosaved changes of a kernel. */
 static void offer_kernel(struct model *m)
 {
     struct autosave found;

@@ -1,5 +1,5 @@
 /* How to measure: the simulated caches and their budget, the compiler, the instruction set; the
- * columns of the ledger; and what the user's settings say of them. */
+ * columns of the ledger; and what the user's settings file says about them. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -55,7 +55,8 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* Shows the new settings.  Texts are made anew; numbers stay and say that they are of others. */
+/* Shows the new settings. Texts are made again; numbers stay, marked as measured with other
+ * settings. */
 static bool changed(struct model *m)
 {
     struct str now = {0};

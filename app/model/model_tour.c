@@ -1,4 +1,4 @@
-/* The guided tour: says what to press, and goes on when that was done. */
+/* The guided tour: says which key to press, and continues when the user has done so. */
 #include "app/model/model.h"
 
 #include <stdio.h>

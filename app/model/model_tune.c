@@ -161,8 +161,9 @@ static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
 
 static struct tuning_opts default_options(const struct model *m)
 {
+    const struct target *gpu = m->set.target && m->set.target->gpu ? m->set.target : NULL;
     return (struct tuning_opts){
-        .resume = true, .measure = { .threads = m->threads, .seed = 1 },
+        .resume = true, .measure = { .threads = m->threads, .seed = 1, .target = gpu },
         .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
     };
 }
@@ -189,7 +190,7 @@ static bool goes_on(const struct tuner *t, int state)
     return t->stopped && (state == t->state || state == t->from || state == t->after);
 }
 
-/* Returns a branch whose current state resumes the stopped search; NULL: none. */
+/* Returns a branch from whose current state the stopped search can be resumed; NULL: none. */
 static const char *way_back(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -225,14 +226,14 @@ void model_stopped(struct model *m, const struct app_job *j)
     m->tuner.old = j->stopped;
 }
 
-/* Adds what the key t would do after a stop. */
+/* Adds a sentence that says what the key t would do after a stop. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);
     if (goes_on(&m->tuner, history_current(m->session->history)->id))
         str_add(out, "t goes on where it was");
     else if (model_tune_has_old(m))
-        str_printf(out, "t goes on with the search that was stopped here, after %d of %d",
+        str_printf(out, "t continues the search that was stopped here, after %d of %d",
                    m->tuner.old.trials, m->tuner.old.budget);
     else if (back)
         str_printf(out, "t starts a new search, for the session has changed; after `:switch %s` "
@@ -256,12 +257,12 @@ bool model_tune_fits(struct model *m, const struct program *p)
     return p->n_algorithms == 0
         || model_say_error(m, "the tuner searches direct convolutions, and this kernel has another "
                            "algorithm", m->network
-                           ? "T in the list of kernels tunes all others; X in the kernel takes an "
-                             "expert's schedule"
+                           ? "T in the list of kernels tunes every kernel, this one among the "
+                             "experts' schedules; or X in the kernel takes one"
                            : "X takes an expert's schedule; or undo the step `algorithm`");
 }
 
-/* Starts a search.  Without arguments, resumes a stopped one from its own start. */
+/* Starts a search. Without arguments, resumes a stopped one from the state where it started. */
 static bool start(struct model *m, const char *arg)
 {
     const struct tuner *t = &m->tuner;
@@ -444,8 +445,8 @@ static bool is_start(const struct model *m, const struct tuning *t)
     return t->is_start || same;
 }
 
-/* Applies the result; on a branch of its own when the user has moved meanwhile.  *where gets the
- * name of its branch. */
+/* Applies the result, on a new branch if the user has moved meanwhile. *where gets the name of the
+ * branch. */
 static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
 {
     struct history *h = m->session->history;
@@ -468,7 +469,7 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
                        const char *branch)
 {
     if (isinf(t->best_ms)) {
-        str_add(out, "nothing that was measured is right");
+        str_add(out, "no measured candidate is right");
         return;
     }
     if (is_start(m, t)) {
@@ -476,6 +477,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         return;
     }
     text_ms(out, t->best_ms);
+    if (t->simulated)
+        str_printf(out, " simulated on %s", t->simulated);
     if (isfinite(t->start_ms))
         str_printf(out, ", %.2fx as fast as before", t->start_ms / t->best_ms);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)

@@ -1,5 +1,6 @@
 #include "app/model/network_live.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;       /* of the last round */
+    char what[64]; double fraction;       /* phase of the last round */
 };
 
 static void report(const struct live_task *t, const char *what)
@@ -98,7 +99,7 @@ static void pass(void *ctx, const struct tune_view *v)
     report(t, t->what);
 }
 
-/* Lists the kernels by their share of the time, the one whose round begins with a mark. */
+/* Lists the kernels by their share of the time; a mark shows the kernel whose round begins. */
 static void put_table(const struct network_tuning_view *v, struct str *out)
 {
     int *order = xcalloc((size_t)v->n, sizeof *order);
@@ -142,7 +143,7 @@ static void show(void *ctx, const struct network_tuning_view *v)
 
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,
-                       struct cancel *c, struct str *said, struct err *e)
+                       struct cancel *c, struct str *said, double *unchecked_s, struct err *e)
 {
     struct live_task task = { .live = l, .pr = pr, .cancel = c };
     const struct search_sink sink = { .ctx = &task, .view = pass };
@@ -164,6 +165,9 @@ bool network_live_tune(struct network_live *l, struct session *s,
     else if (ok)
         str_printf(said, "no kernel became faster in the network%s",
                    t.cancelled ? "; T goes on" : "; a longer search: 0600T");
+    *unchecked_s = ok ? t.unchecked_s : 0;
+    if (ok && t.unchecked_s > 0)
+        str_printf(said, "; m checks all of it, in about %.0f s", ceil(t.unchecked_s));
     arena_free(a);
     return ok;
 }

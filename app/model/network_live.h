@@ -15,10 +15,11 @@ void network_live_text(struct network_live *l, struct str *out);
 void network_live_hold(struct network_live *l, bool hold);
 bool network_live_waits(struct network_live *l);         /* it does */
 
-/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels, and
- * *said is a sentence on the result; a cancel keeps what is clearly faster. */
+/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels,
+ * *said is a sentence on the result, and *unchecked_s that of struct network_tuning; a cancel keeps
+ * what is clearly faster. */
 struct network_live_order { double seconds; int threads; };
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,
-                       struct cancel *c, struct str *said, struct err *e);
+                       struct cancel *c, struct str *said, double *unchecked_s, struct err *e);
 #endif

@@ -1,4 +1,4 @@
-/* Reads settings.yaml, and prints what is in force. */
+/* Reads settings.yaml, and prints the settings in force. */
 #include "app/model/settings.h"
 
 #include <math.h>
@@ -152,7 +152,7 @@ static bool read_value(struct yaml_load *l, enum setting id, const struct ynode 
 
 /* keys */
 
-/* Finds what a key does without settings in that part of the screen, for "as KEY". */
+/* Finds the default action of a key in that part of the screen, for "as KEY". */
 static const struct key_binding *shipped(const char *key, enum key_context context, struct err *e)
 {
     const enum key_context chain[] = { context, KEYS_VIEW, KEYS_MOVE, KEYS_WORK, KEYS_ANY };

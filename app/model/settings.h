@@ -17,7 +17,8 @@ enum setting {
 struct setting_info { const char *name, *fallback, *help; };
 extern const struct setting_info setting_info[SETTING_COUNT];    /* the rows of settings.def */
 
-/* Columns of the ledger behind the step, in order; n 0: what fits and has numbers. */
+/* Columns of the ledger right of the step, in order. n 0: every column that fits and has
+ * numbers. */
 enum column {
 #define COLUMN(id, name, width, help) COLUMN_##id,
 #include "app/model/column.def"
@@ -30,8 +31,8 @@ struct columns { int n; enum column at[COLUMN_COUNT]; };
 /* value: as written; NULL: the default holds.  line: in the file, from 1. */
 struct setting_given { const char *value; int line; };
 struct app_settings {
-    struct arena *mem;                   /* of all texts */
-    const char *path;                    /* of the file, which need not exist */
+    struct arena *mem;                   /* owns all texts */
+    const char *path;                    /* path of the file, which need not exist */
     bool exists;
     enum theme theme;
     struct columns columns;
@@ -41,7 +42,7 @@ struct app_settings {
     struct job_settings set;
     int n_keys;
     struct key_binding *key;
-    int *key_line;                       /* of each key, in the file; and its text there */
+    int *key_line;                       /* line of each key in the file; and its text there */
     const char **key_text;
     struct setting_given given[SETTING_COUNT];
 };

@@ -12,7 +12,7 @@ struct tune_snapshot {
     int owners;
     bool any;
     unsigned version;
-    struct arena *mem;                   /* owns the copies; only grows, like that of the search */
+    struct arena *mem;  /* owns the copies; only grows, like the arena of the search */
     struct tune_view view;
     VEC(const struct tune_candidate *) trial;
     VEC(struct tune_arm) arm;

@@ -6,7 +6,7 @@
 #include "app/ui/doc.h"
 
 struct canvas_cell { unsigned char dots, style; uint32_t ch; };          /* ch 0: the dots */
-struct canvas { int w, h; struct canvas_cell *cell; };   /* in cells; dots are 2 w x 4 h */
+struct canvas { int w, h; struct canvas_cell *cell; };   /* size in cells; dots are 2 w x 4 h */
 
 void canvas_open(struct canvas *c, int w, int h);
 void canvas_close(struct canvas *c);

@@ -8,8 +8,8 @@
 #include "app/ui/grid.h"
 #include "kernels/base/vec.h"
 
-/* A selectable word: columns of a line.  access: the whole text of the access to memory that it
- * begins, whose tensor is name; NULL: it is no access. */
+/* A selectable word: columns of a line. If the word begins an access to memory, name is the tensor
+ * and access the text of the whole access; else access is NULL. */
 struct doc_item { const char *name; int col, len; const char *access; };
 
 struct line {
@@ -24,7 +24,7 @@ struct line {
 };
 
 struct doc {
-    struct arena *arena;                             /* owns everything below; reset by doc_clear */
+    struct arena *arena;  /* owns the members below; reset by doc_clear */
     VEC(struct line) lines;
     int head;                            /* number of lines that stay at the top, if they fit */
     bool is_list;                                  /* the cursor rests only on lines with id >= 0 */

@@ -4,7 +4,7 @@
 #include "app/ui/text.h"
 #include "kernels/base/vec.h"
 
-#define CELL_W 8.4                       /* of a cell, in pixels */
+#define CELL_W 8.4                       /* size of a cell, in pixels */
 #define CELL_H 18
 #define BASELINE 13.5                    /* from the top of a cell */
 #define MARGIN 8
@@ -68,7 +68,7 @@ static void put_text(struct str *out, const char *text)
     }
 }
 
-/* How a style is painted: its colour on the background, or the other way round. */
+/* Whether a style paints its colour as the background. */
 static bool reversed(unsigned style)
 {
     return looks[style & ~(unsigned)STYLE_REVERSE].reverse != ((style & STYLE_REVERSE) != 0);

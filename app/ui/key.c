@@ -68,7 +68,7 @@ static const struct key_binding bindings[] = {
 #undef BIND
 };
 
-static struct { const struct key_binding *at; int n; } added;      /* those of the user */
+static struct { const struct key_binding *at; int n; } added;      /* the user's bindings */
 
 void key_bindings_add(const struct key_binding *own, int n)
 {

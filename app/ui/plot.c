@@ -73,7 +73,7 @@ static void put_number(struct plot_area *p, bool vertical, double v)
     str_free(&t);
 }
 
-/* Writes powers of ten first, then as many of their multiples by 2 and 5 as fit. */
+/* Writes powers of ten first, then their multiples by 2 and 5 as far as there is room. */
 static void put_log_numbers(struct plot_area *p, bool vertical, double lo, double hi)
 {
     static const int digit[] = { 1, 2, 5 };

@@ -12,14 +12,14 @@ struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot_area {
     struct canvas *c;
     struct plot_axis x, y;
-    int cols, rows;                       /* of the area, from column PLOT_LEFT and row 0 */
+    int cols, rows;                       /* size of the area, from column PLOT_LEFT and row 0 */
 };
 
 /* Uses the whole canvas, which must be larger than the axes. */
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
 /* Appends a number as on the axes, with at most four digits: "0", "0.25", "12.5k", "2e-05". */
 void plot_number(struct str *out, double v);
-/* Draws the axes, as many numbers as fit, and the names at the upper and the right end. */
+/* Draws the axes, the numbers that fit, and the axis names at the upper and the right end. */
 void plot_axes(struct plot_area *p);
 /* Convert values to dots of the canvas, and dots to cells. */
 double plot_x(const struct plot_area *p, double v);

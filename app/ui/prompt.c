@@ -232,7 +232,7 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
-/* Clears the line but for its kept beginning, and once nothing else is there, that too. */
+/* Clears the line except its kept beginning; if only that is left, clears it too. */
 static void clear_line(struct prompt *p)
 {
     p->kept = p->kept < p->line.len ? p->kept : 0;

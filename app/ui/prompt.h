@@ -6,7 +6,7 @@
 #include "explorer/history/command.h"
 #include "kernels/base/vec.h"
 
-/* Lists the words that may stand at the end of `line`, allocated in a. */
+/* Lists the words that can follow at the end of `line`, allocated in a. */
 typedef void prompt_complete(void *ctx, struct arena *a, const char *line, struct completions *out);
 
 #define PROMPT_SAVE 'w'                  /* shown as "save as: "; takes a file name */
@@ -16,11 +16,11 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    size_t kept;                         /* bytes at the beginning that C-u leaves at first */
+    size_t kept;                         /* bytes at the beginning that the first C-u keeps */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;                      /* history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
-    struct arena *arena;                 /* of the completions */
+    struct arena *arena;                 /* owns the completions */
     struct completions words;            /* shown while n > 0 */
     int picked;                          /* the completion in the line; -1: none yet */
     struct str tail;                    /* the text after the cursor when the completion began */

@@ -20,7 +20,7 @@
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
 #define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
-#define ESC_DELAY_MS 10                  /* then Esc is the key and begins no sequence */
+#define ESC_DELAY_MS 10                  /* without a further byte by then, Esc is the key itself */
 
 struct look { attr_t attr; short pair; };
 
@@ -182,8 +182,8 @@ static void choose_looks(struct terminal *t, const struct term_opts *o)
         t->look[STYLE_DIM].attr = t->look[STYLE_RULE].attr = A_DIM;
 }
 
-/* Writes a private sequence straight to the terminal.  The mouse is switched on this way, too:
- * curses blocks inside an event that its mask excludes, and knows modern coordinates only for some
+/* Writes an escape sequence straight to the terminal. The mouse is switched on this way because
+ * curses blocks inside an event that its mask excludes, and supports SGR coordinates only for some
  * values of TERM. */
 static void send(const char *s)
 {

@@ -27,7 +27,7 @@ void term_rescue(void);
  * signal handler. */
 void term_interrupts(bool yes);
 void term_close(struct terminal *t);
-bool term_unicode(const struct terminal *t);         /* it can show more than ASCII */
+bool term_unicode(const struct terminal *t);         /* whether it can show more than ASCII */
 bool term_colours(const struct terminal *t);
 void term_size(const struct terminal *t, int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/base/arena.h"
+
 int text_utf8_put(char out[5], uint32_t cp)
 {
     int n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
@@ -121,6 +123,19 @@ void text_digits(struct str *out, double v)
     for (double limit = 9.995; decimals < most && fabs(v) < limit; limit /= 10)
         decimals++;
     str_printf(out, "%.*f", decimals, v);
+}
+
+void text_bytes(struct str *out, double bytes)
+{
+    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    int u = 0;
+    for (; bytes >= 1000 && u + 1 < COUNT_OF(unit); u++)
+        bytes /= 1024;
+    if (u == 0)
+        str_printf(out, "%.0f", bytes);
+    else
+        text_digits(out, bytes);
+    str_printf(out, " %s", unit[u]);
 }
 
 void text_share(struct str *out, double x)

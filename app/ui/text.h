@@ -23,6 +23,8 @@ size_t text_break(const char *s, int width);
 /* Appends "312 us" (with a micro sign), "12.3 ms" or "1.24 s", with three digits. */
 /* Three significant digits, at most four decimals: 0.0124, 0.124, 1.24, 12.4, 124. */
 void text_digits(struct str *out, double v);
+/* "256 B", "36.8 KiB", "3.06 MiB" */
+void text_bytes(struct str *out, double bytes);
 /* "83%" of a peak, "1.8x" above it: an algorithm needs fewer operations than are counted. */
 void text_share(struct str *out, double x);
 void text_ms(struct str *out, double ms);

@@ -8,6 +8,19 @@
 #define COUNT_WIDTH 10
 #define MOST_SITES 12
 
+/* Adds the ratio of the simulated times of a GPU's programs. */
+static void put_simulated(struct doc *d, const struct compare_side side[2], int width)
+{
+    struct str text = {0};
+    double ns[2];
+    if (compare_simulated(side, ns)) {
+        str_printf(&text, "simulated time B / A: %.3f (%.4g us and %.4g us on %s, at the least)",
+                   ns[1] / ns[0], ns[1] / 1e3, ns[0] / 1e3, side[0].sim->gpu);
+        doc_wrap(d, STYLE_PLAIN, str_text(&text), width, 3);
+    }
+    str_free(&text);
+}
+
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared *time, int width)
 {
@@ -27,9 +40,10 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
     if (time && time->verdict == VERDICT_NONE) {
         bool failed = time->m.outcome != OUTCOME_OK;
         str_clear(&text);
-        str_printf(&text, "There is no ratio of the times: %s",
-                   !failed ? "too few samples" : time->m.reason[0] ? time->m.reason
-                           : outcome_name[time->m.outcome]);
+        const char *why = failed ? time->m.reason[0] ? time->m.reason
+                                                     : outcome_name[time->m.outcome]
+                        : time->m.device.reason[0] ? time->m.device.reason : "too few samples";
+        str_printf(&text, "There is no ratio of the times: %s", why);
         doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
     } else if (time) {
         const struct ratio *r = &time->ratio;
@@ -40,6 +54,7 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
                    verdict_name[time->verdict]);
         doc_wrap(d, s, str_text(&text), width, 3);
     }
+    put_simulated(d, side, width);
     str_free(&text);
 }
 
@@ -69,7 +84,7 @@ static void put_one(struct doc *d, enum style s, const char *mark, const char *t
     doc_wrap(d, s, text, width, 2 + (int)strspn(text, " ") + 4);
 }
 
-/* The lines of A from row i on, then those of B.  Returns the row after the difference. */
+/* Adds the lines of A from row i on, then those of B. Returns the row after the difference. */
 static int put_above(struct doc *d, const struct compare_lines *x, int i, int width)
 {
     int end = i;

@@ -7,7 +7,7 @@
 
 #define COMPARE_SIDE_BY_SIDE 100          /* columns; narrower documents have A above B */
 
-/* Adds names and contracts, and the time of B over that of A (NULL: not measured). */
+/* Adds names and contracts, and the ratio of B's time to A's (NULL: not measured). */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared *time, int width);
 /* Adds the aligned texts.  all: equal lines far from a difference, too. */

@@ -5,9 +5,9 @@
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
 
-#define LEAST_LAYOUT 12                   /* columns */
+#define LEAST_LAYOUT 10                   /* columns */
 #define MOST_NAME 24
-#define LEAST_CALL 14
+#define LEAST_CALL 13
 
 /* Columns; 0: not shown. */
 struct graph_columns { int name, call, layout, bytes, nest, bound, share; };
@@ -48,17 +48,15 @@ static void put_layout(struct str *out, const struct program *p, int tensor)
     str_free(&origin);
 }
 
-static void put_bytes(struct str *out, double bytes)
+static bool has_own_nest(const struct graph_row *row)
 {
-    static const char *const unit[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    int u = 0;
-    for (; bytes >= 1000 && u + 1 < COUNT_OF(unit); u++)
-        bytes /= 1024;
-    if (u == 0)
-        str_printf(out, "%.0f", bytes);
-    else
-        text_digits(out, bytes);
-    str_printf(out, " %s", unit[u]);
+    return row->node >= 0 && row->nest == row->node;
+}
+
+static void put_bound(struct str *out, const struct graph_row *row)
+{
+    if (has_own_nest(row) && row->bound_s > 0)
+        text_ms(out, 1e3 * row->bound_s);
 }
 
 static int most(int a, int b)
@@ -69,7 +67,7 @@ static int most(int a, int b)
 /* Returns the columns that the others leave to `call` and `layout`. */
 static int room(const struct graph_columns *c, int width)
 {
-    int between = 2 * (3 + (c->nest > 0));        /* the mark, and blanks after a column */
+    int between = 2 * (4 + (c->nest > 0));        /* the mark, and blanks after a column */
     return width - between - c->name - c->bytes - c->nest - c->bound - c->share;
 }
 
@@ -80,8 +78,9 @@ static struct graph_columns columns_of(const struct program *p, const struct gra
                                .nest = 7, .bound = rows->bound_s > 0 ? 8 : 0,
                                .share = rows->bound_s > 0 ? 6 : 0 };
     for (int i = 0; i < rows->n; i++) {
-        struct str call = {0}, layout = {0};
+        struct str call = {0}, layout = {0}, bound = {0};
         const struct graph_row *row = &rows->row[i];
+        put_bound(&bound, row);
         put_call(&call, p, row);
         put_layout(&layout, p, row->tensor);
         c.name = most(c.name, text_width(p->graph->tensor[row->tensor].name));
@@ -89,8 +88,11 @@ static struct graph_columns columns_of(const struct program *p, const struct gra
         c.layout = most(c.layout, text_width(str_text(&layout)));
         if (row->node >= 0)
             c.nest = most(c.nest, text_width(result_of(p, row->nest)));
+        if (c.bound > 0)
+            c.bound = most(c.bound, text_width(str_text(&bound)) + 1);
         str_free(&call);
         str_free(&layout);
+        str_free(&bound);
     }
     c.name = c.name > MOST_NAME ? MOST_NAME : c.name;
     c.nest = c.nest > MOST_NAME ? MOST_NAME : c.nest;
@@ -138,15 +140,14 @@ static void put_row(struct doc *d, const struct program *p, const struct graph_r
 {
     const char *name = p->graph->tensor[row->tensor].name;
     struct str call = {0}, layout = {0}, bytes = {0}, bound = {0}, share = {0};
-    bool own = row->node >= 0 && row->nest == row->node;
+    bool own = has_own_nest(row);
     put_call(&call, p, row);
     put_layout(&layout, p, row->tensor);
     if (row->bytes > 0)
-        put_bytes(&bytes, row->bytes);
+        text_bytes(&bytes, row->bytes);
     else
         str_add(&bytes, "-");
-    if (own && row->bound_s > 0)
-        text_ms(&bound, 1e3 * row->bound_s);
+    put_bound(&bound, row);
     if (own && whole > 0)
         str_printf(&share, "%.0f%%", 100 * row->bound_s / whole);
     doc_put(d, STYLE_NOTE, row->change == GRAPH_SAME ? "  " : "* ");

@@ -7,7 +7,7 @@
 
 #define MOST_CURES 6
 #define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
-#define HELPS 0.95                       /* a cure leaves at most this share of the misses */
+#define HELPS 0.95  /* a step is a cure if it leaves at most this share of the misses */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
 
@@ -66,7 +66,7 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
                (long long)p->trips, p->sets, l->n_sets, p->sets * l->ways);
 }
 
-/* Says what brings the access of pair i to few sets, unless an earlier pair has said so. */
+/* Adds the reason why the access of pair i uses few sets, unless an earlier pair has it too. */
 static void put_stride(struct lens_pane *v, int i)
 {
     const struct lens_pair *p = v->l->pair;
@@ -301,7 +301,6 @@ static void put_sets(struct lens_pane *v)
     free(cell);
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
 
 static void put_head(struct lens_pane *v)
 {

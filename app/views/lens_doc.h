@@ -16,11 +16,11 @@ struct lens_look {
 #define LENS_OTHER_LINES FORECAST_CURES
 
 void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k);
-/* Appends what a pair is: "B line 12 and B line 140 share set 5, 8 of 8 ways". */
+/* Appends a description of a pair: "B line 12 and B line 140 share set 5, 8 of 8 ways". */
 void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p);
-/* Appends why: "B[k][n] moves by 2048 bytes with each K: 128 iterations use 2 of 64 sets"; nothing
- * when no loop is known. */
+/* Appends the reason: "B[k][n] moves by 2048 bytes with each K: 128 iterations use 2 of 64 sets";
+ * nothing when no loop causes it. */
 void lens_stride_print(struct str *out, const struct lens *l, const struct lens_pair *p);
-/* Returns how many of the cures help: they have clearly fewer misses.  They come first. */
+/* Returns the number of steps that clearly reduce the misses. They are the first of the cures. */
 int lens_cures_that_help(const struct lens_look *k);
 #endif

@@ -8,7 +8,7 @@
 #include "profile/measure/oracle.h"
 #include "kernels/program/contract.h"
 
-#define SOME_SKIPPED 0.995                /* of the operations: less is rounding */
+#define SOME_SKIPPED 0.995  /* executed share of FLOPs below which some were skipped */
 
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width)
@@ -148,7 +148,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the bound and what sets it; adds nothing without a machine model. */
+/* Adds the bound and the level of memory or ceiling that sets it; nothing without a machine
+ * model. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
@@ -274,4 +275,14 @@ void measurement_doc(struct doc *d, const struct measurement *m, const struct me
             put_counts(d, meter_name[i], &m->counts[i], k->width);
     if (k->meters & METER_SIM)
         sim_doc(d, &m->sim, k);
+}
+
+const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now)
+{
+    for (int id = history_current(h)->parent; id >= 0; id = history_state(h, id)->parent) {
+        const struct measurement *r = history_state(h, id)->measured;
+        if (r && r->sim.available && cache_config_same(&r->sim.cache, &now->cache))
+            return &r->sim;
+    }
+    return NULL;
 }

@@ -3,7 +3,7 @@
 #ifndef TS_APP_MEASUREMENT_DOC_H
 #define TS_APP_MEASUREMENT_DOC_H
 #include "app/ui/doc.h"
-#include "kernels/program/program.h"
+#include "explorer/history/history.h"
 #include "profile/machine/roofline.h"
 
 #define MEASUREMENT_LABEL 10              /* columns of the labels */
@@ -17,12 +17,15 @@ struct measurement_look {
     const struct sim_result *before;      /* its misses are compared with these; NULL: no change */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
+/* Returns the simulated misses that those of the current state are compared with: of the nearest
+ * state before it that was simulated with the same caches; NULL: none. */
+const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* A row "label  text", wrapped behind the labels; the first `lead` bytes of the text in style s.
  * Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width);
-/* The part of it that is from the simulator. */
+/* The simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
-/* The tables of it for a GPU (gpu_sim_doc.c). */
+/* The simulator's tables for a GPU (gpu_sim_doc.c). */
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
 #endif

@@ -8,16 +8,15 @@
 #include "app/views/measurement_doc.h"
 #include "sessions/report/network_report.h"
 
-#define CALLS_NAMED 4                     /* of one kernel */
+#define CALLS_NAMED 4                     /* calls of one kernel that are named */
 #define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
 #define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
-#define MIB(bytes) ((double)(bytes) / (1 << 20))
 
 /* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
 struct kernel_row { int task; double seconds, misses; struct kernel_profile is; };
 
-/* Columns; 0 = not shown.  The kernel takes what is left. */
+/* Columns; 0 = not shown. The column of the kernel has the remaining width. */
 struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
@@ -28,7 +27,6 @@ struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
 
-/* --- What there is to show -------------------------------------------------------------------- */
 
 static bool same_task(const struct network_task *x, const struct network_task *y)
 {
@@ -148,7 +146,7 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
 }
 
-/* Adds a line of what an evaluation of the whole graph says. */
+/* Adds a line with the result of evaluating the whole graph. */
 static void put_whole(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;
@@ -178,7 +176,7 @@ static void put_bound(struct doc *d, const struct network_look *k, double bound_
         measurement_doc_row(d, "bound:", STYLE_PLAIN, 0, &text, k->width);
 }
 
-/* Adds what a meter counted in the kernels of a run, or the first reason why it did not. */
+/* Adds what a meter counted in the kernels of a run; if it counted nothing, the first reason. */
 static void put_counts(struct doc *d, const struct network *net, const struct measurement *kernel,
                        enum meter_id meter, int width)
 {
@@ -298,11 +296,14 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         put_exact(d, k);
     str_printf(&text, "%d kernel%s, %d call%s, ", net->n_tasks, net->n_tasks == 1 ? "" : "s",
                net->module->n_calls, net->module->n_calls == 1 ? "" : "s");
-    if (net->n_conversions)
-        str_printf(&text, "%d conversion%s (%.1f MiB)", net->n_conversions,
-                   net->n_conversions == 1 ? "" : "s", MIB(net->conversion_bytes));
-    else
+    if (net->n_conversions) {
+        str_printf(&text, "%d conversion%s (", net->n_conversions,
+                   net->n_conversions == 1 ? "" : "s");
+        text_bytes(&text, (double)net->conversion_bytes);
+        str_add_char(&text, ')');
+    } else {
         str_add(&text, "no conversions");
+    }
     int other = 0;
     for (int i = 0; i < net->n_tasks; i++)
         other += net->task[i].program->n_algorithms > 0;
@@ -313,8 +314,12 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);
     if (net->parts.n_steps > 0)
         measurement_doc_row(d, "steps:", STYLE_PLAIN, 0, &text, k->width);
-    str_printf(&text, "%.1f MiB of intermediates (at least %.1f), %.1f MiB of constants",
-               MIB(plan->bytes), MIB(plan->least), MIB(network_report_constant_bytes(net)));
+    text_bytes(&text, (double)plan->bytes);
+    str_add(&text, " of intermediates (at least ");
+    text_bytes(&text, (double)plan->least);
+    str_add(&text, "), ");
+    text_bytes(&text, (double)network_report_constant_bytes(net));
+    str_add(&text, " of constants");
     measurement_doc_row(d, "memory:", STYLE_PLAIN, 0, &text, k->width);
     put_meters(d, net, k);
 }

@@ -8,15 +8,15 @@
 
 struct network_look {
     int width;
-    const struct network *timed;          /* what was measured, perhaps with other steps */
+    const struct network *timed;          /* the measured network, whose steps may differ */
     const struct network_measurement *m;  /* NULL: nothing was */
     const char *advice;                   /* how to measure it */
     const struct machine_model *model;    /* for the bounds; NULL: unknown */
     unsigned meters;                      /* METER_ bits of those that were asked */
-    bool exact;                           /* also what only a report needs */
+    bool exact;                           /* with the details that only a report needs */
 };
-/* The line of a kernel has the number of its task as id.  Without times kernels are sorted by their
- * work, else by their time, and those that were not measured come first. */
+/* The line of a kernel has the number of its task as id. Kernels are sorted by their time,
+ * unmeasured ones first; without any times, by their work. */
 void network_doc(struct doc *d, const struct network *net, const struct network_look *k);
 /* One kernel: its whole text, its layouts, its calls and its steps. */
 void network_doc_kernel(struct doc *d, const struct network *net, int task, int width);

@@ -25,7 +25,7 @@ static double peak_of(const struct roofs_plot *p, int isa)
     return machine_model_rates(&p->model->isa[isa].gflops, p->threads, p->model->cores);
 }
 
-/* Only what lies in the area: the numbers of the axes are below and left of it. */
+/* Draws only inside the axes, because their numbers are below and left of the area. */
 static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, double y1, enum style s,
                      int dash)
 {

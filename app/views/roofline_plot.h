@@ -16,7 +16,7 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
  * width is the step's text. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
-/* What the current point means, in a sentence. */
+/* Appends a sentence about what limits the current point. */
 void roofline_plot_remark(struct str *out, const struct roof_step *here);
 extern const char roofline_plot_legend[];
 #endif

@@ -11,8 +11,8 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-#define USUAL_COLUMNS 26                 /* of the ledger: best, change, misses, ok */
-#define LEAST_PANE 24                    /* columns that a pane keeps beside others */
+#define USUAL_COLUMNS 26  /* usual width of the ledger's columns: best, change, misses, ok */
+#define LEAST_PANE 24                    /* least width of a pane beside others */
 #define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
 /* geometry */
@@ -32,12 +32,12 @@ static int wrapped_rows(const char *text, int w)
     return rows;
 }
 
-/* How many rows the message, or the reminder above the prompt, wants. */
+/* Returns the number of rows that the message, or the reminder above the prompt, needs. */
 static int message_rows(const struct model *m, int w)
 {
     struct str hint = {0};
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
-    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report stands behind its line */
+    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report follows its command line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':') {
         appcmd_hint(str_text(&m->prompt.line), &hint);
@@ -50,7 +50,7 @@ static int message_rows(const struct model *m, int w)
     return rows > 0 ? rows : 1;
 }
 
-/* Two panes on top of each other, or one at a time when there is no room for two. */
+/* Places two panes one above the other; shows only one when there is no room for two. */
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
@@ -160,7 +160,7 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
         const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
-        int object = l && p->stamp == stamp ? l->id : -1;    /* only wrapped in another way */
+        int object = l && p->stamp == stamp ? l->id : -1;    /* the same text in another width */
         p->stamp = stamp;
         p->width = r.w;
         build(m, p, r.w);

@@ -12,7 +12,7 @@ static void add_hit(struct model *m, struct rect r, int key)
     vec_push(&m->hits, (struct hit){r, key});
 }
 
-/* What runs in the background: "measuring: timing 40 %". */
+/* Adds what runs in the background: "measuring: timing 40 %". */
 static void put_status(const struct model *m, struct str *out)
 {
     static const char *const spin[] = {"|", "/", "-", "\\"};
@@ -73,7 +73,7 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&file);
 }
 
-/* How the heading of a view pane is set out: what fits, the tabs before the position. */
+/* The layout of a pane's heading: which parts fit. The tabs have priority over the position. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
 static const char *tab_name(const struct tabs *t, int view)
@@ -91,7 +91,8 @@ static int tabs_width(const struct tabs *t, enum view open)
     return w;
 }
 
-/* Where the reader is: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all is in sight. */
+/* Adds the visible lines: " 4-35 of 90 ", shorter " 4/90 ", or nothing when all lines are
+ * visible. */
 static void put_position(const struct pane_doc *p, bool brief, char *out, size_t size)
 {
     int n = p->doc.lines.len, last = p->scroll.top + p->height;
@@ -249,6 +250,9 @@ static void draw_list(struct model *m, struct grid *g, enum doc_id id)
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
     grid_fill(g, (struct rect){0, list.y, m->w, 1}, STYLE_RULE, 0x2500);
     struct rect inside = {list.x, list.y + 1, list.w, list.h - 1};
+    char at[32];
+    put_position(&m->pane[id], false, at, sizeof at);
+    grid_text(g, list.x + list.w - (int)strlen(at) - 1, list.y, STYLE_DIM, at);
     doc_draw(&m->pane[id].doc, &m->pane[id].scroll, g, inside,
              (struct doc_look){.focused = m->overlay == OVERLAY_NONE,
                                .search = str_text(&m->search)});
@@ -278,7 +282,7 @@ static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum st
     return y;
 }
 
-/* One line about what the cursor is on, or what the prompt is about to do. */
+/* One line about the object under the cursor, or about the effect of the line on the prompt. */
 static void put_hint(const struct model *m, struct str *s)
 {
     static view_hint *const hints[VIEW_COUNT] = {
@@ -379,8 +383,8 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     return x + 2;
 }
 
-/* Help, the prompt and quitting are always there, at the right; the keys of the context fill the
- * rest. */
+/* The keys of help, the prompt and quitting are always shown at the right; the keys of the context
+ * use the remaining width. */
 static void draw_bar(struct model *m, struct grid *g)
 {
     enum key_context chain[KEYS_COUNT];

@@ -14,7 +14,7 @@
 #define MOST_SITES 8
 #define MOST_CELLS 100
 #define CONFLICTS 0.1                    /* least share of conflict misses that gets a sentence */
-#define EVEN 0.4                         /* half of the misses in so many sets: all miss alike */
+#define EVEN 0.4  /* misses are even if this share of the sets has half of them */
 
 /* One result, and the columns of its tables; 0 columns: not shown. */
 struct sim_tables {
@@ -125,7 +125,7 @@ static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
 
 /* --- Tensors and levels ----------------------------------------------------------------------- */
 
-/* `of`: the accesses that could have missed; `then`: the misses before, -1: nothing to compare. */
+/* `of`: the accesses that could miss; `then`: the misses before the last change, -1: unknown. */
 struct sim_row { const char *name; int64_t a, b, misses, of, then; };
 
 static struct line *put_row(const struct sim_tables *t, struct sim_row r, double bar)
@@ -193,7 +193,7 @@ static const struct { const char *glyph; enum style style; const char *name; } c
     { "▒", STYLE_BAD, "conflict" },
 };
 
-/* A stack of a few cells says nothing. */
+/* A stacked bar of a few cells is unreadable, so none is drawn. */
 static int stack_width(const struct sim_tables *t)
 {
     int left = t->k->width - INDENT - t->name - 3 * t->count - 1;
@@ -209,7 +209,7 @@ static void put_stack(struct doc *d, const int64_t *part, int64_t most, int widt
         sum += part[i];
         int to = (int)lround(share(sum, most) * width);
         if (to == drawn && part[i] > 0 && drawn < width)
-            to++;                         /* what is there is seen */
+            to++;                         /* a value above 0 gets at least one cell */
         for (; drawn < to; drawn++)
             doc_put(d, cause[i].style, cause[i].glyph);
     }
@@ -280,8 +280,8 @@ static void put_sites(const struct sim_tables *t)
 
 /* --- Reuse distance --------------------------------------------------------------------------- */
 
-/* Bucket b holds distances from 2^(b-1) to 2^b - 1; a level keeps those below its lines.  Behind
- * the last bucket stands the first level that keeps more. */
+/* Bucket b holds distances from 2^(b-1) to 2^b - 1. A level keeps the distances below its number of
+ * lines. After the last bucket comes the first level that keeps more. */
 static void put_reach(const struct sim_tables *t, int b, int last, double part)
 {
     int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = (int64_t)1 << b;
@@ -437,7 +437,7 @@ static void put_places(const struct sim_tables *t)
     put_conflicts(t);
 }
 
-/* A strip for the moments of each loop, in program order, behind their sum. */
+/* For each loop, in program order: its total, then a strip that shows the misses over time. */
 static void put_times(const struct sim_tables *t)
 {
     const struct sim_detail *detail = t->s->detail;
@@ -459,7 +459,6 @@ static void put_times(const struct sim_tables *t)
     }
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
 
 static void put_summary(struct doc *d, const struct sim_result *s, int width)
 {

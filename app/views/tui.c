@@ -34,8 +34,8 @@ static void on_signal(int sig)
     errno = before;
 }
 
-/* While a key is worked on for long nobody reads keys: then Ctrl-C is a signal.  The first one is
- * the key all the same, afterwards; the second one ends the program. */
+/* While a key is being handled nobody reads keys, so Ctrl-C raises a signal. The first signal is
+ * handled as a key afterwards; the second one ends the program. */
 #define LONG_WORK_MS 300
 static volatile sig_atomic_t long_work, typed_interrupt;
 
@@ -59,14 +59,14 @@ struct tui {
     struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
-    int idle_fd, drawn_fd;               /* written to when idle, after a redraw; -1: nobody asks */
+    int idle_fd, drawn_fd;               /* written to when idle, and after a redraw; -1: unused */
     bool answered;                       /* input was handled since the last redraw */
     sigset_t waiting;                    /* the signal mask while waiting */
     bool watched;
     timer_t patience;                    /* if watched: tells of long work */
 };
 
-/* Starts the jobs that the model desires, cancels all others.  True while anything runs. */
+/* Starts the jobs that the model desires, and cancels all other jobs. True while a job runs. */
 static bool reconcile(struct tui *t)
 {
     bool busy = false;
@@ -152,7 +152,7 @@ static void empty_outbox(struct tui *t)
     if (out->repaint)
         term_repaint(t->term);
     if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
-        model_say_error(t->model, "this terminal takes no copy, or not one so long",
+        model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");
     str_clear(&out->copy);
     out->suspend = out->repaint = false;

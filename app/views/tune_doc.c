@@ -10,9 +10,9 @@
 #define LABEL 8                          /* columns */
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
-#define BAR_FROM 60                      /* columns of the pane, from which there is a bar */
-#define STAGE_FROM 78                    /* and what is left of the stage */
-#define HEADING_FROM 54                  /* and all of the heading of the trials */
+#define BAR_FROM 60                      /* narrower panes have no progress bar */
+#define STAGE_FROM 78                    /* narrower panes do not show what is left of the stage */
+#define HEADING_FROM 54                  /* nor all of the heading of the trials */
 #define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
 
 /* --- What it is at ---------------------------------------------------------------------------- */
@@ -29,7 +29,8 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* The rest of a labelled line, on rows of its own where it is too long and there is room. */
+/* Adds the rest of a labelled line. If it is too long, wraps it into rows of its own where there is
+ * room. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
     const char *p = str_text(text);
@@ -96,6 +97,8 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
         return;
     }
     doc_ms(d, STYLE_STRONG, v->best_ms);
+    if (v->simulated[0])
+        str_printf(&s, " simulated on %s", v->simulated);
     if (isfinite(v->start_ms)) {
         str_printf(&s, ", %.2fx the start (", v->start_ms / v->best_ms);
         text_ms(&s, v->start_ms);
@@ -172,7 +175,7 @@ static void put_agents(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Times and accuracy in one line, where there is room for no more. */
+/* Adds times and accuracy in one line, for panes with room for only one. */
 static void put_brief(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_times *t = &v->times;
@@ -238,7 +241,7 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
     }
 }
 
-/* Rows of the legend and of the plot; plot 0: there is no room for one. */
+/* The rows of the legend and of the plot; plot 0: no room for a plot. */
 static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
 {
     int left = look->height - used - 1 - TRIALS_IN_SIGHT;
@@ -325,7 +328,8 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
         return;
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_printf(d, STYLE_DIM, "trial     time   x start stage    layout%s",
+    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout%s",
+               v->simulated[0] ? "sim.time" : "    time",
                width >= HEADING_FROM ? " of the output" : "");
     doc_end(d);
     for (int i = 0; i < v->n_trials; i++)
@@ -382,5 +386,6 @@ void tune_doc_status(struct str *out, const struct tune_view *v, enum tune_phase
     if (v->best >= 0) {
         str_add(out, ", best ");
         text_ms(out, v->best_ms);
+        str_add(out, v->simulated[0] ? " simulated" : "");
     }
 }

@@ -75,11 +75,10 @@ struct tune_dots {
     const struct tune_view *v;
     const struct tune_families *f;
     const struct tune_plot_look *look;
-    double scale;                         /* of ms to the axis */
+    double scale;                         /* from ms to the unit of the axis */
 };
 
-/* The smallest half of a half of the budget that holds what there is, so that dots move only now
- * and then. */
+/* The smallest budget / 2^k that holds all trials so far, so that the scale changes rarely. */
 static double trials_on_axis(const struct tune_view *v, bool whole)
 {
     double n = v->n_trials > 1 ? v->n_trials : 2, end = v->budget > n ? v->budget : n;

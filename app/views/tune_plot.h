@@ -1,5 +1,5 @@
-/* What a search found, on a canvas: a dot per trial at its latency, coloured by the layout of the
- * output, and the best so far as a line.  From a struct tune_view alone. */
+/* Plots a search on a canvas: a dot per trial at its latency, coloured by the layout of the output,
+ * and the best time so far as a line. Uses only a struct tune_view. */
 #ifndef TS_APP_TUNE_PLOT_H
 #define TS_APP_TUNE_PLOT_H
 #include "app/ui/canvas.h"
@@ -7,11 +7,11 @@
 
 #define TUNE_PLOT_MIN_W 24
 #define TUNE_PLOT_MIN_H 6
-#define FAMILIES_TOLD_APART 5             /* the best ones; the others look alike */
+#define FAMILIES_TOLD_APART 5             /* the best families; all others look alike */
 
 /* The arms of the same layout of the output, together. */
 struct tune_family { const char *text; int trials, failed; double best_ms; };
-/* Those that were tried, best first; of_arm: the family of each arm, -1: not tried. */
+/* The families that were tried, best first. of_arm: the family of each arm, -1: not tried. */
 struct tune_families { int n; const struct tune_family *family; const int *of_arm; };
 struct tune_families tune_plot_families(struct arena *a, const struct tune_view *v);
 /* 'a' is the best one; '.' those that are not told apart. */

@@ -7,7 +7,7 @@
 /* Writes the document for the current state; width columns are visible.  The views of view.def are
  * never built on the start screen. */
 typedef void view_build(struct model *m, struct pane_doc *p, int width);
-/* Appends one line about what the cursor is on, for the message row. */
+/* Appends one line about the object under the cursor, for the message row. */
 typedef void view_hint(const struct model *m, struct str *out);
 
 #define VIEW(id, name, tab, context, moves, rebuilt, build, hint) view_build build;
@@ -22,7 +22,7 @@ view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hi
 int view_preview_pane(const struct model *m);
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused);
 int view_help_rows(const struct model *m);               /* of the menu of actions */
-int view_help_columns(const struct model *m);            /* that it needs, at least 70 */
+int view_help_columns(const struct model *m);  /* the columns that help needs, at least 70 */
 void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
 

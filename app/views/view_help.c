@@ -1,6 +1,6 @@
-/* The help overlay: what every key does where the cursor is, then every other key, then every step
- * and command.  Typing filters; Enter runs the selected row.  It shows keys.def, step.def and the
- * command tables; there is no other text to keep in step. */
+/* The help overlay: the actions of every key where the cursor is, then all other keys, then every
+ * step and command. Typing filters; Enter runs the selected row. All its text comes from keys.def,
+ * step.def and the command tables. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -110,8 +110,7 @@ void view_help_title(const struct model *m, struct str *out)
                                                 : ", fewest predicted misses first");
 }
 
-/* Sorts the rows of the menu by what is predicted for them; rows without a prediction stay in their
- * order. */
+/* Sorts the rows of the menu by their predictions; rows without one stay in their order. */
 static void rank_rows(const struct model *m, struct doc *d)
 {
     struct line *row = d->lines.data;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PICTURE_LINES 16                 /* of memory, of each tensor: 1 KiB shows the pattern */
+#define PICTURE_LINES 16                 /* lines of memory per tensor: 1 KiB shows the pattern */
 
 /* The cursor's tensor and how far below the tensor's heading it is. */
 struct tensor_place { char tensor[64]; int below; };

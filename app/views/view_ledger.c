@@ -407,11 +407,12 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         doc_right(d, STYLE_PLAIN, &time, 12);
         struct str note = {0};
         model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
-        if (note.len > 0)
+        bool other = note.len > 0;
+        if (other)
             doc_put(d, STYLE_NOTE, "  other contract");
         str_free(&note);
         const char *kept = strrchr(history_branch(h, b)->name, '~');
-        if (kept && width >= name_width + 42)
+        if (kept && width >= name_width + (other ? 58 : 42))
             doc_printf(d, STYLE_DIM, "  kept from %.*s",
                        (int)(kept - history_branch(h, b)->name), history_branch(h, b)->name);
         doc_end(d)->id = b;

@@ -213,8 +213,13 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
 
 void view_nest_hint(const struct model *m, struct str *out)
 {
-    static const char *const how[] = {
-        "", ", shared among threads", ", in vector lanes", ", written out",
+    static const char *const how[LOOP_ANN_COUNT] = {
+        [LOOP_SERIAL] = "", [LOOP_PARALLEL] = ", shared among threads",
+        [LOOP_VECTORIZE] = ", in vector lanes", [LOOP_UNROLL] = ", written out",
+        [LOOP_THREADS] = "", [LOOP_TENSOR] = ", on tensor cores",
+        [LOOP_BLOCK_X] = ", blocks along x", [LOOP_BLOCK_Y] = ", blocks along y",
+        [LOOP_BLOCK_Z] = ", blocks along z", [LOOP_THREAD_X] = ", threads along x",
+        [LOOP_THREAD_Y] = ", threads along y", [LOOP_THREAD_Z] = ", threads along z",
     };
     const struct stage *s;
     int axis;

@@ -18,19 +18,6 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-/* The result that the current one is compared with: that of the nearest state before that was
- * simulated with the same caches. */
-static const struct sim_result *before(const struct model *m, const struct sim_result *now)
-{
-    const struct history *h = m->session->history;
-    for (int id = history_current(h)->parent; id >= 0; id = history_state(h, id)->parent) {
-        const struct measurement *r = history_state(h, id)->measured;
-        if (r && r->sim.available && cache_config_same(&r->sim.cache, &now->cache))
-            return &r->sim;
-    }
-    return NULL;
-}
-
 void view_profile_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
@@ -42,7 +29,8 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     }
     model_find_roofs(m);
     struct measurement_look look = { .width = width - 2, .meters = ~0u,
-        .program = model_program(m), .model = m->roofs.model, .before = before(m, &r->sim) };
+        .program = model_program(m), .model = m->roofs.model,
+        .before = measurement_before(m->session->history, &r->sim) };
     measurement_doc(d, r, &look);
     if (r->verified)
         return;

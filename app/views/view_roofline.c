@@ -5,7 +5,7 @@
 #include "app/views/roofline_plot.h"
 #include "app/ui/text.h"
 
-#define ENOUGH_ROWS 16                    /* of a plot, to have the table beside it */
+#define ENOUGH_ROWS 16                    /* rows of a plot from which the table fits beside it */
 #define MOST_PLOT_ROWS 30
 #define MOST_PLOT_COLS 110
 

@@ -88,7 +88,6 @@ void agents_forget(struct agents *g)
     agents_loop_episode_drop(g);
 }
 
-/* --- What networks read ----------------------------------------------------------------------- */
 
 static double *put(double *to, const float *x, int n)
 {

@@ -59,12 +59,13 @@ double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
                          const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
 void agents_layout_keep(struct agents *g, int candidate);
-/* Drops all candidates, because another layout was chosen. */
+/* Drops all candidates. Call this when another layout was chosen. */
 void agents_layout_drop(struct agents *g);
 /* Ends the episode with reward r for the last action of the candidate that was kept (or begun
  * last); earlier actions learn through GAE.  Trains after every layout_batch-th episode. */
 void agents_layout_reward(struct agents *g, double r);
-/* Trains on the episodes rewarded since the last training. Call it when no more will follow. */
+/* Trains on the episodes that were rewarded since the last training. Call this after the last of
+ * them. */
 void agents_layout_end(struct agents *g);
 
 /* --- Loops ------------------------------------------------------------------------------------ */
@@ -79,13 +80,12 @@ void agents_loop_step_end(struct agents *g, double r);
 /* Ends a walk: the next step starts elsewhere, so that its reward does not count for earlier
  * moves. */
 void agents_loop_walk_end(struct agents *g);
-/* Trains on the steps.  A walk that has not ended is treated as part of an infinite one: the
- * value of the last state of a knob stands for its future rewards. */
+/* Trains on the steps. If a walk has not ended, the value of a knob's last state stands for its
+ * future rewards, as if the walk were infinite. */
 void agents_loop_episode_end(struct agents *g);
 /* Drops the steps without training. */
 void agents_loop_episode_drop(struct agents *g);
 
-/* --- What they are like ----------------------------------------------------------------------- */
 
 /* Statistics of the latest training; NAN before the first.  Entropies are in nats: that of a new
  * layout actor is 1.42 + log_std, that of a new loop actor log(n_directions). */

@@ -24,8 +24,8 @@ struct agents {
     struct actor *actor[KNOB_KINDS + 1];
     struct critic *critic;
     struct mlp_tape *layout_tape, *loop_tape, *critic_tape;
-    /* Separate norms, since returns of layouts (at most 1) and of walks (sums of many rewards)
-     * have different magnitudes. */
+    /* Two norms, because returns of layouts (at most 1) and of walks (sums of many rewards) differ
+     * in magnitude. */
     struct value_norm layout_norm, loop_norm;
 
     row_vec layout;                     /* rewarded episodes, then the candidates */

@@ -38,7 +38,7 @@ struct mlp {
     int n; double *param, *grad;        /* all parameters and the gradient, summed until cleared */
 };
 
-/* Data that a forward pass keeps for the backward pass, for up to max_rows rows. */
+/* Values that a forward pass keeps for the backward pass, for up to max_rows rows. */
 struct mlp_tape;
 
 /* Create a network and a tape in arena a. Parameters and gradient are zero. */

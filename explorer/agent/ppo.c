@@ -41,7 +41,7 @@ double ppo_value_loss(double value, double old, double target, const struct ppo_
     double near = clamp(value, old - o->clip, old + o->clip);
     double free_loss = ppo_huber(target - value, o->huber);
     double near_loss = ppo_huber(target - near, o->huber);
-    bool moves = free_loss >= near_loss;                /* otherwise the value is beyond the clip */
+    bool moves = free_loss >= near_loss;  /* the value is outside of the clip range otherwise */
     *slope = moves ? -clamp(target - value, -o->huber, o->huber) : 0;
     return moves ? free_loss : near_loss;
 }

@@ -1,4 +1,4 @@
-/* The plain schedule of nodes that no expert knows. */
+/* The plain schedule of the nodes that no expert schedules. */
 #include "explorer/expert/draft.h"
 
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static const struct stage *stage_at(const struct draft *d, int node)
     return d->p->stage[node];
 }
 
-/* Whether nothing was decided about this node yet. */
+/* Whether no step has scheduled this node yet. */
 static bool is_open(const struct draft *d, int node)
 {
     const struct stage *s = stage_at(d, node);
@@ -51,8 +51,8 @@ static bool has_function(const struct val *v)
                  || has_function(v->b));
 }
 
-/* Whether a product reads the result of a node, perhaps through padding: it reads each element
- * often, so that only padding is left to it. */
+/* Whether a product reads the result of a node, perhaps through padding. A product reads each
+ * element often, so only the padding may be inlined into it. */
 static bool read_by_product(const struct graph *g, int node)
 {
     for (int i = node + 1; i < g->n_nodes; i++)
@@ -62,8 +62,8 @@ static bool read_by_product(const struct graph *g, int node)
     return false;
 }
 
-/* Whether a pad extends the dim in which its operand is contiguous.  Lanes along it could not skip
- * the padding, which is then copied. */
+/* Whether a pad extends the contiguous dim of its operand. Vector lanes along that dim could not
+ * skip the padding, so the operand is then copied. */
 static bool pads_lines(const struct program *p, const struct node *n)
 {
     const struct tensor *to = &p->graph->tensor[n->out], *from = &p->graph->tensor[n->data_in];
@@ -88,8 +88,7 @@ static double reads_each(const struct graph *g, int node)
     return reads / (double)tensor_elems(&g->tensor[g->node[node].out]);
 }
 
-/* Whether the readers of a node may compute it themselves: a pad, what is cheap, or what is read
- * once. */
+/* Whether a node may be inlined into its readers: a pad, a cheap node, or one that is read once. */
 static bool worth_inlining(const struct program *p, int node)
 {
     const struct graph *g = p->graph;
@@ -106,8 +105,8 @@ static bool worth_inlining(const struct program *p, int node)
 
 #define JUMPS INT64_MIN                   /* no constant distance from iteration to iteration */
 
-/* One access of a node: how far it moves when an axis advances.  free: a constant, which can lie so
- * that it is contiguous along any axis (pack_constants). */
+/* One access of a node: how far its address moves when an axis advances by one. free: a constant,
+ * whose layout can make it contiguous along any axis (pack_constants). */
 struct axis_moves {
     const int64_t *by;
     int tensor;
@@ -207,7 +206,7 @@ static double lane_cost(const struct moves *m, int axis, int lanes)
     return cost;
 }
 
-/* Returns the axis along which lanes run; -1: there is none that could. */
+/* Returns the axis to vectorize; -1: no axis is suitable. */
 static int best_lanes(const struct moves *m, int lanes)
 {
     int best = -1;
@@ -273,8 +272,8 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost axis along which a load with this step between its lanes stays where it is,
- * so that a tile of the axis uses what it loaded again; -1: there is none. */
+/* Returns the innermost axis that does not move a load with this step between its lanes, so that a
+ * tile of the axis reuses the loaded vector; -1: none. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)
@@ -287,16 +286,16 @@ static int reuse_axis(const struct moves *m, int lanes, int64_t step)
     return -1;
 }
 
-/* Returns the axis for the tile of a product: vectors that are used again are worth more than
- * numbers. */
+/* Returns the axis for the tile of a product. An axis that reuses vectors is better than one that
+ * reuses scalars. */
 static int tile_axis(const struct moves *m, int lanes)
 {
     int axis = reuse_axis(m, lanes, 1);
     return axis < 0 ? reuse_axis(m, lanes, 0) : axis;
 }
 
-/* Returns the axis along which a load is contiguous whose lanes are far apart: a transposition, of
- * which squares stay in the cache; -1: none. */
+/* For a load whose lanes are far apart (a transposition), returns the axis along which it is
+ * contiguous; tiling both axes keeps a square in the cache. -1: none. */
 static int square_axis(const struct moves *m, int lanes)
 {
     for (int k = 0; k < m->access.len; k++) {
@@ -336,7 +335,7 @@ static void reorder(struct draft *d, int node, const struct loop_order *o)
     str_free(&all);
 }
 
-/* The axis of a node's lanes; that of its tile, or -1; whether the tile is a square of a
+/* The vectorized axis of a node; the tiled axis, or -1; whether the tile is a square of a
  * transposition. */
 struct lane_plan { int lanes, tile; bool square; };
 
@@ -399,7 +398,7 @@ static void order_free(struct loop_order *o)
     vec_free(&o->inner);
 }
 
-/* Gives a node loops of its own. */
+/* Schedules a node with loops of its own. */
 static void schedule(struct draft *d, int node, const struct draft_machine *machine)
 {
     const struct node *n = &d->p->graph->node[node];

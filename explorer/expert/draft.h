@@ -1,5 +1,5 @@
-/* A schedule in the making: step lines and the program that they make; and the plain schedule of
- * nodes that no expert knows. */
+/* A schedule under construction: the step lines so far, and the program after them. Also makes the
+ * plain schedule of the nodes that no expert schedules. */
 #ifndef TS_EXPLORER_DRAFT_H
 #define TS_EXPLORER_DRAFT_H
 #include "kernels/base/vec.h"
@@ -16,13 +16,12 @@ bool draft_line(struct draft *d, const char *line, struct err *e);
 
 struct draft_machine { int lanes, registers, threads; bool gpu; };
 
-/* Schedules every node that has no schedule yet.
- *
- * A node that is cheap, or has one reader, is computed where it is read (inline).  Other nodes
- * have loops of their own: lanes run along the loop with the most contiguous accesses (for a row
- * that is summed, along the row), reductions accumulate a tile in registers, and the outer loops
- * are parallel.  On a GPU every element is a thread (draft_bind).  Constants lie
- * as the lanes want them; the layouts of other tensors stay. */
+/* Schedules every node that has no schedule yet. A node that is cheap, or has one reader, is
+ * inlined into its readers. Other nodes get loops of their own: the loop with the most
+ * contiguous accesses is vectorized (for the sum of a row, the loop along the row), reductions
+ * accumulate a tile in registers, and the outer loops are parallel. On a GPU every element is a
+ * thread (draft_bind). Constants get the layout that suits the vectors; the layouts of other
+ * tensors stay. */
 void draft_rest(struct draft *d, const struct draft_machine *m);
 
 /* Binds the output's loops of a node to blocks and threads of a GPU.  False with *e, and unchanged,

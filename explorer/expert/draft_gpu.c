@@ -3,7 +3,7 @@
 
 #include "kernels/base/str.h"
 
-#define BLOCK_THREADS 128
+#define DRAFT_THREADS 128
 
 /* Returns the names of the output's loops of a stage, how many there are and their iterations. */
 static const char *output_loops(struct arena *a, const struct stage *s, int *n, int64_t *trips)
@@ -35,7 +35,7 @@ bool draft_bind(struct draft *d, int node, struct err *e)
     }
     const char *line[] = {
         arena_printf(d->a, "loop split %s %s 0 %d", s->name, fused,
-                     trips < BLOCK_THREADS ? (int)trips : BLOCK_THREADS),
+                     trips < DRAFT_THREADS ? (int)trips : DRAFT_THREADS),
         arena_printf(d->a, "loop bind %s %s.0 block.x", s->name, fused),
         arena_printf(d->a, "loop bind %s %s.1 thread.x", s->name, fused),
     };

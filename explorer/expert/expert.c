@@ -11,7 +11,7 @@
 #include "kernels/gen/gen.h"
 #include "profile/host/machine.h"
 
-#define MOST_TRIED 400                    /* most combinations whose steps are applied per call */
+#define MOST_TRIED 400                    /* most combinations whose steps one call applies */
 
 typedef VEC(struct param_value) param_list;
 
@@ -30,9 +30,8 @@ static void put_word(param_list *p, const char *name, const char *word)
     vec_push(p, x);
 }
 
-/* --- What an expert schedules ---------------------------------------------------------------- */
 
-/* The operator that an expert schedules: all of a graph, or one statement of it. */
+/* The operator that an expert schedules: a whole graph, or one statement of it. */
 struct subject { const struct graph *g; const char *family; int main; };
 
 /* Returns the node in [first, first + n) that has the work: of those that reduce an operand the one
@@ -83,7 +82,6 @@ static bool *followers(struct arena *a, const struct subject *s)
     return follows;
 }
 
-/* --- What an expert may know of the operator ------------------------------------------------- */
 
 static int64_t extent_of(const struct tensor *t, const char *dim)
 {
@@ -140,14 +138,15 @@ static void put_machine(struct arena *a, param_list *p, const struct graph *g,
 {
     t = target_or_host(t);
     put(a, p, "lanes", target_lanes(t, g->type));
+    put(a, p, "elem_bytes", g->type->bytes);
     put(a, p, "registers", t->registers);
     put(a, p, "threads", threads);
 }
 
-/* Puts the sizes of operand and result, and whether to stream.  A streaming store saves reading the
- * line first and keeps the operands in the caches; it loses if the next reader of the result would
- * have found it there.  A result of half the last cache never stays in it; a result of a quarter
- * does not stay if the result and the operand together exceed that cache. */
+/* Adds the sizes of operand and result, and whether to stream the result. A streaming store avoids
+ * reading the line first and keeps the operands in the caches, but the next reader of the result
+ * misses the caches. A result of at least half the last cache never stays in it. A result of a
+ * quarter does not stay if result and operand together exceed that cache. */
 static void put_data(struct arena *a, param_list *p, const struct subject *s)
 {
     const struct graph *g = s->g;
@@ -269,7 +268,7 @@ static int by_score(const void *p, const void *q)
     return x->at - y->at;
 }
 
-/* Whether an expert is for a family on a target: CPUs share theirs, a GPU has its own. */
+/* Whether an expert is for a family on a target. CPUs share experts; a GPU has its own. */
 static bool is_for(const struct expert *x, const char *family, const struct target *target)
 {
     if (x->target ? !streq(x->target, target->isa) : target->gpu)
@@ -329,10 +328,10 @@ static void renamed_dims(struct str *out, const char *text, const struct tensor 
     }
 }
 
-/* The parts of one schedule: the draft, and the operator that the expert knows. */
+/* State of making one schedule: the draft, and the operator that the expert schedules. */
 struct making { struct draft d; const struct subject *s; const bool *follows; };
 
-/* Whether a node of the epilogue reads tensor t, which lies like the main result. */
+/* Whether a node of the epilogue reads tensor t, and t has the shape of the main result. */
 static bool beside(const struct making *m, int t)
 {
     const struct graph *g = m->s->g;
@@ -346,8 +345,8 @@ static bool beside(const struct making *m, int t)
                              && (x->producer == m->s->main || m->follows[x->producer]));
 }
 
-/* Repeats a layout line of the main result for the other operands of the epilogue, so that these
- * lie alike: an expert's epilogue then reads whole vectors. */
+/* Repeats a layout line of the main result for the other operands of the epilogue. With equal
+ * layouts the epilogue reads whole vectors. */
 static bool repeat_layout(struct making *m, const char *line, struct err *e)
 {
     const struct graph *g = m->s->g;
@@ -415,7 +414,7 @@ static bool steps_of(struct making *m, const struct tiling *c, struct err *e)
     return true;
 }
 
-/* Makes the schedule of a tiling; nodes that the expert does not know get a plain one. */
+/* Makes the schedule of a tiling. Nodes that the expert does not schedule get a plain one. */
 static bool build(struct arena *a, const struct tiling *c, const struct subject *s,
                   const struct program *bare, const struct draft_machine *machine,
                   struct expert_schedule *out, struct err *e)
@@ -431,7 +430,7 @@ static bool build(struct arena *a, const struct tiling *c, const struct subject 
     return ok;
 }
 
-/* The expert of operators that no other one knows: all nodes get a plain schedule. */
+/* The expert for operators that no other expert is for: all nodes get a plain schedule. */
 static const struct expert plain = {
     .id = "plain", .path = "", .title = "Vector loops over what is contiguous",
     .note = "Every node has loops of its own, or is computed where it is read.",

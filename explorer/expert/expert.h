@@ -20,10 +20,11 @@
  * Names in expressions and in {braces}: the extents of the main node's loops (N O H W I KH KW, M N
  * K ...; 1 where there is none), strides sd sh sw, dilations dd dh dw, G groups, `padded` (its
  * operand is padded), in_H in_W ... of that operand, with the padding, lanes and registers of the
- * target, threads, last_cache (its bytes), operand_bytes (of that operand, with the padding),
- * `result` (the last tensor) and `stream` (1: the result should bypass the caches); `main` and
- * `operand` (the names of the main node's result and operand), in_rank, dim_0 dim_1 ... (the names
- * of the operand's dims), `images` (1: all of its dims but the first two are reduced).
+ * target, elem_bytes (of an element of the tensors: 2 of f16 and bf16), threads, last_cache (its
+ * bytes), operand_bytes (of that operand, with the padding), `result` (the last tensor) and
+ * `stream` (1: the result should bypass the caches); `main` and `operand` (the names of the main
+ * node's result and operand), in_rank, dim_0 dim_1 ... (the names of the operand's dims), `images`
+ * (1: all of its dims but the first two are reduced).
  * `accuracy` (the relative error that an algorithm may have), `last` (the last of the main node and
  * the element-wise nodes after it).
  * `for: epilogue` makes one line for each element-wise node after the main one; `for: fused` makes
@@ -48,8 +49,8 @@ struct expert {
     int n_steps; const struct expert_step *step;
 };
 struct expert_step { const char *text, *condition; const char *each; };      /* NULL: one line */
-/* accuracy: the largest relative error of an algorithm that they may choose; 0: they compute
- * everything by its definition. */
+/* accuracy: the largest relative error of an algorithm that experts may choose; 0: none, so all
+ * operators are computed as defined. */
 #define EXPERT_ACCURACY 1e-5              /* the default in networks */
 struct experts { int n; const struct expert *const *item; double accuracy; };
 

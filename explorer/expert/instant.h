@@ -7,8 +7,8 @@
 
 struct instant { const struct experts *experts; const struct target *target; int threads; };
 
-/* A network_choose_fn; ctx: a struct instant.  An expert's layouts are taken as they are.  A kernel
- * that no expert knows reads its inputs as they arrive. */
+/* A network_choose_fn; ctx: a struct instant. Keeps the layouts of an expert, even if inputs arrive
+ * in others. A kernel without an expert reads its inputs in the layouts in which they arrive. */
 bool instant_choose(void *ctx, struct arena *a, const char *spec, int n_given,
                     const char *const *given, int *n, const char *const **line, struct err *e);
 #endif

@@ -11,7 +11,7 @@ struct param_set { int n; const struct param_value *item; };      /* of equal na
 struct param_axis { const char *name; int n; const char *const *value; };
 struct param_grid { int n; const struct param_axis *axis; };
 
-/* Returns the value of a parameter; NULL: there is none of this name. */
+/* Returns the value of a parameter; NULL: no parameter has this name. */
 const char *param_get(const struct param_set *s, const char *name);
 /* Returns a new set, in arena a: the items of *x, followed by the items of *y. */
 struct param_set param_join(struct arena *a, const struct param_set *x, const struct param_set *y);

@@ -36,6 +36,8 @@ bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const
     struct arena *a = arena_new();
     *out = (struct expert_rating){0};
     bool ok = compile(a, p, out, e) && gpu_memory_rate(p, o, c, &out->cost, e);
+    double hidden = out->occupancy * gpu_sm_90.warps / EXPERT_WARPS;
+    out->ns = out->cost.ns / (out->compiled && hidden < 1 ? hidden : 1);
     arena_free(a);
     return ok;
 }
@@ -72,7 +74,7 @@ bool expert_least_simulated(const char *spec, const struct expert_schedule *s, i
         }
         if (ok && r.stack > 0)
             err_set(&why, ERR_WRONG, "its kernel needs %lld bytes of stack", (long long)r.stack);
-        else if (ok && (*best < 0 || r.cost.ns < rating->cost.ns)) {
+        else if (ok && (*best < 0 || r.ns < rating->ns)) {
             *rating = r;
             *best = i;
         }

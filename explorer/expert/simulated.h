@@ -1,4 +1,4 @@
-/* Schedules for a GPU, ranked by simulation where no device can time them. */
+/* Schedules for a GPU, rated by simulation where no device can time them. */
 #ifndef TS_EXPLORER_EXPERT_SIMULATED_H
 #define TS_EXPLORER_EXPERT_SIMULATED_H
 #include "explorer/expert/expert.h"
@@ -8,11 +8,16 @@
  * stack are then bytes of the kernel with the most, and occupancy is the least. */
 struct expert_rating {
     struct gpu_cost cost;
+    /* cost.ns, where fewer than EXPERT_WARPS warps of a multiprocessor run longer: too few to hide
+     * latencies.  The simulated time by which schedules are ranked. */
+    double ns;
     bool compiled;
     int registers;
     int64_t shared, stack;
     double occupancy;
 };
+#define EXPERT_WARPS 8                    /* two of each scheduler: ours, not from a data sheet */
+#define EXPERT_RATED_ACCESSES 1e6         /* of threads, above which a sample of blocks is walked */
 /* Rates the program of a schedule; a program whose kernels need stack is rated as well. */
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e);

@@ -89,7 +89,7 @@ bool ablation_measure(struct ablation *a, const struct measure_opts *o, const st
     return ok;
 }
 
-/* Appends "1.32x slower": what the ratio of times says, in the direction that is above 1. */
+/* Appends "1.32x slower": the ratio of times, or its inverse with "faster" if it is below 1. */
 static void print_times(struct str *out, const struct ratio *r)
 {
     bool slower = r->ratio >= 1;

@@ -17,27 +17,28 @@ struct ablation {
     int n;
     struct ablated *row;
     struct compared full;
-    struct comparison how;                /* of the last group (measure_compare_each) */
+    struct comparison how;                /* from the last group (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
 void ablation_free(struct ablation *a);
-/* Times them all against the whole schedule. */
+/* Times every schedule of *a against the whole one. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
-/* Appends "1.32x slower ±0.02", "no difference (0.99 to 1.02)", or why there is no time. */
+/* Appends "1.32x slower ±0.02", "no difference (0.99 to 1.02)", or the reason why there is no
+ * time. */
 void ablation_print(struct str *out, const struct ablated *row);
 
 /* Finds the step that changed the time most, between two states of one schedule. */
 struct bisection {
     int step;                             /* found: this step, from 1 */
-    const char *text;                     /* in the arena of p */
+    const char *text;                     /* allocated in the arena of p */
     struct ratio ratio;                   /* time with the step / time just before it */
     struct ratio whole;                   /* time after step `to` / time after step `from` */
     int timings;                          /* the number of comparisons */
 };
-/* Bisects the steps from+1 to `to` of p: of two halves it goes on with the one whose time changes
- * more.  Differences that cancel each other inside a half are not seen. */
+/* Bisects the steps from+1 to `to` of p: continues with the half that changes the time more. Does
+ * not find differences that cancel each other within a half. */
 bool bisect_steps(const struct program *p, int from, int to, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *c, struct bisection *out,
                   struct err *e);

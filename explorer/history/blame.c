@@ -26,8 +26,8 @@ static bool contains(const char *name, const char *part)
     return false;
 }
 
-/* Adds the loops of `old` that the step replaced, and that `name` was made of: related names (O for
- * O.1, N and H for N_H), or else all of them. */
+/* Adds the loops of `old` that the step replaced and from which it made `name`: those with related
+ * names (O for O.1, N and H for N_H), or else all of them. */
 static void add_origins(struct blamed *b, const struct stage *old, const struct stage *now,
                         const char *name)
 {
@@ -53,7 +53,7 @@ static bool names_loop(const struct step *s, const char *stage, const char *loop
     return found;
 }
 
-/* Returns what step s, which led from old to now, did to a loop; NULL: nothing. */
+/* Returns a description of what step s, between old and now, did to a loop; NULL: nothing. */
 static const char *effect_on(struct blamed *b, const struct step *s, const struct stage *old,
                              const struct stage *now, const char *loop)
 {
@@ -75,8 +75,8 @@ static const char *effect_on(struct blamed *b, const struct step *s, const struc
     return arena_printf(b->a, s->kind == STEP_LOOP_REORDER ? "moved %s" : "uses %s", loop);
 }
 
-/* Notes what a state's step did to the loops of b.  False when the step made their stage: older
- * states do not have it. */
+/* Notes what a state's step did to the loops of b. False when the step made their stage, which
+ * older states therefore lack. */
 static bool look_at(struct blamed *b, const struct state *at, const struct program *before,
                     int number)
 {

@@ -3,9 +3,9 @@
 #define TS_EXPLORER_BLAME_H
 #include "explorer/history/history.h"
 
-/* Appends "O.1 of Conv: step 3 (loop split Conv O 16) made O.1; step 9 (...) set it to vectorize",
- * oldest first, for a loop of the current state.  Loops that the loop was made of count, too.  The
- * number of a step is its place on the branch. */
+/* Appends the steps that made a loop of the current state, oldest first: "O.1 of Conv: step 3 (loop
+ * split Conv O 16) made O.1; step 9 (...) set it to vectorize". Steps that made the loops from
+ * which it was made are listed too. The number of a step is its place on the branch. */
 void blame_loop(struct str *out, const struct history *h, const char *stage, const char *loop);
 /* Appends that line for every loop of the current state, outermost first. */
 void blame_print(struct str *out, const struct history *h);

@@ -57,7 +57,7 @@ static bool lacks_words(enum command_id id, const char *line, const struct step_
     return error_at(e, line, after->col + after->len, 1);
 }
 
-/* Takes the argument of a command; NULL when it is optional and missing. */
+/* Reads the argument of a command; NULL when it is optional and missing. */
 static bool take_argument(enum command_id id, const char *line, const struct step_word *word, int n,
                           const struct step_word **out, struct err *e)
 {
@@ -103,7 +103,7 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     UNREACHABLE();
 }
 
-/* Reads where `move N M|up|down` goes. */
+/* Reads the destination of `move N M|up|down`. */
 static bool take_place(const char *line, const struct step_word *w, int from, int *to,
                        struct err *e)
 {
@@ -148,7 +148,7 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
     return error_at(e, line, at->col, at->len);
 }
 
-/* Applies a step.  A layout step that does not fit the loop steps goes before them. */
+/* Applies a step. If loop steps make a layout step illegal, inserts it before them. */
 static bool run_step(struct history *h, const char *line, enum command_effect *effect,
                      struct err *e)
 {

@@ -13,9 +13,9 @@ enum command_effect {
     EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
 };
 
-/* Runs one line: a step, or a command of command.def.  A layout step that later loop steps are in
- * the way of is inserted before them.  Blank lines and # comments do nothing (EFFECT_NONE).  A
- * command of app/ is not run: EFFECT_APP. */
+/* Runs one line: a step, or a command of command.def. If loop steps make a layout step illegal, it
+ * is inserted before them. Blank lines and # comments do nothing (EFFECT_NONE). A command of app/
+ * is not run: EFFECT_APP. */
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e);
 
 /* Whether the line is a command that changes the past of a branch. */
@@ -25,7 +25,7 @@ bool command_rebases(const char *line);
  * "loop") or a command; NULL: nothing is similar. */
 const char *command_meant(const char *word);
 
-/* One completion at the end of a partial line: a full word that may stand there, with a short
+/* One completion at the end of a partial line: a full word that is possible there, with a short
  * help. */
 struct completion { const char *word, *help; };
 /* replace_from: byte offset in line where the word starts. */

@@ -1,6 +1,6 @@
-/* Completion of commands.  The syntax column of step.def says which kind of word may stand where (T
- * a tensor, D a dimension, F a factor, key= an option); tensors, dimensions and factors are those
- * of the current program. */
+/* Completion of commands. The syntax column of step.def says which kind of word is possible at each
+ * place (T a tensor, D a dimension, F a factor, key= an option). The words offered are the tensors,
+ * dimensions and factors of the current program. */
 #include "explorer/history/command.h"
 
 #include <ctype.h>
@@ -34,9 +34,9 @@ static void offer(struct completer *c, const char *word, const char *help)
 
 /* slots of the syntax of a step */
 
-/* Returns a slot of the syntax without its brackets ("F2", "at=D"): the i-th of the words after T
- * that contain '=' (option), or that do not.  The word before "..." repeats.  NULL when there is
- * no such slot. */
+/* Returns a slot of the syntax without its brackets ("F2", "at=D"). Counts the words after T that
+ * contain '=' (option), or those that do not, and returns the i-th one. The word before "..."
+ * repeats. NULL when the slot does not exist. */
 static const char *slot(struct arena *a, enum step_kind kind, int i, bool option)
 {
     char *text = arena_strdup(a, step_info(kind)->syntax), *rest = NULL;
@@ -134,8 +134,8 @@ static void offer_factor(struct completer *c, int64_t factor, int64_t left)
                        (long long)factor));
 }
 
-/* Offers the factors that divide the rest of the dimension, which is the extent over the typed
- * factors.  The whole rest is only offered as the last of several factors. */
+/* Offers the factors that divide the rest of the dimension, which is the extent divided by the
+ * factors typed so far. The whole rest is offered only as the last of several factors. */
 static void offer_factors(struct completer *c, const struct dims *d, const char *dim, int first)
 {
     int64_t left = 0, large[FACTORS_MAX];
@@ -320,7 +320,7 @@ static void complete_algorithm(struct completer *c)
     }
 }
 
-/* Completes a line that is a step, or nothing yet.  Returns whether it is one of these. */
+/* Completes a line that is a step or still empty. Returns whether the line is one of these. */
 static bool complete_any_step(struct completer *c)
 {
     const char *first = c->n_words ? c->word[0].text : "";

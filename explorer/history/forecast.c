@@ -57,8 +57,8 @@ static void add(struct curing *c, struct str *line)
     str_free(line);
 }
 
-/* Padding of the innermost dimension by a line, of others by one element; the last two dimensions
- * in the other order. */
+/* Cures to try: pads the innermost dimension by a cache line, pads other dimensions by one element,
+ * and swaps the last two dimensions. */
 static void add_layouts(struct curing *c, int tensor, int line_bytes)
 {
     const struct layout *l = c->p->layout[tensor];

@@ -1,5 +1,5 @@
-/* Predicts what steps would do to the cache misses of a program, before anything is compiled
- * (profile/measure/predict.h); and proposes steps against conflict misses. */
+/* Predicts how steps change the cache misses of a program, before anything is compiled
+ * (profile/measure/predict.h); and proposes steps that reduce conflict misses. */
 #ifndef TS_EXPLORER_FORECAST_H
 #define TS_EXPLORER_FORECAST_H
 #include "explorer/history/history.h"
@@ -7,8 +7,8 @@
 
 #define FORECAST_CURES 24
 
-/* A line of the prompt (command.h) and the misses of the program after it.  ok: they are known; it
- * is false for a refused step, and when the prediction took too long. */
+/* A line of the prompt (command.h) and the misses of the program after it. ok: the misses are
+ * known. They are not for a refused step, or when the prediction took too long. */
 struct forecast { const char *line; bool ok; struct prediction misses; };
 
 /* Predicts p after each of the n lines alone.  `none` gets the prediction of p itself. */
@@ -18,10 +18,10 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o, const
  * copies to a tile.  The lines are in arena a; returns their number, at most FORECAST_CURES. */
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
                    struct forecast *row);
-/* Puts the known ones first, the fewest misses before the others. */
+/* Sorts the rows: known misses first, in ascending order. */
 void forecast_rank(struct forecast *row, int n);
-/* Lists the cures of a lens of p, if it has conflicts, predicts and ranks them: *n rows, of at most
- * FORECAST_CURES, whose lines live as long as l.  now: the prediction of p itself. */
+/* Lists, predicts and ranks the cures for a lens of p, if the lens has conflicts: *n rows, at most
+ * FORECAST_CURES. Their lines live as long as l. now: the prediction for p itself. */
 bool forecast_lens(const struct program *p, const struct lens *l, const struct target *target,
                    const struct cancel *c, struct forecast *row, int *n, struct forecast *now,
                    struct err *e);

@@ -148,8 +148,8 @@ static bool no_such_branch(const struct history *h, const char *name, struct err
     return false;
 }
 
-/* Returns the first free name of "main~1", "main~2"..., cut so that it is legal; for a branch that
- * has such a name itself, too. */
+/* Returns the first free name of "main~1", "main~2"..., shortened to a legal length. A branch that
+ * is itself called "main~1" gets a name of the same series. */
 static const char *auto_name(struct history *h, const char *name)
 {
     for (int k = 1;; k++) {
@@ -261,7 +261,7 @@ static void stand(struct history *h, const struct branch *as)
     history_here(h)->at = as->at;
 }
 
-/* Takes the last change of the past back if the branch stands as that change left it. */
+/* Undoes the last change of a past step, if the branch is still as that change left it. */
 static bool take_back(struct history *h)
 {
     struct past_change *x = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
@@ -429,8 +429,8 @@ static bool timed(const struct measurement *m)
     return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
 }
 
-/* Adds the change in time against the nearest earlier step that was timed in the same way.
- * Minimums are compared, since the median depends on other load of the machine. */
+/* Adds the change in time since the nearest earlier step that was timed in the same way. Compares
+ * minimums, since the median depends on other load of the machine. */
 static void add_change(const struct history *h, struct ledger_row *row,
                        const struct ledger_row *from)
 {

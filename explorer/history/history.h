@@ -35,13 +35,14 @@ int history_branch_index(const struct history *h);      /* index of the current 
  * the current state of the branch.  Valid until the next change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
 
-/* Applies a step to the current state.  After an undo, the branch goes on from the current state;
- * an automatic branch "NAME~1" keeps the undone states if any of them was measured, else they are
- * dropped.  A refused step changes nothing. */
+/* Applies a step to the current state. After an undo, the branch continues from the current state.
+ * The undone states are kept on an automatic branch "NAME~1" if any of them was measured; otherwise
+ * they are dropped. A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
 /* Whether a new step would make that branch. */
 bool history_keeps_undone(const struct history *h);
-/* One step right after a change of the past takes that back; redo repeats it (rebase.h). */
+/* Undo and redo n steps. Right after a change of a past step, undo of one step reverts that change,
+ * and redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
@@ -49,14 +50,14 @@ bool history_goto(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
  * and _ . ~ - */
 bool history_branch_new(struct history *h, const char *name, struct err *e);
-/* Returns the index of a branch; -1, with *e, when there is none of that name. */
+/* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */
 void history_set_measured(struct history *h, int state, const struct measurement *m);
-/* Adds a new measurement to what is known of the state (measurement_merge).  Returns whether an
- * older time was faster and stays. */
+/* Merges a new measurement into the state's measurement (measurement_merge). Returns whether an
+ * older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
 void history_forget_measured(struct history *h, int state);
 
@@ -71,12 +72,12 @@ struct ledger_row {
     int state; const char *step;
     const char *held;                   /* as of the state */
     bool here;                          /* this is the current state */
-    bool ahead;                         /* this state is undone: it is after the current state */
+    bool ahead;                         /* this state is undone: it comes after the current state */
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
     bool has_change; double change;
-    /* that earlier state, when it has another contract with the caller (contract.h); else -1 */
+    /* that earlier state, if its contract with the caller differs (contract.h); else -1 */
     int other_contract;
     /* simulated L1 misses minus the misses of that earlier row */
     bool has_misses_change; int64_t misses_change;

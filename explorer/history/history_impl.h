@@ -4,11 +4,11 @@
 #include "explorer/history/history.h"
 #include "kernels/base/vec.h"
 
-/* A change of a branch's past, to take it back: where the branch stood and where it stands now. */
+/* A change of a past step, stored for undo: the branch's position before it and now. */
 struct past_change {
     const char *branch;
     struct branch before, after;          /* tip and at */
-    const char *kept;                     /* the branch that keeps the steps before; NULL: none */
+    const char *kept;                     /* the branch that keeps the old steps; NULL: none */
     bool move;
 };
 

@@ -39,7 +39,7 @@ static bool check_number(const struct history *h, int number, int most, struct e
     return most > 0 ? err_fix(e, "use 1 to %d", most) : err_fix(e, "apply a step first");
 }
 
-/* Lists the steps as the change wants them. */
+/* Lists the steps in the order after the change. */
 static bool list_items(struct replay *r, struct err *e)
 {
     const struct rebase *c = r->change;
@@ -168,7 +168,8 @@ static bool replay_all(struct replay *r)
 
 /* --- The branch ------------------------------------------------------------------------------- */
 
-/* Whether the change continues a series of moves, of which only the first keeps the old steps. */
+/* Whether the change continues a series of moves. Only the first move of a series keeps the old
+ * steps. */
 static bool moves_on(const struct history *h, enum rebase_kind kind, const struct branch *before)
 {
     const struct past_change *last = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
@@ -176,7 +177,7 @@ static bool moves_on(const struct history *h, enum rebase_kind kind, const struc
         && last->after.tip == before->tip;
 }
 
-/* Where the branch stands now: at the state that took the place of the old one. */
+/* Sets the branch's new position: the state that replaced its old current state. */
 static int new_place(const struct replay *r, const struct branch *before)
 {
     if (before->at == before->tip)
@@ -220,7 +221,7 @@ static void settle(struct replay *r)
     h->n_done++;
 }
 
-/* Whether a step is edited to what it is, or moved to its own place. */
+/* Whether a step is edited to the same text, or moved to its own place. */
 static bool changes_nothing(const struct replay *r)
 {
     const struct rebase *c = r->change;

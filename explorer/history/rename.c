@@ -31,7 +31,7 @@ static bool has(const struct loop_names *x, const char *name, size_t len)
     return false;
 }
 
-/* Returns the names that stand for `name` now: its parts, or else the whole that it was part of. */
+/* Returns the current names for the loop `name`: its parts, or else the whole that contains it. */
 static struct loop_names now_called(struct arena *a, const struct loop_names *x, const char *name)
 {
     struct loop_names found = {0};
@@ -55,7 +55,7 @@ struct renaming {
     const struct program *p;
     const struct step *step;
     struct loop_names names;
-    const struct step_word *word;         /* of the whole line */
+    const struct step_word *word;         /* words of the whole line */
     int n_words;
     const char **line;                    /* what was found */
     int n;

@@ -1,15 +1,14 @@
-/* Renames the loops and dimensions that a step names, when they were split or joined since. */
+/* Renames the loops and dimensions in a step if they were split or joined since it was typed. */
 #ifndef TS_EXPLORER_RENAME_H
 #define TS_EXPLORER_RENAME_H
 #include "kernels/program/program.h"
 
 #define RENAMES_MAX 16
 
-/* Lists the lines that the step may have meant for p, in which it does not apply: a name O that is
- * gone is O.0 or O.1 where O was split, and O.1 is O where it is whole again; a list of names takes
- * all parts.  Only lines that apply are listed, at most RENAMES_MAX.  They live in a; returns their
- * number.  When there is none, but some name was replaced, *why is why the new line does not apply;
- * else *why stays. */
+/* Lists what a step that does not apply to p may have meant. If O was split, a name O becomes O.0
+ * or O.1; if O is whole again, O.1 becomes O; a list of names takes all parts. Lists only lines
+ * that apply, at most RENAMES_MAX, allocated in a. Returns their number. If no line applies
+ * although a name was replaced, *why gets the error of the new line; else *why is unchanged. */
 int rename_step(struct arena *a, const struct program *p, const struct step *s,
                 const char *line[RENAMES_MAX], struct err *why);
 #endif

@@ -222,7 +222,7 @@ static void label(const struct cost_model *m, struct packs *p)
     }
 }
 
-/* Finds the columns that differ among the samples; the others would only cost time. */
+/* Finds the columns that differ among the samples. Constant columns would only cost time. */
 static int varying(const struct cost_model *m, int *used)
 {
     int n = 0, rows = m->x.len / m->columns;

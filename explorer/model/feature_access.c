@@ -63,8 +63,8 @@ static bool uses(const struct nest *n, const struct feature_access *x, const str
 
 /* --- Regions --------------------------------------------------------------------------------- */
 
-/* Returns the elements of the box around all accesses; box may be NULL.  Guards keep it inside
- * the buffer. */
+/* Returns the number of elements of the box around all accesses; box may be NULL. Guards keep the
+ * box inside the buffer. */
 static double region(const struct nest *n, const struct feature_access *x, int64_t *box)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -104,7 +104,7 @@ void feature_touched(struct nest *n, struct feature_site *s)
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
     for (int d = s->n_loops; d >= 0; d--) {
-        bool inside = false;              /* true: the loop lies inside the d-th loop */
+        bool inside = false;              /* true when the loop is inside the d-th loop */
         for (int i = 0; i < s->n_all; i++) {
             const struct feature_level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);
@@ -171,8 +171,8 @@ static double slope(struct nest *n, const struct feature_site *s, const struct e
     return step > 0 ? step : 1;
 }
 
-/* Returns the least stride of the accesses along a loop, from the last dim that the variable of the
- * loop indexes; 0: it indexes no dim. */
+/* Returns the least stride of the accesses along a loop, using the last dim that the loop's
+ * variable indexes; 0: it indexes no dim. */
 static double stride_along(struct nest *n, const struct feature_site *s,
                            const struct feature_access *x, const struct expr *var)
 {
@@ -192,7 +192,8 @@ static double stride_along(struct nest *n, const struct feature_site *s,
     return best;
 }
 
-/* Returns the contiguous bytes of the region of all loops; TVM takes one whole dim instead. */
+/* Returns the number of contiguous bytes in the region of all loops. TVM uses one whole dim
+ * instead. */
 static double run_bytes(const struct nest *n, const struct feature_access *x)
 {
     const struct buffer *b = &n->f->buffer[x->buffer];
@@ -253,8 +254,8 @@ void feature_group_pieces(struct nest *n)
         n->site.data[i].total = n->site.data[n->site.data[i].group].total;
 }
 
-/* Returns how many statements of a loop touch a buffer (pieces count as one); *touched: the
- * fewest elements that one of them touches. */
+/* Returns the number of statements of a loop that touch a buffer (pieces count as one); *touched
+ * gets the fewest elements that one of them touches. */
 static int sharers(struct nest *n, const struct feature_level *l, int buffer, double *touched)
 {
     int count = 0;

@@ -32,7 +32,7 @@ static struct span sum(struct span a, struct span b, struct span known)
     return s;
 }
 
-/* Returns the span of a mod c; it is exact if a / c has one value in all of a. */
+/* Returns the interval of a % c. It is exact if a / c has one value in all of a. */
 static struct span remainder_of(struct span a, int64_t c)
 {
     int64_t q = floor_div(a.lo, c);
@@ -81,7 +81,7 @@ void span_bind(struct nest *n, const struct tree *loop)
         s.lo = span_of(n, loop->begin).lo;
     if (loop->end)
         s.hi = span_of(n, loop->end).hi - 1;
-    if (s.hi < s.lo)                      /* the loop never runs; it counts as running once */
+    if (s.hi < s.lo)                      /* the loop never runs, but counts as one iteration */
         s.hi = s.lo;
     n->span[loop->var->var] = s;
 }

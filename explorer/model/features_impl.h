@@ -45,7 +45,7 @@ struct feature_site {
     struct op_counts ops;
     int group;  /* the first statement of its group (pieces of one statement) */
     int n_accesses;
-    struct feature_access *access;                /* the buffer of the store comes first */
+    struct feature_access *access;                /* the first one is the store's */
 };
 
 struct nest {
@@ -54,14 +54,15 @@ struct nest {
     bool literal;
     VEC(struct feature_level) level;
     VEC(struct feature_site) site;
-    /* Per variable of the pool: its values in the current region, and one of them. */
+    /* Per variable of the pool: the interval of its values in the current region, and a sample
+     * value. */
     struct span *span;
     int64_t *value;
     int *seen, mark;                      /* mark: this search; seen[group]: the last to meet it */
 };
 
-/* Returns the values that e takes when every variable is in its span; never wider than the bounds
- * of e. */
+/* Returns the interval of e when every variable is in its own interval; never wider than e's
+ * bounds. */
 struct span span_of(const struct nest *n, const struct expr *e);
 /* Sets the span of the variable of a loop from the spans of the outer loops' variables. */
 void span_bind(struct nest *n, const struct tree *loop);

@@ -17,7 +17,8 @@ double rank_pair_order(const double *score, const double *time, int n)
     return pairs > 0 ? right / pairs : NAN;
 }
 
-/* Returns how many values come before value i: ascending with sign 1, descending with -1. */
+/* Returns the number of values that come before value i: ascending with sign 1, descending with
+ * -1. */
 static int place(const double *value, double sign, int n, int i)
 {
     int before = 0;

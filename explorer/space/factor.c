@@ -13,7 +13,7 @@ int64_t factor_count_divisors(int64_t n)
     return count;
 }
 
-/* Stores the small divisors from the front, and n / each of them from the back. */
+/* Stores the small divisors from the front, and n divided by each of them from the back. */
 static void fill_divisors(int64_t n, int64_t *list, int count)
 {
     int low = 0, high = count - 1;

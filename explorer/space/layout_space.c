@@ -18,7 +18,6 @@ struct layout_builder {
     struct layout_template *t;
 };
 
-/* --- what the node reads --- */
 
 struct layout_operand { int tensor; bool other; const struct val *load; };
 
@@ -45,8 +44,8 @@ static int find_dim(const struct tensor *t, const char *name)
     return -1;
 }
 
-/* Returns the axis of the weights that this loop of the convolution alone indexes.  Their names say
- * nothing: a graph chooses them. */
+/* Returns the axis of the weights that only this loop of the convolution indexes. Axis names cannot
+ * be used, because a graph can choose any. */
 static int weight_axis(const struct layout_builder *b, const struct expr *loop)
 {
     const struct val *load = find_load(b->node, b->ker, false);

@@ -27,12 +27,11 @@
 
 struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
-    const char *tensor;                   /* tensor whose layout it belongs to */
+    const char *tensor;                   /* tensor whose layout the knob changes */
     int64_t extent;                       /* every factor divides this */
     int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
-    int64_t group;  /* every factor divides this or is a multiple of it: GRP; 0: no such rule */
-    int inner;                            /* of a middle part: it divides extent / factor[inner];
-                                           * -1: this is no middle part */
+    int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
+    int inner;  /* of a middle part, which divides extent / factor[inner]; -1: not a middle part */
     int n_divisors;  /* legal factors, ascending; for a middle part only the number of them */
     const int64_t *divisor;               /* factors that are legal with some inner factor */
 };
@@ -62,14 +61,14 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
                       const struct layout_opts *opts, const struct layout_space **out,
                       struct err *e);
 
-/* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a), where the extent
- * of a middle part is what factor[inner] leaves. */
+/* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a). For a middle part
+ * the extent is extent / factor[inner]. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
 /* Start points, the layouts that a person would try first: channels last (a product: rows), with
  * weights in blocks of two vectors; channels in blocks of one vector; channels as planes, so that
  * lanes are pixels.  A product has the first only; planes are for groups that fill no vector. */
 enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
-/* Sets a start point.  False when the operator has no such one. */
+/* Sets the factors of a start point. False when the operator does not have this start point. */
 bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
                         int64_t *factor);
 void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *factor);
@@ -83,9 +82,9 @@ bool layout_space_next(const struct layout_space *s, int64_t *factor);
  * memory-equal ways (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
-/* Finds the factors whose lines give every tensor the same layout as these lines.  False when
- * there are none; *factor is then undefined, and *why (may be NULL) names the first tensor that no
- * factors lay out like this. */
+/* Finds the factors whose lines give every tensor the same layout as these lines. If none exist,
+ * returns false, *factor is undefined, and *why (may be NULL) names the first tensor without such
+ * factors. */
 bool layout_space_find(const struct layout_space *s, const char *const *line, int n,
                        int64_t *factor, struct point_why *why);
 /* Returns the layout of the output as text, "N H/4 W/16 O/16 4h 16w 16o", which identifies a

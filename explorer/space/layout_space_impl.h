@@ -29,7 +29,7 @@ struct template_tensor {
     int flip;                             /* knob; 2 swaps the first two outer parts; -1: none */
 };
 
-/* The tensors that the lines lay out: out, inp and ker unless pinned, then Inp_in.  `state` has
+/* The tensors whose layouts the lines set: out, inp and ker unless pinned, then Inp_in. `state` has
  * the tiled dims of the first three. */
 struct layout_template {
     bool set_given;                       /* the lines start with `set input_layout given` */

@@ -34,7 +34,7 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
         factor[k] = layout_factor(s, k, factor, rng_unit(r));
 }
 
-/* Returns the factor that a start point wants for a knob, to be rounded to a legal one. */
+/* Returns the factor of a knob at a start point; the caller rounds it to a legal one. */
 static double start_factor(const struct layout_knob *x, enum start_layout which, int lanes)
 {
     bool channels = streq(x->name, "o_t") || streq(x->name, "c_t") || streq(x->name, "i_t");
@@ -184,9 +184,9 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Finds values for the knobs, from k on, that belong to this tensor but to no earlier tensor; then
- * continues with the next tensor.  Several values may store a tensor alike: if later tensors do
- * not fit, the next values are tried.  Large factors come first, since they do not tile. */
+/* Finds values for the knobs, from k on, that affect this tensor but no earlier one; then continues
+ * with the next tensor. Several values may give a tensor the same layout, so if later tensors do
+ * not fit, the next values are tried. Large factors come first, because they do not tile. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
 {
     const struct layout_space *s = f->s;

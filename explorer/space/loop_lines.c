@@ -95,7 +95,8 @@ static void write_copies(struct line_writer *w)
                      name_at(w, w->plan->cache_read[o]));
 }
 
-/* Writes lines for a node with its own nest: vectorizes its last dim, makes the first parallel. */
+/* Writes lines for a node with its own nest: vectorizes its last dim, runs the first in
+ * parallel. */
 static void write_root(struct line_writer *w, const char *name, const struct root_axes *r)
 {
     int64_t v = r->extent;
@@ -170,6 +171,10 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
     struct loop_plan plan;
     if (!loop_point_sound(s, p, e))
         return false;
+    if (s->gpu) {
+        gpu_point_lines(s, a, p, line, n);
+        return true;
+    }
     loop_plan_of(s, p, &plan);
     struct line_writer w = { .s = s, .plan = &plan, .a = a };
     if (nest->k_pad >= 0 && plan.pad == AT_INLINE)

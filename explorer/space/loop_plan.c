@@ -6,8 +6,8 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* Sizes at which loops of an axis end: the sizes of its factors and its cuts, if of every two
- * sizes one divides the other. */
+/* The sizes at which loops of an axis end: those of its factors and its cuts. False unless of every
+ * two sizes one divides the other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
 static bool divides_all(const struct ends *e, int64_t size)
@@ -121,7 +121,7 @@ static void push_phases(const struct loop_space *s, struct loop_plan *plan,
             push_level(plan, all, a, reduce ? LEVEL_R1 : LEVEL_S1, true);
 }
 
-/* Adds the loops of S1 in the chosen order; phases come before the first axis that has one, or
+/* Adds the loops of S1 in the chosen order. Phases come before the first axis that has one, or
  * last. */
 static void push_outer(const struct loop_space *s, struct loop_plan *plan,
                        const struct plan_parts *all, const int *order, int n)
@@ -201,8 +201,8 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns the first loop of an axis that is outside of the tile and runs on after `ahead`
- * iterations; -1: there is none. */
+/* Returns the first loop of an axis outside of the tile that has iterations left after `ahead`; -1:
+ * none. */
 static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
 {
     for (int i = 0; i <= plan->s2; i++)
@@ -221,7 +221,7 @@ static int last_reduction(const struct nest_info *nest, const struct loop_plan *
     return there && nest->axis[l->axis].operands >> OPERAND_WEIGHTS & 1 ? plan->r1 : -1;
 }
 
-/* Sets what is prefetched.  A choice without such a loop leaves AT_ROOT, which is not sound. */
+/* Sets the prefetches. A choice without a suitable loop leaves AT_ROOT, which is not sound. */
 static void plan_prefetch(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {

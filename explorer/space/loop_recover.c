@@ -1,9 +1,8 @@
-/* Finds the point of step lines: the nest that they make is compared with the nests of points.
- * Loops of one iteration are ignored on both sides, and adjacent loops of one axis count as one.
- * The place of a tile or an attached node is the number of loops around it.
- *
- * Many points are tried.  When none is it, the reason is that of the one that came furthest: its
- * nest could be read, its loops have levels, they are in this order, ... */
+/* Finds the point of step lines by comparing the nest of the lines with the nests of points. Loops
+ * of one iteration are ignored on both sides, and adjacent loops of one axis count as one. The
+ * place of a tile or an attached node is the number of loops around it. Many points are tried. If
+ * none matches, the reason is taken from the point that passed most checks: its nest could be read,
+ * its loops have levels, they are in this order, ... */
 #include "explorer/space/loop_space_impl.h"
 
 #include <ctype.h>
@@ -30,7 +29,7 @@ struct recovery {
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf: number of its run */
     enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is being tried */
-    struct point_why *why;                /* the reason of the attempt that came furthest */
+    struct point_why *why;                /* reason of the attempt that passed most checks */
     int reached;                          /* how far that was; grows */
 };
 
@@ -40,7 +39,7 @@ enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
        REACHED_SOUND, REACHED_PREFETCH };
 
-/* Notes why an attempt failed, unless another one came as far.  Returns false. */
+/* Notes why an attempt failed, unless another attempt passed as many checks. Returns false. */
 __attribute__((format(printf, 4, 5)))
 static bool miss(struct recovery *t, int reached, const char *step, const char *fmt, ...)
 {
@@ -395,10 +394,10 @@ static bool same_prefetch(struct recovery *t, const struct recover_shape *want,
     return true;
 }
 
-/* What of a nest is compared: its loops; also tiles and nodes; also prefetches. */
+/* The parts of a nest to compare: its loops; also tiles and nodes; also prefetches. */
 enum compared { COMPARE_LOOPS, COMPARE_PLACES, COMPARE_ALL };
 
-/* Forgets what is not compared. */
+/* Removes the parts that are not compared. */
 static void reduce_shape(struct recover_shape *x, enum compared how)
 {
     if (how < COMPARE_ALL)
@@ -407,7 +406,7 @@ static void reduce_shape(struct recover_shape *x, enum compared how)
         x->cache_write = x->cache_read[0] = x->cache_read[1] = x->consumer = x->pad = AT_NONE;
 }
 
-/* Whether this point makes the wanted nest. */
+/* Whether this point generates the desired nest. */
 static bool is_it(struct recovery *t, const struct loop_point *p, enum compared how)
 {
     struct loop_plan plan;
@@ -488,7 +487,7 @@ static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_
     return false;
 }
 
-/* Handles one run of reductions: R1, R2 or both. If it is all of R2, S3 is outside of it. */
+/* Handles a run of adjacent reductions: R1, R2 or both. If it is all of R2, S3 is outside of it. */
 static bool find_with_one(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     for (int s = r->to[0]; s >= r->from[0]; s--) {
@@ -519,7 +518,7 @@ static bool find_point(struct recovery *t, struct loop_point *p)
     return r.to[3] > 0 ? find_with_two(t, &r, p) : find_with_one(t, &r, p);
 }
 
-/* Replays the base, then the loop lines that are not part of it. */
+/* Replays the base lines, then those of the given loop lines that are not among them. */
 static bool replay_loops(const struct loop_space *s, struct arena *a, const char *const *line,
                          int n, const struct program **out)
 {
@@ -541,6 +540,8 @@ static bool replay_loops(const struct loop_space *s, struct arena *a, const char
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why)
 {
+    if (s->gpu)
+        return gpu_point_from_lines(s, line, n, p, why);
     struct arena *a = arena_new();
     const struct program *program;
     struct recovery *t = ARENA_NEW(a, struct recovery);
@@ -549,7 +550,7 @@ bool loop_point_from_lines(const struct loop_space *s, const char *const *line, 
     t->why = why ? why : &unused;
     *t->why = (struct point_why){ .step = "" };
     if (!replay_loops(s, a, line, n, &program) || program_stage(program, s->nest->name) < 0) {
-        miss(t, REACHED_LINES, "layout", "the lines do not apply over these layouts");
+        miss(t, REACHED_LINES, "layout", "the lines do not apply to these layouts");
         arena_free(a);
         return false;
     }

@@ -1,6 +1,8 @@
 /* The validity filter of SPEC D.5, for points that are not worth compiling. */
 #include "explorer/space/loop_space_impl.h"
 
+#include "kernels/base/number.h"
+
 #include <string.h>
 
 #define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
@@ -57,7 +59,7 @@ static bool vector_sound(const struct loop_space *s, const struct loop_plan *pla
     int64_t v = last->extent, limit = x->rest;
     if (last->ann != LOOP_VECTORIZE || v == 1)
         return refuse(e, "the vectorized loop has %lld iteration inside the tile", 1);
-    if (v % s->lanes == 0 || (v < s->lanes && (v & (v - 1)) == 0))
+    if (v % s->lanes == 0 || (v < s->lanes && is_power_of_two(v)))
         return true;
     for (int c = x->n_cuts - 1; c >= 0; c--)
         limit = x->cut[c] >= s->lanes ? x->cut[c] : limit;
@@ -88,9 +90,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
     return at ? (int)(at - axes) : -1;
 }
 
-/* Returns the elements of an operand that the loops inside `loop` read: windows of h + kh inside
- * a tile, else products.  When a block ends inside a loop or a test decides, no box is known, and
- * the whole operand counts. */
+/* Returns the number of elements of an operand that the loops inside `loop` read: windows of h + kh
+ * inside a tile, else products. When a block ends inside a loop, or a condition decides, the box is
+ * unknown and the whole operand counts. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -187,7 +189,7 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
 
 /* --- attached nodes and copies --- */
 
-/* Checks that what is prefetched is read from memory, in a loop that moves. */
+/* Checks that a prefetched operand is read from memory, in a loop that moves its addresses. */
 static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
 {
     for (int o = 0; o < OPERANDS; o++) {
@@ -243,6 +245,8 @@ bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, st
     struct loop_plan plan;
     if (!factors_sound(s, p, e))
         return false;
+    if (s->gpu)
+        return gpu_point_sound(s, p, e);
     loop_plan_of(s, p, &plan);
     if (plan.n > MOST_LOOPS)
         return refuse(e, "more than %lld loops", MOST_LOOPS);

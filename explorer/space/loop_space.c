@@ -231,7 +231,7 @@ static void split_knobs(struct loop_builder *b)
     }
 }
 
-/* Makes an order with the axis before or after all others of its kind. */
+/* Makes an order with the axis before or after all other axes of its kind. */
 static void order_with(const int *plain, int n, int axis, bool first, int *out)
 {
     int m = 0;
@@ -256,8 +256,8 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
 }
 
 /* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost axis
- * decides which data are reused soon.  Phases are outside of the pixels, where their weights stay
- * in the caches, or inside, where the inputs stay there. */
+ * decides which data are reused soon. Phases are outside of the pixels, so that their weights stay
+ * in the caches, or inside, so that the inputs do. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
@@ -534,6 +534,39 @@ static struct loop_opts fill_options(const struct loop_opts *given)
     return o;
 }
 
+/* Fills in the nest and the knobs of a CPU's space. */
+static void fill_nest(struct loop_builder *b)
+{
+    struct nest_info *nest = b->nest;
+    nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
+    nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;
+    nest->phases_last = -1;
+    nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
+    nest->k_prefetch[OPERAND_DATA] = nest->k_prefetch[OPERAND_WEIGHTS] = -1;
+    nest->name = b->stage->name;
+    const struct layout *data = b->p->layout[b->node->data_in];
+    nest->unfolded = data->n_overlaps > 0;
+    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1" is a part of the tiles */
+        nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
+    nest->transposed = str_starts(b->node->op, "tconv");
+    pin_nest(b);
+    struct loop_finder f = { b, 0 };
+    val_each_load(b->node->body, see_operand, &f);
+    fill_axes(b);
+    if (!nest->pinned) {
+        split_knobs(b);
+        order_knobs(b);
+        mark_knobs(b);
+    }
+    find_pad(b);
+    find_chain(b);
+    find_result(b);
+    if (!nest->pinned)
+        find_prefetch(b);
+    b->s->knob = b->knob;
+    b->s->nest = nest;
+}
+
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e)
 {
@@ -542,43 +575,19 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
                               .knob = ARENA_ARRAY(a, struct loop_knob, LOOP_KNOBS) };
     if (!open_program(&b, spec, line, n, e))
         return false;
-    struct nest_info *nest = b.nest;
     b.s->opts = fill_options(opts);
     b.s->lanes = target_lanes(b.s->opts.target, b.g->type);
     b.s->size = 1;
-    nest->k_order = nest->k_reduce_order = nest->k_parallel = nest->k_vectorize = -1;
-    nest->k_unroll = nest->k_cache_write = nest->k_consumer = nest->k_pad = nest->k_stream = -1;
-    nest->phases_last = -1;
-    nest->k_cache_read[OPERAND_DATA] = nest->k_cache_read[OPERAND_WEIGHTS] = -1;
-    nest->k_prefetch[OPERAND_DATA] = nest->k_prefetch[OPERAND_WEIGHTS] = -1;
-    nest->name = b.stage->name;
-    const struct layout *data = b.p->layout[b.node->data_in];
-    nest->unfolded = data->n_overlaps > 0;
-    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1" is a part of the tiles */
-        nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
-    nest->transposed = str_starts(b.node->op, "tconv");
-    pin_nest(&b);
-    struct loop_finder f = { &b, 0 };
-    val_each_load(b.node->body, see_operand, &f);
-    fill_axes(&b);
-    if (!nest->pinned) {
-        split_knobs(&b);
-        order_knobs(&b);
-        mark_knobs(&b);
-    }
-    find_pad(&b);
-    find_chain(&b);
-    find_result(&b);
-    if (!nest->pinned)
-        find_prefetch(&b);
+    if (!b.s->opts.target->gpu)
+        fill_nest(&b);
+    else if (!gpu_space_fill(a, b.p, b.g->main_node, b.s, e))
+        return false;
     const char **base = ARENA_ARRAY(a, const char *, n + 1);
     for (int i = 0; i < n; i++)
         base[i] = arena_strdup(a, line[i]);
     b.s->spec = arena_strdup(a, spec);
     b.s->base = base;
     b.s->n_base = n;
-    b.s->knob = b.knob;
-    b.s->nest = nest;
     *out = b.s;
     return true;
 }

@@ -11,6 +11,8 @@
  * (SPEC B.6).  The phases of the output and of the kernel then enclose what they select; those of
  * the output may also be just inside the loops over pixels.
  *
+ * For a GPU, whose threads share tiles of the operands, the space is another one (gpu_space.h).
+ *
  * A point is written as step lines like those that a person types; nothing else knows about
  * points. */
 #ifndef TS_EXPLORER_SPACE_LOOP_SPACE_H
@@ -37,8 +39,8 @@ struct loop_knob {
     int64_t extent;                       /* of a split: the extent that is split; else 0 */
     int parts;                            /* of a split: number of factors, outermost first */
     const char *levels;                   /* of a split: "S1 S2 S3 S4" */
-    /* of a split: innermost factors that do not divide; the outermost one is then rounded up: 13
-     * = 2 x 7 */
+    /* of a split: inner factors that do not divide; the outermost one is then rounded up: 13 = 2 x
+     * 7 */
     int n_tiles; const int64_t *tile;
     int n_choices;                        /* of other knobs: number of choices */
     const char *const *choice;
@@ -59,6 +61,7 @@ struct loop_opts {
 
 struct loop_axis;                         /* loop_space_impl.h */
 struct nest_info;
+struct gpu_nest;                          /* gpu_space.h */
 
 struct loop_space {
     const char *spec;
@@ -67,7 +70,8 @@ struct loop_space {
     double size;                          /* product of the knobs' sizes */
     struct loop_opts opts;                /* options; target is not NULL here */
     int lanes;                            /* floats of a vector of the target */
-    const struct nest_info *nest;
+    const struct nest_info *nest;         /* NULL: for a GPU */
+    const struct gpu_nest *gpu;           /* NULL: for a CPU */
 };
 
 /* Makes the space. lines: the lines that the program already has (layouts, pinned steps).  A loop
@@ -100,7 +104,7 @@ int loop_knob_directions(const struct loop_knob *k);
 void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob, int direction);
 /* Moves to a sound neighbour: one to three knobs are drawn anew or moved. *p is sound. */
 void loop_point_mutate(const struct loop_space *s, struct rng *r, struct loop_point *p);
-/* Makes a sound child of two sound points: each knob comes from one of them. */
+/* Makes a sound child of two sound points: takes each knob from one of them. */
 void loop_point_cross(const struct loop_space *s, struct rng *r, const struct loop_point *x,
                       const struct loop_point *y, struct loop_point *child);
 /* Returns the number of knobs in which two points differ. */
@@ -128,7 +132,8 @@ bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct 
 /* Finds the point with the same nest as these lines (which may include base lines): the same
  * loops in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of
  * one axis count as one; parallel and stream marks count only where the space has them.  False:
- * there is no such point, and *why (may be NULL) says which step the space lacks. */
+ * there is no such point, and *why (may be NULL) says which step the space lacks.  For a GPU it is
+ * the point with the same sizes, whatever the order of the loops. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why);
 #endif

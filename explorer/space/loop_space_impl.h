@@ -42,18 +42,18 @@ struct nest_info {
     int n_orders; int (*order)[NEST_AXES];              /* orders of the output axes at S1 */
     int phases_last;                      /* index of the order with phases last in S1; -1: none */
     int n_reduce_orders; int (*reduce_order)[NEST_AXES];
-    const char *pad, *pad_in;             /* pad_in: what the padding reads */
+    const char *pad, *pad_in;             /* pad_in: the input of the padding */
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
     struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
     const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
     bool streams;  /* the result is so large that it is streamed from the start */
-    /* Indices of knobs; -1: there is none. */
+    /* Indices of knobs; -1: the space lacks the knob. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
     int k_prefetch[OPERANDS];
-    int prefetch_axis[NEST_AXES];         /* of the data: the axis of each choice from 1 on */
+    int prefetch_axis[NEST_AXES];  /* prefetches of the data: the axis of each choice from 1 on */
 };
 
 struct plan_loop {
@@ -74,8 +74,8 @@ struct loop_plan {
     int consumer, pad;                    /* loop of attachment; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* loop where the tile is placed; -1: no tile */
     int cache_read[OPERANDS];
-    int prefetch[OPERANDS];               /* loop whose later iterations are prefetched for */
-    int64_t ahead[OPERANDS];              /* and by how many of them */
+    int prefetch[OPERANDS];               /* loop for whose later iterations to prefetch */
+    int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
        AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
@@ -96,6 +96,19 @@ const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *p
 #define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
 /* Sets the split f[0] x 1 x .. x t of the extent, where f[0] is rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
+
+/* The space of a GPU's target (gpu_space.h), which has choices only.  gpu_space.c: fills in knobs
+ * and nest for p, whose main node is node number `node`. */
+bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct loop_space *s,
+                    struct err *e);
+/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: functions of loop_space.h for such a space;
+ * choices are known to be in range. */
+bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
+void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
+                     const char *const **line, int *n);
+void gpu_point_start(const struct loop_space *s, struct loop_point *p);
+bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
+                          struct loop_point *p, struct point_why *why);
 
 static inline int64_t knob_choice(const struct loop_point *p, int knob, int64_t otherwise)
 {

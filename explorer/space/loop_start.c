@@ -79,7 +79,7 @@ static double tile_score(const struct loop_space *s, const struct start_tile *t)
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * loads);
 }
 
-/* Whether every lane has its own input: depthwise, or small groups that share a vector. */
+/* Whether every lane has an input of its own: depthwise, or small groups that share a vector. */
 static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
 {
     struct loop_plan plan;
@@ -228,6 +228,10 @@ int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most
     };
     struct starts b = { .s = s };
     int n = 0;
+    if (s->gpu) {
+        gpu_point_start(s, p);
+        return 1;
+    }
     find_tiles(&b);
     for (int t = 0; t < b.n; t++)
         unroll_more(s, &b.p[t]);

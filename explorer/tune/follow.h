@@ -11,7 +11,7 @@
 /* A round after which the schedule was scored like the candidates of that round. */
 struct follow_round {
     int trials;                          /* measured before this round */
-    bool open, refused;  /* its layout was there; its code is too large for a candidate */
+    bool open, refused;  /* the search opened its layout; its code is too large */
     bool learned;                        /* whether score is a prediction of the model */
     double score;                        /* predicted: about best latency / its latency */
     int better, pool;                    /* candidates of the round with better scores, and all */

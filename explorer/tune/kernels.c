@@ -58,7 +58,6 @@ int kernels_add_closed(struct kernels *k, const char *const *line, int n, const 
     return k->arm.len - 1;
 }
 
-/* --- What the search calls ---------------------------------------------------------------- */
 
 static void layout_decode(void *ctx, const double *action, int n_done, int64_t *factor)
 {
@@ -88,7 +87,7 @@ static void layout_state(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT
     layout_space_state(((struct kernels *)ctx)->layouts, factor, out);
 }
 
-/* Opens an arm from the pinned lines and then those of the template; -1: not a valid program. */
+/* Opens an arm from the pinned lines and the lines of the template; -1: not a valid program. */
 static int arm_open(void *ctx, const int64_t *factor)
 {
     struct kernels *k = ctx;
@@ -162,6 +161,8 @@ static void fill_problem(struct kernels *k)
     p->features = op_features;
     kernels_point_problem(p);
     kernels_measure_problem(p);
+    if (kernels_for_gpu(k))
+        p->measure = kernels_gpu_measure;
 }
 
 /* Makes the layout space.  Without a template, or when all its tensors are pinned, layouts are
@@ -175,6 +176,11 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     k->lanes = target_lanes(target_or_host(k->o.measure.target), pinned->graph->type);
     if (k->o.fixed)
         return true;
+    if (kernels_for_gpu(k)) {             /* the templates have the blocks of a CPU's vectors */
+        if (note)
+            *note = "layouts are those of the session and of the experts";
+        return true;
+    }
     if (!layout_space_new(k->keep, k->o.spec, k->o.pin, k->o.n_pins, &k->o.layouts, &k->layouts,
                           e)) {
         if (e->code != ERR_NAME)
@@ -217,8 +223,8 @@ bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char 
         k->n_threads = COUNT_OF(k->scratch);
     for (int i = 0; i < k->n_threads; i++)
         k->scratch[i] = arena_new();
-    if (!open_layouts(k, note, e) || !open_model(k, note, e) ||
-        !kernels_add_seeds(k, e)) {
+    if ((kernels_for_gpu(k) && !kernels_gpu_ready(k, e)) || !open_layouts(k, note, e) ||
+        !open_model(k, note, e) || !kernels_add_seeds(k, e)) {
         kernels_free(k);
         return false;
     }

@@ -21,13 +21,19 @@ struct kernels_opts {
     bool fixed;
     struct layout_opts layouts;
     struct measure_opts measure;  /* options of every candidate (batch.h says which apply) */
+    /* For a GPU: candidates are rated by the simulator (measure.gpu) instead of timed on a device;
+     * tune_candidate.ms is then a simulated time. */
+    bool simulated;
     int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
 };
 
+#define TUNE_TWIN_LIMIT_S 600.0  /* of a call of a host twin, which runs thread by thread */
+
 struct kernels;
 /* Makes the problem.  A seed that changes a pinned layout is rebuilt with the pins or left out.
- * Fails on errors in the spec, the pins or the first seed.  When the operator has no layout
+ * Fails on errors in the spec, the pins or the first seed, and with ERR_ENV for a GPU that is not
+ * there, unless the objective is simulated.  When the operator has no layout
  * template, its layouts stay fixed, and *note (may be NULL) says so. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);

@@ -22,7 +22,7 @@ struct kernels_arm {
 /* The lowered form of a candidate: tune_candidate.model. */
 struct lowered {
     const struct program *p;
-    const char *code; bool openmp;       /* the C that is measured; NULL: there is none */
+    const char *code; bool openmp;       /* the C code to be measured; NULL: not generated */
     size_t bytes;                        /* bytes of the code; SIZE_MAX: no code, or too large */
     struct features x;
 };
@@ -58,7 +58,15 @@ int kernels_add_closed(struct kernels *k, const char *const *line, int n, const 
 bool kernels_is_layout(const char *line);            /* whether it is no loop step */
 /* kernels_seed.c: adds the seeds of the options. Errors as of kernels_new. */
 bool kernels_add_seeds(struct kernels *k, struct err *e);
+/* kernels_gpu.c: whether candidates can be measured; and tune_problem.measure for a GPU. */
+bool kernels_gpu_ready(const struct kernels *k, struct err *e);
+bool kernels_gpu_measure(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
+                         void *done_ctx, const struct cancel *cancel, struct err *e);
 /* kernels_point.c, kernels_measure.c: fill in their functions of k->problem. */
 void kernels_point_problem(struct tune_problem *p);
 void kernels_measure_problem(struct tune_problem *p);
+static inline bool kernels_for_gpu(const struct kernels *k)
+{
+    return k->o.measure.target && k->o.measure.target->gpu;
+}
 #endif

@@ -29,7 +29,8 @@ static size_t most_bytes(const struct kernels *k)
     return most < SMALL_BYTES ? SMALL_BYTES : most > MOST_BYTES ? MOST_BYTES : most;
 }
 
-/* Generates the C of a candidate into *x, unless that fails or the C would be too large. */
+/* Generates the C of a candidate into *x. Generates none if that fails or the C would be too
+ * large. */
 static void generate(const struct kernels *k, const struct func *f, bool seed, struct arena *a,
                      struct lowered *x)
 {
@@ -37,7 +38,9 @@ static void generate(const struct kernels *k, const struct func *f, bool seed, s
     struct str text = {0};
     struct err e;
     x->bytes = SIZE_MAX;
-    if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
+    if (target->gpu)                      /* kernels_gpu.c makes its code */
+        x->bytes = 0;
+    else if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
         program_text_code(x->p, target, &text, &x->openmp, &e)) {
         x->bytes = text.len;
         x->code = arena_bytes(a, str_text(&text), text.len);

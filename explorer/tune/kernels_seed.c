@@ -1,9 +1,9 @@
-/* Seeds: the schedule of the user and those of the experts, combined with the pins. */
+/* Seeds: the user's schedule and the experts' schedules, combined with the pins. */
 #include "explorer/tune/kernels_impl.h"
 
 #include <string.h>
 
-/* Returns the tensor of a layout step, or the key of a setting; "" when there is none. */
+/* Returns the tensor of a layout step, or the key of a setting; "" for other lines. */
 static const char *target_of(struct arena *a, const char *line)
 {
     const struct step *s;
@@ -28,8 +28,8 @@ static bool is_algorithm(const char *line)
     return str_starts(line, "algorithm ");
 }
 
-/* Adds the algorithms of the seed.  They come before all layouts, since they make some of the
- * tensors that these are for. */
+/* Adds the algorithms of the seed. They come before the layouts, because some layouts are for
+ * tensors that an algorithm makes. */
 static void add_algorithms(struct schedule *s, const struct tune_lines *from)
 {
     for (int i = 0; i < from->n; i++)
@@ -111,7 +111,7 @@ static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
     return kernels_add_arm(k, s->line, s->n_layout, key, family_of(k, p));
 }
 
-/* Returns the point of the space of its arm that is this schedule, if there is one. */
+/* Returns the point that is this schedule in the space of its arm, if there is one. */
 static const void *point_of(struct kernels *k, int arm, const struct schedule *s)
 {
     struct loop_point p;
@@ -147,7 +147,7 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-/* Closes an arm for good: with the pins, the template point of its key is another layout. */
+/* Closes an arm for good. With the pins, the template point of its key has another layout. */
 static void close_for_good(struct kernels_arm *arm)
 {
     arena_free(arm->mem);
@@ -156,8 +156,8 @@ static void close_for_good(struct kernels_arm *arm)
     arm->key = 0;
 }
 
-/* Adds a seed. first: it is the session, whose errors are reported; other seeds with errors are
- * left out. */
+/* Adds a seed. first: it is the session, whose errors are reported. Other seeds with errors are
+ * dropped. */
 static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines *from,
                      bool first, struct err *e)
 {
@@ -168,7 +168,7 @@ static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines
     if (!program_replay(a, k->o.spec, line, n, &p, &bad, e))
         return !first;
     int arm = arm_of(k, a, &s, p);
-    if (arm < 0 && p->n_algorithms > 0)   /* it is measured, but there is nothing around it */
+    if (arm < 0 && p->n_algorithms > 0)   /* it is measured, but has no search space */
         arm = kernels_add_closed(k, s.line, s.n_layout, family_of(k, p));
     if (arm < 0)
         return !first || say_why(k, a, &s, e);
@@ -203,8 +203,8 @@ static bool add_pins(struct kernels *k, struct arena *a, struct err *e)
         && (arm_of(k, a, &s, p) >= 0 || say_why(k, a, &s, e));
 }
 
-/* Adds the seeds.  If none has the pins, they alone make a layout to search: with few
- * measurements, or a template without knobs, there is no other. */
+/* Adds the seeds. If no seed has the pins, adds the pins as a seed: with few measurements, or a
+ * template without knobs, the search would have no layout. */
 bool kernels_add_seeds(struct kernels *k, struct err *e)
 {
     struct arena *a = arena_new();

@@ -7,7 +7,7 @@
 
 enum {
     TUNE_BATCH = 128,                   /* points generated in one round; steps of an episode */
-    TUNE_TOP = 8,                       /* how many of them are measured */
+    TUNE_TOP = 8,                       /* number of these that are measured */
     TUNE_ROUNDS = 2,                    /* rounds for each layout of the joint stage (GAP-14) */
     TUNE_PREFILTER = 8,                 /* layouts drawn for each layout that is tried */
     TUNE_PREFILTER_POINTS = 32          /* points of each drawn layout that the model scores */
@@ -17,7 +17,7 @@ enum tune_stage { STAGE_SEEDS, STAGE_JOINT, STAGE_LOOPS, STAGE_FINAL, STAGE_DONE
 extern const char *const stage_name[STAGE_COUNT];       /* "seeds" "joint" "loops" ... */
 
 struct plan { int total, joint, loops; };
-/* Divides a budget (>= 1). There is no joint stage when layouts are fixed. */
+/* Divides a budget (>= 1) among the stages. With fixed layouts there is no joint stage. */
 struct plan plan_of(int budget, bool layouts_fixed);
 /* Divides a budget of which the joint stage gets this much. */
 struct plan plan_with(int budget, int joint);

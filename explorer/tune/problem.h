@@ -24,12 +24,12 @@ struct tune_candidate {
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
     uint64_t hash;                       /* hash of the text */
-    bool scored, illegal;                /* the model has scored it; it is not a valid program */
-    double score;                        /* about best latency / its own latency */
+    bool scored, illegal;                /* the model has scored it; it is an invalid program */
+    double score;                        /* about best latency / this candidate's latency */
     void *model;                         /* data of the problem, such as features */
-    bool start;  /* it is the start point of its arm, which is measured whatever its score */
+    bool start;  /* the start point of its arm, which is measured whatever its score */
     bool explored;                       /* chosen at random, not by its score */
-    bool seed, replayed;  /* seed: from a seed; replayed: known from an earlier run */
+    bool seed, replayed;  /* seed: it comes from a seed; replayed: known from an earlier run */
     /* Valid after the measurement: */
     int trial;                           /* 0, 1, ... in order of measuring */
     int stage;                           /* enum tune_stage */
@@ -43,7 +43,7 @@ struct tune_candidate {
 };
 
 /* Accuracy of the model on the latest n candidates, each predicted before it was measured (SPEC
- * E.4): the share of pairs in the right order, and recall at 8. known false: there are too few. */
+ * E.4): the share of pairs in the right order, and recall at 8. known false: too few candidates. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
 /* Called for each candidate as soon as it is measured, or cannot be measured (OUTCOME_ENV). */
@@ -59,12 +59,13 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    /* Sets the start point `which` of layouts (0, 1, ...); false: there is none.  May be NULL. */
+    /* Sets the start point `which` of layouts (0, 1, ...); false: it does not exist. May be
+     * NULL. */
     bool (*layout_start)(void *ctx, int which, int64_t *factor);
     int n_starts;                        /* `which` is less than this */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
-    /* Returns the arm of a layout: a new one (arms are counted from 0), or the existing one with
-     * a memory-equal layout; -1: it is not a valid program. */
+    /* Returns the arm of a layout: a new one (arms are numbered from 0), or the existing one with a
+     * memory-equal layout; -1: the program is not valid. */
     int (*arm_open)(void *ctx, const int64_t *factor);
     /* Frees the memory of an arm that will not be tried; arm_open may open it again under the
      * same number. */

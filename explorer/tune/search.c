@@ -72,7 +72,8 @@ void search_free(struct search *s)
     free(s);
 }
 
-/* Measures the next batch of the pool. 0: it contained nothing new; -1: stop. */
+/* Measures the next batch of the pool. Returns 0 if the pool has nothing new, -1 to stop the
+ * search. */
 static int measure_pool(struct search *s, int want, struct err *e)
 {
     struct tune_candidate *c[TUNE_TOP];

@@ -21,7 +21,7 @@ struct tune_seed {
 
 struct search_opts {
     int budget;                          /* >= 1 */
-    int joint;                           /* of it for layouts; 0: as plan_of has it */
+    int joint;  /* part of the budget for the joint stage; 0: as in plan_of */
     uint64_t seed;
     const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* time limit of the search; 0: none */
@@ -58,11 +58,11 @@ void search_free(struct search *s);
 /* Runs until the budget, the time or the space is used up, or until a cancel.  SEARCH_FAILED: the
  * environment lacks something, and *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
-/* Raises the budget and sets a time limit from now on (0: none); the next search_run goes on as if
- * the budget had been this one from the start, if the first one sufficed for seeds and joint stage,
- * all are multiples of TUNE_TOP, and the strategy does not look at the budget, as sa does.  A joint
- * stage that a time limit ended stays ended.  False: an ordered strategy with layouts can't go on,
- * only begin. */
+/* Raises the budget and sets a time limit from now on (0: none). The next search_run continues as
+ * if the budget had been this one from the start, provided that the first budget sufficed for seeds
+ * and joint stage, all budgets are multiples of TUNE_TOP, and the strategy ignores the budget (sa
+ * does not). A joint stage that a time limit ended is not continued. Returns false for an ordered
+ * strategy with layouts, which must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */

@@ -1,5 +1,5 @@
-/* Watches one schedule: it is scored beside the candidates of every round, but never measured, and
- * the search goes the way that it would go without. */
+/* Watches one schedule: scores it together with the candidates of every round, but never measures
+ * it. The search itself is not affected. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>
@@ -18,12 +18,25 @@ static int nearest(const struct search *s, int arm, const void *point)
     return best;
 }
 
-static bool is_it(const struct tune_candidate *x, const struct tune_candidate *c)
+/* Whether c is the schedule x.  Several points may write one nest (loops that stay side by side are
+ * one loop split further), so c's lines are read back, as those of x were. */
+static bool is_it(const struct search *s, const struct tune_candidate *x,
+                  const struct tune_candidate *c)
 {
-    return c->arm == x->arm && c->features && c->features == x->features;
+    struct follow f = { .line = c->line, .n_lines = c->n_lines };
+    struct tune_candidate back = {0};
+    if (c->arm != x->arm || !c->line)
+        return false;
+    if (c->features && c->features == x->features)
+        return true;
+    struct arena *a = arena_new();
+    bool same = s->p->followed(s->p->ctx, &f, a, &back) && back.arm == x->arm
+             && s->p->point_apart(s->p->ctx, back.arm, back.point, x->point) == 0;
+    arena_free(a);
+    return same;
 }
 
-/* Notes what the pool has of it, and how it ranks there. */
+/* Notes whether the pool contains the schedule, and its rank there. */
 static void note_pool(struct search *s, const struct tune_candidate *x, struct follow_round *r)
 {
     struct follow *f = s->o.follow;
@@ -31,7 +44,7 @@ static void note_pool(struct search *s, const struct tune_candidate *x, struct f
         const struct tune_candidate *c = s->pool.data[i];
         r->pool += c->scored && !c->illegal;
         r->better += c->scored && !c->illegal && c->score > x->score;
-        if (f->proposed < 0 && is_it(x, c))
+        if (f->proposed < 0 && is_it(s, x, c))
             f->proposed = s->trial.len;
     }
 }
@@ -55,7 +68,7 @@ void search_follow(struct search *s, struct tune_candidate *const *picked, int n
         r.apart = c.point ? nearest(s, c.arm, c.point) : -1;
         note_pool(s, &c, &r);
         for (int i = 0; i < n; i++)
-            if (f->trial < 0 && is_it(&c, picked[i]))
+            if (f->trial < 0 && is_it(s, &c, picked[i]))
                 f->trial = s->trial.len + i;
     }
     vec_push(&f->round, r);

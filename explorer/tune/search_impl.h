@@ -9,7 +9,7 @@
 struct arm_state {
     bool visited;                        /* its rounds in the joint stage are done */
     bool begun;                          /* its start point was proposed */
-    bool exhausted;                      /* no new point can be found in it */
+    bool exhausted;                      /* it has no new point left */
     const int64_t *factor;               /* its layout; NULL: the layout of a seed */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
@@ -35,13 +35,13 @@ struct search {
     VEC(struct tune_arm) arm_view;
 
     enum tune_stage stage;
-    enum tune_stage at;                  /* the stage in which search_run goes on */
+    enum tune_stage at;                  /* the stage in which search_run continues */
     int seed_at, loops_from;             /* the next seed; trials before the loop stage */
     int loop_round;                      /* rounds of the loop stage so far */
     int stage_budget, stage_done;
     int best;                            /* index of the trial, or -1 */
     double best_ms;
-    double l_ref;                        /* latency of reward 0; 0: not known yet */
+    double l_ref;                        /* the latency with reward 0; 0: not known yet */
     int starts;                          /* start layouts of the templates that were tried */
     int layouts_tried, replayed;
     int missing;  /* candidates of this batch that the environment kept from being measured */
@@ -80,7 +80,7 @@ void search_show(struct search *s, const char *doing);
 void search_follow(struct search *s, struct tune_candidate *const *picked, int n);
 void search_follow_measured(struct search *s);
 
-/* search_layout.c: the next arm to visit in the joint stage; -1: there is none left. */
+/* search_layout.c: returns the next arm to visit in the joint stage; -1: none is left. */
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */

@@ -1,7 +1,8 @@
-/* The outer loop of the joint stage: chooses the next layout (SPEC E.2).  First come some layouts
- * of the seeds, in the order of speed; then start layouts of the template; then layouts from the
- * strategy: of several draws the one whose random points the model scores best.  A rest of the
- * budget that is too small for another layout goes to the best one. */
+/* The outer loop of the joint stage: chooses the next layout (SPEC E.2). First come some layouts of
+ * the seeds, fastest first; then start layouts of the template; then layouts from the strategy. Of
+ * several layouts that the strategy draws, it takes the one whose random points get the best score
+ * from the model. When the rest of the budget is too small for another layout, the best layout gets
+ * it. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -72,7 +73,7 @@ static int most_seed_arms(const struct search *s)
     return s->p->n_actions == 0 ? INT_MAX : n > MAX_SEED_ARMS ? MAX_SEED_ARMS : n;
 }
 
-/* Whether nobody chose the layout of an arm: its only seed is an operator without any step.  Start
+/* Whether the layout of an arm is only a default: its only seed is an operator without steps. Start
  * layouts are tried instead. */
 static bool is_bare(const struct search *s, int arm)
 {
@@ -108,7 +109,7 @@ void search_tell_layout(struct search *s, const int64_t *factor, double reward, 
         s->strategy->layout_learn(s, s->state, factor, reward, measured);
 }
 
-/* Returns the best score of some random points; -1: none of them is a valid program. */
+/* Returns the best score of some random points; -1: none of them gives a valid program. */
 static double promise(struct search *s, int arm)
 {
     double best = -1;
@@ -123,8 +124,8 @@ static double promise(struct search *s, int arm)
 
 struct draw { int arm; int64_t *factor; double score; };
 
-/* Draws a layout that was not tried yet.  False: the strategy has none, or only draws known ones;
- * *out is then the last of these. */
+/* Draws a layout that was not tried yet. False: the strategy has none left, or draws only known
+ * ones; *out is then the last one drawn. */
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
@@ -176,8 +177,8 @@ static int draw_layout(struct search *s)
     return draw[best].arm;
 }
 
-/* Returns the arm of the next start layout, or -1.  They leave room for one layout of the strategy:
- * which of them suits an operator, nothing but a measurement tells. */
+/* Returns the arm of the next start layout, or -1. Start layouts leave room for one layout of the
+ * strategy. All of them are tried, because only measuring tells which suits an operator. */
 static int start_arm(struct search *s)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};

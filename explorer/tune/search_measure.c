@@ -1,5 +1,5 @@
-/* Measures a batch: known candidates are replayed, the rest is measured; then strategy, model and
- * sink learn of it. */
+/* Measures a batch: replays known candidates, measures the rest, and reports all to the strategy,
+ * the model and the sink. */
 #include "explorer/tune/search_impl.h"
 
 #include <math.h>
@@ -25,8 +25,8 @@ static struct tune_candidate *keep(struct search *s, const struct tune_candidate
     return c;
 }
 
-/* Whether a candidate was measured: not if it was cancelled, or another process killed its
- * compiler. */
+/* Whether a candidate was really measured. It was not if it was cancelled, or another process
+ * killed its compiler. */
 static bool is_done(const struct tune_candidate *c)
 {
     return c->outcome != OUTCOME_NONE && c->outcome != OUTCOME_CANCEL &&

@@ -76,8 +76,9 @@ void search_score(struct search *s, struct tune_candidate *const *c, int n)
     }
 }
 
-/* A candidate to be ranked: start points first, then by descending score.  Of equal scores the one
- * with the lower index in the pool (at) is first, whatever the sort of the C library does. */
+/* A candidate to be ranked: start points first, then by descending score. Among equal scores the
+ * lower index in the pool (at) comes first, so that the order does not depend on the C library's
+ * sort. */
 struct pool_ranked { struct tune_candidate *c; int at; };
 
 static int by_score(const void *a, const void *b)
@@ -119,7 +120,7 @@ static int pick_ranked(struct search *s, int want, struct tune_candidate **out)
     return n_out;
 }
 
-/* Picks random candidates when nothing ranks them; only picked ones are checked. */
+/* Picks random candidates when no model ranks them. Only picked ones are checked. */
 static int pick_any(struct search *s, int want, struct tune_candidate **out)
 {
     int n = s->pool.len, n_out = 0;

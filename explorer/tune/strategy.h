@@ -13,11 +13,11 @@ struct strategy {
     size_t state_bytes;                  /* size of its state, which the search zero-initialises */
     void (*open)(struct search *s, void *state);             /* may be NULL */
     void (*close)(void *state);                              /* may be NULL */
-    /* Draws the next layout; false: there is none left. */
+    /* Draws the next layout; false: none is left. */
     bool (*layout)(struct search *s, void *state, int64_t *factor);
-    /* Tells the reward of the layout drawn last, 1 - best / l_ref clipped to [-4, 1] (SPEC E.3).
-     * Called once for each layout before the next is drawn, with the prediction of the model
-     * (measured false), and again after it was tried.  May be NULL. */
+    /* Reports the reward of the layout drawn last, 1 - best / l_ref clipped to [-4, 1] (SPEC E.3).
+     * Called once for each layout before the next one is drawn, with the model's prediction
+     * (measured false), and again after the layout was tried. May be NULL. */
     void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
                          bool measured);
     /* Adds points of an arm to the pool (search_add). round: 0, 1, ... of this visit. */

@@ -1,10 +1,10 @@
-/* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3): the layout actor draws the splits of a
- * layout one after the other; in its space the first round is random, every later one an episode
- * of 128 steps, in each of which the actor of one knob gives a direction (SPEC E.3's
- * one-actor-per-step: when all of them move at once, the second point of a walk has nothing left
- * of the first).  For the same reason a walk has 8 steps, then another one starts, by turns at one
- * of the best points and anywhere.  What was not measured is rewarded by the latency that the model
- * expects.
+/* Cross-exploration by agents (ALT 5.2, SPEC E.2, E.3).  The layout actor draws the splits of a
+ * layout one after the other.  In the space of this layout the first round is random.  Every later
+ * round is an episode of 128 steps; in each step one actor moves its knob.  (If all knobs moved at
+ * once, the second point of a walk would have nothing in common with the first.)  To stay near good
+ * points, an episode consists of walks of 8 steps, which start alternately at one of the best
+ * points and at a random point.  A point that was not measured is rewarded by the latency that the
+ * model predicts.
  *
  * With walks that start at good points, ALT's reward U - l favours agents that stay there, and they
  * soon propose nothing new.  Here no agent can stay, and the reward of a step is the change that it
@@ -119,15 +119,14 @@ static double reward_of(struct search *s, struct tune_candidate *c)
     return c && !c->illegal ? search_reward(s, search_latency(s, c->score)) : -4;
 }
 
-/* Returns the reward of a step from a point with reward `at`; within -1 .. 1, since otherwise
- * agents would learn only about failures. */
+/* Returns the reward of a step from a point with reward `at`. It is limited to [-1, 1], because
+ * large negative rewards would make the agents learn only to avoid failures. */
 static double earned(double at, double now, bool is_new)
 {
     return is_new ? fmax(-1, fmin(now - at, 1)) : -1;
 }
 
-/* Lets the actor of the next knob move it.  Every knob moves once before the first moves again,
- * in a new random order each time. */
+/* Moves a knob by its actor's direction. The knobs take turns, in a new random order each round. */
 static void take_step(struct search *s, struct ppo *x, int arm, int step)
 {
     float seen[LOOP_STATE];
@@ -170,8 +169,8 @@ static int find_elite(struct search *s, int arm, const struct tune_candidate **o
     return n;
 }
 
-/* Starts a walk: at one of the best points, better ones with higher probability; every other walk
- * at a random point. */
+/* Starts a walk. Every other walk starts at a random point, the others at one of the best points,
+ * better ones with higher probability. */
 static void start_walk(struct search *s, struct ppo *x, int arm, bool anywhere,
                        const struct tune_candidate *const *elite, int n)
 {
@@ -209,7 +208,7 @@ static void ppo_propose(struct search *s, void *state, int arm, int round)
         struct tune_candidate *c = search_add(s, arm, s->next);
         double r = reward_of(s, c);
         agents_loop_step_end(x->agents, earned(x->at, r, s->pool.len > known || !c));
-        if (c && !c->illegal) {                  /* after an invalid program the walk goes back */
+        if (c && !c->illegal) {  /* after an invalid program the walk returns to its last point */
             memcpy(s->point, s->next, s->p->point_bytes);
             x->at = r;
         }

@@ -35,7 +35,7 @@ static bool accepts(struct search *s, double relative)
     return relative <= 0 || rng_unit(&s->rng) < exp(-relative / temperature(s));
 }
 
-/* Whether to make another change: the first is certain, later ones less and less likely. */
+/* Whether to make another change. The first is certain; each further one is less likely. */
 static bool another(struct search *s, int n)
 {
     double p = 0.02 * temperature(s) / HOT;
@@ -95,7 +95,7 @@ static void sa_propose(struct search *s, void *state, int arm, int round)
     int n = s->p->n_knobs(s->p->ctx, arm);
     for (int tries = 0; tries < 4 * TUNE_BATCH && s->pool.len < TUNE_BATCH; tries++) {
         memcpy(s->point, x->at->point, s->p->point_bytes);
-        int changes = 1 + tries / TUNE_BATCH;    /* farther away when all neighbours are known */
+        int changes = 1 + tries / TUNE_BATCH;    /* more changes when all neighbours are known */
         do
             s->p->point_mutate(s->p->ctx, arm, &s->rng, s->point);
         while (--changes > 0 || another(s, n));

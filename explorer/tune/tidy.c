@@ -7,10 +7,12 @@
 #include "kernels/base/vec.h"
 #include "kernels/gen/gen.h"
 #include "kernels/program/program.h"
+#include "profile/measure/program_text.h"
 
 struct tidy {
     const char *spec;
-    const struct target *target;         /* target of the code; NULL: the CPU's best */
+    const struct target *target;         /* target of the code; NULL: the CPU's best, or a
+                                          * GPU for bound loops */
     struct arena *scratch;
     struct str want, got;
 };
@@ -20,14 +22,16 @@ struct tidy {
 static bool generate(struct tidy *t, const char *const *line, int n, struct str *out,
                      struct err *e)
 {
-    struct gen_opts o = { .target = target_or_host(t->target), .openmp = true };
+    struct gen_opts o = { .openmp = true };
     const struct program *p;
     const struct func *f;
     int bad;
     arena_reset(t->scratch);
     str_clear(out);
-    return program_replay(t->scratch, t->spec, line, n, &p, &bad, e) &&
-           program_lower(p, &f, e) && gen_c(f, &o, out, e);
+    if (!program_replay(t->scratch, t->spec, line, n, &p, &bad, e) || !program_lower(p, &f, e))
+        return false;
+    o.target = program_text_target(p, t->target);
+    return gen_c(f, &o, out, e);
 }
 
 static bool is_same(struct tidy *t, const char *const *line, int n)
@@ -82,7 +86,7 @@ bool tidy_lines(struct arena *a, const char *spec, const struct target *target,
     return ok;
 }
 
-/* --- The same but for names ----------------------------------------------------------------- */
+/* --- Texts that are equal except for names ----------------------------------------- */
 
 struct tidy_word { const char *text; size_t n; };
 struct words { VEC(struct tidy_word) x, y; };    /* x[i] of one text corresponds to y[i] */

@@ -1,15 +1,16 @@
-/* Tunes an operator: the search, and then the final comparison. */
+/* Tunes an operator: runs the search, then compares the best candidates (the final). */
 #include "explorer/tune/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/expert/simulated.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
 #define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
-#define COMPARE_SHARE 0.04               /* of a time limit, for the first comparison */
+#define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
 #define CLEARLY 1.5                      /* times the best: slower candidates are not compared */
 #define WORTH 0.97  /* least gain for a longer comparison: time / time of the first */
 #define LONGER 4                         /* factor for the longer comparison */
@@ -44,7 +45,7 @@ static bool was_found_out(const struct tune_result *r, const struct tune_candida
     return found;
 }
 
-/* Returns the fastest candidate of the search that has not failed since. */
+/* Returns the fastest candidate that has not failed in a later measurement. */
 static const struct tune_candidate *fastest_left(const struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS + 2];
@@ -55,8 +56,8 @@ static const struct tune_candidate *fastest_left(const struct tune_result *r)
     return NULL;
 }
 
-/* Chooses the finalists: the best two and those near them.  The start comes first if it is near,
- * so that all are compared with it. */
+/* Chooses the finalists: the best two candidates and those with nearly the same time. If the start
+ * is among the latter, it comes first, so that all are compared with it. */
 static void choose_finalists(struct tune_result *r)
 {
     const struct tune_candidate *best[TUNE_FINALISTS];
@@ -102,8 +103,8 @@ static bool is_undecided(const struct tune_result *r)
     return faster && r->finalist[0].compared.m.outcome == OUTCOME_OK;
 }
 
-/* Compares the finalists, once more and longer on a busy machine.  False: cancelled, or not
- * possible; then the best of the search is the result. */
+/* Compares the finalists; on a busy machine compares once more, for longer. False: cancelled, or
+ * not possible; the result is then the best candidate of the search. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
                     struct err *e)
 {
@@ -142,6 +143,11 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
     if (!p)
         return err_set(e, ERR_STEP, "its steps do not apply");
     mo.meters = METER_CLOCK;
+    if (o->kernels.simulated) {
+        mo.meters = METER_SIM;
+        mo.sim_budget = EXPERT_RATED_ACCESSES;
+        mo.limit_s = TUNE_TWIN_LIMIT_S;
+    }
     mo.baselines = o->baselines;
     mo.time_s = 0;
     mo.min_runs = 0;
@@ -154,14 +160,15 @@ static void note_failure(struct tune_result *r, const char *what, const struct e
         r->note = arena_printf(r->mem, "%s: %s", what, e->text);
 }
 
-/* Finishes the tuning.  If the environment lacks something only now, the result stands without
- * the final.  If memory does not suffice for all finalists, the first two are compared, with the
- * start if it is near. */
+/* Finishes the tuning. If the environment fails only now, the result is that of the search, without
+ * a final. If memory does not suffice for all finalists, compares the first two, with the start if
+ * its time is near. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
     double began = clock_s();
-    choose_finalists(r);
+    if (!o->kernels.simulated)            /* a simulated time has no spread */
+        choose_finalists(r);
     bool done = r->n_finalists < 2 || cancelled(cancel) || compare(r, o, cancel, &e);
     if (!done && r->n_finalists > 2 && !cancelled(cancel)) {
         r->n_finalists = 2;
@@ -279,7 +286,8 @@ bool tune_end(struct tune_result *r, struct err *e)
         r->points = kernels_points(r->kernels, r->best->arm);
     if (!tidy(r, o->kernels.spec, o->kernels.measure.target, e))
         return false;
-    if (o->ledger && r->measured && !cancelled(r->cancel))
+    bool gpu = o->kernels.measure.target && o->kernels.measure.target->gpu;
+    if (o->ledger && !gpu && r->measured && !cancelled(r->cancel))
         measure_ledger(r, r->cancel);
     return true;
 }

@@ -20,7 +20,8 @@ struct tune_opts {
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
-    bool ledger;                         /* also measure the winner after each of its lines */
+    bool ledger;                         /* also measure the winner after each of its lines;
+                                          * not for a GPU, where most of them bind nothing */
     /* Seconds of the final comparison.  0: up to 2, and then the winner is measured by itself;
      * < 0: no final. */
     double compare_s;
@@ -36,7 +37,7 @@ struct tune_result {
     enum search_end end;
     const struct tune_view *view;        /* state at the end of the search */
     const struct tune_candidate *best;   /* the winner; NULL: no candidate was right */
-    const struct tune_candidate *start;  /* the first seed; NULL: not measured */
+    const struct tune_candidate *start;  /* the first seed; NULL: it was not measured */
     /* lines of the winner, in order, without lines that have no effect */
     int n_lines; const char *const *line;
     bool compared;                       /* there was a final; if not, best is from the search */
@@ -65,9 +66,9 @@ bool tune_run(const struct tune_opts *o, const struct search_sink *sink,
               const struct cancel *cancel, struct tune_result **out, struct err *e);
 void tune_free(struct tune_result *r);
 
-/* The parts of tune_run, for a search that is continued: open, search any number of times (r->end
- * and r->view say how it stands), and end.  Of *o, which must outlive the search, budget and time_s
- * may be raised before each tune_go, and compare_s set before tune_end. */
+/* The parts of tune_run, for a search that is continued: tune_open, tune_go any number of times
+ * (r->end and r->view report the state), and tune_end. *o must outlive the search. Its budget and
+ * time_s may be raised before each tune_go, and compare_s set before tune_end. */
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);

@@ -1,15 +1,16 @@
-/* A read-only view of a running search.  It is valid until the callback that received it returns;
- * a screen copies what it wants to keep. */
+/* A read-only view of a running search. It is valid until the callback that receives it returns, so
+ * a screen copies what it needs. */
 #ifndef TS_EXPLORER_TUNE_VIEW_H
 #define TS_EXPLORER_TUNE_VIEW_H
 #include "explorer/tune/plan.h"
 #include "explorer/tune/problem.h"
 
-/* Wall clock times in seconds. search: time for drawing points and training agents, the rest of
- * elapsed. */
+/* Wall clock times in seconds. search: time for drawing points and training agents; it is `elapsed`
+ * minus the other times. */
 struct tune_times { double elapsed, compile, measure, model, search; };
 
-/* Statistics of the agents. known false: the strategy has none, or they were not trained yet. */
+/* Statistics of the agents. known false: the strategy has no agents, or they were not trained
+ * yet. */
 struct tune_agents { bool known; double layout_entropy, loop_entropy, value_loss; int episodes; };
 
 struct tune_arm {
@@ -22,6 +23,7 @@ struct tune_arm {
 struct tune_view {
     const char *strategy;
     uint64_t seed;
+    char simulated[64];                  /* the GPU whose simulated times these are; "": measured */
     enum tune_stage stage;
     const char *doing;                   /* "measuring", "training", ... */
     int budget, done;                    /* measurements */

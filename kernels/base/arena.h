@@ -17,7 +17,7 @@ void *arena_alloc(struct arena *a, size_t size_bytes);
 void *arena_copy(struct arena *a, const void *from, size_t size_bytes);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);    /* stops at a NUL */
-/* copies NULs too, and appends a NUL */
+/* copies embedded NULs too, and appends a NUL */
 char *arena_bytes(struct arena *a, const char *data, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
@@ -36,8 +36,9 @@ void *xrealloc(void *p, size_t size_bytes);
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
 
-/* Ends the program, for lack of memory or a broken invariant; nothing else below app/ does. Runs
- * the hook (in which the screen restores the terminal), prints the message to stderr and aborts. */
+/* Ends the program because memory is exhausted or an invariant is broken. Nothing else below app/
+ * ends the program. Runs the hook (in which the screen restores the terminal), prints the message
+ * to stderr and aborts. */
 void fail_set_hook(void (*hook)(void));
 _Noreturn void fail_at(const char *file, int line, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

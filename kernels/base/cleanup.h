@@ -5,8 +5,8 @@
 #define TS_BASE_CLEANUP_H
 #include <sys/types.h>
 
-/* Returns the slot to pass to cleanup_forget, or -1 when there is no room: then the file or program
- * would be left behind. */
+/* Returns the slot to pass to cleanup_forget, or -1 when the list is full. Then the file or program
+ * would not be removed. */
 int cleanup_note_file(const char *path);
 int cleanup_note_group(pid_t leader);
 void cleanup_forget(int slot);

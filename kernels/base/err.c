@@ -108,7 +108,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
     return false;
 }
 
-/* Appends s without a character that was cut off at the end of s. */
+/* Appends s for a terminal: control characters other than tabs and invalid UTF-8 become '?'. */
 static void add_clean(struct str *out, const char *s)
 {
     str_add_shown(out, s, strlen(s), "\t");

@@ -29,8 +29,8 @@ uint64_t file_seen(const char *path);
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
 /* Is file_replace for any present content of the file. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
-/* The same without fsync, which may take as long as many redraws: what is written outlives this
- * process, but perhaps not a loss of power. */
+/* The same without fsync, which may take as long as many redraws. The file survives this process,
+ * but perhaps not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);
@@ -62,6 +62,6 @@ const char **dir_list(struct arena *a, const char *dir, const char *suffix, int 
 bool dir_cache(struct str *out, struct err *e);
 bool dir_state(struct str *out, struct err *e);
 bool dir_data(struct str *out, struct err *e);
-/* Appends $XDG_CONFIG_HOME/tilescope, which the user makes; false when nobody says where. */
+/* Appends $XDG_CONFIG_HOME/tilescope, which is not created; false when no home folder is known. */
 bool dir_config(struct str *out);
 #endif

@@ -28,7 +28,6 @@
 #define LOCK_NAP_MS 5
 #define COMPARED_MAX_BYTES ((size_t)1 << 30)
 
-/* --- What a file holds ------------------------------------------------------------------------ */
 
 uint64_t file_content(const char *data, size_t n)
 {
@@ -65,7 +64,6 @@ static bool changed(const char *path, uint64_t seen, struct err *e)
                    "write to another name (-o FILE), or open the file again and repeat the change");
 }
 
-/* --- Where the data goes ---------------------------------------------------------------------- */
 
 /* Finds the file to write: path itself, or what it links to when that is a regular file, so that
  * a link remains a link.  Directories and dangling links are refused. */

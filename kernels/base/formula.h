@@ -22,15 +22,17 @@ struct formula_value {
     enum formula_type type;
     double number;
     bool truth;
-    const char *text; size_t n;          /* TEXT: n bytes, which the owner of the names keeps */
+    const char *text; size_t n;          /* TEXT: n bytes, owned by the owner of the names */
     int from, to;                        /* position in the formula, set by the evaluator */
 };
 
-/* Sets *out to what a name stands for.  Returns false with *e, without a place, if nothing. */
+/* Sets *out to the value of a name. Returns false with *e, without a position, if the name is
+ * unknown. */
 typedef bool formula_names(void *ctx, const char *name, struct formula_value *out, struct err *e);
 
-/* Evaluate expr.  ERR_SYNTAX: malformed.  ERR_TYPE: a value has the wrong type.  ERR_RANGE: a
- * division by 0, a number too large, log or geomean of a number not above 0.  Or names' error. */
+/* Evaluate expr. ERR_SYNTAX: malformed. ERR_TYPE: a value has the wrong type. ERR_RANGE: a division
+ * by 0, a number too large, log or geomean of a number not above 0. An error of `names` is passed
+ * on. */
 bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
 bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);
 /* Checks the form alone.  names, unless NULL, is asked whether each name exists. */

@@ -7,23 +7,26 @@
 #endif
 
 #define ROWS 4
-#define LANES ((int)(64 / sizeof(REAL)))
 #define INLINE static inline __attribute__((always_inline))
-#define AT(p) (*(OF(vec) *)(p))
-#define READ(p) (*(const OF(vec) *)(p))
+
+struct product_single { float *c; struct mat_view_single a; const float *b; int n, k; bool add; };
+struct product_double { double *c; struct mat_view a; const double *b; int n, k; bool add; };
 
 #define REAL float
-#define VIEW mat_view_single
-#define OF(name) name##_single
-#include "kernels/base/mat_product.h"
-#undef REAL
-#undef VIEW
-#undef OF
+#define PRODUCT product_single
+#define TYPED(name) name##_single
+#include "kernels/base/mat_widths.h"
 
 #define REAL double
-#define VIEW mat_view
-#define OF(name) name##_double
-#include "kernels/base/mat_product.h"
+#define PRODUCT product_double
+#define TYPED(name) name##_double
+#include "kernels/base/mat_widths.h"
+
+/* Eight partial sums. */
+typedef double eight __attribute__((vector_size(64), aligned(sizeof(double)), may_alias));
+#define LANES 8
+#define AT(p) (*(eight *)(p))
+#define READ(p) (*(const eight *)(p))
 
 void mat_mul(double *c, struct mat_view a, const double *b, int m, int n, int k, bool add)
 {
@@ -41,7 +44,7 @@ void mat_mul_plain(double *c, struct mat_view a, const double *b, int m, int n, 
     struct product_double p = { c, a, b, n, k, add };
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
-            c[(int64_t)i * n + j] = one_double(&p, i, j);
+            c[(int64_t)i * n + j] = one_16_double(&p, i, j);
 }
 
 void mat_transpose(double *out, const double *in, int m, int n)

@@ -1,13 +1,15 @@
-/* Products of matrices of one type of elements.  Only mat.c includes this, once for each type: REAL
- * is the type, OF(name) its variant of a function, and VIEW the struct of operand a. */
+/* Products of matrices, of one type of elements and with vectors of one length.  Only mat_widths.h
+ * includes this: REAL is the type, BYTES the length of a vector, OF(name) the variant of a
+ * function, and PRODUCT the struct of the operands. */
 
-/* A vector that the compiler divides into vectors of the target; it may be at any address of an
- * element. */
-typedef REAL OF(vec) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+/* A vector may be at any address of an element.  It must not be longer than those of the target:
+ * gcc would keep its parts in memory. */
+typedef REAL OF(vec) __attribute__((vector_size(BYTES), aligned(sizeof(REAL)), may_alias));
+#define LANES ((int)(BYTES / sizeof(REAL)))
+#define AT(p) (*(OF(vec) *)(p))
+#define READ(p) (*(const OF(vec) *)(p))
 
-struct OF(product) { REAL *c; struct VIEW a; const REAL *b; int n, k; bool add; };
-
-static REAL OF(one)(const struct OF(product) *p, int i, int j)
+static REAL OF(one)(const struct PRODUCT *p, int i, int j)
 {
     REAL sum = p->add ? p->c[(int64_t)i * p->n + j] : 0;
     const REAL *a = p->a.a + (int64_t)i * p->a.row;
@@ -18,7 +20,7 @@ static REAL OF(one)(const struct OF(product) *p, int i, int j)
 
 /* Computes four rows and two vectors of the result: eight sums in registers hide the latency of
  * additions. */
-INLINE void OF(tile)(const struct OF(product) *p, int i, int j)
+INLINE void OF(tile)(const struct PRODUCT *p, int i, int j)
 {
     int64_t row = p->a.row, col = p->a.col, n = p->n;
     const REAL *a = p->a.a + i * row, *b = p->b + j;
@@ -43,7 +45,7 @@ INLINE void OF(tile)(const struct OF(product) *p, int i, int j)
 }
 
 /* Computes one vector of one row. */
-INLINE void OF(strip)(const struct OF(product) *p, int i, int j)
+INLINE void OF(strip)(const struct PRODUCT *p, int i, int j)
 {
     const REAL *a = p->a.a + (int64_t)i * p->a.row, *b = p->b + j;
     REAL *c = p->c + (int64_t)i * p->n + j;
@@ -55,7 +57,7 @@ INLINE void OF(strip)(const struct OF(product) *p, int i, int j)
     AT(c) = sum;
 }
 
-INLINE void OF(band)(const struct OF(product) *p, int i, int rows)
+INLINE void OF(band)(const struct PRODUCT *p, int i, int rows)
 {
     int j = 0;
     for (; rows == ROWS && j + 2 * LANES <= p->n; j += 2 * LANES)
@@ -68,7 +70,7 @@ INLINE void OF(band)(const struct OF(product) *p, int i, int rows)
             p->c[(int64_t)(i + r) * p->n + j] = OF(one)(p, i + r, j);
 }
 
-INLINE void OF(multiply)(const struct OF(product) *p, int m)
+FOR_TARGET static void OF(product)(const struct PRODUCT *p, int m)
 {
     int i = 0;
     for (; i + ROWS <= m; i += ROWS)
@@ -77,29 +79,9 @@ INLINE void OF(multiply)(const struct OF(product) *p, int m)
         OF(band)(p, i, 1);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) static void OF(wide)(const struct OF(product) *p, int m)
-{
-    OF(multiply)(p, m);
-}
-
-__attribute__((target("avx2"))) static void OF(half)(const struct OF(product) *p, int m)
-{
-    OF(multiply)(p, m);
-}
-
-static void OF(widest)(const struct OF(product) *p, int m)
-{
-    if (__builtin_cpu_supports("avx512f"))
-        OF(wide)(p, m);
-    else if (__builtin_cpu_supports("avx2"))
-        OF(half)(p, m);
-    else
-        OF(multiply)(p, m);
-}
-#else
-static void OF(widest)(const struct OF(product) *p, int m)
-{
-    OF(multiply)(p, m);
-}
-#endif
+#undef LANES
+#undef AT
+#undef READ
+#undef BYTES
+#undef FOR_TARGET
+#undef OF

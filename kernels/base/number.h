@@ -1,6 +1,7 @@
 /* Arithmetic on whole numbers. */
 #ifndef TS_BASE_NUMBER_H
 #define TS_BASE_NUMBER_H
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Returns the floor of x / c, or its remainder, for c > 0. */
@@ -12,6 +13,11 @@ static inline int64_t floor_div(int64_t x, int64_t c)
 static inline int64_t floor_mod(int64_t x, int64_t c)
 {
     return x % c < 0 ? x % c + c : x % c;
+}
+
+static inline bool is_power_of_two(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
 }
 
 /* Returns the greatest common divisor of |a| and |b|; 0 for two zeros. */

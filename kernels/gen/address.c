@@ -1,10 +1,8 @@
-/* Addresses while loops are being written out: the values of unrolled variables are known, and the
- * vector variable stands for a lane.
- *
- * An access is taken apart once, offset = sum of coef * term + rest.  Writing out the next copy of
- * a statement then only moves the known terms into the rest; no expression is rebuilt or
- * simplified.  Only terms that are not linear in a known variable (a div or mod that a layout left
- * behind) go through substitution. */
+/* Computes addresses while loops are being unrolled: the values of unrolled variables are known,
+ * and the vector variable stands for a lane. Each access is split once into offset = sum of coef *
+ * term + rest. Emitting the next copy of a statement then only moves the known terms into the rest;
+ * no expression is rebuilt or simplified. Only terms that are not linear in a known variable (a div
+ * or mod that a layout left behind) are substituted. */
 #include "kernels/gen/gen_impl.h"
 #include "kernels/ir/simplify.h"
 

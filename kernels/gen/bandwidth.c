@@ -61,8 +61,8 @@ double gen_load(const struct target *t, const struct elem_type *type, int64_t by
     return (double)size * (double)passes;
 }
 
-/* Generates the loop that copies.  Its empty asm statement keeps the compiler from replacing the
- * loop by a call of memcpy. */
+/* Generates the copying loop. An empty asm statement keeps the compiler from replacing the loop by
+ * memcpy. */
 double gen_copy(const struct target *t, const struct elem_type *type, int64_t bytes,
                 struct str *out)
 {

@@ -27,11 +27,12 @@ struct unit_build {
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     VEC(struct code *) picks;             /* indices that the statement needs, in order */
-    VEC(struct code *) had;               /* those that statements before it in block had_in have */
+    VEC(struct code *) had;  /* indices that earlier statements of the block had_in computed */
     const struct block *had_in;
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
+    const struct expr *lane;              /* the index thread.x that is open, or NULL */
 };
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
@@ -86,9 +87,9 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
- * outputs in groups of four do.  An aligned vector cannot reach beyond the buffer, since base and
- * size are multiples of the lanes.  Returns NULL when they do not. */
+/* Builds a shuffle when all lanes lie in one aligned vector of the buffer. An example are the
+ * inputs of 16 outputs in groups of four. An aligned vector cannot reach beyond the buffer, since
+ * base and size are multiples of the lanes. Returns NULL when the lanes lie in several vectors. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;
@@ -165,8 +166,8 @@ static bool reads_var(const struct val *v, const struct expr *var)
            (v->b && reads_var(v->b, var));
 }
 
-/* Returns the variable of an index that is had already, or NULL.  The index must come from a buffer
- * that nothing here writes. */
+/* Returns the variable that already holds an index, or NULL. The index must come from a buffer that
+ * no statement here writes. */
 static const struct expr *had_index(const struct unit_build *b, const struct code_term *index,
                                     int64_t hi)
 {
@@ -541,6 +542,7 @@ static void build_for(struct unit_build *b, const struct tree *t, struct block *
     c->ann = t->ann == LOOP_PARALLEL || loop_is_bound(t->ann) ? t->ann : LOOP_SERIAL;
     c->begin = t->begin ? env_expr(b->env, t->begin, &by_lane) : expr_const(b->u->func->pool, 0);
     c->end = t->end ? env_expr(b->env, t->end, &by_lane) : expr_const(b->u->func->pool, t->extent);
+    b->lane = t->ann == LOOP_THREAD_X ? t->var : b->lane;
     build_kids(b, t, &c->body);
     if (!only_notes(&c->body))
         block_add(b->u, out, c);
@@ -558,8 +560,8 @@ static bool constant_bounds(struct unit_build *b, const struct tree *t, int64_t 
     return (!lo || lo->kind == EXPR_CONST) && (!hi || hi->kind == EXPR_CONST);
 }
 
-/* Whether t can be vectorized.  It may contain only stores and unrolled loops, because a tile or
- * another loop inside would belong to one lane. */
+/* Whether t can be vectorized. It may contain only stores and unrolled loops: a tile or another
+ * loop inside would have to exist once per lane. */
 static bool fits_lanes(const struct tree *t)
 {
     for (int i = 0; i < t->n_kids; i++) {
@@ -571,9 +573,27 @@ static bool fits_lanes(const struct tree *t)
     return true;
 }
 
+static void build_tensor(struct unit_build *b, const struct tree *t, struct block *out)
+{
+    const struct tree *store = t;
+    while (store->kind != TREE_STORE)
+        store = store->kid[0];
+    const struct val *x = store->value->a, *y = store->value->b;
+    struct tensor_sites sites = {
+        .a = site_id(b, x->source, x->rank, x->idx, false),
+        .b = site_id(b, y->source, y->rank, y->idx, false),
+        .result = site_id(b, store->buffer, store->rank, store->idx, false),
+    };
+    code_build_tensor(b->u, b->env, t, b->lane, &sites, out);
+}
+
 static void build_loop(struct unit_build *b, const struct tree *t, struct block *out)
 {
     int64_t begin, end;
+    if (t->ann == LOOP_TENSOR) {
+        build_tensor(b, t, out);
+        return;
+    }
     bool constant = constant_bounds(b, t, &begin, &end);
     bool lanes = t->ann == LOOP_VECTORIZE && !t->begin && !t->end && t->extent > 1 &&
                  lanes_of(b, t) > 1 && fits_lanes(t);
@@ -622,8 +642,8 @@ static void build_tree(struct unit_build *b, const struct tree *t, struct block 
     UNREACHABLE();
 }
 
-/* Builds one of n adjacent trees.  A piece of a cut loop gets a note, on its first statement: a
- * note of its own would hinder the passes. */
+/* Builds one of n adjacent trees. The note of a piece of a cut loop is attached to its first
+ * statement, because a separate code item would hinder the later passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
     if (t->barrier)

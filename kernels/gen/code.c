@@ -187,7 +187,7 @@ void code_each_access(struct block *b, access_fn *f, void *ctx)
             continue;
         struct code_walk w = { f, ctx, { .set = c, .block = b } };
         term_each_load(c->value, walk_load, &w);
-        if (c->reg >= 0 || c->kind == CODE_PICK)
+        if (c->reg >= 0 || c->kind != CODE_SET)
             continue;
         w.a.load = NULL;
         w.a.at = &c->at;

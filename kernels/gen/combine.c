@@ -21,7 +21,7 @@ struct spot {
     bool starts_set;                      /* whether the first use overwrites the place */
     int site_load, site_store;
     int reg;                              /* register that replaces it; -1: none */
-    bool keep_store;  /* keep the place's only store: reg is the register that it stores */
+    bool keep_store;  /* keep the only store of the place; reg is the stored register */
     struct spot *next, *next_first, *next_last;
 };
 
@@ -29,7 +29,7 @@ struct combiner {
     struct unit *u;
     const struct block *line;
     int from, to;
-    const bool *stored;                   /* per buffer: whether the line stores to it */
+    const bool *stored;                   /* per buffer: whether the block stores to it */
     struct spot *bucket[N_BUCKETS];
     VEC(struct spot *) spots;
     int now;
@@ -91,8 +91,8 @@ static bool alone(const struct combiner *c, const struct spot *s)
     return true;
 }
 
-/* Returns the register that the only store of s stores, or -1 if another value is in it at the last
- * use of s. */
+/* Returns the register that the only store of s stores; -1 if the last use of s needs another
+ * value. */
 static int stored_register(const struct combiner *c, const struct spot *s)
 {
     const struct code *set = c->line->item[s->first];

@@ -10,6 +10,7 @@ struct cuda_kernel {
     const char *name;
     bool *touched;                        /* per parameter: whether the kernel uses it */
     int64_t shared_bytes, stack_bytes;    /* its shared arrays; at most, its local ones */
+    bool together;                        /* whether its threads share tiles or tensor blocks */
 };
 
 /* An array that the threads of a block share, for one or several tiles; largest: of these. */

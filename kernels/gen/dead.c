@@ -28,7 +28,8 @@ static void note_block(struct dead *d, const struct block *b)
 
 static bool is_dead(const struct dead *d, const struct code *c)
 {
-    if (c->kind == CODE_NOTE || c->kind == CODE_PICK || c->kind == CODE_BARRIER)
+    if (c->kind == CODE_NOTE || c->kind == CODE_BARRIER || (c->kind != CODE_SET
+                                                            && code_has_value(c)))
         return false;
     if (c->kind != CODE_SET)
         return c->body.n == 0;

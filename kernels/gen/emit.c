@@ -236,7 +236,7 @@ static const char rolled_macro[] =
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
 
-/* Emits a copy of 16 bytes.  The twin has no such type. */
+/* Emits a copy of 16 bytes by a CUDA vector type, which the host twin does not have. */
 static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
 {
     str_printf(out, "/* Copies %d elements, %lld aligned bytes. */\n"
@@ -291,8 +291,10 @@ void emit_helpers(struct emit *m, struct str *out)
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         helper_vectors(out, type, n, l);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
-        if (n->copy[l])
-            helper_copy(out, type, l, m->twin);
+        for (int i = 0; i < 2; i++)
+            if (n->copy[i][l])
+                helper_copy(out, i ? m->u->narrow : type, l, m->twin);
+    tensor_helpers(m, out);
     if (stream)
         str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)

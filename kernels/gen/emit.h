@@ -4,16 +4,21 @@
 #define TS_GEN_EMIT_H
 #include "kernels/gen/gen_impl.h"
 
+/* Helpers of tensor blocks (print_tensor.c). */
+struct tensor_needs { bool rows, columns, pair, both, mma; };
+
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
     bool again[2], prefetch[2];           /* 1: of the narrow type */
-    bool copy[GEN_MAX_LANES + 1];         /* of a GPU */
+    bool copy[2][GEN_MAX_LANES + 1];      /* of a GPU; 1: of the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
+    struct tensor_needs tensor;
+    bool store_pair;                      /* of a GPU, of the narrow type */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
@@ -38,7 +43,7 @@ struct emit {
     int64_t on_stack;  /* total size of the local arrays visible here, in bytes */
     const char **buffer;                  /* per buffer: its C name; NULL: not visible here */
     bool *touched;                        /* per buffer: whether the text uses it */
-    const char **again;                   /* names of the copies of pointers, by number */
+    const char **again;  /* names of the pointers' copies (CODE_AGAIN), by the number of the copy */
     VEC(struct pointer) pointers;         /* pointers that are visible here */
     const char *prefix;                   /* prefix of the names of index helpers */
     struct str statics;                   /* text of functions that return large local arrays */
@@ -76,7 +81,7 @@ void emit_indent(struct emit *m);
 /* Prints e + plus as C.  It gets parentheses if it binds looser than min_prec: 0 condition, 4 sum,
  * 5 product, 6 primary. */
 void emit_index(struct emit *m, const struct expr *e, int64_t plus, int min_prec);
-/* Returns the bounds of a loop as text.  If named, a bound too long for the line of the loop is
+/* Returns the bounds of a loop as text. If named, a bound that is too long for the loop's line is
  * first assigned to a constant. */
 struct bounds { const char *begin, *end; };
 struct bounds emit_bounds(struct emit *m, const struct code *c, bool named);
@@ -94,8 +99,8 @@ void emit_address(struct emit *m, const struct place *at, bool stored);
 void pointers_declare(struct emit *m, const struct block *b, int from, int to);
 /* Returns the pointer that can address `at`, or NULL. */
 const struct pointer *pointers_find(const struct emit *m, const struct place *at, bool stored);
-/* Makes the compiler forget what it knows of the pointers that only read this buffer.  Returns
- * false when there are no such pointers. */
+/* Makes the compiler forget what it knows about the read-only pointers to this buffer. Returns
+ * false when there are none. */
 bool pointers_again(struct emit *m, int buffer);
 /* Ends the scope that began at mark: its names and its pointers are no longer visible. */
 void emit_leave(struct emit *m, int mark);
@@ -114,6 +119,10 @@ void emit_helpers(struct emit *m, struct str *out);
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);
+/* Tensor blocks (print_tensor.c): their statements, and the helpers that m->needs lists. */
+void code_print_fragment(struct emit *m, const struct code *c);
+void code_print_tensor(struct emit *m, const struct code *c);
+void tensor_helpers(const struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
  * the integer vectors of the masks if functions_need_masks says so. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,

@@ -5,8 +5,8 @@
 
 static atomic_long calls;
 
-/* Finds the type in which all is computed, and the narrow type of buffers that are converted to
- * it.  Fails if there are several. */
+/* Finds the type of all computations, and the narrow type of the buffers that are converted to it.
+ * Fails if there are several. */
 static bool find_types(struct unit *u, const struct func *f, struct err *e)
 {
     const struct elem_type *first = f->n_buffers > 0 ? f->buffer[0].type : &type_f32;
@@ -36,11 +36,15 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
         return false;
     code_tidy(u);
     code_promote(u);
+    if (!code_tensors_in_registers(u, e))
+        return false;
     code_hoist(u);
     code_combine(u);
     code_drop_dead(u);
     code_share(u);
-    if (!o->target->gpu)
+    if (o->target->gpu)
+        code_pair_stores(u);
+    else
         code_prefetch(u);
     code_declare(u);
     return true;
@@ -49,6 +53,7 @@ bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, s
 void unit_close(struct unit *u)
 {
     vec_free(&u->regs);
+    vec_free(&u->fragments);
     vec_free(&u->sites);
     arena_free(u->arena);
 }

@@ -17,12 +17,12 @@ struct gen_opts {
     bool marks;                           /* the text has marks for gen_take_marks */
 };
 
-/* Which loops the lines of a text belong to.  loop: those that the C has, the outer ones first;
- * node: of the graph; axis: as in steps; trips: iterations, at most; parent: the loop around it, or
- * -1.  of[i]: the innermost loop of line i (from 0), or -1. */
+/* The loops that the lines of a text belong to. loop: the loops of the C code, outer ones before
+ * inner ones; node: of the graph; axis: as in steps; trips: the greatest number of iterations;
+ * parent: the enclosing loop, or -1. of[i]: the innermost loop of line i (from 0), or -1. */
 struct code_loop { int node; const char *axis; int64_t trips; int parent; };
 struct code_lines { int n_loops; const struct code_loop *loop; int n; const int *of; };
-/* Takes the marks out of a text.  The lines are in arena a. */
+/* Removes the marks from a text. The lines are allocated in arena a. */
 void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 
 /* A place in the code that accesses memory. Simulated misses are attributed to sites. */
@@ -33,8 +33,8 @@ struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h
  *     void ts_entry(ELEM *const *buffers);         calls NAME with the parameters in func order
  * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
-/* A launch of a kernel: extent: of blocks x y z and threads x y z; argument: which of the
- * parameters of the func it is given, in this order. */
+/* A launch of a kernel. extent: numbers of blocks x y z, then of threads x y z. argument: the
+ * arguments in order, each as the number of a parameter of the func. */
 struct gen_launch { const char *name; int64_t extent[6]; int n; const int *argument; };
 struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the

@@ -28,8 +28,8 @@
 #define GEN_MAX_STATEMENTS 4096           /* most statements of one unrolled body (SPEC D.5) */
 
 /* The elements [base + rest, base + rest + lanes) of a buffer. base contains the loop variables and
- * is canonical, so that two places with the same base differ by their rests. again: which copy of
- * the pointer is used (0: the parameter itself). */
+ * is canonical, so that two places with the same base differ by their rests. again: the number of
+ * the pointer's copy (CODE_AGAIN); 0: the parameter itself. */
 struct place { int buffer; const struct expr *base; int64_t rest; int lanes; int again; };
 
 enum term_kind {
@@ -65,15 +65,15 @@ struct reg {
 struct block { struct code **item; int n, cap; };
 
 enum code_kind { CODE_NOTE, CODE_FOR, CODE_IF, CODE_SCOPE, CODE_SET, CODE_AGAIN, CODE_AHEAD,
-                 CODE_PICK, CODE_BARRIER };
+                 CODE_PICK, CODE_BARRIER, CODE_FRAGMENT, CODE_TENSOR };
 
 struct code {
     enum code_kind kind;
     /* NOTE: one line of comment. FOR, SCOPE: a comment printed at the head, or NULL */
     const char *note;
     struct block body;                    /* FOR, IF, SCOPE: the statements inside */
-    /* FOR: var in [begin, end). PICK: var is the index that the value picks (VAL_PICK).  It ends a
-     * straight line, and is visible in the rest of its block. */
+    /* FOR: var in [begin, end). PICK: var is the index that a value selects (VAL_PICK). A PICK ends
+     * a straight line of code; its variable is visible in the rest of the block. */
     const struct expr *var, *begin, *end;
     enum loop_ann ann;                    /* SERIAL, PARALLEL or bound */
     bool reduce;
@@ -83,7 +83,7 @@ struct code {
     const struct prefetch *prefetch;
     const struct expr *cond;              /* IF: the condition */
     int buffer;  /* SCOPE: the array declared here; -1: promoted to registers */
-    int again;                            /* AGAIN: the number of this copy of buffer's pointer */
+    int again;  /* AGAIN: the number of this copy of the buffer's pointer */
     /* AHEAD: prefetches the cache line of the element that lies `by` elements after `at` */
     const struct expr *by;
     /* SET: the destination, a register (reg >= 0; lane >= 0: one lane of it) or the place `at` */
@@ -91,8 +91,23 @@ struct code {
     struct place at;
     enum store_how how;
     struct code_term *value;              /* also of PICK: a scalar */
+    /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
+     * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
+    int fragment[2];
     /* SET: sites of the destination in memory; site_load is that of += and max= */
     int site_load, site_store;
+};
+
+/* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
+ * rows or transposed; two elements at once, or one by one.  n: the places that it loads from. */
+enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS };
+#define FRAGMENT_LOADS 8
+#define TENSOR_RESULTS 8                  /* of one lane */
+struct fragment {
+    enum fragment_way way;
+    int n, buffer;
+    bool is_a;
+    const char *name;                     /* C name, chosen by the printer */
 };
 
 struct unit {
@@ -100,16 +115,17 @@ struct unit {
     const struct func *func;
     const struct gen_opts *opts;
     const struct elem_type *type;         /* the type of all registers */
-    const struct elem_type *narrow;       /* that of some buffers (type_is_narrow), or NULL */
+    const struct elem_type *narrow;       /* the type of narrow buffers (type_is_narrow), or NULL */
     int lanes;                            /* lanes of the target's vectors of this type */
     struct block body;
     VEC(struct reg) regs;
+    VEC(struct fragment) fragments;
     VEC(struct site) sites;
     int n_again;
 };
 
-/* Runs the passes on a lowered program.  unit_close frees what unit_open made, even if it failed.
- */
+/* Runs the passes on a lowered program. unit_close frees the memory of unit_open, even if that
+ * failed. */
 bool unit_open(struct unit *u, const struct func *f, const struct gen_opts *o, struct err *e);
 void unit_close(struct unit *u);
 /* The passes, in order.  code_share_threads: for a GPU only. */
@@ -123,7 +139,8 @@ void code_hoist(struct unit *u);
 void code_combine(struct unit *u);
 void code_drop_dead(struct unit *u);
 void code_share(struct unit *u);
-void code_prefetch(struct unit *u);
+void code_prefetch(struct unit *u);       /* for CPUs only */
+void code_pair_stores(struct unit *u);    /* for a GPU only */
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
 /* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
@@ -135,6 +152,16 @@ void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
 int code_kernel_end(const struct block *b, int i);
 /* Raises extent (of blocks x y z, threads x y z) to the extents of the bound loops in a block. */
 void code_find_launch(const struct block *b, int64_t *extent);
+
+/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane; sites: of
+ * the factors in the order of the tree, and of the result. */
+struct env;
+struct tensor_sites { int a, b, result; };
+void code_build_tensor(struct unit *u, struct env *env, const struct tree *t,
+                       const struct expr *lane, const struct tensor_sites *sites,
+                       struct block *out);
+/* Whether the results of all tensor blocks are in registers, after code_promote. */
+bool code_tensors_in_registers(const struct unit *u, struct err *e);
 
 /* Prints the instrumented kernel. Fills in its table, except for the sites, in arena `a`. */
 void code_print_trace(struct unit *u, int line_bytes, struct arena *a, struct str *out,
@@ -149,7 +176,8 @@ double code_trips(const struct code *c);
 void block_add(struct unit *u, struct block *b, struct code *c);
 static inline bool code_has_value(const struct code *c)
 {
-    return c->kind == CODE_SET || c->kind == CODE_PICK;
+    return c->kind == CODE_SET || c->kind == CODE_PICK || c->kind == CODE_FRAGMENT
+        || c->kind == CODE_TENSOR;
 }
 /* Returns the index after the run of statements and notes that starts at item i. */
 int block_line_end(const struct block *b, int i);
@@ -205,7 +233,7 @@ struct marked { int n; const struct code *loop[GEN_MAX_MARKS]; const char *axes[
 void code_find_marks(const struct block *b, struct arena *a, struct marked *m);
 int code_mark_of(const struct marked *m, const struct code *c);  /* the mark of a loop, or -1 */
 
-/* Addresses (address.c): what is known of an access while loops are unrolled. */
+/* Addresses (address.c): the known parts of an access while loops are unrolled. */
 struct env;
 struct env *env_new(struct unit *u);
 void env_free(struct env *v);

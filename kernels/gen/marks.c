@@ -1,5 +1,5 @@
-/* Marks are lines of their own: "NODE TRIPS AXIS" where a loop begins, and an empty one where it
- * ends.  So a text keeps them while it is wrapped and joined. */
+/* A mark is a line of its own: "NODE TRIPS AXIS" where a loop begins, and an empty mark where it
+ * ends. Marks therefore survive wrapping and joining of the text. */
 #include "kernels/gen/gen_impl.h"
 
 #include <stdlib.h>

@@ -48,6 +48,8 @@ static const char *const reserved[] = {
     "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
     "ts_read", "ts_write", "ts_meet", "swizzle",
+    "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
+    "store_pair",
 };
 
 static bool is_digit(char c)
@@ -65,8 +67,8 @@ static bool is_letter(char c)
     return is_upper(c) || (c >= 'a' && c <= 'z');
 }
 
-/* Whether text is the name of a shuffle helper.  How many of them the text has is known only at the
- * end. */
+/* Whether text has the form of a shuffle helper's name. All such names are reserved, because the
+ * number of helpers is known only at the end. */
 static bool is_shuffle(const char *text)
 {
     static const char stem[] = "shuffle";
@@ -176,7 +178,7 @@ void names_reset(struct names *n, int mark)
  * starts with an underscore is changed, since it may belong to the compiler (__asm__, _Bool). */
 static const char *identifier(struct arena *a, const char *want)
 {
-    want += want[0] == '@';               /* the variable of a pick */
+    want += want[0] == '@';               /* '@' marks the variable of a pick */
     const char *before = is_letter(want[0]) ? "" : want[0] == '_' ? "x" : "_";
     char *s = arena_printf(a, "%s%s", before, want);
     for (char *c = s; *c; c++)

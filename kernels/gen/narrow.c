@@ -120,18 +120,26 @@ static const char stream_text[] =
     "    *(h$ *)p = h;\n"
     "#endif\n}\n";
 
-/* A helper as plain C, and the others: with F16C, and of a GPU; NULL: none. */
+/* The code of a helper: as plain C, with F16C, and for a GPU; NULL: no such code. */
 struct helper { const char *text, *x86, *gpu; };
 static const struct narrow_text {
     const struct elem_type *type;
     struct helper get, put, load, store;
-    const char *pack;                     /* what store and stream need */
+    const char *pack;                     /* helpers that store and stream need */
 } texts[] = {
     { &type_f16, { f16_get, f16_get_x86, f16_get_gpu }, { f16_put, f16_put_x86, f16_put_gpu },
       { f16_load, f16_load_x86, NULL }, { store_text, f16_store_x86, NULL }, f16_pack },
     { &type_bf16, { bf16_get, NULL, NULL }, { bf16_put, NULL, bf16_put_gpu },
       { bf16_load, NULL, NULL }, { store_text, NULL, NULL }, bf16_pack },
 };
+
+static const char pair_text[] =
+    "/* Stores two elements at once, at an address that is a multiple of 4. */\n"
+    "static inline void store_pair(@ *p, float x, float y)\n{\n"
+    "    *(unsigned *)p = to_@(x) | (unsigned)to_@(y) << 16;\n}\n";
+static const char pair_twin[] =
+    "static inline void store_pair(@ *p, float x, float y)\n{\n"
+    "    p[0] = to_@(x);\n    p[1] = to_@(y);\n}\n";
 
 static void put_text(struct str *out, const char *text, const struct elem_type *type, int lanes)
 {
@@ -213,6 +221,8 @@ void narrow_helpers(struct emit *m, struct str *out)
         put_helper(out, x, &x->get, "", 1, m->gpu);
     if (m->needs.narrow.put)
         put_helper(out, x, &x->put, "", 1, m->gpu);
+    if (m->needs.store_pair)
+        put_text(out, m->twin ? pair_twin : pair_text, x->type, 1);
     for (int l = 2; l <= GEN_MAX_LANES; l *= 2)
         put_vectors(out, x, &m->needs, l);
 }

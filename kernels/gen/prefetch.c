@@ -54,7 +54,7 @@ static int by_place(const void *x, const void *y)
     return a->rest < b->rest ? -1 : a->rest > b->rest;
 }
 
-/* Keeps one place per cache line, in order. */
+/* Keeps one place per cache line, in the same order. */
 static void thin_out(struct ahead *a)
 {
     int n = 0;
@@ -104,7 +104,7 @@ static void say(struct ahead *a, struct block *out)
     a->said = true;
 }
 
-/* Prefetches n places, at[i], at[i] + apart, ..., one of them per iteration in turn. */
+/* Prefetches n places, at[i], at[i] + apart, ..., one in each iteration, in rotation. */
 static void ask(struct ahead *a, int i, int64_t n, int64_t apart, int64_t step, struct block *out)
 {
     struct exprs *p = a->u->func->pool;

@@ -1,5 +1,5 @@
-/* Code as C: one function, in the form that compilers turn into what was meant (PERF.md):
- * named vectors, no headers, restrict pointers. */
+/* Prints code as C: one function, written so that compilers keep the intended vectors and registers
+ * (PERF.md): named vectors, no headers, restrict pointers. */
 #include "kernels/gen/emit.h"
 
 #include <string.h>
@@ -116,12 +116,26 @@ static void print_set_register(struct emit *m, const struct code *c)
 /* Prints copy4(&A_tile[m], &A[k]). */
 static void print_copy(struct emit *m, const struct code *c)
 {
-    m->needs.copy[c->at.lanes] = true;
+    m->needs.copy[emit_converts(m, c->at.buffer)][c->at.lanes] = true;
     emit_indent(m);
     str_printf(m->out, "copy%d(", c->at.lanes);
     emit_address(m, &c->at, true);
     str_add(m->out, ", ");
     emit_address(m, &c->value->at, false);
+    str_add(m->out, ");\n");
+}
+
+/* Prints store_pair(&C[2*n], x, y). */
+static void print_pair(struct emit *m, const struct code *c)
+{
+    m->needs.store_pair = m->needs.narrow.put = true;
+    emit_indent(m);
+    str_add(m->out, "store_pair(");
+    emit_address(m, &c->at, true);
+    for (int i = 0; i < 2; i++) {
+        str_add(m->out, ", ");
+        emit_value(m, c->value->part[i], 1);
+    }
     str_add(m->out, ");\n");
 }
 
@@ -165,7 +179,7 @@ static void print_set(struct emit *m, const struct code *c)
         return;
     }
     if (c->at.lanes > 1 && m->gpu) {
-        print_copy(m, c);
+        (c->value->kind == TERM_GATHER ? print_pair : print_copy)(m, c);
         return;
     }
     if (c->at.lanes > 1 || emit_converts(m, c->at.buffer)) {
@@ -451,6 +465,12 @@ void code_print_block(struct emit *m, const struct block *b)
             break;
         case CODE_BARRIER:
             emit_line(m, "__syncthreads();");
+            break;
+        case CODE_FRAGMENT:
+            code_print_fragment(m, c);
+            break;
+        case CODE_TENSOR:
+            code_print_tensor(m, c);
             break;
         default:
             UNREACHABLE();

@@ -106,6 +106,14 @@ static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n
     str_add(m->out, ";\n");
 }
 
+static bool has_tensor(const struct block *b)
+{
+    bool found = false;
+    for (int i = 0; i < b->n && !found; i++)
+        found = b->item[i]->kind == CODE_TENSOR || has_tensor(&b->item[i]->body);
+    return found;
+}
+
 static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel *k,
                          struct str *out)
 {
@@ -132,6 +140,7 @@ static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel
         str_add(&body, " */\n");
         k->shared_bytes += buffer_bytes(a->largest);
     }
+    k->together = k->shared_bytes > 0 || has_tensor(&part);
     code_print_block(m, &part);
     emit_leave(m, mark);
     k->stack_bytes = m->most_on_stack;

@@ -12,7 +12,7 @@ struct trace {
     int block, n_blocks;  /* the current block; blocks are numbered in the order of the walk */
     const char *times;                    /* counting: the variable with the number of runs */
     bool random;                          /* whether ts_trace draws indices */
-    int mark;                             /* of the enclosing marked loop, or -1 */
+    int mark;                             /* number of the enclosing marked loop, or -1 */
     struct marked marked;
     VEC(struct trace_use) uses;
     VEC(int) block_mark;
@@ -231,7 +231,7 @@ static void print_block(struct trace *t, const struct block *b)
             print_body(t, c, -1);
         } else {
             print_block(t, &c->body);
-            continue;                     /* it has no braces: its names are visible, too */
+            continue;                     /* a block without braces, whose names stay visible */
         }
         names_reset(m->names, mark);
     }
@@ -247,7 +247,7 @@ static const char types[] =
     "    int (*mark)(struct ts_sim *, int);\n"
     "};\n\n";
 
-/* Prints the filters. at: the access certainly lies in one line; over: it may cross lines. */
+/* Prints the filters. at: the access always lies in one line; over: it may cross lines. */
 static void print_filter(struct str *out, const char *name, int shift, bool store, bool over)
 {
     str_printf(out,

@@ -24,7 +24,8 @@ static struct piece *piece_around(struct promotion *p, int64_t rest, int lanes)
     return NULL;
 }
 
-/* Collects vectors first, then single floats, so that a lane of a vector is no separate piece. */
+/* Collects vectors before single floats, so that a float inside a vector becomes a lane of it and
+ * not a piece of its own. */
 struct collect { struct promotion *p; bool vectors; };
 
 static void collect_access(void *ctx, const struct access *a)

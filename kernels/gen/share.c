@@ -113,7 +113,7 @@ static void drop(struct share *s, int i)
     s->at_hand.data[i] = vec_pop(&s->at_hand);
 }
 
-/* Whether a load may be repeated through a copy of the pointer.  It is not, if the code stores
+/* Whether a load may be repeated through a copy of the pointer. It must not if the code stores
  * through the restrict pointer. */
 static bool may_load_again(const struct share *s, const struct read_value *v)
 {
@@ -121,8 +121,8 @@ static bool may_load_again(const struct share *s, const struct read_value *v)
     return s->u->func->buffer[b].memory == MEMORY_LOCAL || !s->stored[b];
 }
 
-/* Frees registers of values that are not used again, and of those with the farthest next use when
- * there are too many. */
+/* Frees the registers of values without further use. If there are still too many, frees those with
+ * the farthest next use. */
 static void make_room(struct share *s)
 {
     int farthest = -1;

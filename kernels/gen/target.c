@@ -1,4 +1,5 @@
-/* The table of targets, which of them this machine can run, and which loops each can have. */
+/* The table of targets, the check which targets this machine can run, and the loop kinds that each
+ * target allows. */
 #include "kernels/gen/target.h"
 
 #include "kernels/base/rng.h"
@@ -59,7 +60,7 @@ static bool always(void)
 #define CPU_MEMORIES (1u << MEMORY_GLOBAL | 1u << MEMORY_LOCAL)
 
 #define GPU_MEMORIES (CPU_MEMORIES | 1u << MEMORY_SHARED)
-#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) | 1u << LOOP_THREADS \
+#define GPU_LOOPS ((CPU_LOOPS & ~(1u << LOOP_PARALLEL)) | 1u << LOOP_THREADS | 1u << LOOP_TENSOR \
     | ((1u << LOOP_ANN_COUNT) - (1u << LOOP_BLOCK_X)))
 #define TARGET(id, vector_bytes, registers, runs_here, emulated, chains, rounds, gcc, clang) \
     static const char *const id##_gcc[] = gcc, *const id##_clang[] = clang;
@@ -72,7 +73,7 @@ static const struct target targets[] = {
 #include "kernels/gen/target.def"
 };
 
-/* The code is CUDA C (gen_cuda); what gen_c makes is the host twin, plain C for any CPU. */
+/* The code is CUDA C (gen_cuda). gen_c generates its host twin: plain C for any CPU. */
 static const struct target cuda = {
     .isa = "cuda", .registers = 255, .annotations = GPU_LOOPS, .memories = GPU_MEMORIES,
     .gcc = plain_gcc, .clang = plain_clang, .runs_here = always, .gpu = true,

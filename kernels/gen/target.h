@@ -1,5 +1,6 @@
-/* A target is what code is generated for.  It is a row of target.def: data that the passes, the
- * callers of compilers, the ceilings and the tuner read, and the printer of its code. */
+/* A target is the kind of machine for which code is generated. It is a row of target.def: data
+ * for the passes, for calling compilers, for the ceilings and the tuner, and the printer of its
+ * code. */
 #ifndef TS_GEN_TARGET_H
 #define TS_GEN_TARGET_H
 #include "kernels/nest/tree.h"
@@ -17,7 +18,7 @@ struct target {
     unsigned annotations;                 /* 1 << enum loop_ann for each kind of loop it can have */
     unsigned memories;                    /* 1 << enum memory_scope for each it can have */
     const char *emulated;                 /* target that valgrind runs instead; NULL: this one */
-    int chains; long rounds;              /* of the loop of the FMA ceiling (gen_peak) */
+    int chains; long rounds;              /* size of the FMA ceiling's loop (gen_peak) */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
     bool (*runs_here)(void);
     bool gpu;  /* gen_c makes the host twin of its kernels, whose times say nothing (gen_cuda) */
@@ -41,11 +42,11 @@ const struct target *target_named(const char *isa);
 /* Finds a target by name.  NULL: ERR_NAME (no such name) or ERR_ENV (this CPU cannot run it). */
 const struct target *target_find(const char *isa, struct err *e);
 const char *const *target_flags(const struct target *t, bool is_clang);
-/* Returns a hash of GEN_VERSION and all these flags: of all that makes machine code of a nest,
- * besides the compiler.  Times of code with another hash are not today's. */
+/* Returns a hash of GEN_VERSION and the flags of all targets, which together with the compiler
+ * determine the machine code of a nest. Times of code with another hash are out of date. */
 uint64_t target_code(void);
-/* Whether a flag keeps clang from what it may do under `set autovectorize on`.  No later flag
- * undoes these, and clang has no options of single functions. */
+/* Whether a flag forbids clang what `set autovectorize on` allows. Such a flag must be left out,
+ * because no later flag undoes it and clang has no options for single functions. */
 bool target_binds(const char *flag);
 /* Fails with ERR_STEP at the first loop or buffer of f that code for t cannot have. */
 bool target_takes(const struct target *t, const struct func *f, struct err *e);

@@ -1,5 +1,5 @@
 /* The copies that the threads of a block make together: a nest of LOOP_THREADS becomes one loop, in
- * which each thread takes every n-th element, so that neighbours copy neighbours:
+ * which each thread takes every n-th element, so that adjacent threads copy adjacent elements:
  *
  *     for m, k in threads(64, 8): T[m][k] = A[...]             by 256 threads
  * ==>

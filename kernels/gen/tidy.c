@@ -16,7 +16,8 @@ static const struct expr *both(struct exprs *p, const struct expr *x, const stru
     return !x ? y : !y ? x : expr_and(p, x, y);
 }
 
-/* Splits the conjuncts of e into those that use var (*in) and the others (*out), or NULL. */
+/* Splits the conjuncts of e into those that use var (*in) and the others (*out); NULL: there are
+ * none. */
 static void split_condition(struct exprs *p, const struct expr *e, const struct expr *var,
                             const struct expr **in, const struct expr **out)
 {

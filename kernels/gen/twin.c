@@ -1,8 +1,9 @@
 /* The host twin of CUDA kernels: the same text of the kernels, compiled as C for the CPU (SPEC N).
  *
  * blockIdx and threadIdx are variables there, and a launch runs the blocks one after the other.
- * Kernels without shared tiles run thread after thread.  In the others every thread of a block has
- * a stack of its own, and runs up to the next barrier before the next thread runs.
+ * Kernels without shared tiles and tensor blocks run thread after thread.  In the others every
+ * thread of a block has a stack of its own, and runs up to the next barrier before the next warp
+ * runs.  In a tensor block the lanes of a warp wait for each other and exchange what they loaded.
  *
  * An access to elements of a shared tile first calls ts_read or ts_write, which look for races: a
  * shadow of each element has who wrote and read it since the last barrier (its epoch).  What is
@@ -22,7 +23,8 @@ static const char shadow[] =
     "#include <setjmp.h>\n#include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
     "#include <ucontext.h>\n"
     "char ts_fault[400];\n"
-    "static struct ts_fiber { ucontext_t first; jmp_buf at; int line, begun, done; } *ts_fiber;\n"
+    "static struct ts_fiber {\n"
+    "    ucontext_t first; jmp_buf at; int line, warp, begun, done, turn;\n} *ts_fiber;\n"
     "static struct ts_index ts_size;\n"
     "static ucontext_t ts_back;\nstatic jmp_buf ts_scheduler;\n"
     "static void (*ts_kernel)(void);\n"
@@ -49,7 +51,7 @@ static const char shadow[] =
     "    ts_say(\"thread %s %s element %ld of %s, which has %d\", ts_who(ts_now), how, i,\n"
     "           ts_tile[tile].name, ts_tile[tile].n);\n"
     "    ts_stop();\n    return 0;\n}\n\n"
-    "static void ts_read_one(int tile, long i)\n{\n"
+    "static inline void ts_read_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"reads\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"reads what was written by\", w->writer);\n"
@@ -59,7 +61,7 @@ static const char shadow[] =
     "        w->read_epoch = ts_epoch;\n        w->reader = w->other = ts_now;\n"
     "    } else if (w->reader != ts_now) {\n        w->other = ts_now;\n    }\n"
     "}\n\n"
-    "static long ts_read(int tile, int n, long i)\n{\n"
+    "static inline long ts_read(int tile, int n, long i)\n{\n"
     "    for (int k = 0; k < n; k++)\n        ts_read_one(tile, i + k);\n"
     "    return i;\n}\n\n"
     "/* Reports what was read and was not written, nor by a thread that ran later (a race). */\n"
@@ -70,7 +72,7 @@ static const char shadow[] =
     "            ts_say(\"thread %s reads element %ld of %s, which nothing has written\",\n"
     "                   ts_who(ts_unset->reader), i, ts_tile[k].name);\n    }\n"
     "    ts_unset = 0;\n}\n\n"
-    "static void ts_write_one(int tile, long i)\n{\n"
+    "static inline void ts_write_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"writes\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"writes what was written by\", w->writer);\n"
@@ -78,44 +80,60 @@ static const char shadow[] =
     "        ts_race(tile, i, \"writes what was read by\",\n"
     "                w->reader != ts_now ? w->reader : w->other);\n"
     "    w->write_epoch = ts_epoch;\n    w->writer = ts_now;\n}\n\n"
-    "static long ts_write(int tile, int n, long i)\n{\n"
+    "static inline long ts_write(int tile, int n, long i)\n{\n"
     "    for (int k = 0; k < n; k++)\n        ts_write_one(tile, i + k);\n"
     "    return i;\n}\n\n";
 /* Text of the threads, which have stacks of their own. */
 static const char fibers[] =
-    "/* Lets another thread run until all threads of the block are at this line. */\n"
-    "static __attribute__((noinline)) void ts_meet(int line)\n{\n"
-    "    ts_fiber[ts_now].line = line;\n"
+    "/* Lets others run until all threads of the block, or of the warp, are at this line. */\n"
+    "static __attribute__((noinline)) void ts_wait(int line, int warp)\n{\n"
+    "    ts_fiber[ts_now].line = line;\n    ts_fiber[ts_now].warp = warp;\n"
     "    __asm__ volatile(\"\" : : : \"memory\");\n"
     "    if (!_setjmp(ts_fiber[ts_now].at))\n        _longjmp(ts_scheduler, 1);\n"
     "    __asm__ volatile(\"\" : : : \"memory\");\n}\n\n"
+    "static inline void ts_meet(int line) { ts_wait(line, 0); }\n"
+    "static inline void ts_meet_warp(int line) { ts_wait(line, 1); }\n\n"
     "static void ts_begin(void)\n{\n"
-    "    ts_kernel();\n    ts_fiber[ts_now].done = 1;\n    _longjmp(ts_scheduler, 1);\n}\n\n"
+    "    ts_kernel();\n    ts_fiber[ts_now].done = 1;\n    ts_fiber[ts_now].warp = 0;\n"
+    "    _longjmp(ts_scheduler, 1);\n}\n\n"
     "static __attribute__((noinline)) void ts_resume(struct ts_fiber *f)\n{\n"
     "    if (f->begun)\n        _longjmp(f->at, 1);\n"
     "    f->begun = 1;\n    swapcontext(&ts_back, &f->first);\n}\n\n"
-    "/* Runs every thread up to its next barrier.  Returns whether there is more to run. */\n"
-    "static int ts_round(int n)\n{\n"
+    "static const char *ts_place(const struct ts_fiber *f, const char *barrier)\n{\n"
+    "    return f->done ? \"its end\" : f->warp ? \"an operation of its warp\" : barrier;\n}\n\n"
+    "/* Whether thread i is where thread k is. */\n"
+    "static int ts_together(int k, int i)\n{\n"
+    "    const struct ts_fiber *x = &ts_fiber[k], *y = &ts_fiber[i];\n"
+    "    if (x->done == y->done && x->line == y->line)\n        return 1;\n"
+    "    ts_say(\"its threads part: thread %s is at %s, thread %s at %s\", ts_who(k),\n"
+    "           ts_place(x, \"a barrier\"), ts_who(i),\n"
+    "           ts_place(y, x->done || x->warp ? \"a barrier\" : \"another barrier\"));\n"
+    "    return 0;\n}\n\n"
+    "/* Runs the threads of a warp, each up to where it waits.  Returns whether all are there. */\n"
+    "static int ts_run_warp(int first, int end)\n{\n"
     "    volatile int i;\n"
-    "    for (i = 0; i < n; i++) {\n"
+    "    for (i = first; i < end; i++) {\n"
     "        ts_now = i;\n"
     "        threadIdx.x = i % ts_size.x;\n        threadIdx.y = i / ts_size.x % ts_size.y;\n"
     "        threadIdx.z = i / ts_size.x / ts_size.y;\n"
     "        int came = _setjmp(ts_scheduler);\n"
     "        if (came == 2)\n            return 0;\n"
     "        if (came == 0)\n            ts_resume(&ts_fiber[i]);\n"
-    "        if (ts_fiber[i].done == ts_fiber[0].done && ts_fiber[i].line == ts_fiber[0].line)\n"
-    "            continue;\n"
-    "        ts_say(\"its threads part: thread %s is at %s, thread %s at %s\", ts_who(0),\n"
-    "               ts_fiber[0].done ? \"its end\" : \"a barrier\", ts_who(i), ts_fiber[i].done\n"
-    "               ? \"its end\" : ts_fiber[0].done ? \"a barrier\" : \"another barrier\");\n"
-    "        return 0;\n    }\n"
+    "        if (!ts_together(first, i))\n            return 0;\n    }\n"
+    "    return 1;\n}\n\n"
+    "/* Runs every thread up to its next barrier.  Returns whether there is more to run. */\n"
+    "static int ts_round(int n)\n{\n"
+    "    for (int w = 0; w < n; w += 32) {\n"
+    "        do {\n"
+    "            if (!ts_run_warp(w, w + 32 < n ? w + 32 : n))\n                return 0;\n"
+    "        } while (ts_fiber[w].warp);\n"
+    "        if (!ts_together(0, w))\n            return 0;\n    }\n"
     "    ts_check_unset();\n"
     "    ts_epoch++;\n    return !ts_fiber[0].done && !ts_fault[0];\n}\n\n"
     "static void ts_run_block(int n, char *stack, long bytes)\n{\n"
     "    for (int i = 0; i < n; i++) {\n"
     "        struct ts_fiber *f = &ts_fiber[i];\n"
-    "        f->line = f->begun = f->done = 0;\n"
+    "        f->line = f->warp = f->begun = f->done = 0;\n"
     "        getcontext(&f->first);\n"
     "        f->first.uc_stack.ss_sp = stack + i * bytes;\n"
     "        f->first.uc_stack.ss_size = (size_t)bytes;\n"
@@ -146,6 +164,8 @@ static void print_shadow(const struct cuda_text *t, struct str *out)
                    (long long)t->shared.data[i].largest->elems);
         words += t->shared.data[i].largest->elems;
     }
+    if (words == 0)
+        str_printf(out, "    { \"\", 0, %lld },\n", (long long)words++);
     str_printf(out, "};\nstatic struct ts_word { int writer, write_epoch, reader, other, "
                "read_epoch; } ts_shadow[%lld], *ts_unset;\n", (long long)words);
     str_add(out, shadow);
@@ -184,7 +204,7 @@ static void print_loops(const struct emit *m, const struct cuda_kernel *k, struc
 static void print_launch(const struct emit *m, const struct cuda_kernel *k, struct str *out)
 {
     const int64_t *x = k->extent;
-    if (k->shared_bytes == 0) {
+    if (!k->together) {
         print_loops(m, k, out);
         return;
     }
@@ -201,20 +221,23 @@ void code_print_twin(struct unit *u, struct str *out)
     struct emit m;
     cuda_open(&t, &m, u, true);
     str_add(out, head);
-    if (t.shared.len > 0)
+    bool together = false;
+    for (int i = 0; i < t.list.len; i++)
+        together = together || t.list.data[i].together;
+    if (together)
         print_shadow(&t, out);
     str_add(out, str_text(&t.helpers));
     str_add(out, str_text(&t.kernels));
-    if (t.shared.len > 0)
+    if (together)
         str_printf(out, "static %s *const *ts_buffers;\n", emit_entry_type(u));
     for (int i = 0; i < t.list.len; i++)
-        if (t.list.data[i].shared_bytes > 0) {
+        if (t.list.data[i].together) {
             str_printf(out, "static void %s_thread(void)\n{\n    ", t.list.data[i].name);
             print_call(&m, &t.list.data[i], "ts_buffers", out);
             str_add(out, "}\n\n");
         }
     str_printf(out, "void ts_entry(%s *const *buffers)\n{\n%s", emit_entry_type(u),
-               t.shared.len > 0 ? "    ts_buffers = buffers;\n" : "");
+               together ? "    ts_buffers = buffers;\n" : "");
     for (int i = 0; i < t.list.len; i++)
         print_launch(&m, &t.list.data[i], out);
     str_add(out, "    (void)buffers;\n}\n");

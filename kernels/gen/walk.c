@@ -75,7 +75,9 @@ static void add_set(struct walk *w, nodes *out, const struct code *c, int loop)
         return;
     if (c->how != STORE_SET)
         add_access(w, out, &c->at, c->site_load, loop);
-    if (!code_streams(&w->unit, c))
+    if (code_streams(&w->unit, c))
+        vec_push(out, (struct walk_node){ .kind = WALK_STREAM });
+    else
         add_access(w, out, &c->at, c->site_store, loop);
 }
 
@@ -109,6 +111,8 @@ static void add_block(struct walk *w, nodes *out, const struct block *b, int loo
         nodes body = {0};
         if (c->kind == CODE_SET) {
             add_set(w, out, c, loop);
+        } else if (c->kind == CODE_FRAGMENT) {
+            add_reads(w, out, c->value, loop);
         } else if (c->kind == CODE_PICK) {
             add_reads(w, out, c->value, loop);
             v.kind = WALK_PICK;
@@ -266,7 +270,7 @@ static double count(struct walk *w, const struct walk_node *v, int n, double tim
     double sum = 0;
     for (; n > 0 && !w->stopped; n--, v++) {
         walk_look_at_clock(w);
-        if (v->kind == WALK_ACCESS) {
+        if (v->kind == WALK_ACCESS || v->kind == WALK_STREAM) {
             sum += times;
         } else if (v->kind == WALK_PICK) {
             w->value[v->var->var] = 0;
@@ -350,7 +354,7 @@ static void run(struct walk *w, const struct walk_node *v, int n)
         } else if (v->kind == WALK_IF) {
             if ((expr_eval(v->cond, w->value) != 0) == v->holds)
                 run(w, v->body, v->n);
-        } else {
+        } else if (v->kind == WALK_PICK) {
             /* The same pseudo-random indices as in the instrumented kernel, which has no data. */
             w->random = w->random * 6364136223846793005u + 1;
             w->value[v->var->var] = (int64_t)(w->random >> 33) % (v->var->hi + 1);

@@ -10,8 +10,8 @@
  * number among the marked loops (gen.h, struct trace_mark), or -1. */
 struct walk_loop { const char *axis; int node; int64_t trips; int parent, mark; };
 
-/* access, mark: as in struct ts_sim.  iteration: called at the head of each iteration that is not
- * skipped; NULL: not wanted. */
+/* access, mark: as in struct ts_sim. iteration: called at the head of each iteration that is not
+ * skipped; may be NULL. */
 struct walk_calls {
     void *ctx;
     void (*access)(void *ctx, unsigned long long addr, unsigned site, unsigned bytes);
@@ -35,7 +35,7 @@ int64_t walk_stride(const struct walk *w, int site, int loop);
 /* After this moment of clock_s, or when c is raised, walks end early; 0, NULL: never. */
 void walk_limit(struct walk *w, double deadline, const struct cancel *c);
 void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */
-bool walk_ended_early(const struct walk *w);   /* of the last walk */
+bool walk_ended_early(const struct walk *w);   /* whether the last walk ended early */
 /* Counts without walking loops that no condition or bound depends on: the iterations of each marked
  * loop and the accesses inside it, all iterations together.  *all: the accesses of the whole run.
  * False when the walk ended early. */
@@ -57,8 +57,8 @@ const int64_t *walk_launch(const struct walk *w, int kernel);
 /* An access of a warp: bit t of active says whether thread t accesses addr[t]. */
 typedef void walk_warp_fn(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
                           unsigned site, unsigned bytes);
-/* Makes the accesses of one block; x counts first in its number.  Does nothing when a walk has
- * ended early. */
+/* Makes the accesses of one block. In its number, x varies fastest. Does nothing when a callback
+ * has ended the walk. */
 void walk_block(struct walk *w, int kernel, int64_t block, const unsigned long long *base,
                 walk_warp_fn *access, void *ctx);
 #endif

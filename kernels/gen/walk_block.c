@@ -6,7 +6,7 @@
 
 #define MOST_WARPS (WALK_MOST_THREADS / WALK_WARP)
 
-/* Bit t of word w: thread 32 * w + t takes part. */
+/* The active threads: bit t of word w is thread 32 * w + t. */
 struct mask { uint32_t warp[MOST_WARPS]; };
 
 /* The values of a variable that varies, by thread; end: where the loop of each thread ends. */
@@ -17,7 +17,7 @@ struct block_walk {
     int n, warps;                         /* threads of the block; of warps, also begun ones */
     int64_t block[3];
     int64_t thread[3][WALK_MOST_THREADS];
-    struct lanes **lanes;                 /* per variable; NULL: it did not vary yet */
+    struct lanes **lanes;  /* per variable: its values; NULL: the same in all threads so far */
     VEC(int) varying;                     /* the variables that vary, in scope */
     unsigned long long addr[WALK_MOST_THREADS];
     walk_warp_fn *access;
@@ -99,7 +99,7 @@ static void run_if(struct block_walk *b, const struct walk_node *v, const struct
         run(b, v->body, v->n, &in);
 }
 
-/* Leaves in *in the threads of m whose value lies before their end. */
+/* Sets *in to the threads of m whose value is below their end. */
 static void keep_inside(const struct block_walk *b, const struct lanes *l, const struct mask *m,
                         struct mask *in)
 {
@@ -109,7 +109,8 @@ static void keep_inside(const struct block_walk *b, const struct lanes *l, const
             in->warp[t / WALK_WARP] &= ~(1u << t % WALK_WARP);
 }
 
-/* Runs a loop whose bounds differ between threads, or whose iterations are threads. */
+/* Runs a loop whose bounds differ between threads, or whose iterations are distributed over the
+ * threads. */
 static void run_varying(struct block_walk *b, const struct walk_node *v, const struct mask *m)
 {
     struct lanes *l = lanes_of(b, v->var->var);
@@ -150,7 +151,7 @@ static void run_loop(struct block_walk *b, const struct walk_node *v, const stru
     }
 }
 
-/* Draws an index for each thread, as there is no data. */
+/* Draws a random index for each thread, because there is no data. */
 static void run_pick(struct block_walk *b, const struct walk_node *v)
 {
     struct lanes *l = lanes_of(b, v->var->var);

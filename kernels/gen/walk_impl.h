@@ -6,9 +6,10 @@
 
 #define CLOCK_EVERY 8192                  /* iterations between two looks at the clock */
 
-enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_PICK };
+/* STREAM: a non-temporal store, which is counted, but reaches no cache. */
+enum walk_kind { WALK_LOOP, WALK_IF, WALK_ACCESS, WALK_STREAM, WALK_PICK };
 
-/* A product of an address: coef * the variable var, or coef * other where var is -1.  varies: it
+/* A product in an address: coef * variable var, or coef * other if var is -1. varies: its value
  * differs between the threads of a block. */
 struct product { int var; int64_t coef; const struct expr *other; bool varies; };
 

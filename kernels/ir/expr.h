@@ -30,7 +30,7 @@ struct expr {
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, "o.1" */
     int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
-    int64_t lo, hi;  /* bounds of the value: both are reached by a VAR, others may stay inside */
+    int64_t lo, hi;  /* bounds of the value; a VAR reaches both, other expressions may not */
     uint32_t id;                   /* number in the order of creation in the pool: a sort key */
     bool has_divmod;               /* whether it contains a DIV or MOD */
 };

@@ -12,8 +12,8 @@ struct expr_node {
     struct expr e;                    /* first: a struct expr * is a struct expr_node * */
     uint32_t hash;
     uint32_t n_divmod;  /* number of DIV and MOD nodes, counting every occurrence (saturates) */
-    uint64_t var_mask;                /* bit (var % 64) for every variable in it */
-    const struct expr *simple;        /* its simplified form; NULL: not known yet */
+    uint64_t var_mask;                /* bit (var % 64) for every variable in the expression */
+    const struct expr *simple;        /* the simplified form; NULL: not computed yet */
     uint32_t stamp;                   /* number of the expr_subst call that set `with` (memo) */
     const struct expr *with;
 };

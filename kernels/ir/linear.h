@@ -25,8 +25,8 @@ bool lin_divisible(const struct lin *l, int64_t c);  /* c divides every coeffici
 /* Compares by structure, in a total order: variables by the length of their names, then
  * alphabetically; comparisons by what they compare with a constant. */
 int expr_order(const struct expr *a, const struct expr *b);
-/* Puts the terms in canonical order: larger |coefficient| first, then by expr_order.  lin_coef and
- * lin_add_term must not follow. */
+/* Puts the terms in canonical order: larger |coefficient| first, then by expr_order. After this,
+ * lin_coef and lin_add_term must not be called. */
 void lin_sort(struct lin *l);
 /* Returns the canonical expression of l, with terms in canonical order. */
 const struct expr *lin_expr(const struct lin *l);

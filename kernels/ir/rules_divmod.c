@@ -210,7 +210,7 @@ const struct expr *rule_mod_reduce(struct redex *r)
     return is_tame(lin_range(&x)) ? expr_mod(r->p, lin_expr(&x), r->b) : NULL;
 }
 
-/* Splits with SHARE_KEEP only, since r stays in the result, where no variable may occur twice. */
+/* Splits with SHARE_KEEP only, because r stays in the result, where no variable may occur twice. */
 const struct expr *rule_mod_factor(struct redex *r)
 {
     int64_t g[MAX_FACTORS];

@@ -104,8 +104,8 @@ static bool is_digit_pair(const struct lin *l, int i, int j, enum expr_kind high
     return small_product(l->t[j].coef, y->b->value, &k) && k == l->t[i].coef;
 }
 
-/* Joins x / (a*b) and y % b, if they are quotient and remainder of x / a by b.  y must only be
- * equal to x / a modulo b, because the rules for % reduce it to that. */
+/* Joins x / (a*b) and y % b, if they are quotient and remainder of x / a by b. It is enough that y
+ * equals x / a modulo b, because the rules for % may have reduced it to that. */
 static const struct expr *join(struct redex *r, int i, int j)
 {
     const struct expr *high = r->l.t[i].e, *low = r->l.t[j].e;

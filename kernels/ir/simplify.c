@@ -23,7 +23,7 @@ struct rule {
     const struct expr *(*apply)(struct redex *r);
 };
 
-/* The first rule that applies is used, so cheap and decisive rules come first. */
+/* The first rule that applies is used, so the cheap rules and those that decide most come first. */
 static const struct rule rules[] = {
     { { "fold", "c1 op c2 ==> c", "" }, ANY_KIND, rule_fold },
 

@@ -31,7 +31,7 @@ struct picture {
     int width, line_elems;
     int64_t *env;                         /* scratch for expr_eval: the values of the variables */
     char letter[MAX_RANK];
-    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines have such cells */
+    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines contain such cells */
     struct cell last;                     /* the data cell drawn before the present one */
     bool has_last;
 };
@@ -117,9 +117,9 @@ static void draw_size(struct picture *pic, struct str *s)
 {
     static const char *const class_name[] = { "bijective", "padded", "duplicating" };
     const struct layout *l = pic->l;
-    for (int j = 0; j < l->rank; j++)
-        str_printf(s, "%s%lld", j ? " x " : "", (long long)l->shape[j]);
-    str_printf(s, " = %lld %ss, ", (long long)l->elems, l->tensor->type->c);
+    for (int j = 0; l->rank > 1 && j < l->rank; j++)
+        str_printf(s, "%lld %s", (long long)l->shape[j], j + 1 < l->rank ? "x " : "= ");
+    str_printf(s, "%lld %ss, ", (long long)l->elems, l->tensor->type->c);
     add_bytes(s, layout_bytes(l));
     str_printf(s, "; %s, expansion %.2f", class_name[l->klass], l->expansion);
     put_prose(pic, s);

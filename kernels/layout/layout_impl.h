@@ -44,8 +44,8 @@ struct reshape {
 
 extern const char *const prim_name[];     /* by enum prim_kind (ORDER PRIM) */
 
-/* prim_check.c: checks the preconditions of a primitive and computes the dims that result.  On
- * failure *e says what is wrong and what would be legal. */
+/* prim_check.c: checks the preconditions of a primitive and computes the resulting dims. On failure
+ * *e has the error and what would be legal. */
 bool prim_check(struct exprs *p, const struct layout *l, const struct prim *prim, struct reshape *r,
                 struct err *e);
 /* Returns how many dims pr makes at its dim, or consumes there (after = false). */

@@ -8,7 +8,7 @@ struct leaf {
     int64_t size;
     int depth;
     int path[MAX_DIMS];
-    const struct division *unfold;        /* the dim was unfolded before anything else */
+    const struct division *unfold;        /* the first primitive of the dim, if it was an unfold */
 };
 
 static bool covers_exactly(const struct division *d)
@@ -84,7 +84,7 @@ static bool in_order(const struct leaves *all)
     return true;
 }
 
-/* Whether the notation shows what was trimmed, by the numbers of tiles of unfolds. */
+/* Whether the numbers of tiles in the notation determine how the unfolds are trimmed. */
 static bool tells_trimming(const struct layout *l, const struct leaves *all)
 {
     for (int k = 0; k < l->tensor->rank; k++) {

@@ -1,5 +1,5 @@
-/* Checks what each primitive requires (SPEC A.1 to A.6, error codes of A.0), and computes the dims
- * that it makes.  Errors say what would be legal. */
+/* Checks the preconditions of each primitive (SPEC A.1 to A.6, error codes of A.0), and computes
+ * the resulting dims. Errors say what would be legal. */
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 #include <stdlib.h>
@@ -9,7 +9,7 @@ const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", 
 
 /* Largest region, in elements, that is searched when the algebra cannot decide. */
 #define SEARCH_LIMIT 1000000
-/* Most tiles in which shared elements are searched for data. */
+/* Greatest number of tiles whose shared elements are searched for data. */
 #define PROBE_LIMIT 4096
 
 struct check {
@@ -69,7 +69,7 @@ static void print_factors(struct str *out, int64_t n)
     str_free(&s);
 }
 
-/* Appends "14 or 28 do": the nearest divisors of n below and above `wish`. */
+/* Appends "14 or 28 do": the nearest divisors of n below and above the factor `wish`. */
 static void print_divisors(struct str *out, int64_t n, int64_t wish)
 {
     int64_t below = 0, above = n;

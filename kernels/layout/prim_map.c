@@ -14,7 +14,7 @@
 #include "kernels/layout/layout_impl.h"
 #include "kernels/ir/simplify.h"
 
-/* Builds e / by % size, without operations that do nothing. */
+/* Builds (e / by) % size, without operations that change nothing. */
 static const struct expr *digit(struct exprs *p, const struct expr *e, int64_t by, int64_t size)
 {
     if (by > 1)
@@ -62,7 +62,7 @@ static void tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64
     out[1] = expr_sub(p, e, expr_mulc(p, out[0], stride));
 }
 
-/* Is tile_of with b = max(e % S, e - S*(n-1)), whose bounds are tighter. */
+/* Does the same as tile_of, but with b = max(e % S, e - S*(n-1)), whose bounds are tighter. */
 static void sharp_tile_of(struct exprs *p, const struct expr *e, int64_t stride, int64_t n,
                           const struct expr **out)
 {

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Returns the C name of an operator.  Functions of C get another name, because the compiler, the C
- * library or a file into which the text is pasted may have a function of that name. */
+/* Returns the C name of an operator. An operator with the name of a C function gets another name,
+ * because the compiler, the C library or a file into which the text is pasted may define that
+ * function. */
 static const char *c_name(const char *op)
 {
     bool of_c = streq(op, "abs") || streq(op, "div");
@@ -24,11 +25,11 @@ const char *module_kernel_name(const struct func *f)
 
 /* --- One kernel for each nest ----------------------------------------------------------------- */
 
-/* Copies one nest of a function into a function of its own. */
+/* State of copying one nest of a function into a function of its own. */
 struct cut {
     const struct func *from;
     struct arena *arena;
-    int *number;                          /* per buffer of from: its number in to, or -1 */
+    int *number;                          /* per buffer of `from`: its number in `to`, or -1 */
     struct func *to;
     struct buffer *buffer;
     int *source;                          /* per buffer of to: its number in from */

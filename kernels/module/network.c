@@ -10,7 +10,7 @@ struct net_place { int tensor, buffer; const struct layout *layout; struct exprs
 /* The buffer of a constant operand of one task. */
 struct packed { int tensor, task, param, buffer; };
 
-/* A kernel whose steps were chosen. given: the lines that the choice was made for. */
+/* A kernel whose steps were chosen. given: the lines for which they were chosen. */
 struct asked { const char *spec; bool conversion; int n; const char *const *given; int task; };
 
 struct linker {
@@ -38,7 +38,7 @@ static bool is_plain(struct exprs *pool, const struct layout *l)
         || layout_memory_equal(pool, l, layout_identity(pool, l->tensor));
 }
 
-/* Whether what lies in `at` can be read by a program with the layout `want`. */
+/* Whether a program whose tensor has the layout `want` can read the tensor in `at`. */
 static bool same_layout(const struct net_place *at, struct exprs *pool, const struct layout *want)
 {
     const struct layout *copy;
@@ -80,7 +80,7 @@ static bool same_lines(int n, const char *const *x, int m, const char *const *y)
     return same;
 }
 
-/* Finds the task of a kernel whose steps were chosen before for the same given lines; -1: none. */
+/* Finds the task of a kernel whose steps were already chosen for the same given lines; -1: none. */
 static int find_asked(const struct linker *k, const char *spec, bool conversion)
 {
     for (int i = 0; i < k->asked.len; i++) {
@@ -92,7 +92,7 @@ static int find_asked(const struct linker *k, const char *spec, bool conversion)
     return -1;
 }
 
-/* Makes a task, or finds one of the same text and lines. */
+/* Makes a task, or finds a task with the same text and lines. */
 static bool make_task(struct linker *k, struct network_task *t, int *task, struct err *e)
 {
     int bad;
@@ -111,8 +111,8 @@ static bool make_task(struct linker *k, struct network_task *t, int *task, struc
     return true;
 }
 
-/* Finds or makes the task of a kernel, whose given lines are k->lines.  A conversion has the
- * layouts that were given, whatever is chosen for a kernel of the same text. */
+/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always has the
+ * given layouts, even if steps were chosen for another kernel with its text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
@@ -222,7 +222,7 @@ static bool add_call(struct linker *k, int task, int part, const struct part_ope
     return true;
 }
 
-/* Adds a conversion of what lies in `from` to layout `want` of this pool; NULL: to row-major.
+/* Adds a conversion of the tensor in `from` to layout `want` of this pool; NULL: to row-major.
  * Returns the buffer, or -1. */
 static int convert(struct linker *k, struct net_place from, const struct layout *want,
                    struct exprs *pool, struct err *e)
@@ -284,7 +284,7 @@ static int input_buffer(struct linker *k, int tensor, const struct layout *want,
     return convert(k, from, want, pool, e);
 }
 
-/* Makes the result of a view another name for what its operand lies in. */
+/* Makes the result of a view another name for the buffer of its operand. */
 static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
 {
     int tensor = p->operand[0].tensor;

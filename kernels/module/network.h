@@ -24,13 +24,13 @@ struct network_task {
 struct network_call { int task, part; };
 
 enum network_role { NETWORK_INPUT, NETWORK_CONST, NETWORK_OUTPUT, NETWORK_INNER };
-/* tensor: of the graph; -1: private to one call. layout: how it lies in the buffer; NULL:
- * row-major.  The layout's own tensor may have another shape with as many elements. */
+/* tensor: of the graph; -1: private to one call. layout: its layout in the buffer; NULL: row-major.
+ * The layout's own tensor may have another shape with the same number of elements. */
 struct network_buffer { enum network_role role; int tensor; const struct layout *layout; };
 
 struct network {
     const struct graph *graph;
-    const struct graph *whole;            /* what it must compute: graph before simplifications */
+    const struct graph *whole;  /* the network's definition: graph before simplifications */
     struct partition parts;
     int n_tasks; const struct network_task *task;
     const struct module *module;          /* kernel k is task k; buffers by role, inputs first */
@@ -40,8 +40,9 @@ struct network {
     int64_t conversion_bytes;             /* bytes that conversions read and write in a run */
 };
 
-/* Chooses the step lines of a kernel. given: lines that say in which layouts its inputs arrive; the
- * lines chosen may set others, which costs a conversion.  *line and its texts live in a. */
+/* Chooses the step lines of a kernel. given: lines that state the layouts in which its inputs
+ * arrive. The chosen lines may set others, which costs a conversion. *line and its texts are
+ * allocated in a. */
 typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int n_given,
                                const char *const *given, int *n, const char *const **line,
                                struct err *e);

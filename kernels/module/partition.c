@@ -27,7 +27,7 @@ static bool is_taken(const struct writer *w, const char *name)
     return w->family && graph_tensor(w->family, name) >= 0;
 }
 
-/* Returns a name that the text does not have: want, want2, want3... */
+/* Returns a name that does not occur in the text: want, want2, want3... */
 static const char *fresh_name(struct writer *w, const char *want)
 {
     const char *name = want;
@@ -98,8 +98,8 @@ static void write_call(struct writer *w, const char *name, const struct graph_st
     str_printf(&w->text, ")%s%s", params[0] ? " " : "", params);
 }
 
-/* The family text that computes a matrix product of tensors of any rank, whose dims before the last
- * are rows of one matrix (gmm) or batches (bmm). Returns false where there is none. */
+/* Writes the family that computes a matrix product of tensors of any rank. The leading dims become
+ * rows of one matrix (gmm) or batches (bmm). Returns false if no family fits. */
 static bool product_family(const struct graph *g, const struct graph_statement *s, struct str *out)
 {
     if (!streq(s->op, "matmul"))
@@ -128,7 +128,7 @@ static bool product_family(const struct graph *g, const struct graph_statement *
     return true;
 }
 
-/* Finds the family of the main statement of the part. Its graph stays NULL when there is none. */
+/* Finds the family of the main statement of the part. Leaves its graph NULL when there is none. */
 static void find_family(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g, *family;
@@ -202,8 +202,8 @@ static void write_family_main(struct writer *w, const struct graph_statement *s)
     w->shape = &f->tensor[f->node[f->n_nodes - 1].out];
 }
 
-/* Returns how operand t of an element-wise statement is declared, whose results have the shape
- * w->shape in the text and `whole` in the network. */
+/* Returns the declaration of operand t of an element-wise statement. The statement's results have
+ * the shape w->shape in the text and `whole` in the network. */
 static struct tensor operand_shape(const struct writer *w, const struct tensor *t,
                                    const struct tensor *whole)
 {
@@ -220,8 +220,8 @@ static struct tensor operand_shape(const struct writer *w, const struct tensor *
     return as;
 }
 
-/* Whether the operands of a sum or product change places, so that what the kernel computes comes
- * first: equal kernels have equal texts. */
+/* Whether to swap the operands of a sum or product, so that the operand computed in the kernel
+ * comes first. Equal kernels then have equal texts. */
 static bool swapped(const struct writer *w, const struct cut_group *g,
                     const struct graph_statement *s)
 {
@@ -229,7 +229,7 @@ static bool swapped(const struct writer *w, const struct cut_group *g,
         && !member_name(w, g, s->arg[0]) && member_name(w, g, s->arg[1]);
 }
 
-/* Returns statement s with the operands that belong to its family and that it does not name. */
+/* Returns statement s with the operands that its family has but its text does not name. */
 static struct graph_statement with_own_operands(const struct writer *w,
                                                 const struct graph_statement *s, int *arg)
 {
@@ -247,8 +247,8 @@ static struct graph_statement with_own_operands(const struct writer *w,
     return all;
 }
 
-/* Notes the names that inner tensors of a statement have, when its result is called after its
- * operator: softmax has an Exp of its own. */
+/* Notes the names of the inner tensors of a statement whose result is named after its operator:
+ * softmax has an Exp, for example. */
 static void take_inner_names(struct writer *w, const struct graph_statement *s)
 {
     const struct graph *g = w->c->g;
@@ -261,7 +261,7 @@ static void take_inner_names(struct writer *w, const struct graph_statement *s)
     }
 }
 
-/* Writes statement s with operands declared before it.  main: in shapes of its own; else in those
+/* Writes statement s after the declarations of its operands. main: in its own shapes; else in those
  * of the main result. */
 static void write_statement(struct writer *w, const struct cut_group *g,
                             const struct graph_statement *own, bool main)
@@ -292,8 +292,8 @@ static void write_statement(struct writer *w, const struct cut_group *g,
         w->shape = whole;
 }
 
-/* Whether every other operand of the element-wise statements still fits when the main result has
- * the family's shape instead of its own. */
+/* Whether the other operands of the element-wise statements still fit when the main result has the
+ * family's shape instead of its shape in the network. */
 static bool fits_family(const struct writer *w, const struct cut_group *g)
 {
     const struct graph *net = w->c->g;
@@ -304,7 +304,7 @@ static bool fits_family(const struct writer *w, const struct cut_group *g)
         return true;
     for (int i = 1; i < g->n; i++) {
         const struct graph_statement *s = &net->statement[g->member[i]];
-        if (streq(s->op, "batchnorm"))    /* it is by dim 1, which is another one in the family */
+        if (streq(s->op, "batchnorm"))  /* it works on dim 1, which is another dim in the family */
             return false;
         for (int k = 0; k < s->n_args; k++) {
             const struct tensor *t = &net->tensor[s->arg[k]];

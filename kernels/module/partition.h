@@ -26,8 +26,8 @@ struct net_part {
     int n_operands;
     const struct part_operand *operand;
     int first, last;                      /* its first and last statement */
-    /* Whether the same elements in the same row-major order are another shape of operand 0
-     * (reshape, identity): no kernel is needed where the layout allows a view. */
+    /* Whether the statement only reshapes operand 0: same elements, same row-major order (reshape,
+     * identity). It needs no kernel where the layout allows a view. */
     bool view;
     bool constant;                        /* whether it computes on constants only */
 };
@@ -38,7 +38,7 @@ struct partition { int n; const struct net_part *part; int n_steps; const char *
  * error says why. */
 bool partition(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
                struct partition *out, struct err *e);
-/* Whether the network of g, whose statements are simplified first, can be cut by these steps. */
+/* Whether the network of g can be cut by these steps. Its statements are simplified first. */
 bool partition_check(const struct graph *g, int n_steps, const char *const *step, struct err *e);
 /* Returns how many kernels the rule makes that run: no views, and none over constants alone. */
 int partition_count(const struct graph *g);

@@ -7,7 +7,7 @@
 #include "kernels/ops/compose_ops.h"
 
 #define MOST_BY_RULE 9                    /* most statements of a kernel by the rule */
-#define MOST 48                           /* and by steps: a function with more compiles slowly */
+#define MOST 48                           /* limit by steps: a function with more compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */
 
@@ -16,7 +16,7 @@ bool cutter_is_view(const struct cutter *c, const struct cut_group *group)
     return group->n == 1 && compose_op_kind(c->g->statement[group->member[0]].op) == COMPOSE_VIEW;
 }
 
-/* Whether a statement only moves elements. What follows it is a kernel of its own. */
+/* Whether a statement only moves elements. The statement after it begins a kernel. */
 static bool is_movement(const struct graph_statement *s)
 {
     enum compose_kind kind = compose_op_kind(s->op);
@@ -34,8 +34,9 @@ static bool is_constant(const struct cutter *c, const struct graph_statement *s)
     return true;
 }
 
-/* Returns the group that statement s joins by the rule, or -1.  A jump begins a kernel: in the
- * kernel that computes its operand nobody could tell a rounding from a mistake. */
+/* Returns the group that statement s joins by the rule, or -1. A jump (compose_ops.h) begins a
+ * kernel: in one kernel with its operand, a rounding error of the operand could not be told from a
+ * wrong result. */
 static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
 {
     int best = -1;
@@ -65,7 +66,7 @@ static void merge(struct cutter *c, int from, int to)
     c->groups.data[from].n = 0;
 }
 
-/* Returns the group of statement s: a new one, or what the rule and the steps say. */
+/* Returns the group of statement s by the rule and the steps; it may be a new one. */
 static int choose_group(struct cutter *c, const struct graph_statement *s)
 {
     bool constant = is_constant(c, s);
@@ -161,7 +162,7 @@ static bool reads(const struct cutter *c, int i, int tensor)
     return false;
 }
 
-/* Returns a statement in the group, or one outside of it, that reads the tensor; -1: none. */
+/* Returns a statement that reads the tensor, in the group or outside of it; -1: none. */
 static int reader(const struct cutter *c, int tensor, int group, bool inside)
 {
     for (int i = 0; i < c->g->n_statements; i++)
@@ -222,7 +223,7 @@ static bool join(struct cutter *c, const char *first, const char *second, struct
     return true;
 }
 
-/* Checks that every tensor that a kernel reads is the result of another one. */
+/* Checks that the result of another kernel provides every tensor that a kernel reads. */
 static bool is_sound(const struct cutter *c, struct err *e)
 {
     for (int i = 0; i < c->g->n_statements; i++) {

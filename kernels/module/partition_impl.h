@@ -5,7 +5,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/module/partition.h"
 
-/* Statements that become one kernel.  A group that was joined to another one has none. */
+/* Statements that become one kernel. A group that was joined to another group is empty. */
 struct cut_group {
     int n; const int *member;             /* statements, in order */
     int last;                             /* the last statement */
@@ -13,13 +13,13 @@ struct cut_group {
     bool constant;
 };
 
-/* What steps say of a tensor: its kernel ends there, or goes on with what reads it. */
+/* How steps treat a tensor: its kernel ends there, or also computes the statement that reads it. */
 enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
 
 struct cutter {
     struct arena *a;
     const struct graph *g;
-    int *maker;                           /* per tensor: the statement whose result it is, or -1 */
+    int *maker;                           /* per tensor: the statement that computes it, or -1 */
     int *readers;                         /* per tensor: how many statements read it */
     enum cut_mark *mark;                  /* per tensor */
     int *group_of;                        /* per statement */

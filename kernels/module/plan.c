@@ -1,4 +1,4 @@
-/* The memory plan of a module: where its own buffers lie in one block (SPEC L.1). */
+/* The memory plan of a module: the offsets of its own buffers in one block (SPEC L.1). */
 #include <stdlib.h>
 
 #include "kernels/base/arena.h"

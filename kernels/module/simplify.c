@@ -1,7 +1,7 @@
 /* Runs the passes of simplify.h. */
 #include "kernels/module/simplify_impl.h"
 
-/* In the order in which they run: later passes match what earlier ones leave. */
+/* In the order in which they run: later passes match the results of earlier ones. */
 static const struct simplify_row {
     struct simplify_pass is;
     bool (*run)(struct rewrite *r, int i);
@@ -62,7 +62,7 @@ static int run_pass(struct rewrite *r, const struct simplify_row *pass)
     return changes;
 }
 
-/* Runs the passes in turns until none changes anything. */
+/* Runs the passes repeatedly until none changes anything. */
 static void run_passes(struct rewrite *r, unsigned passes, int *counts)
 {
     int changes;
@@ -76,7 +76,7 @@ static void run_passes(struct rewrite *r, unsigned passes, int *counts)
     } while (changes > 0);
 }
 
-/* Runs the passes, and composes what they leave. */
+/* Runs the passes, and composes a graph from the resulting statements. */
 static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const struct graph **out,
                       struct err *e)
 {
@@ -90,8 +90,8 @@ static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const str
     return ok;
 }
 
-/* A statement with a new operator may make a tensor whose name is that of another statement. Then
- * the text is refused (ERR_NAME), and the next attempt keeps what may have made this tensor. */
+/* A new operator may give an inner tensor the name of another statement. Composing then fails with
+ * ERR_NAME, and the next attempt does not change the statements that may have made this tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* Passes that merge what is around a convolution, or a product with a constant matrix, into it:
- * factors and summands per output channel, zeros around the input, the function that follows. */
+/* Passes that merge the neighbours of a convolution, or of a product with a constant matrix, into
+ * it: factors and summands per output channel, zeros around the input, the function after it. */
 #include "kernels/module/simplify_impl.h"
 
 #include <float.h>
@@ -120,7 +120,8 @@ static bool merge_batchnorm(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether constant c has one element per channel of i when it is repeated. */
+/* Whether c is a constant with one element per channel of i, along the channel dim when it is
+ * broadcast. */
 static bool is_per_channel(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;
@@ -190,7 +191,7 @@ static const struct op_param *family_param(const char *family, const char *name)
     UNREACHABLE();
 }
 
-/* Whether convolution i has no padding of its own, and takes its sizes from its input. */
+/* Whether convolution i has no padding, and takes its sizes from its input. */
 static bool is_unpadded(const struct rewrite *r, int i)
 {
     static const char *const sizes[] = { "n", "i", "c", "depth", "h", "w" };

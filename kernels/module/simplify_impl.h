@@ -17,7 +17,7 @@ struct rewrite_stmt {
     struct tensor shape;                  /* only rank, shape and source are used */
     bool family;  /* of an operator family whose name an operator on any rank has as well */
     bool constant;                        /* computed from constants alone */
-    bool output, fixed;                   /* fixed: it must stay, for the names inside it */
+    bool output, fixed;                   /* fixed: must stay, for the names of its inner tensors */
     bool live;                            /* an output needs it */
     int n_readers;                        /* arguments of live statements that are this one */
 };
@@ -30,7 +30,7 @@ struct rewrite {
 
 void rewrite_read(struct rewrite *r, struct arena *a, const struct graph *g);
 void rewrite_free(struct rewrite *r);
-/* Prints what is live, and `output`. */
+/* Prints the live statements, and `output`. */
 void rewrite_print(struct rewrite *r, struct str *out);
 void rewrite_refresh(struct rewrite *r);  /* sets live and n_readers */
 
@@ -39,13 +39,13 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
     return &r->stmt.data[i];
 }
 
-/* Whether statement i is this operator on tensors of any rank, or this family if there is no such
- * operator. */
+/* Whether statement i is this operator on tensors of any rank, or this family if no such operator
+ * exists. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
-/* Whether i is one of the operators, which are separated by blanks. */
+/* Whether the operator of i is in the list ops, which is separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);
-/* Whether statement i computes something, and nothing but one argument of one statement reads it:
- * then a pass may merge it into its reader. */
+/* Whether statement i computes something that only one argument of one statement reads. A pass may
+ * then merge it into its reader. */
 bool rewrite_is_inner(const struct rewrite *r, int i);
 bool rewrite_same_shape(const struct rewrite *r, int i, int j);
 /* Whether all elements of constant i are *v. */
@@ -63,11 +63,10 @@ void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n
 int rewrite_add(struct rewrite *r, int by, const char *suffix, const struct tensor *shape,
                 const char *op, const int *arg, int n_args, const char *fmt, ...)
     __attribute__((format(printf, 8, 9)));
-/* Makes all readers of statement i read j.  Returns false, and changes nothing, where i has to
- * stay. */
+/* Makes all readers of statement i read j. If i must stay, returns false and changes nothing. */
 bool rewrite_replace(struct rewrite *r, int i, int j);
-/* Fixes the statement of this name, and those that may have a tensor of this name inside.  Returns
- * whether one of them was not fixed. */
+/* Fixes the statement of this name, and the statements that may have an inner tensor of this name.
+ * Returns whether one of them was not fixed before. */
 bool rewrite_fix(struct rewrite *r, const char *name);
 /* Returns text that reads back to the same double; if v is a float, to the same float. */
 const char *rewrite_text(struct rewrite *r, double v);

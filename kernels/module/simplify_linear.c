@@ -46,8 +46,8 @@ bool pass_gemm(struct rewrite *r, int i)
     return true;
 }
 
-/* Moves a factor before a product into its constant matrix or behind the product, where it can join
- * what follows. */
+/* Moves a factor before a product into its constant matrix, or behind the product, where it can be
+ * merged with later statements. */
 bool pass_scale(struct rewrite *r, int i)
 {
     const struct rewrite_stmt s = *rewrite_at(r, i);

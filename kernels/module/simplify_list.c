@@ -15,7 +15,7 @@ struct graph_reading {
     int *owner;                           /* per tensor: the statement that made it, or -1 */
     int *stmt;                            /* per tensor: its number in the list, or -1 */
     int *made;                            /* per statement: its number in the list, or -1 */
-    int now;                              /* the statement whose loads are visited */
+    int now;                              /* the statement whose loads are being visited */
 };
 
 static bool has_arg(const struct graph_statement *s, int t)
@@ -170,7 +170,7 @@ void rewrite_refresh(struct rewrite *r)
 
 /* Printing. */
 
-/* Prints statement i after its arguments.  What was printed is no longer live. */
+/* Prints statement i after its arguments. A printed statement is no longer live. */
 static void print_stmt(struct rewrite *r, int i, struct str *out)
 {
     struct rewrite_stmt *s = &r->stmt.data[i];

@@ -50,7 +50,7 @@ bool pass_softmax(struct rewrite *r, int i)
     return true;
 }
 
-/* Whether i is the mean of *x over all dims from *axis on, which it keeps. */
+/* Whether i is the mean of *x over all dims from *axis on, and keeps these dims. */
 static bool is_mean(const struct rewrite *r, int i, int *x, int *axis)
 {
     int64_t axes[MAX_RANK];

@@ -8,7 +8,7 @@
 
 /* Arithmetic with numbers. */
 
-/* Reads x OP number or number OP x.  Returns x, or -1; *first: the number comes first. */
+/* Matches x OP number or number OP x. Returns x, or -1; *first: whether the number comes first. */
 static int with_number(const struct rewrite *r, int i, double *v, bool *first)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);

@@ -42,13 +42,14 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
     return false;
 }
 
-/* The reads of a node, also through inlined nodes, if it is computed at an axis of stage `at`.
- * late: a tensor not ready there; elsewhere: a tensor whose element other iterations compute. */
+/* The reads of a node that is computed at an axis of stage `at`, directly and through inlined
+ * nodes. late: a tensor that is not ready there; elsewhere: a tensor of which other iterations
+ * compute the element. */
 struct readiness {
     const struct lowering *in;
     int at;
     const char *axis;
-    /* inlined: the node whose body is examined, at idx; or NULL */
+    /* inlined: the node whose body is examined, at index idx; NULL: none */
     const struct node *node, *inlined;
     const struct expr *const *idx;
     int late, elsewhere;

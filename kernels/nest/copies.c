@@ -23,7 +23,7 @@ static bool moves(const struct val *v)
     return v->kind == VAL_LOAD || v->kind == VAL_CONST;
 }
 
-/* Whether t is a serial loop around one copy to elements that lie side by side. */
+/* Whether t is a serial loop around one copy between adjacent elements. */
 static bool is_copy(const struct low *w, const struct tree *t)
 {
     struct exprs *p = w->in->pool;
@@ -52,7 +52,7 @@ static const struct tree *moved(struct exprs *p, const struct tree *store, const
     return copy;
 }
 
-/* Returns loop t with another variable, extent, annotation and kid; it begins at 0. */
+/* Returns loop t with another variable, extent, annotation and body; it begins at 0. */
 static const struct tree *loop_like(struct arena *a, const struct tree *t, const struct expr *var,
                                     int64_t extent, enum loop_ann ann, const struct tree *kid)
 {
@@ -104,7 +104,7 @@ static const struct tree *wide_copy(const struct low *w, const struct tree *t)
     int64_t n = WIDE_BYTES / to->type->bytes;
     if (to->swizzle.mask & (n - 1))
         return t;                         /* the 16 bytes do not stay together */
-    if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || type_is_narrow(to->type)
+    if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || to->type != from->type
         || !is_aligned(p, buffer_offset(p, to, store->idx), t->var, n)
         || !is_aligned(p, buffer_offset(p, from, store->value->idx), t->var, n))
         return t;

@@ -6,8 +6,9 @@
 
 #define MOST_STEPS 20000000  /* most iterations that are counted one by one; about 0.2 s */
 
-/* sums_of: count only the accumulations of this node; -1: everything. */
-struct counter { int64_t *vals; int64_t steps; int sums_of; };
+/* sums_of: count only the accumulations of this node; -1: everything.  blocks: count only what is
+ * in tensor blocks. */
+struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block; };
 
 static bool decides(const struct tree *t, const struct expr *v)
 {
@@ -58,21 +59,28 @@ static double count_loop(struct counter *c, const struct tree *t)
 static double count(struct counter *c, const struct tree *t)
 {
     c->steps++;
-    if (t->kind == TREE_LOOP)
-        return count_loop(c, t);
+    if (t->kind == TREE_LOOP) {
+        bool outside = !c->in_block;
+        c->in_block |= t->ann == LOOP_TENSOR;
+        double sum = count_loop(c, t);
+        c->in_block &= !outside;
+        return sum;
+    }
     if (t->kind == TREE_SCOPE)
         return count_kids(c, t);
     if (t->guard && !expr_eval(t->guard, c->vals))
+        return 0;
+    if (c->blocks && !c->in_block)
         return 0;
     if (c->sums_of >= 0)
         return t->node == c->sums_of && t->how != STORE_SET && !has_select(t->value);
     return val_flops(t->value) + (t->how != STORE_SET);
 }
 
-static double count_func(const struct func *f, int sums_of)
+static double count_func(const struct func *f, int sums_of, bool blocks)
 {
     struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals),
-                         .sums_of = sums_of };
+                         .sums_of = sums_of, .blocks = blocks };
     double sum = 0;
     for (int i = 0; i < f->n_roots; i++)
         sum += count(&c, f->root[i]);
@@ -82,7 +90,12 @@ static double count_func(const struct func *f, int sums_of)
 
 double func_flops(const struct func *f)
 {
-    return count_func(f, -1);
+    return count_func(f, -1, false);
+}
+
+double func_tensor_flops(const struct func *f)
+{
+    return count_func(f, -1, true);
 }
 
 double func_needed(const struct func *f, double asked)
@@ -93,7 +106,7 @@ double func_needed(const struct func *f, double asked)
 
 double func_sums(const struct func *f, int node)
 {
-    return count_func(f, node);
+    return count_func(f, node, false);
 }
 
 static double statements(const struct tree *t, int lanes)

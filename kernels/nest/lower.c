@@ -11,6 +11,7 @@
  * range, and the tail.  Each has a stage with exact extents, so neither needs a condition. */
 #include "kernels/nest/lower.h"
 #include "kernels/nest/lower_impl.h"
+#include "kernels/nest/tensor.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -148,7 +149,7 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* What a nest over the spatial axes does at each point. FILL: copies home to the tile. */
+/* The body of a nest over the spatial axes. FILL: copies the tensor in memory to its tile. */
 enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */
@@ -190,6 +191,16 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
         epilogue_leaf(w, st, depth, kids);
 }
 
+/* Makes the loop of an axis around what is done once for each element.  The results of a tensor
+ * block are then plain elements of their lanes. */
+static const struct tree *spatial_loop(struct low *w, const struct stage *s, int i,
+                                       struct kids *inner)
+{
+    struct tree *t = ARENA_DUP(w->arena, loop_of(w, s, i, inner), 1);
+    t->ann = t->ann == LOOP_TENSOR ? LOOP_UNROLL : t->ann;
+    return t;
+}
+
 /* Adds a nest over the spatial axes from axis i inwards, with the annotations of the main nest. */
 static void spatial_nest(struct low *w, const struct nest_state *st, int i, int depth,
                          enum leaf what, struct kids *kids)
@@ -208,15 +219,13 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
         struct kids inner = { 0 };
         bool fixed = axis_is_fixed(&piece[k].s->axis[i]);
         spatial_nest(w, &piece[k], i + 1, depth, what, fixed ? kids : &inner);
-        if (inner.len) {
-            const struct tree *t = loop_of(w, piece[k].s, i, &inner);
-            vec_push(kids, t);
-        }
+        if (inner.len)
+            vec_push(kids, spatial_loop(w, piece[k].s, i, &inner));
         vec_free(&inner);
     }
 }
 
-/* Returns the store that updates a sum or maximum, or NULL when it would add nothing. */
+/* Returns the store that updates a sum or maximum, or NULL when the update would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
     const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
@@ -260,7 +269,7 @@ static const struct tree *loop_ahead(struct low *w, const struct stage *s, int i
     return t;
 }
 
-/* Emits all pieces of the loop of axis `depth`, with everything inside. */
+/* Emits all pieces of the loop of axis `depth`, with their bodies. */
 static void main_loop(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
 {
     struct nest_state piece[MAX_PIECES];
@@ -378,8 +387,24 @@ int lower_tiles(const struct lowering *in)
 {
     int tiles = 0;
     for (int n = 0; n < in->graph->n_nodes; n++)
-        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads;
+        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads + (in->stage[n]->lane != NULL);
     return tiles;
+}
+
+/* Checks that tensor cores can multiply the tensor blocks in t.  lane: of the loops around it. */
+static bool check_tensors(struct low *w, const struct tree *t, const struct expr *lane)
+{
+    const struct graph *g = w->in->graph;
+    struct tensor_block unused;
+    bool ok = true;
+    if (t->kind == TREE_LOOP && t->ann == LOOP_TENSOR)
+        return tensor_block_read(w->in->pool, w->buffers.data, t, lane,
+                                 g->tensor[g->node[t->node].out].name, &unused, w->e);
+    if (t->kind == TREE_LOOP && t->ann == LOOP_THREAD_X)
+        lane = t->var;
+    for (int i = 0; t->kind != TREE_STORE && i < t->n_kids && ok; i++)
+        ok = check_tensors(w, t->kid[i], lane);
+    return ok;
 }
 
 long lower_calls(void)
@@ -410,8 +435,12 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
         for (int i = 0; i < copied.len; i++)
             copied.data[i] = tree_barriers(in->pool, w.buffers.data, w.buffers.len,
                                            copied.data[i]);
-        *out = low_func(&w, &copied);
-        tree_verify(*out);
+        for (int i = 0; i < copied.len && w.ok; i++)
+            w.ok = check_tensors(&w, copied.data[i], NULL);
+        if (w.ok) {
+            *out = low_func(&w, &copied);
+            tree_verify(*out);
+        }
         vec_free(&copied);
         vec_free(&skipped);
         vec_free(&peeled);

@@ -14,15 +14,16 @@ struct lowering {
     const struct graph *graph;
     const struct layout *const *layout;      /* layout of each tensor */
     const struct stage *const *stage;        /* stage of each node */
-    /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: none is held */
+    /* per tensor: the tensor whose buffer holds it (store_at), or -1. NULL: store_at is not used */
     const int *held_in;
     bool autovectorize;  /* whether compilers may vectorize and reorder loops: copies stay loops */
 };
 
 /* Lowers a program to a loop tree.  Fails with ERR_STEP only when the tile of an attached producer
- * or of a cached operand is too large.  So a program without such tiles always has a tree. */
+ * or of a cached operand is too large, or tensor cores cannot multiply a tensor block.  So a
+ * program without such tiles and blocks always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-int lower_tiles(const struct lowering *in);              /* number of tiles of such operands */
+int lower_tiles(const struct lowering *in);  /* number of tiles of such operands, and of blocks */
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
@@ -32,7 +33,7 @@ long lower_calls(void);
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 
-/* Whether `node` may be inlined.  No element may then read more than 4096 others. */
+/* Whether `node` may be inlined. An element must then read at most 4096 others. */
 bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 /* Whether the result of `node` may be stored around the caches.  It must be stored in memory,
  * once. */
@@ -46,9 +47,9 @@ bool lower_read_check(const struct lowering *in, int node, const char *tensor, s
 bool lower_prefetch_check(const struct lowering *in, int node, const char *tensor, const char *axis,
                           struct err *e);
 
-/* Returns the expression that a node computes over the loops of `loops` (its own stage, a fresh
- * one, or the stage that it is attached to), with physical accesses.  Loads name tensors, not
- * buffers.  Used by the access view. */
+/* Returns the expression that a node computes inside `loops` (its own stage, a new one, or the
+ * stage that it is attached to), with physical accesses. Loads name tensors, not buffers. Used by
+ * the access view. */
 const struct val *lower_access(const struct lowering *in, int node, const struct stage *loops,
                                const struct expr **guard);
 #endif

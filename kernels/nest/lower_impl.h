@@ -34,8 +34,8 @@ struct binding {
  * and reads by other threads, and before they are overwritten.  Returns t where there are none. */
 const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, int n_buffers,
                                  const struct tree *t);
-/* Whether in t the threads of a block fill a tile together.  The threads must run the loops around
- * that equally often, so these keep their bounds. */
+/* Whether the threads of a block fill a tile of t together. All threads must then run the loops
+ * around it equally often, so these loops keep their bounds. */
 bool tree_shares(const struct tree *t);
 
 struct low {
@@ -79,7 +79,7 @@ struct nest_state {
  * one, unless a limit of an inexact split cuts the loop. */
 #define MAX_PIECES 2
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
-/* Whether the axis has one iteration: it has no loop, and var is a constant. */
+/* Whether the axis has one iteration. It then has no loop, and var is a constant. */
 bool axis_is_fixed(const struct axis *x);
 /* Returns the conjunction of the limits that are still to be checked, with or without those of
  * reductions. */
@@ -92,7 +92,8 @@ const struct expr *low_end(struct exprs *p, const struct tree *loop);
 const struct tree *low_ranged(struct exprs *p, const struct tree *loop, const struct expr *lo,
                               const struct expr *hi);
 const struct tree *low_with_kids(struct exprs *p, const struct tree *t, const struct kids *kids);
-/* Appends the conjuncts of e.  Returns false when there are too many; the rest is left out. */
+/* Appends the conjuncts of e. Returns false when there are too many; the remaining ones are
+ * dropped. */
 #define MAX_CONJUNCTS 32
 struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
 bool low_conjuncts(const struct expr *e, struct conjuncts *out);
@@ -108,8 +109,8 @@ const struct val *low_body(struct low *w, int node, const struct expr *const *in
                            const struct stage *s,
                            const struct expr **guard);
 
-/* A search for what stage s reads of a tensor, directly and through inlined nodes: low_each_read
- * calls note with the physical index of every such load. */
+/* A search for the elements of a tensor that stage s reads, directly and through inlined nodes.
+ * low_each_read calls note with the physical index of every such load. */
 struct low_reading {
     const struct stage *s;
     int tensor;
@@ -130,17 +131,17 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 
-/* Is low_body for a node computed inside the loops of another node.  It does not use the tiles
- * there, which hold operands of the other node. */
+/* The same as low_body, for a node computed inside the loops of another node. It does not use the
+ * tiles there, because they hold operands of the other node. */
 const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
                                       const struct stage *s, const struct expr **guard);
 
 /* Returns v where guard holds and 0 elsewhere: the holes of a layout contain 0 (SPEC B.5). */
 const struct val *low_guarded(struct low *w, const struct val *v, const struct expr *guard);
 
-/* Makes the tile of producer `node`, of the form that its stage asks for, for what stage s reads
- * inside depth pos, adds the nest that fills it, and binds the tensor to it.  Returns the buffer of
- * the tile, or -1 with w->ok false. */
+/* Makes a tile of producer `node`, in the form that its stage requests. The tile covers the
+ * elements that stage s reads inside depth pos. Adds the nest that fills the tile, and binds the
+ * tensor to it. Returns the buffer of the tile, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
 /* Is low_producer for an operand in memory (cache_read): the tile is a copy. */
 int low_cached_read(struct low *w, const struct cached_read *read, const struct stage *s, int pos,

@@ -184,7 +184,7 @@ struct point {
     int n_vars, n_reduce;
     const struct expr *var[MAX_VARS], *with[MAX_VARS];
     const struct expr *reduce_axis[MAX_VARS];
-    const struct low_reading *reading;    /* collects what is read of a tensor; NULL: nothing */
+    const struct low_reading *reading;    /* collects the reads of a tensor; may be NULL */
 };
 
 static const struct expr *point_index(void *ctx, const struct expr *e)
@@ -326,7 +326,7 @@ static bool lanes_agree(const struct stage *s, const struct expr *e)
     return true;
 }
 
-/* Moves the conjuncts of e that are equal in all lanes to *guard.  Returns the others; or NULL. */
+/* Moves the conjuncts of e that are equal in all lanes to *guard. Returns the others, or NULL. */
 static const struct expr *uniform_part(struct exprs *p, const struct stage *s,
                                        const struct expr *e, const struct expr **guard)
 {

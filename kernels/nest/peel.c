@@ -98,8 +98,8 @@ static bool cut(struct exprs *p, const struct tree *loop, const struct tree *sto
     return true;
 }
 
-/* Whether t is a serial loop with constant bounds around a select.  (A piece may be cut again, as
- * for the third of three concatenated tensors.) */
+/* Whether t is a serial loop with constant bounds around a select. A piece may be cut again:
+ * concatenating three tensors needs two cuts. */
 static bool peelable(const struct tree *t, const struct tree *store)
 {
     bool known = !t->begin || (t->begin->kind == EXPR_CONST && t->end->kind == EXPR_CONST);

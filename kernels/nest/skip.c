@@ -89,7 +89,7 @@ static void gather(const struct tree *t, const struct expr *v, struct conjuncts 
     }
 }
 
-/* Returns the loop of variable v below t, or NULL: then it is a loop around t. */
+/* Returns the loop of variable v below t; NULL: the loop is around t. */
 static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 {
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++) {
@@ -102,8 +102,8 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
     return NULL;
 }
 
-/* A condition x < y as 0 <= c*v + reach + rest: reach, in [lo, hi], is what the loops inside add;
- * rest is what the loops around add. */
+/* A condition x < y in the form 0 <= c*v + reach + rest. reach, in [lo, hi], is the contribution of
+ * the loops inside; rest is that of the loops around. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;
@@ -284,7 +284,7 @@ static int64_t written_below(const struct tree *t)
     return t->kind == TREE_LOOP && t->ann == LOOP_UNROLL ? most * t->extent : most;
 }
 
-/* Whether t is a short reduction whose conjuncts involve an unrolled tile inside. */
+/* Whether t is a short reduction whose conjuncts use variables of an unrolled tile inside. */
 static bool worth_writing_out(struct skip *s, const struct tree *t)
 {
     struct conjuncts all = { 0 };

@@ -128,8 +128,9 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Sets f to the factors.  An inferred one is ceil(extent / product of the others).  Fails
- * unless the product covers the extent, and would not with one outermost iteration less. */
+/* Sets f to the factors. One factor may be inferred; it is ceil(extent / product of the others).
+ * Fails unless the product is at least the extent, and would be less than it with the outermost
+ * factor one smaller. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -156,8 +157,8 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     return true;
 }
 
-/* Checks how far the loops run past their end, since the indices there could overflow.  All splits
- * of a dim together may run to less than MAX_EXCESS times its limit. */
+/* Checks how far the loops run past the extent, because indices there could overflow. All splits of
+ * a dim together must stay below MAX_EXCESS times its limit. */
 static bool check_excess(const struct stage *s, const struct axis *x, int64_t product,
                          struct err *e)
 {
@@ -354,8 +355,90 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
 {
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     struct axis *list = ARENA_DUP(exprs_arena(p), s->axis, s->n_axes);
+    if (list[axis].ann == LOOP_TENSOR && ann == LOOP_SERIAL) {
+        t->lane = NULL;                   /* the whole block is a plain nest again */
+        for (int i = 0; i < s->n_axes; i++)
+            list[i].ann = list[i].ann == LOOP_TENSOR ? LOOP_SERIAL : list[i].ann;
+    }
     list[axis].ann = ann;
     t->axis = list;
+    return accept(t, out, e);
+}
+
+/* Checks one of the three loops of a tensor block. */
+static bool check_tensor_axis(const struct stage *s, int axis, bool reduce, struct err *e)
+{
+    const struct axis *x = &s->axis[axis];
+    if (x->reduce != reduce) {
+        err_set(e, ERR_STEP, "loop %s of %s is %s, and a tensor block has rows, columns and a sum",
+                x->name, s->name, x->reduce ? "a reduction" : "no reduction");
+        return err_fix(e, "name two loops of the output's dimensions, then one of a reduction");
+    }
+    if (x->extent != TENSOR_SIDE) {
+        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, and a tensor block has %d on each"
+                " side", x->name, s->name, (long long)x->extent, TENSOR_SIDE);
+        return x->extent % TENSOR_SIDE
+                 ? err_fix(e, "choose a loop of which %d divides the extent", TENSOR_SIDE)
+                 : err_fix(e, "first: loop split %s %s %d", s->name, x->name, TENSOR_SIDE);
+    }
+    if (has_tile(s, x->name) || looks_ahead(s, x->name))
+        return err_set(e, ERR_STEP, "loop %s of %s cannot be in a tensor block: a tile or a"
+                       " prefetch is there", x->name, s->name);
+    return refuse_annotated(s, axis, "tensorize", e);
+}
+
+static bool check_tensor_axes(const struct stage *s, struct tensor_axes at, struct err *e)
+{
+    if (s->lane)
+        return err_set(e, ERR_STEP, "%s already has a tensor block", s->name);
+    for (int i = 0; i < s->n_axes; i++)
+        if (s->axis[i].ann == LOOP_THREAD_X) {
+            err_set(e, ERR_STEP, "loop %s of %s is bound to thread.x, which counts the %d lanes of"
+                    " a warp under tensorize", s->axis[i].name, s->name, TENSOR_LANES);
+            return err_fix(e, "bind it to thread.y or thread.z: each index there is a warp");
+        }
+    return check_tensor_axis(s, at.rows, false, e) && check_tensor_axis(s, at.columns, false, e)
+        && check_tensor_axis(s, at.sum, true, e);
+}
+
+bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,
+                     const struct stage **out, struct err *e)
+{
+    struct arena *a = exprs_arena(p);
+    if (!check_tensor_axes(s, at, e))
+        return false;
+    const struct axis *rows = &s->axis[at.rows], *columns = &s->axis[at.columns];
+    struct axis *list = ARENA_ARRAY(a, struct axis, s->n_axes + 2);
+    struct axis inner[] = {
+        s->axis[at.sum],
+        axis_make(p, arena_printf(a, "%s.0", rows->name), 2, false),
+        axis_make(p, arena_printf(a, "%s.0", columns->name), 2, false),
+        axis_make(p, arena_printf(a, "%s.1", columns->name), 2, false),
+    };
+    struct axis lane = axis_make(p, free_name(a, s, 0, 0, "lane"), TENSOR_LANES, false);
+    lane.ann = LOOP_THREAD_X;
+    int n = 0, bound = 0;
+    while (bound < s->n_axes && loop_is_bound(s->axis[bound].ann))
+        list[n++] = s->axis[bound++];
+    list[n++] = lane;
+    for (int i = bound; i < s->n_axes; i++)
+        if (i != at.rows && i != at.columns && i != at.sum)
+            list[n++] = s->axis[i];
+    for (int i = 0; i < COUNT_OF(inner); i++) {
+        inner[i].ann = LOOP_TENSOR;
+        list[n++] = inner[i];
+    }
+    const struct expr *from[] = { rows->var, columns->var }, *with[] = {
+        expr_add(p, expr_mulc(p, inner[1].var, 8), expr_divc(p, lane.var, 4)),
+        expr_add(p, expr_add(p, expr_mulc(p, inner[2].var, 8),
+                             expr_mulc(p, expr_modc(p, lane.var, 4), 2)), inner[3].var),
+    };
+    struct stage *t = stage_replace(p, s, from, with, COUNT_OF(from));
+    t->axis = list;
+    t->n_axes = n;
+    t->lane = lane.name;
+    if (bound > 0)                        /* tiles stay inside of all bound loops */
+        rename_tiles(t, s->axis[bound - 1].name, lane.name);
     return accept(t, out, e);
 }
 

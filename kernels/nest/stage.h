@@ -23,8 +23,8 @@ struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
-/* How a tile lies: in local memory or memory shared by a block, with rows longer by `pad`, or with
- * columns swizzled so that `keep` elements stay together (0: not). */
+/* Where and how a tile is stored: in local memory or in memory shared by a block. Its rows are
+ * longer by `pad`, or its columns are swizzled in groups of `keep` elements (0: not). */
 struct tile_form { enum memory_scope memory; int64_t pad, keep; };
 
 struct stage {
@@ -52,6 +52,8 @@ struct stage {
     int attach;  /* compute_at: the stage in whose loops this stage is computed; -1: none */
     const char *attach_axis;              /* compute_at: the axis of that stage */
     struct tile_form attach_form;         /* compute_at of a producer: its tile */
+    const char *lane;                     /* tensorize: the loop over the lanes of a warp, of which
+                                           * each has a part of the tensor block; NULL: none */
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 
@@ -74,6 +76,19 @@ bool stage_reorder(struct exprs *p, const struct stage *s, const int *perm,
  * lanes of a vectorized reduction are combined to one value after its last iteration. */
 bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_ann ann,
                     const struct stage **out, struct err *e);
+/* Makes a tensor block of the loops over 16 rows, 16 columns and 16 steps of a sum, which a warp
+ * multiplies on its tensor cores (tensor.h).  Each lane has 8 of the 16 x 16 results, those that
+ * the instruction mma.m16n8k16 gives it:
+ *
+ *     rows = 8 * rows.0 + lane / 4,   columns = 8 * columns.0 + 2 * (lane % 4) + columns.1
+ *
+ * The loop `lane` is bound to thread.x, inside of the other bound loops.  The loops of the sum, of
+ * rows.0, columns.0 and columns.1 become the innermost ones, in this order. */
+#define TENSOR_SIDE 16
+#define TENSOR_LANES 32
+struct tensor_axes { int rows, columns, sum; };
+bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,
+                     const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e);
 /* Adds a cache_read: before the loops inside the axis run, the elements of an operand that they

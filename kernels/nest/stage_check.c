@@ -72,15 +72,6 @@ static bool check_parallel(const struct stage *s, int at, struct err *e)
     return true;
 }
 
-#define MAX_THREADS 1024  /* of a block, on every GPU (SPEC N) */
-
-/* Returns the most iterations that a bound loop may have. */
-static int64_t bound_limit(enum loop_ann ann)
-{
-    return ann == LOOP_BLOCK_X ? INT32_MAX : ann <= LOOP_BLOCK_Z ? 65535
-         : ann == LOOP_THREAD_Z ? 64 : MAX_THREADS;
-}
-
 /* Checks the place of a bound loop: bound loops are the outermost ones, outside of every tile. */
 static bool check_bound_place(const struct stage *s, int at, struct err *e)
 {
@@ -121,13 +112,13 @@ static bool check_bound(const struct stage *s, int at, struct err *e)
     }
     for (int i = 0; i <= at; i++)
         threads *= s->axis[i].ann >= LOOP_THREAD_X ? s->axis[i].extent : 1;
-    if (x->extent > bound_limit(x->ann) || threads > MAX_THREADS) {
-        bool block = x->extent <= bound_limit(x->ann);
+    if (x->extent > loop_bound_limit(x->ann) || threads > BLOCK_THREADS) {
+        bool block = x->extent <= loop_bound_limit(x->ann);
         err_set(e, ERR_STEP, "cannot bind loop %s of %s to %s: %lld %s, and at most %lld are"
                 " possible", x->name, s->name, loop_ann_name[x->ann],
                 (long long)(block ? threads : x->extent),
                 block ? "threads in a block" : "iterations",
-                (long long)(block ? MAX_THREADS : bound_limit(x->ann)));
+                (long long)(block ? BLOCK_THREADS : loop_bound_limit(x->ann)));
         return err_fix(e, "split it first and bind the inner part");
     }
     return check_bound_place(s, at, e);
@@ -174,8 +165,8 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Says where the tile of cache_write can be instead, outside of the vectorized axis `lanes`.  A
- * tile that has no reduction inside must move outside of the reductions: else it keeps no sums. */
+/* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. A tile with
+ * no reduction inside must move outside of the reductions; otherwise it keeps no sums. */
 static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
 {
     int outer = -1, at = lanes - 1;
@@ -241,6 +232,30 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
     return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name) : false;
 }
 
+/* Checks that a tensor block is whole: its lanes are the threads of a warp, and its four loops are
+ * the innermost ones, that of the sum first. */
+static bool check_tensor(const struct stage *s, struct err *e)
+{
+    int n = s->n_axes, lane = s->lane ? stage_axis(s, s->lane) : -1, marked = 0;
+    if (!s->lane)
+        return true;
+    for (int i = 0; i < n; i++)
+        marked += s->axis[i].ann == LOOP_TENSOR;
+    if (lane < 0 || s->axis[lane].ann != LOOP_THREAD_X) {
+        err_set(e, ERR_STEP, "loop %s of %s counts the lanes of its tensor block, and must be bound"
+                " to thread.x", s->lane, s->name);
+        return err_fix(e, "first: loop serial %s %s", s->name, s->axis[n - 1].name);
+    }
+    for (int i = n - 4; i < n; i++)
+        if (marked != 4 || s->axis[i].ann != LOOP_TENSOR || s->axis[i].reduce != (i == n - 4)) {
+            err_set(e, ERR_STEP, "the loops of the tensor block of %s stay its innermost loops, in"
+                    " their order and with their mark", s->name);
+            return err_fix(e, "leave them out of the step, or make them plain loops: loop serial %s"
+                           " LOOP, with one of them", s->name);
+        }
+    return true;
+}
+
 bool stage_check(const struct stage *s, struct err *e)
 {
     for (int i = 0; i < s->n_axes; i++) {
@@ -254,5 +269,6 @@ bool stage_check(const struct stage *s, struct err *e)
     for (int i = 0; i < s->n_ahead; i++)
         if (!check_ahead(s, &s->ahead[i], e))
             return false;
-    return check_unrolled(s, e) && check_tile(s, e) && check_tiles_outside_lanes(s, e);
+    return check_tensor(s, e) && check_unrolled(s, e) && check_tile(s, e)
+        && check_tiles_outside_lanes(s, e);
 }

@@ -1,9 +1,10 @@
-/* Tiles of what a stage reads: copies of operands (cache_read), and producers that are computed
- * inside a loop of their reader (compute_at). */
+/* Tiles of the tensors that a stage reads: copies of operands (cache_read), and producers that are
+ * computed inside a loop of their reader (compute_at). */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
 
+#include "kernels/base/number.h"
 #include "kernels/ir/simplify.h"
 
 #define MAX_TILE 262144 /* most elements of a producer tile: 1 MiB of stack */
@@ -90,13 +91,13 @@ struct tile {
     const struct layout *l;
     int buffer;
     const struct expr *var[MAX_DIMS],
-        *index[MAX_DIMS]; /* loops of the tile, and the physical index that they stand for */
+        *index[MAX_DIMS]; /* loops of the tile, and the physical index of each point */
     const struct expr
         *inside; /* condition that is 0 outside of the tensor */
 };
 
-/* Checks that the shared tiles of the nest fit.  Tiles of one name, of the pieces of a cut loop,
- * lie in one array. */
+/* Checks that the shared tiles of the nest fit. Tiles with the same name, from pieces of a cut
+ * loop, use one array. */
 static bool check_shared(struct low *w, const struct stage *s, const char *axis)
 {
     int64_t all = 0;
@@ -141,7 +142,7 @@ static bool set_swizzle(struct low *w, struct buffer *b, int64_t keep, const str
 {
     int64_t row = b->shape[b->rank - 1], all = BANKS_BYTES / b->type->bytes;
     int64_t field = row < all ? row : all, above = row < all ? all : row;
-    if (row & (row - 1)) {
+    if (!is_power_of_two(row)) {
         err_set(w->e, ERR_STEP, "the tile %s at loop %s of %s has rows of %lld elements, and only a"
                 " power of two can be swizzled", b->name, axis, s->name, (long long)row);
         w->ok = err_fix(w->e, "split the loops so that rows have 8, 16, 32 or 64 elements, or give"
@@ -231,8 +232,8 @@ static void tile_close(struct low *w, const struct tile *x, int node, struct kid
     low_bind_tile(w, x->r.tensor, &b);
 }
 
-/* Returns a stage with the reductions of the producer itself (a pooling window).  Their names are
- * not those of enclosing loops. */
+/* Returns a stage with the reductions of the producer itself (a pooling window). Their names differ
+ * from those of enclosing loops. */
 static const struct stage *own_reductions(struct low *w, const struct stage *own,
                                           const struct stage *outer)
 {

@@ -8,7 +8,7 @@
 #include "kernels/ir/simplify.h"
 
 const char *const loop_ann_name[] = {
-    "range", "parallel", "vectorize", "unroll", "threads",
+    "range", "parallel", "vectorize", "unroll", "threads", "tensor",
     "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z",
 };
 
@@ -84,8 +84,8 @@ static bool same_line(const struct tree *t)
            !bounded(k) && k->node == t->node && !k->barrier;
 }
 
-/* Whether loop t is not a loop in the code, because it has one iteration or is unrolled.  It then
- * has no prefetches (gen/build.c). */
+/* Whether the generated code has no loop for t, because it has one iteration or is unrolled. Then
+ * it has no prefetches either (gen/build.c). */
 static bool no_loop_left(const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) &&

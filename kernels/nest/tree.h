@@ -11,27 +11,39 @@
 
 /* THREADS: the threads of a block share the iterations.  A tree that runs in order executes all of
  * them for every thread, which stores the same values again.
+ * TENSOR: four loops around one store, of which a warp executes all iterations together (tensor.h).
  * BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
  * index (SPEC N). */
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
+                LOOP_TENSOR,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
                 LOOP_THREAD_X, LOOP_THREAD_Y, LOOP_THREAD_Z, LOOP_ANN_COUNT };
-extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads" */
+extern const char *const loop_ann_name[];  /* "range" "parallel" "vectorize" "unroll" "threads"
+                                            * "tensor" */
 /* Whether the iterations of such a loop are blocks or threads of a GPU. */
 static inline bool loop_is_bound(enum loop_ann ann)
 {
     return ann >= LOOP_BLOCK_X;
 }
 
-/* Where a buffer lies: a parameter of the function is in global memory; a buffer that lives in one
- * SCOPE is local (the stack and registers), or shared by the threads of a block of a GPU. */
+#define BLOCK_THREADS 1024                /* most threads of a block, on every GPU (SPEC N) */
+
+/* Returns the most iterations that a bound loop may have. */
+static inline int64_t loop_bound_limit(enum loop_ann ann)
+{
+    return ann == LOOP_BLOCK_X ? INT32_MAX : ann <= LOOP_BLOCK_Z ? 65535
+         : ann == LOOP_THREAD_Z ? 64 : BLOCK_THREADS;
+}
+
+/* The memory of a buffer. A parameter of the function is in global memory. A buffer that exists in
+ * one SCOPE is local (stack and registers), or shared by the threads of a GPU block. */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
 #define SHARED_BYTES (48 << 10)           /* most shared memory of a block that a kernel declares */
 
-/* Where element i of a shared tile lies: at i ^ (i >> shift & mask).  The bits of the row are XORed
- * into those of the column, so that the elements of a column lie in different banks.  mask 0: at i.
- */
-#define BANKS_BYTES 128                   /* of all banks of shared memory, side by side */
+/* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
+ * into those of the column, so that the elements of a column lie in different banks. mask 0: place
+ * i. */
+#define BANKS_BYTES 128                   /* one word of each bank of shared memory */
 struct swizzle { int shift; int64_t mask; };
 
 struct buffer {
@@ -126,16 +138,19 @@ void tree_verify(const struct func *f);  /* fail()s when a requirement does not 
  * operator when it skips taps in the padding, and more when it recomputes values.  Returns 0 when f
  * is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
+/* Returns those of them that are in tensor blocks. */
+double func_tensor_flops(const struct func *f);
 
 /* Returns the float operations that the result of f needs, where its definition has `asked`: work
  * that f skips does not count, nor does work that it repeats. */
 double func_needed(const struct func *f, double asked);
 
-/* Returns how many additions and maxima one node accumulates with in one call of f, without those
- * of values that a condition selects.  No correct code executes fewer.  0: as for func_flops. */
+/* Returns the number of additions and maxima by which one node accumulates in one call of f,
+ * without those of values that a condition selects. Every correct kernel executes at least this
+ * number. 0: as for func_flops. */
 double func_sums(const struct func *f, int node);
 
-/* Returns how many stores, of scalars or of vectors of this many lanes, the code of f has after the
- * marked loops are unrolled: the amount of code that a compiler has to read. */
+/* Returns the number of stores, of scalars or of vectors with this many lanes, in the code of f
+ * after the marked loops are unrolled. It measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
 #endif

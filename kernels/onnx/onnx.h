@@ -43,7 +43,7 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    const char *name, *op, *domain;       /* name: its own, or the name of its first output */
+    const char *name, *op, *domain;  /* name: the node's own name, or that of its first output */
     int n_in, n_out, n_attr;
     const char *const *in, *const *out;   /* "" for an optional one that is left out */
     const struct onnx_attr *attr;
@@ -73,7 +73,7 @@ struct onnx_model {
     const struct onnx_tensor *init;
     const struct onnx_declared *declared; /* sorted by name */
     struct onnx_port *in, *out;           /* in: without inputs that are initializers */
-    const char *dims;                     /* what onnx_set_dims set; NULL: nothing */
+    const char *dims;                     /* the dims set by onnx_set_dims; NULL: none */
 };
 
 const char *onnx_type_name(int type);     /* "float", "int64"; "type 99" */
@@ -95,11 +95,11 @@ struct onnx_binding {
 };
 struct onnx_graph {
     struct str text;                      /* the statements; "" when a node is not supported */
-    struct str notes;                     /* model, producer, and what the import assumed */
+    struct str notes;                     /* model, producer, and the assumptions of the import */
     VEC(struct onnx_binding) input, output;
     /* n_unsupported does not count nodes that only depend on unsupported ones */
     int n_nodes, n_unsupported;
-    const char **reason;                  /* per node: why it is not supported; NULL: it is */
+    const char **reason;  /* per node: the reason why it is not supported; NULL: it is */
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };

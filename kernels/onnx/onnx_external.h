@@ -14,8 +14,8 @@ struct onnx_external {
     int fd;
 };
 
-/* Opens the file, and checks that it lies in the folder and has the bytes.  The caller allocates
- * room for them only then, and reads them, which closes the file. */
+/* Opens the file, and checks that it lies in the folder and has enough bytes. The caller allocates
+ * memory only then. Reading closes the file. */
 bool onnx_external_open(struct onnx_external *x, struct err *e);
 bool onnx_external_read(struct onnx_external *x, void *out, struct err *e);
 #endif

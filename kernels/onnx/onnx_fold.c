@@ -119,7 +119,7 @@ static const struct onnx_tensor *data_in(struct imp *im, int i)
     return v && v->data && (v->data->i || v->data->f) ? v->data : NULL;
 }
 
-/* Computes value v, whose statements depend on constants only, with the reference. */
+/* Evaluates value v by the float64 reference; its statements depend on constants only. */
 static bool evaluate(struct imp *im, struct value *v, double *got)
 {
     struct arena *a = arena_new();
@@ -178,7 +178,7 @@ static bool fold_value(struct imp *im, struct value *v)
     return true;
 }
 
-/* Takes the statements from `first` on back, and forgets that values have them. */
+/* Removes the statements from `first` on, and the references of values to them. */
 static void take_back(struct imp *im, int first)
 {
     for (int i = 0; i < im->n->n_in + im->n->n_out; i++) {
@@ -191,7 +191,7 @@ static void take_back(struct imp *im, int first)
     im->reason = NULL;
 }
 
-/* Computes a node on constants: makes its statements, evaluates them, and takes them back. */
+/* Computes a node on constants: adds its statements, evaluates them, and removes them. */
 static bool fold_statements(struct imp *im, const struct handler *h)
 {
     int first = im->stmt.len;
@@ -209,7 +209,7 @@ static bool fold_statements(struct imp *im, const struct handler *h)
             small &= onnx_shape_elems(&v->shape) <= (onnx_is_int(v->type) ? MAX_FOLD
                                                                           : MAX_FOLD_FLOATS);
     }
-    bool view = false;                    /* of weights: they keep their name */
+    bool view = false;                    /* weights keep their name */
     for (int k = 0; k < im->n->n_out && small; k++) {
         struct value *v = im->n->out[k][0] ? onnx_find_value(im, im->n->out[k]) : NULL;
         if (!v || v->stmt < 0 || v->data)

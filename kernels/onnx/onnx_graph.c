@@ -247,7 +247,7 @@ static void settle_outputs(struct imp *im)
     }
 }
 
-/* Whether the shapes of all inputs are known; tensors without one have an open dim. */
+/* Whether the shapes of all inputs are known. A tensor with an open dim has no shape. */
 static bool shapes_known(struct imp *im)
 {
     for (int i = 0; i < im->n->n_in; i++) {

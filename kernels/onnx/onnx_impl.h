@@ -58,7 +58,7 @@ struct imp {
     bool folding;                         /* whether statements are made to be evaluated here */
     const struct onnx_node *n;            /* the node that is being translated */
     int node;
-    int type;                             /* of its results: that of input 0 unless it is set */
+    int type;                             /* type of its results; by default that of input 0 */
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 
@@ -87,7 +87,7 @@ struct value *onnx_in_value(struct imp *im, int i);
 /* Sets *s to the statement of input i, a tensor of floats. */
 bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
-/* Reads input i, constant integers, into out: at most max of them. *n: how many. */
+/* Reads input i, constant integers, into out, at most max of them. *n gets their number. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
 /* Reads input i, one constant number; up to max constant numbers. */
 bool onnx_in_float(struct imp *im, int i, double *out);
@@ -120,7 +120,7 @@ int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
 void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
-/* A constant of one number; of data that belong to the node (`what` names them). */
+/* Declare a constant of one number; of data that belong to the node (`what` names them). */
 int onnx_emit_number(struct imp *im, double v);
 int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
 /* Multiplies x along axis by a matrix of n x to elements, where the axis has n. */

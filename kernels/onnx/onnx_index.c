@@ -71,7 +71,7 @@ static bool gather(struct imp *im)
         if (!onnx_in_stmt(im, 1, &ids))
             return false;
         struct shape all = onnx_at_least_1d(&out);
-        if (v->shape.rank == 0) {         /* as one index, and its dim goes again */
+        if (v->shape.rank == 0) {  /* used as a list of one index, whose dim is removed again */
             all = s;
             all.dim[axis] = 1;
         }

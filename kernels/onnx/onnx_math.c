@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Translates functions of one tensor whose statement has another name. */
+/* Translates functions of one tensor whose statement has another name than the ONNX operator. */
 static bool unary(struct imp *im)
 {
     static const struct { const char *op, *stmt; } same[] = {
@@ -215,7 +215,7 @@ static bool power(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* Translates products.  Vectors become matrices, and the result loses the added dim again. */
+/* Translates products. Vectors become matrices, and the result loses the added dim again. */
 static bool matmul(struct imp *im)
 {
     int x, y;

@@ -18,7 +18,7 @@ enum {
 #define MAX_ELEMS ((int64_t)1 << 31)
 
 /* owned: whether the unpacked data live as long as the arena, so that tensors may point into them.
- * folder: of the model, with a / at its end; NULL: it was read from memory. */
+ * folder: the model's folder, with a / at its end; NULL: the model was read from memory. */
 struct onnx_reader {
     struct arena *a;
     const char *what, *folder;
@@ -268,7 +268,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (!read_dims(r, p, t))
         return false;
     if (bytes_per(t->type) == 0)
-        return true;                      /* of other types only the name is known */
+        return true;                      /* of other types only the name is read */
     if (!read_raw(r, p, t, &raw))
         return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
@@ -374,7 +374,7 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
                        r->what);
     if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !p->type->tensor_type)
-        return true;                      /* of a sequence or map only the name is known */
+        return true;                      /* of a sequence or map only the name is read */
     const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
     port->type = t->has_elem_type ? t->elem_type : 0;
     if (!t->shape)

@@ -11,7 +11,7 @@ struct resize {
     const char *mode, *place, *nearest;   /* mode, coordinate_transformation_mode, nearest_mode */
     double cubic, outside;
     bool antialias, exclude;
-    int64_t n, to;                        /* of one axis: elements before and after */
+    int64_t n, to;                        /* elements of one axis before and after */
     double scale, start, end;             /* of the same axis; the roi */
 };
 

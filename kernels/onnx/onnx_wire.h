@@ -23,8 +23,8 @@ struct wire_memory {
  * message with wire_free and the same *m. */
 void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *data, size_t n,
                   struct wire_memory *m, struct err *e);
-/* Returns the bytes of a field raw_data.  They lie in the data that were unpacked, behind at least
- * 3 bytes of the same message if there are more than 127. */
+/* Returns the bytes of a field raw_data. They lie in the unpacked data. If there are more than 127,
+ * at least 3 bytes of the same message precede them. */
 struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field);
 void wire_free(void *message, struct wire_memory *m);
 #endif

@@ -115,7 +115,7 @@ struct weights *weights_load(const char *path, struct err *e)
     struct onnx_model *m;
     struct stat st = { 0 };
     if (stat(path, &st) != 0)
-        st.st_ino = 0;                    /* it is standard input, or onnx_load says why not */
+        st.st_ino = 0;  /* standard input; or a missing file, which onnx_load reports */
     if (!onnx_load(path, &m, e))
         return NULL;
     struct weights *w = xcalloc(1, sizeof *w);

@@ -5,8 +5,8 @@
 
 struct weights;
 struct onnx_model;
-/* Reads a model for import.  weights_keep takes it, so that its data are not read again; else the
- * caller frees it. */
+/* Reads a model for import. Either the caller frees it, or weights_keep takes ownership so that its
+ * data are not read again. */
 struct weights *weights_load(const char *path, struct err *e);
 struct onnx_model *weights_model(struct weights *w);
 void weights_keep(struct weights *w);

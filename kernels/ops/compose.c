@@ -23,7 +23,7 @@ struct compose {
     struct err *e;
     struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` names */
-    const struct elem_type *type;         /* what statements say of it; NULL: nothing yet */
+    const struct elem_type *type;         /* the type that statements give; NULL: none so far */
     VEC(struct graph_statement) statements;
 };
 
@@ -195,7 +195,7 @@ static struct word take_word(struct compose *c, const char **s)
     return w;
 }
 
-/* Takes the type that a statement gives to the graph.  All statements must agree. */
+/* Takes the graph's element type from a statement. All statements must agree. */
 static bool take_type(struct compose *c, const struct elem_type *type, int col, int len)
 {
     if (c->type && c->type != type) {
@@ -310,8 +310,8 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Names a tensor that the statement makes.  A statement whose name is that of the operator's own
- * result leaves the operator's names as they are, so that schedules of the operator fit. */
+/* Names a tensor that the statement makes. If the statement has the name of the operator's own
+ * result, the operator's names are kept, so that schedules of the operator still apply. */
 static const char *spliced_name(const struct splice *s, const struct tensor *x)
 {
     const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
@@ -321,8 +321,8 @@ static const char *spliced_name(const struct splice *s, const struct tensor *x)
                                     : arena_printf(s->c->a, "%s_%s", s->st->name, x->name);
 }
 
-/* Binds the tensors of the operator: first its inputs and constants, in order, to the arguments,
- * then the rest to new tensors. */
+/* Binds the tensors of the operator. Its first inputs and constants are bound to the arguments in
+ * order, and the rest to new tensors. */
 static bool splice_tensors(struct splice *s)
 {
     struct compose *c = s->c;
@@ -352,7 +352,8 @@ static bool splice_tensors(struct splice *s)
                   "%s takes %d tensors, but %d are given", s->st->op, arg, s->st->n_args);
 }
 
-/* Names the dims of an element-wise node after those that it reads, so that layouts can follow. */
+/* Gives the dims of an element-wise node the names of its operand's dims, so that layouts can
+ * propagate to it. */
 static void rename_dims(struct splice *s, const struct node *n)
 {
     struct graph *g = s->c->g;
@@ -548,13 +549,13 @@ static bool finish(struct compose *c)
 {
     struct graph *g = c->g;
     for (int i = 0; i < c->n_outputs; i++)
-        g->tensor[c->output[i]].role = TENSOR_OUTPUT;
+        graph_set_output(g, c->output[i]);
     for (int t = 0; t < g->n_tensors && c->n_outputs == 0; t++) {
         bool read = g->tensor[t].producer < 0;
         for (int n = 0; n < g->n_nodes && !read; n++)
             read = graph_reads(g, n, t);
         if (!read)
-            g->tensor[t].role = TENSOR_OUTPUT;
+            graph_set_output(g, t);
     }
     for (int n = g->n_nodes - 1; n >= 0; n--)
         if (g->node[n].complex)

@@ -1,5 +1,5 @@
-/* Operators of graphs from statements that work on tensors of any rank: the table of them, and
- * helpers that they share. */
+/* The table of operators on tensors of any rank, for graphs from statements, and helpers that these
+ * operators share. */
 #include "kernels/ops/compose_ops_impl.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ bool compose_repeats(const struct tensor *y, const struct tensor *z)
     return y->rank <= z->rank;
 }
 
-/* The operators, and the parameters that they take. */
+/* The operators and their parameters. */
 static const struct row {
     const char *names, *params;
     int min, max;

@@ -4,8 +4,8 @@
 #define TS_OPS_COMPOSE_OPS_H
 #include "kernels/ops/compose_params.h"
 
-/* What a kernel of a network can do with an operator.  A jump is an element-wise operator whose
- * result a small error of its operand can change by any amount. */
+/* How a kernel of a network can use an operator. A jump is an element-wise operator whose result
+ * can change by any amount when its operand changes slightly (floor, less). */
 enum compose_kind { COMPOSE_OTHER, COMPOSE_ELEMENTWISE, COMPOSE_JUMP, COMPOSE_MOVE, COMPOSE_VIEW };
 enum compose_kind compose_op_kind(const char *name);
 bool compose_op_known(const char *name, const char *params);

@@ -138,7 +138,7 @@ static bool check_float(const struct call *c, const struct param *p)
     return blame(c, p);
 }
 
-/* Returns the index in act_words, of the functions that families have; -1 if it is none of them. */
+/* Returns the index in act_words of the function; -1 if families do not have it. */
 static int function_index(const char *word)
 {
     for (int i = 0; i < ACT_COUNT; i++)

@@ -12,7 +12,7 @@ struct call {
     struct err *e;
 };
 
-/* Whether the word of n bytes is one of `words`, which are separated by blanks. */
+/* Whether the word of n bytes is in the list `words`, which is separated by blanks. */
 bool words_have(const char *words, const char *word, size_t n);
 /* Returns the first word of params that is not in `names`, or NULL. */
 const char *params_unknown(const char *names, const char *params);

@@ -31,8 +31,9 @@ struct conv {
     struct window w[MAX_AXES];
     int inp, ker;                         /* tensors: input, weights */
 };
-/* Adds Inp, Ker and Conv, and returns the node "conv2d", with a prefix, that computes Conv: The
- * node lacks its reductions and its body.  lead: the dims of Ker before those of its window. */
+/* Adds Inp, Ker and Conv, and the node "conv2d" (with a prefix) that computes Conv. Returns the
+ * node, which still lacks its reductions and its body. lead: the dims of Ker before those of its
+ * window. */
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
                       const struct tensor_def *lead);
 #endif

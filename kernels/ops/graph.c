@@ -104,6 +104,8 @@ void graph_set_type(struct graph *g, const struct elem_type *type)
 
 void graph_set_output(struct graph *g, int t)
 {
+    if (g->tensor[t].role == TENSOR_OUTPUT)
+        return;
     g->tensor[t].role = TENSOR_OUTPUT;
     g->bytes += traffic_bytes(&g->tensor[t]);
 }

@@ -20,8 +20,8 @@ struct tensor {
     enum tensor_role role;
     int producer;  /* the node that computes it; -1 for inputs and constants */
     const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
-    /* A constant that is computed from the one of its place in the base graph, when its buffer is
-     * filled (winograd.h); NULL: no. */
+    /* For a constant computed from another one when its buffer is filled (winograd.h): how. That
+     * constant has the same position in the base graph. NULL: an ordinary constant. */
     const struct winograd_weights *winograd;
     int64_t whole;                        /* random data are indices below this; 0: any floats */
 };
@@ -73,14 +73,14 @@ struct graph {
     const char *spec;                     /* canonical: "c2d n=1 i=3 ... relu=1", in table order */
     const char *op;                       /* operator: "c2d" */
     const struct elem_type *type;         /* type of the tensors that builders add */
-    bool call;  /* whether it belongs to a call in a statement (build.h) */
+    bool call;  /* whether the node comes from a call in a statement (build.h) */
     int n_tensors;
     struct tensor *tensor;
     int n_nodes;
     struct node *node;                    /* in topological order */
     int main_node;                        /* index of the complex node */
-    /* The statements that made the nodes, in order; declarations are not among them. 0: an operator
-     * of its own, or a graph that was changed since. */
+    /* The statements that made the nodes, in order, without declarations. 0: the graph is a single
+     * operator, or was changed since. */
     int n_statements;
     const struct graph_statement *statement;
     double flops;                         /* floating point operations of the whole graph */
@@ -178,7 +178,7 @@ int graph_add_node(struct graph *g, const struct node *n);
 /* Returns an empty graph over a new pool in a. */
 struct graph *graph_new(struct arena *a, const char *op);
 
-/* Makes tensor t, which was INTER until now, the output of the graph. */
+/* Makes tensor t, which a node computes, an output of the graph. */
 void graph_set_output(struct graph *g, int t);
 
 /* Fills in the spatial variables of *n: one per dim of tensor `out`, with the name of the dim in

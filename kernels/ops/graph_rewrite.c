@@ -1,4 +1,4 @@
-/* Graphs derived from others: with conversions, factored reductions, another type. */
+/* Derives graphs from others: with conversions, factored reductions, or another element type. */
 #include "kernels/ops/graph_rewrite.h"
 
 #include "kernels/ir/simplify.h"

@@ -3,7 +3,7 @@
 #define TS_OPS_GRAPH_REWRITE_H
 #include "kernels/ops/graph.h"
 
-/* Tensors of the old graph from index `from` on lie `by` places further in the new graph g. */
+/* Tensors of the old graph with index >= from have an index greater by `by` in the new graph g. */
 struct remap { struct graph *g; int from, by; };
 
 /* Returns an empty graph over the pool of g, with its name and type. */

@@ -234,8 +234,8 @@ const struct op_family concat_family = {
             "of Inp2, and of Inp3 and Inp4 where c3= and c4= are given.",
     .data_params = DATA_DIMS,
     PARAMS(ROWS_DIMS(OP_UNSET), ROW_SIZE("c2", "channels of the second"),
-           { "c3", 0, 0, MAX_SIZE, "channels of a third, 0: there is none", NULL },
-           { "c4", 0, 0, MAX_SIZE, "channels of a fourth, 0: there is none", NULL }),
+           { "c3", 0, 0, MAX_SIZE, "channels of a third input, 0: none", NULL },
+           { "c4", 0, 0, MAX_SIZE, "channels of a fourth input, 0: none", NULL }),
     .build = build_concat,
 };
 

@@ -168,6 +168,6 @@ const struct op_family gpool_family = {
     .help = "Pool[n][c] = mean over h, w of Inp[n][c][h][w] (and any dims that "
             "follow); with f=max the largest element.",
     .data_params = DATA_DIMS,
-    PARAMS(ROWS_DIMS(OP_REQUIRED), { "f", 0, 0, 1, "what is made of an image", global_words }),
+    PARAMS(ROWS_DIMS(OP_REQUIRED), { "f", 0, 0, 1, "how an image is reduced", global_words }),
     .build = build_global,
 };

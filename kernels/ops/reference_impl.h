@@ -1,8 +1,7 @@
-/* Evaluates one node of the reference fast, by rows.
- *
- * One spatial variable of the node, the row variable, runs in the innermost loop, and all others
- * are constant in a row.  So an index expression is evaluated once a row: along the row it is a
- * start and a step, unless a division or a comparison bends it.  Only reference*.c include this. */
+/* Evaluates one node of the reference fast, by rows. One spatial variable of the node, the row
+ * variable, runs in the innermost loop, and all others are constant in a row. An index expression
+ * is therefore evaluated once per row: along the row it is start + i * step, unless it contains a
+ * division or a comparison. Only reference*.c include this. */
 #ifndef TS_OPS_REFERENCE_IMPL_H
 #define TS_OPS_REFERENCE_IMPL_H
 #include <math.h>
@@ -37,7 +36,7 @@ struct row_plan {
 };
 
 /* One segment of one row: n elements from element i0 on.  env holds all other variables. */
-#define ROW_SEGMENT 256  /* most elements of a segment; the scratch rows then stay in L1 */
+#define ROW_SEGMENT 256  /* greatest length of a segment; the scratch rows then stay in L1 */
 struct row_segment {
     const struct row_plan *p;
     const struct rows *rows;
@@ -45,10 +44,10 @@ struct row_segment {
 };
 
 struct row_plan row_plan_of(const struct graph *g, const struct node *n, const struct row_how *how);
-/* Makes rows of these spatial variables of the node (bit d: that of dim d). */
+/* Makes rows along these spatial variables of the node (bit d: the variable of dim d). */
 struct rows rows_of(const struct row_plan *p, unsigned dims);
-/* Sets all these variables to point number i, where points of one row are neighbours.  Returns what
- * they add to the offset in the output. */
+/* Sets all these variables to point number i; points of one row have consecutive numbers. Returns
+ * their part of the offset in the output. */
 int64_t rows_point(const struct rows *rows, int64_t i, int64_t *env);
 /* Evaluates v at the elements of the segment; if error is not NULL, also bounds their errors in
  * arithmetic of the type (reference_error). */
@@ -62,15 +61,15 @@ void row_eval(const struct row_plan *p);
  * does nothing, when the node does not have that form or its matrices are too small. */
 bool mac_eval(const struct row_plan *p);
 
-/* reference_error.c: bounds the errors e of an operation in arithmetic of the type, for a row of n
- * elements.  a and b: its operands; ea and eb: their errors (zeros where there is no b).  e may be
- * ea.  shared: both read one tensor, so their errors are not independent. */
+/* reference_error.c: bounds the error e of an operation in the arithmetic of the type, for a row of
+ * n elements. a and b: its operands; ea and eb: their errors (zeros if there is no b). e may be ea.
+ * shared: a and b are computed from one tensor, so their errors are not independent. */
 struct row_pair { const double *a, *ea, *b, *eb; bool shared; };
 void error_row(const struct elem_type *type, enum val_kind kind, int64_t n,
                const struct row_pair *of, double *e);
 /* The reduction of one segment so far: values, their errors, and sums of squares. */
 struct row_sums { double value[ROW_SEGMENT], error[ROW_SEGMENT], squares[ROW_SEGMENT]; };
-/* Adds the errors of n terms to *f; comes before their values are combined. */
+/* Adds the errors of n terms to *f. Must be called before the values of the terms are combined. */
 void error_combine(struct row_sums *f, enum combine how, int64_t n, const double *value,
                    const double *error);
 /* Turns f->error into the bounds of the results f->value. */

@@ -18,13 +18,13 @@
 #include "kernels/base/mat.h"
 #include "kernels/base/number.h"
 
-#define ROWS 128                          /* of a block */
+#define ROWS 128                          /* rows of a block */
 #define COLUMNS 512
 #define RESULTS (128 * 128)
 #define CHUNK 128                         /* points of the reduction that are multiplied at once */
 #define LEAST 8  /* with fewer columns, evaluating the factors costs more than it saves */
 
-/* One factor: S, whose points are the rows, or X. */
+/* One factor of the products: S, whose points are the rows of the matrix, or X. */
 struct factor {
     const struct val *v;
     unsigned dims;                        /* bit d: its points are over spatial variable d */
@@ -33,7 +33,7 @@ struct factor {
     int64_t group;  /* S: X is the same for that many points in a row; 0: for all */
     int64_t step;                         /* distance between the loads of neighbouring points */
     int block;
-    int64_t *offset;  /* per point r: its part of the offset of the load v; NULL: it has none */
+    int64_t *offset;  /* per point r: its part of the offset of load v; NULL: no such part */
 };
 
 /* Factor 0 is S, which has offsets; X may be any expression. */
@@ -54,9 +54,9 @@ struct mac_block {
     int64_t out, first[2];
     int n[2];
     int64_t offset[2][COLUMNS];           /* per point: its part of the offset of the load */
-    bool dense;                           /* whether those of X follow each other */
+    bool dense;                           /* whether the elements of X are adjacent */
     double *value[2], *error[2], *sum, *squares;
-    /* Only for float32: the values and the sum as such. */
+    /* The values and the sum in single precision; only for float32. */
     f32 *single[2], *single_sum;
 };
 
@@ -100,7 +100,8 @@ static int64_t points_of(const struct row_plan *p, unsigned dims)
     return n;
 }
 
-/* Makes a variable of both factors the rows of factor k, if it selects groups of the other one. */
+/* Makes a variable of both factors a row variable of factor k, if in the other factor it only
+ * selects a group. */
 static void find_groups(struct mac *m, unsigned shared, int k)
 {
     const struct node *n = m->p->n;
@@ -134,8 +135,8 @@ static void split(struct mac *m, const struct val *product, int k)
         m->of[i].n = points_of(m->p, m->of[i].dims);
 }
 
-/* Finds the product, and the factor to be tested that makes larger matrices.  Returns false when
- * there is none, or its matrices are too small. */
+/* Finds the product and the condition on a factor that give the larger matrices. Returns false if
+ * there is no product, or its matrices are too small. */
 static bool find_factors(struct mac *m)
 {
     const struct node *n = m->p->n;
@@ -170,8 +171,8 @@ static bool splits(const struct node *n, const struct expr *e)
     return is && splits(n, e->a) && splits(n, e->b);
 }
 
-/* Computes the parts over the reduction variables of the offsets of a factor, if it is a load that
- * has such parts. */
+/* Splits off the part of a factor's offsets that depends on the reduction variables, if the factor
+ * is a load with such a part. */
 static void table_reduction(const struct mac *m, struct factor *f)
 {
     const struct node *n = m->p->n;
@@ -219,8 +220,8 @@ static int64_t seek(const struct mac *m, const struct mac_block *b, int k, int64
     return rows_point(&f->rows, b->first[k] + i, s->env);
 }
 
-/* Computes the parts over the points of the block, where all reduction variables are 0.  Leaves the
- * variables of S at one of its points: with groups, X uses them. */
+/* Computes the part of the offsets for the points of the block, with all reduction variables 0.
+ * Leaves the variables of S at one of its points, because X uses them when there are groups. */
 static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
 {
     struct row_segment s = { m->p, NULL, env, 0, 0 };
@@ -234,8 +235,8 @@ static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
         b->dense = b->offset[1][i] == b->offset[1][i - 1] + 1;
 }
 
-/* Loads S for n points of the reduction, whose offsets are at.  Here and in load_columns, there are
- * only zeros when from is NULL. */
+/* Loads S for n points of the reduction, at the offsets `at`. from NULL, here and in load_columns,
+ * gives zeros. */
 static void load_rows(const struct mac *m, const struct mac_block *b, const double *from,
                       const int64_t *at, int n, double *out)
 {
@@ -408,7 +409,7 @@ static void block_task(const void *ctx, int64_t task, int64_t *env)
     free(x);
 }
 
-/* Sets the sizes of blocks to what mat_mul likes: 4 rows and 16 columns at once. */
+/* Sets the block sizes to multiples that suit mat_mul: 4 rows and 16 columns. */
 static void set_blocks(struct factor *s, struct factor *x)
 {
     int64_t rows = s->group ? s->group : s->n < 4 ? s->n : (s->n + 3) / 4 * 4;

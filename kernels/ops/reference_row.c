@@ -258,8 +258,8 @@ static void gather(const double *from, const struct row_index *at, int64_t n, do
             out[i] = from[i * at->step];
 }
 
-/* Loads a row.  An element outside of the tensor, which a select evaluates and does not take,
- * becomes another one. */
+/* Loads a row. A select also evaluates the operand that it does not take; where that lies outside
+ * of the tensor, another element is loaded instead. */
 static void load_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     const struct row_how *how = &s->p->how;
@@ -299,8 +299,8 @@ static void select_row(const struct row_segment *s, const struct val *v, double 
         error[i] = cond.each[i] ? error[i] : other_error[i];
 }
 
-/* Evaluates a pick, in pieces of the row with equal indices.  The error is endless where that of
- * the index allows another index. */
+/* Evaluates a pick, in pieces of the row with equal indices. The error is infinite where the error
+ * of the index allows another index. */
 static void pick_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     double index[ROW_SEGMENT], doubt[ROW_SEGMENT];

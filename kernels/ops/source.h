@@ -15,8 +15,8 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* The data of a constant whose data are not random: n values (n = 1: of every element), or a tensor
- * of a file. */
+/* The data of a constant that is not random: n values (n = 1: one value for every element), or a
+ * tensor of a file. */
 struct tensor_source {
     int64_t n;                            /* number of values; 0: the data are in the file */
     const f32 *value;

@@ -8,7 +8,7 @@
 #include "kernels/ops/build.h"
 #include "kernels/ops/graph_rewrite.h"
 
-#define TAPS 3                            /* of the window, along a transformed axis */
+#define TAPS 3                            /* taps of the window along a transformed axis */
 #define MOST_M 4
 #define MOST_POSITIONS (MOST_M + TAPS - 1)
 
@@ -40,7 +40,7 @@ static const struct matrices *matrices_of(int m)
 
 /* --- Whether it applies ----------------------------------------------------------------------- */
 
-/* Returns the constant that multiplies the operand of a convolution; -1: there is none. */
+/* Returns the weights of a convolution: the constant operand of its product; -1: none. */
 static int weights_of(const struct graph *g, const struct node *n)
 {
     const struct val *v = n->body;
@@ -333,7 +333,7 @@ static int products(struct winograd *w, const struct node *conv, int inp, int ke
     return n.out;
 }
 
-/* Adds the transformed weights: positions first, then what is left of the dims. */
+/* Adds the transformed weights. Their dims are the positions, then the remaining dims. */
 static int add_weights(struct winograd *w, const struct node *conv, const struct tensor *ker)
 {
     struct arena *a = exprs_arena(w->g->pool);
@@ -353,7 +353,7 @@ static int add_weights(struct winograd *w, const struct node *conv, const struct
     return t;
 }
 
-/* Adds what takes the place of the convolution, except for the node of its result.  Returns the
+/* Adds the nodes that replace the convolution, except for the node of its result. Returns the
  * tensor that the last transform reads. */
 static int add_parts(struct winograd *w, const struct node *conv, int ker)
 {

@@ -24,8 +24,8 @@
 #define WINOGRAD_ERROR_2 2e-7
 #define WINOGRAD_ERROR_4 6e-6
 
-/* How a constant is computed from the weights of a convolution: G along the last n_axes dims, which
- * come first in the result. */
+/* How a constant is computed from the weights of a convolution: applies G along the last n_axes
+ * dims, which become the first dims of the result. */
 struct winograd_weights { int m, n_axes; };
 
 /* Whether `node` is a convolution to which the algorithm applies; else *e says why not. */

@@ -17,7 +17,7 @@ bool contract_is_plain(const struct program *p)
     return true;
 }
 
-/* The name that the caller knows: conversions rename tensors of the graph. */
+/* Returns the name that the caller uses. Conversions rename tensors of the graph. */
 static const char *name_of(const struct program *p, int t)
 {
     return p->base->tensor[program_base_tensor(p, t)].name;
@@ -77,7 +77,7 @@ static int counterpart(const struct program *p, int t, const struct program *q)
     return -1;
 }
 
-/* Whether the sequences are the same, bit by bit: then comparing the layouts can be saved. */
+/* Whether the sequences are identical, so that the layouts need not be compared. */
 static bool same_prims(const struct layout *a, const struct layout *b)
 {
     return a->n_prims == b->n_prims

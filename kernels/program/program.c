@@ -1,4 +1,5 @@
-/* Programs: apply(program, step) -> program | error. Everything else is derived from the steps. */
+/* Programs: apply(program, step) -> program | error. All other members are derived from the
+ * steps. */
 #include "kernels/program/program.h"
 
 #include <math.h>
@@ -228,7 +229,7 @@ static int tiles_of(const struct program *p)
     return lower_tiles(&in);
 }
 
-/* Whether p can be lowered: lowering refuses only tiles that are too large. */
+/* Whether p can be lowered: lowering refuses only tiles that are too large, and tensor blocks. */
 static bool tiles_fit(const struct program *p, struct err *e)
 {
     const struct func *unused;
@@ -261,12 +262,15 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it.  Marks on loops
- * change no tile, or as bind make a shared one larger; compute_at only adds a tile.  cache_read can
- * also move a tile to another loop. */
+/* Whether every tile that is too large before step s is still too large after it, without
+ * tensor blocks.  Marks on loops change no tile, or as bind make a shared one larger; compute_at
+ * only adds a tile.  cache_read can also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
+    for (int n = 0; n < before->graph->n_nodes; n++)
+        if (before->stage[n]->lane)
+            return false;                 /* a refused tensor block may be right after any step */
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */

@@ -30,29 +30,28 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* the graph of the spec */
-    /* base with the algorithms that steps chose: what the arithmetic of the program explains */
+    /* base with the chosen algorithms; explains the program's rounding */
     const struct graph *form;
     /* base with the conversions that layouts of inputs (or original outputs) need */
     const struct graph *graph;
     int n_conversions;
     const struct layout *const *layout;   /* layout of each tensor of graph */
     const enum layout_source *source;     /* per tensor of graph: its origin */
-    const int *source_tensor;             /* PROPAGATED: the tensor whose layout it took; else -1 */
-    /* per node: why the layout of its operand is not propagated further; NULL: it is propagated, or
-     * there is none */
+    const int *source_tensor;  /* PROPAGATED: the tensor from which the layout was taken; else -1 */
+    /* per node: the reason why the layout of its operand is not propagated further; NULL: it is
+     * propagated, or the operand has none */
     const char *const *stop;
     const struct stage *const *stage;     /* stage of each node of graph */
     int variant;                          /* a value of enum variant */
     bool propagate;                       /* whether element-wise consumers take their producer's
                                            * layout (SPEC C.2); default on */
-    bool output_original;                 /* whether the graph output keeps the caller's layout
-                                           * (SPEC A.8); default off */
+    bool output_original;  /* keeps the caller's output layout (SPEC A.8); default off */
     /* whether inputs arrive in the layout of the program, without a conversion; default off */
     bool input_given;
     /* whether the compiler may vectorize and reorder loops; default off: they run as the nest
      * says */
     bool autovectorize;
-    int n_choices;                        /* number of tensors whose layout was set by a step */
+    int n_choices;                        /* number of tensors whose layout a step set */
     const struct layout_choice *choice;
     int n_attached;                       /* number of constants stored inside others (store_at) */
     const struct attached *attached;

@@ -1,5 +1,5 @@
-/* Applies the step `algorithm`: a convolution is computed by another algorithm, whose parts are
- * ordinary nodes of the derived graph (winograd.h). */
+/* Applies the step `algorithm`: another algorithm computes a convolution. Its parts are ordinary
+ * nodes of the derived graph (winograd.h). */
 #include "kernels/program/program_impl.h"
 
 #include "kernels/ops/winograd.h"
@@ -25,8 +25,8 @@ bool program_accurate(const struct program *draft, struct err *e)
     return true;
 }
 
-/* Checks that no earlier step refers to what the algorithm replaces: the weights and the loops of
- * the convolution. */
+/* Checks that no earlier step refers to the weights and loops of the convolution, which the
+ * algorithm replaces. */
 static bool check_unused(const struct program *d, const struct step *s, struct err *e)
 {
     const struct graph *g = d->graph;

@@ -105,7 +105,7 @@ static const char *stops(const struct program *draft, int node, const struct lay
     const struct node *n = &g->node[node];
     const struct tensor *t = &g->tensor[n->out];
     if (!n->elementwise)
-        return n->complex ? "it is complex: its layouts are chosen by themselves"
+        return n->complex ? "it is a complex operator, which does not take over layouts"
                           : "it is not element-wise";
     if (!draft->propagate)
         return "propagate is off";
@@ -119,7 +119,7 @@ static const char *stops(const struct program *draft, int node, const struct lay
         return "the output keeps the caller's layout";
     for (int c = 0; c < g->n_nodes; c++)
         if (g->node[c].complex && graph_reads(g, c, n->out))
-            return "a complex operator reads it: it writes what that wants";
+            return "a complex operator reads it and determines its layout";
     return NULL;
 }
 

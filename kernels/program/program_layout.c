@@ -147,7 +147,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     return true;
 }
 
-/* Finds the dims of a reorder, each of them once. */
+/* Finds the dims of a reorder. Each must be named once. */
 static bool prim_reorder(const struct layout *l, const struct step *s, struct prim *p,
                          struct err *e)
 {

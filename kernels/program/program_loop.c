@@ -59,7 +59,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
            blame_word(e, &st->arg[1]);
 }
 
-/* Finds all named axes, each of them once. */
+/* Finds all named axes. Each must be named once. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
     if (st->n_args > s->n_axes)
@@ -171,7 +171,7 @@ static const struct step_opt *option(const struct step *st, const char *key)
     return NULL;
 }
 
-/* Sets *axis to the axis that at=D names, or leaves it. */
+/* Sets *axis to the axis that at=D names; without at= leaves it unchanged. */
 static bool find_at(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
     const struct step_opt *at = option(st, "at");
@@ -221,8 +221,8 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
 #define MAX_KEEP 16
 #define BANK_BYTES 4                      /* of one bank of shared memory */
 
-/* Swizzles a tile so that by=N elements stay together; the default, and the fewest, are those of
- * one bank. */
+/* Swizzles a tile in groups of by=N elements. The default, which is also the minimum, is the number
+ * of elements in a bank. */
 static bool step_swizzle(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -347,8 +347,8 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
     return stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]);
 }
 
-/* Moves a loop inside of all others, except a vectorized one, and unrolls it: a thread does the
- * work of several, whose elements lie far apart. */
+/* vthread: moves a loop inside of all others, except a vectorized one, and unrolls it. One thread
+ * then computes several elements that lie far apart. */
 static bool step_vthread(struct program *d, const struct stage *s, const struct step *st,
                          const struct stage **out, struct err *e)
 {
@@ -380,6 +380,15 @@ static bool step_vthread(struct program *d, const struct stage *s, const struct 
     const char *name = x->name;
     return stage_reorder(d->pool, s, perm, &s, e)
         && stage_annotate(d->pool, s, stage_axis(s, name), LOOP_UNROLL, out, e);
+}
+
+static bool step_tensorize(struct program *d, const struct stage *s, const struct step *st,
+                           const struct stage **out, struct err *e)
+{
+    int axis[MAX_AXES];
+    if (!find_axes(s, st, axis, e))
+        return false;
+    return stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2] }, out, e);
 }
 
 static bool change_stage(struct program *d, const struct step *st, int node,
@@ -426,6 +435,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_swizzle(d, s, st, out, e);
     if (st->kind == STEP_LOOP_VTHREAD)
         return step_vthread(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_TENSORIZE)
+        return step_tensorize(d, s, st, out, e);
     if (st->kind == STEP_LOOP_PREFETCH)
         return step_prefetch(d, s, st, out, e);
     return annotate(d, s, st, out, e);

@@ -137,7 +137,7 @@ struct syntax {
     int n_min, n_max;  /* positional words after the target: fewest and most (-1: any number) */
     const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
     int n_names;
-    /* is_name: the value is a word; choices: it is one of these, "local|shared"; NULL: any */
+    /* is_name: the value is a word; choices: the value is one of "local|shared"; NULL: any word */
     struct { const char *key, *choices; bool needed, is_name; } opt[SYNTAX_MAX];
     int n_opts;
 };
@@ -154,7 +154,7 @@ static void syntax_word(struct arena *a, struct syntax *s, const char *word, boo
     } else if (streq(word, "...")) {
         s->n_max = -1;
         if (!optional && s->names[s->n_names - 1][0] == 'F')
-            s->n_min--;                   /* one factor F is allowed: it means N/F x F */
+            s->n_min--;  /* one factor F is allowed: it means the factors N/F and F */
     } else {
         s->names[s->n_names++] = word;
         s->n_min += !optional;

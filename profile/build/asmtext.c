@@ -344,8 +344,8 @@ static bool is_label(const char *line, size_t len)
         && !memchr(line, '"', len);
 }
 
-/* Reads a line.  Labels for debuggers, which no jump targets, begin a block too; that costs only
- * a counter. */
+/* Reads a line. Debug labels, to which no jump goes, also begin a block; that only costs a
+ * counter. */
 static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;

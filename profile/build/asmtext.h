@@ -14,9 +14,9 @@
  * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory operands; an add to memory is both. stack_...: number of these
- * operands that the stack pointer (or the frame pointer, where there is one) addresses, and of
- * push, pop, call and ret: spills and local tiles. */
+/* loads, stores: number of memory operands; an add to memory is both. stack_...: the number of
+ * those that use the stack pointer (or frame pointer, if there is one), plus push, pop, call and
+ * ret. These are spills and local tiles. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;

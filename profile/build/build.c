@@ -251,7 +251,7 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
         if (!is_free || !target_binds(*p))
             add_flag(f, *p);
     add_flag(f, "-shared");
-    add_flag(f, "-Wl,-Bsymbolic");        /* a kernel calls its own functions, however named */
+    add_flag(f, "-Wl,-Bsymbolic");  /* a kernel calls its own functions, whatever their names */
     add_flag(f, "-fPIC");
     add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
     str_add(&f->extra, extra ? extra : "");
@@ -269,8 +269,8 @@ static void hash_this_cpu(void)
 }
 
 /* Builds the text from which the key is computed: the source and everything else that the object
- * depends on (-march=native means this CPU, and the cache may be on a shared disk).  The comment
- * cannot be closed from inside. */
+ * depends on (-march=native means this CPU, and the cache may be on a shared disk). The additions
+ * are in a comment, which no part of the text can close. */
 static void key_text(struct str *out, const char *source, const struct compiler *cc,
                      const struct flags *f)
 {
@@ -319,7 +319,7 @@ static int add_diagnostics(struct str *out, const char *log, const char *c_path)
     return n;
 }
 
-/* Whether the compiler crashed, as it does on code that is too large. */
+/* Whether the compiler crashed, which can happen when the code is too large. */
 static bool compiler_crashed(const char *log)
 {
     return strstr(log, "terminated program") || strstr(log, "frontend command failed");
@@ -334,8 +334,8 @@ static const char *telling_part(const char *log)
     return lack ? lack : error ? error + 7 : log;
 }
 
-/* Sets the error, and returns false.  Messages about the generated text are the candidate's fault;
- * others (no assembler, no libgomp, a bad extra flag, a full disk) are the environment's. */
+/* Sets the error, and returns false. Messages about the generated text are the candidate's fault.
+ * Others (no assembler, no libgomp, a bad extra flag, a full disk) are the environment's. */
 static bool refuse(const struct compiler *cc, const char *c_path, const char *log, struct err *e)
 {
     struct str text = {0};
@@ -395,7 +395,7 @@ static bool lacks_memory(const char *log)
         || (little && (strstr(log, "failed to map segment") || compiler_crashed(log)));
 }
 
-/* Fails with ERR_KILLED when another process killed the compiler, or it got no memory. */
+/* Fails with ERR_KILLED when another process killed the compiler, or memory was exhausted. */
 static bool was_spared(const struct compiler *cc, const struct subprocess_result *res,
                        struct err *e)
 {
@@ -499,8 +499,8 @@ bool build_cached(const struct build_job *b, struct build *out)
     return hit;
 }
 
-/* Compiles the object, or takes the object that another process, or the compiler of a killed
- * tilescope, has made meanwhile. */
+/* Compiles the object, unless another process, or the compiler of a killed tilescope, has made it
+ * meanwhile. */
 static bool make_object(const struct build_job *b, const struct flags *flags,
                         const struct str *text, struct objcache_slot *slot, bool *hit,
                         const struct cancel *c, struct err *e)
@@ -521,7 +521,8 @@ static bool make_object(const struct build_job *b, const struct flags *flags,
         && objcache_store(slot, e);
 }
 
-/* Builds once more when the compiler was killed, or the folder was removed in the meantime. */
+/* Builds once more when the compiler was killed, or the cache folder was removed in the
+ * meantime. */
 bool build_object(const struct build_job *b, const struct cancel *c, struct build *out,
                   struct err *e)
 {

@@ -58,9 +58,8 @@ bool build_cached(const struct build_job *b, struct build *out);
 bool build_assembly(const struct compiler *cc, const char *c_source, const struct target *t,
                     const struct cancel *c, struct str *out, struct err *e);
 /* Disassembles one function by objdump: Intel syntax, without addresses, jump targets as labels.
- * ERR_ENV when objdump is missing.  c_lines: NULL, or where to append for each line of the text the
- * line of the C source, from 1, that it comes from; 0: unknown.  The object needs a line table for
- * that (-g1). */
+ * ERR_ENV when objdump is missing. c_lines: NULL, or where to append the C source line (from 1) of
+ * each line of the text; 0: unknown. The object needs a line table for that (-g1). */
 struct c_lines { int *data; int len, cap; };
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
                        struct str *out, struct c_lines *c_lines, struct err *e);

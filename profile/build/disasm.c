@@ -14,7 +14,7 @@
 struct disasm_line { unsigned long long address; const char *text; int len, c_line; };
 typedef VEC(struct disasm_line) insns;
 
-/* Reads a line such as " 1092:\tjne 1060 <conv2d+0x30>". */
+/* Parses a line such as " 1092:\tjne 1060 <conv2d+0x30>". */
 static bool parse_insn(const char *line, size_t len, struct disasm_line *out)
 {
     char *end;
@@ -58,7 +58,8 @@ static bool find_target(const struct disasm_line *x, struct target_ref *out)
     return true;
 }
 
-/* Drops a comment "# 2000 <...>": the address of data means nothing without other addresses. */
+/* Drops a comment "# 2000 <...>". It gives the address of data, which is useless because the text
+ * shows no addresses. */
 static void drop_comment(struct disasm_line *x)
 {
     const char *hash = memmem(x->text, (size_t)x->len, "# ", 2);
@@ -102,7 +103,8 @@ static int label_number(const labels *l, unsigned long long address)
     return 0;
 }
 
-/* The text that is being made, and the C line of each of its lines; lines NULL: not wanted. */
+/* The text under construction, and the C line of each of its lines; lines NULL: C lines are not
+ * wanted. */
 struct listing { struct str *out; struct c_lines *lines; int n_labels; };
 
 static void add_c_line(struct listing *t, int line)
@@ -183,7 +185,7 @@ static int c_line_of(const char *line, size_t len)
     return colon ? (int)strtol(colon + 3, NULL, 10) : 0;
 }
 
-/* Prints every function of the dump whose name passes the test; returns how many. */
+/* Prints every function of the dump whose name passes the test. Returns their number. */
 static int print_matching(struct listing *t, const char *dump, const char *symbol, name_test *test)
 {
     insns body = {0};

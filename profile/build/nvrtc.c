@@ -83,7 +83,6 @@ bool nvrtc_find(char *version, size_t n, const void **function, struct err *e)
     return true;
 }
 
-/* --- What the cubin says ---------------------------------------------------------------------- */
 
 /* A cubin is an ELF file of 64 bits. */
 struct cubin { const unsigned char *data; size_t n; const Elf64_Shdr *section; int n_sections; };
@@ -146,7 +145,7 @@ static void take_attribute(const struct cubin *c, int attribute, const uint32_t 
         k->stack = x[1];
 }
 
-/* Takes the numbers of the kernel out of section .nv.info or .nv.info.NAME. */
+/* Reads the numbers of the kernel from section .nv.info or .nv.info.NAME. */
 static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_kernel *k)
 {
     const unsigned char *info = part(c, s->sh_offset, s->sh_size);

@@ -7,9 +7,9 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/err.h"
 
-/* A compiled kernel.  threads: of a block, at most (its launch bounds).  stack: bytes of local
- * memory of a thread, which arrays and spilled registers lie in; shared: bytes of shared memory of
- * a block. */
+/* A compiled kernel. threads: the most threads of a block (its launch bounds). stack: bytes of
+ * local memory per thread, for arrays and spilled registers; shared: bytes of shared memory per
+ * block. */
 struct gpu_kernel { const char *name; int threads, registers; int64_t stack, shared; };
 struct gpu_build {
     char version[32];                     /* "13.0" */
@@ -21,7 +21,7 @@ struct gpu_build {
 bool nvrtc_there(struct err *e);
 /* Stores its version, "13.0". */
 bool nvrtc_version(char version[32], struct err *e);
-/* Stores its version and one of its functions, by which its file is found. */
+/* Stores NVRTC's version and the address of one of its functions, from which its file is found. */
 bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
 /* Compiles source for an architecture such as "sm_90".  Everything in *out lies in a.  ERR_COMPILE
  * has the first error of the log, with its line. */

@@ -18,12 +18,11 @@
 #define TICK_MS 20
 #define START_LIMIT_S 20.0
 #define DEFAULT_MEMORY_BYTES ((int64_t)1 << 30)
-#define REAP_S 1.0  /* seconds that the runner has to end after it closed the connection */
+#define REAP_S 1.0  /* seconds to wait for the runner's end after it closed the connection */
 
-/* --- What became of it ----------------------------------------------------------------------- */
 
-/* Clears *pid of an ended process.  The OpenMP library of LLVM keeps a file in /dev/shm for each
- * process, which remains when the process is killed; this removes the file. */
+/* Clears *pid of an ended process. The OpenMP library of LLVM makes a file in /dev/shm for each
+ * process, which remains when the process is killed; this function removes it. */
 static void forget(pid_t *pid)
 {
     char name[64];
@@ -107,7 +106,7 @@ static const char *signal_text(int sig)
     }
 }
 
-/* Whether another process sent the signal: no fault and no limit of this program raises it. */
+/* Whether the signal came from another process: no fault and no limit of this program raises it. */
 static bool is_from_outside(int sig)
 {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
@@ -130,7 +129,7 @@ static bool reap(struct child *c, int *status)
     return false;
 }
 
-/* Whether words is what OpenMP libraries print when they end the process because they cannot
+/* Whether the text is the message of an OpenMP library that ended the process because it could not
  * start a thread. */
 static bool lacks_threads(const char *words)
 {

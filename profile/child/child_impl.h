@@ -44,8 +44,8 @@ bool child_simulate(struct runner *r, const struct simulated *what, struct simul
                     struct err *e);
 /* child_start.c: duplicates fd to a number above the descriptors that the runner will have. */
 int child_move_up(int fd);
-/* child_read.c: checks answers in memory that a kernel could have overwritten.  Returns false
- * with ERR_CRASH when they cannot be true. child_clean_text terminates a text and removes control
+/* child_read.c: checks answers in memory that a kernel could have overwritten. Returns false with
+ * ERR_CRASH when the values are impossible. child_clean_text terminates a text and removes control
  * characters from it. */
 void child_clean_text(char *text, size_t n);
 bool child_overwritten(const char *what, struct err *e);  /* sets the error; returns false */
@@ -53,8 +53,7 @@ bool child_samples_sound(const double *sample, int n, struct err *e);
 bool child_counts_sound(struct counts *c, struct err *e);
 bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
                             struct err *e);
-/* asked: the struct that was given to the runner; all members except counts are taken from it.
- */
+/* asked: the struct that the runner received. All members except counts are taken from it. */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
 /* Lays out and maps the shared memory file: a new one, or the existing one for other buffers.
  * ERR_ENV. */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_COUNTED ((int64_t)1 << 50)   /* largest possible count: it would take years */
+#define MOST_COUNTED ((int64_t)1 << 50)   /* greatest plausible count: reaching it takes years */
 #define MOST_SUM 4e18                     /* limit of counts that are added up in an int64_t */
 
 void child_clean_text(char *text, size_t n)

@@ -1,4 +1,4 @@
-/* The commands whose results are samples and counts, which a kernel could have overwritten. */
+/* The commands that return samples and counts, which a kernel could have overwritten. */
 #include "profile/child/child_impl.h"
 
 #include "kernels/base/arena.h"
@@ -161,7 +161,7 @@ static void fill_sim(struct child *c, const struct simulated *what)
     memcpy(d->heat, what->heat, sizeof *what->heat * (size_t)what->detail->n_tensors);
 }
 
-/* Takes the detail. d: the request, and then the result. */
+/* Copies the detail. d: the request, then the result. */
 static bool take_detail(struct child *c, struct sim_detail *d, struct err *e)
 {
     const struct shared_detail *shared = in_sim(c, c->sim.detail_at);

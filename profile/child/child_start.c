@@ -54,9 +54,9 @@ static bool is_openmp_variable(const char *s)
         || str_starts(s, "OPENBLAS_") || str_starts(s, "GOTO_");
 }
 
-/* Settings for a team of threads: each on its own core, unless there are more threads than
- * cores.  A kernel compiled by clang has its own team on the same cores, which must not spin
- * while another works. */
+/* Settings for a team of threads: each on its own core, unless there are more threads than cores. A
+ * kernel compiled by clang has a second team on the same cores, which must not spin while the first
+ * one works. */
 struct settings {
     char threads[32], blas[40], dynamic[20], bind[24], places[20], block[20], wait[28];
     bool pinned;
@@ -77,8 +77,8 @@ static struct settings settings_for(int threads)
     return s;
 }
 
-/* Makes the environment of the child: ours with settings for teams. idle: threads sleep when they
- * have nothing to do.  The caller frees env and the strings at its end. */
+/* Makes the environment of the child: this process's, with settings for teams. idle: threads
+ * without work sleep. The caller frees env and the strings at its end. */
 static char **make_environment(struct settings *s, bool idle)
 {
     int n = 0, kept = 0;

@@ -210,8 +210,8 @@ bool guarded_same(const struct guarded *g, int first, int n)
     return same;
 }
 
-/* Overwrites a few random elements.  Elements that the kernel never writes, such as the padding
- * of a layout, are not changed: they are poison in the copy. */
+/* Overwrites a few random elements. Elements that the kernel never writes, such as the padding of a
+ * layout, are not changed; they are poison in the copy. */
 static void poison_few(uint32_t *data, const uint32_t *copy, size_t words, struct rng *few)
 {
     for (int k = 0; words > 0 && k < POISONED; k++) {

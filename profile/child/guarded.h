@@ -9,8 +9,8 @@ struct guarded;
 /* Allocates the guarded buffers. sh is the mapped file, which holds a copy of each buffer's
  * content.  ERR_ENV when there is no address space. */
 bool guarded_open(struct shared *sh, struct guarded **out, struct err *e);
-/* Reuses the memory for the buffers that sh lists now, without new pages.  The caller must then
- * place them.  False when their sizes differ from those before. */
+/* Reuses the memory for the buffers that sh lists now, without new pages. The caller must then
+ * place them. False when the sizes have changed. */
 bool guarded_reopen(struct guarded *g, struct shared *sh);
 void guarded_close(struct guarded *g);
 void *const *guarded_data(const struct guarded *g);
@@ -24,13 +24,13 @@ bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err 
 /* Whether the pattern around the filled buffers is intact.  If not, *damage is the overwritten
  * place nearest to a buffer. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);
-/* Returns the pages of these buffers to the system, and with an rng moves them to other
- * addresses.  They must be filled again. */
+/* Returns the pages of these buffers to the system, and with an rng moves the buffers to other
+ * addresses. They must be filled again. */
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e);
 /* Flushes these buffers from every cache. False: this processor cannot flush by address. */
 bool guarded_flush(const struct guarded *g, int first, int n);
-/* Stores the bytes of the buffers' pages, and how many of them are in huge pages (0 when unknown
- * or not asked for). */
+/* Stores the size in bytes of the buffers' pages, and the bytes in huge pages (0 when unknown or
+ * not wanted). */
 void guarded_pages(const struct guarded *g, int64_t *bytes, int64_t *huge);
 /* Copies these buffers, except read-only ones, to their copies in the file. */
 void guarded_collect(struct guarded *g, int first, int n);

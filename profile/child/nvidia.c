@@ -13,7 +13,7 @@
 #include "profile/cuda/driver.h"
 #include "profile/vendor/gpu_vendor.h"
 
-#define MOST_DEVICES 16                   /* that are listed */
+#define MOST_DEVICES 16                   /* number of devices that are listed */
 
 static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
 #define NVIDIA(id, name, what) { name, what },
@@ -22,7 +22,7 @@ static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
 
 /* --- In the child ----------------------------------------------------------------------------- */
 
-/* Stores the file that a function comes from. */
+/* Stores the path of the library that contains a function. */
 static void find_file(const void *function, struct nvidia_info *out)
 {
     Dl_info where;
@@ -128,7 +128,7 @@ int nvidia_answer(int argc, char **argv)
 
 /* --- In the parent ---------------------------------------------------------------------------- */
 
-/* Takes a line of printable text; *at moves behind it. */
+/* Reads a line of printable text and advances *at past it. */
 static bool take(const char **at, char *out, size_t size)
 {
     size_t n = strcspn(*at, "\n"), len = 0;
@@ -156,7 +156,7 @@ static bool read_answer(const char *text, struct nvidia_info *out)
     return ok && (out->available || out->reason[0]);
 }
 
-/* Says why there is no answer. */
+/* Sets the reason why there is no answer. */
 static void give_up(const struct subprocess_result *r, double limit_s, struct nvidia_info *out)
 {
     *out = (struct nvidia_info){ .name = out->name, .what = out->what };

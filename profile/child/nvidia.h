@@ -1,6 +1,6 @@
-/* What there is of NVIDIA on this machine: driver and devices, NVRTC, CUPTI, cuBLAS, cuDNN.  Each
- * is asked in a process of its own, `tilescope-runner --nvidia NAME`, since a library can hang or
- * crash when it is loaded. */
+/* The NVIDIA software on this machine: driver and devices, NVRTC, CUPTI, cuBLAS, cuDNN. Each is
+ * queried in a process of its own, `tilescope-runner --nvidia NAME`, since a library can hang or
+ * crash while it is loaded. */
 #ifndef TS_CHILD_NVIDIA_H
 #define TS_CHILD_NVIDIA_H
 #include "kernels/base/err.h"
@@ -11,9 +11,9 @@ enum nvidia_part {
     NVIDIA_COUNT
 };
 
-/* detail: of the driver, its devices, "NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB"; if a
- * library is there and something else is missing, what. reason, fix: why it is not available, and
- * what would help. */
+/* detail: of the driver, its devices ("NVIDIA H200, sm_90, 132 multiprocessors, 139 GiB"); of a
+ * library that needs another one, which is missing. reason, fix: why it is not available, and how
+ * to get it. */
 struct nvidia_info {
     const char *name, *what;
     bool available;

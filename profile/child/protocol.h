@@ -51,7 +51,7 @@ struct request {
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
-    uint32_t steady;  /* TIME: bit i = contender i must keep giving the result in the file */
+    uint32_t steady;  /* TIME: bit i = contender i must reproduce the result in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
     bool has_ceiling;                     /* TIME: the process of the ceiling is running */
     double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
@@ -76,11 +76,11 @@ struct reply {
  */
 struct ceiling_ask { int32_t team, cpu; int64_t batch; };
 
-/* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault says where.  Another
- * text is what a host twin found wrong (ts_fault). */
+/* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault has the place. With
+ * any other text, a host twin reports an error of the kernel (ts_fault). */
 #define WROTE_OUTSIDE "wrote outside"
 
-/* Where the address of a fault lies relative to the buffers of the kernel. */
+/* The place of a fault relative to the buffers of the kernel. */
 enum fault_where {
     FAULT_ELSEWHERE, FAULT_NULL, FAULT_STACK, FAULT_INSIDE, FAULT_BEFORE, FAULT_BEHIND
 };
@@ -129,7 +129,7 @@ struct shared_site { int32_t is_store, tensor; struct site_count count; };
 struct shared_block { int32_t mark, accesses; long long runs; };
 struct shared_mark { int32_t block, reserved; };
 
-/* The data of COMMAND_SIMULATE. Arrays lie at these offsets from the struct. */
+/* The data of COMMAND_SIMULATE. Its arrays are at these offsets from the struct. */
 struct shared_sim {
     struct cache_config cache;
     double budget;                        /* accesses beyond which a sample is simulated */

@@ -1,8 +1,7 @@
-/* The interface to a runner, in which kernels run.  The child process of this machine (child.h) is
- * one kind of runner; a device or another machine could be others.  A runner knows shared objects
- * and buffers, but no programs; its options say what it must know about its machine.
- *
- * After any failure except a refused load, a runner can only be closed. */
+/* The interface to a runner, the place where kernels run. The child process of this machine
+ * (child.h) is one kind of runner; a device or another machine could be others. A runner gets
+ * shared objects and buffers, but knows no programs; its options describe its machine. After any
+ * failure except a refused load, a runner can only be closed. */
 #ifndef TS_PROFILE_RUNNER_H
 #define TS_PROFILE_RUNNER_H
 #include "profile/child/sampling.h"
@@ -54,11 +53,11 @@ struct sampled {
     int min_runs, epochs;               /* as in struct request; sampling.h has the rules */
     int64_t walk_bytes;                   /* cold: bytes to read to empty the caches */
 };
-/* Seconds per call, by enum series: of the contenders and the ceiling that were asked for, and of
- * the ceiling on one core when there are several threads (all others are 0 and NULL).
- * sample[.][i] were taken in round i; block[k] is the first round of epoch k.  When the spread of
- * a contender is above STATS_NOISY, sampling is repeated, for up to 3 times as long in all, and
- * all samples count.  Valid until the runner times again or is closed. */
+/* Seconds per call, by enum series: of the contenders and the ceiling that were requested, and of
+ * the ceiling on one core when there are several threads (the others are 0 and NULL). sample[.][i]
+ * were taken in round i; block[k] is the first round of epoch k. If the spread of a contender
+ * exceeds STATS_NOISY, sampling is repeated for up to 3 times as long in total, and all samples
+ * count. Valid until the runner times again or is closed. */
 struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];
@@ -79,7 +78,7 @@ struct simulated {
     const int *tensor;                    /* per site: index of its tensor in detail; or NULL */
     double budget;  /* number of accesses above which only a sample is simulated */
     uint64_t seed;
-    struct sim_detail *detail;            /* its ranges of heat maps are set; NULL: not wanted */
+    struct sim_detail *detail;  /* the caller sets its ranges of heat maps; NULL: not wanted */
     const unsigned long long *heat;  /* with detail, per tensor: the address where cell 0 begins */
     unsigned long long first, end;        /* with detail: all buffers lie in [first, end) */
 };
@@ -123,11 +122,12 @@ struct runner_kind {
 /* The first member of every kind's own struct. */
 struct runner { const struct runner_kind *kind; };
 
-/* Opens a runner.  ERR_ENV: it does not start, or lacks memory.  ERR_CANCEL.  Here and below,
- * ERR_KILLED: a signal that this program did not send ended the runner; the kernel may have. */
+/* Opens a runner. ERR_ENV: it does not start, or lacks memory. ERR_CANCEL. For this function and
+ * those below, ERR_KILLED means that a signal ended the runner which this program did not send,
+ * although the kernel may have. */
 bool runner_open(const struct runner_kind *kind, const struct runner_opts *o, struct runner **out,
                  struct err *e);
-void runner_close(struct runner *r);      /* ends what runs in it; NULL is allowed */
+void runner_close(struct runner *r);      /* stops its work; NULL is allowed */
 /* Gives an idle runner new buffers and limits, and no kernel.  That is cheaper than a new runner,
  * but safe only after trusted kernels.  The runner must not have loaded a vendor library.  A kind
  * without `renew` is closed and opened again. */

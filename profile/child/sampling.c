@@ -22,7 +22,7 @@
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* calls before the warm-up */
-#define FIRST_WORTH 4  /* calls in the time, from which on one of them is checked */
+#define FIRST_WORTH 4  /* if so many calls fit into the time, one of them is checked */
 #define HEAT_SWITCH_S 200e-6              /* the ceiling's process does not slow longer calls */
 
 struct sampler {
@@ -117,9 +117,9 @@ static void look(struct sampler *s, int series)
     s->over = s->over || !s->hooks->same(s->hooks->ctx, series);
 }
 
-/* Checks the result of the last call; then overwrites it, calls and checks again, `calls` times.
- * Overwriting all elements detects a kernel that returns at once; overwriting a few detects a
- * kernel that first tests whether its result seems to be there. */
+/* Checks the result of the last call; then overwrites the result, calls and checks again, `calls`
+ * times. Overwriting all elements detects a kernel that returns at once. Overwriting a few detects
+ * a kernel that first tests whether its result is already there. */
 static void check_calls(struct sampler *s, int series, int calls)
 {
     double start = clock_s();
@@ -153,7 +153,7 @@ static void check_each(struct sampler *s, double seconds, int least, int most)
     }
 }
 
-/* Checks the result after a sample of one call, if that costs next to nothing. */
+/* Checks the result after a sample of one call, if the check is cheap compared with the call. */
 static void check_result(struct sampler *s, int series, double sample_s)
 {
     double start = clock_s();
@@ -164,9 +164,9 @@ static void check_result(struct sampler *s, int series, double sample_s)
     s->results_s += clock_s() - start;
 }
 
-/* Checks results before the warm-up: a kernel that does nothing from its second call on need not
- * be timed.  One call is checked even if it takes more than its share, unless calls are so long
- * that every one counts. */
+/* Checks results before the warm-up, so that a kernel which does nothing from its second call on is
+ * not timed. One call is checked even if that takes more than the share of checks, unless there is
+ * time for only a few calls. */
 static void inspect_first(struct sampler *s)
 {
     double slowest = 0;
@@ -188,8 +188,8 @@ static void inspect_between(struct sampler *s, double start, double now)
 
 /* --- Rounds ---------------------------------------------------------------------------------- */
 
-/* Warms the caches after another kernel has used them: a short kernel is called once untimed.  A
- * long kernel refills them in a small part of its time. */
+/* Warms the caches after another kernel has used them, by one untimed call of a short kernel. A
+ * long kernel fills them in a small part of its own time. */
 static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
@@ -315,9 +315,9 @@ static bool gives_up(const struct sampler *s, int rounds)
         && rounds >= (s->least >= SAMPLING_LONG_S ? 1 : GIVE_UP_ROUNDS);
 }
 
-/* Whether a single kernel is too slow to be warmed up; the fastest of its first calls is then its
- * sample.  A short call that waited for a busy core also looks slow, so a few calls are made.  A
- * kernel with several threads always gets its warm-up. */
+/* Whether a single kernel is too slow to be warmed up. The fastest of its first calls is then its
+ * sample. A short call that had to wait for a busy core also looks slow, so a few calls are made. A
+ * kernel with several threads is always warmed up. */
 static bool is_hopeless(struct sampler *s)
 {
     double least = INFINITY, limit = HOPELESS * s->q->give_up_s;

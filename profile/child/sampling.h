@@ -1,5 +1,5 @@
-/* Sampling of times: calls in batches long enough for the clock, contenders and ceiling in turns,
- * and what follows from the samples. */
+/* Sampling of times: makes batches of calls long enough for the clock, alternates contenders and
+ * ceiling, and computes results from the samples. */
 #ifndef TS_PROFILE_SAMPLING_H
 #define TS_PROFILE_SAMPLING_H
 #include "profile/child/protocol.h"
@@ -17,7 +17,7 @@ typedef void kernel_fn(void *const *buffers);
 struct work {
     kernel_fn *run;
     void *const *buffers;
-    /* Makes n calls on a device, whose clock takes the time; false ends the sampling. */
+    /* Makes n calls on a device and measures them by its clock; false ends the sampling. */
     bool (*run_device)(void *ctx, long n, double *seconds);
     void *device;                         /* its ctx */
     bool (*run_vendor)(struct vendor_handle *h);
@@ -29,7 +29,7 @@ struct work {
      * of the first call. */
     bool steady;
     double first_s;
-    int64_t calls;                        /* calls since it was loaded */
+    int64_t calls;                        /* calls since the kernel was loaded */
 };
 
 /* Callbacks of the sampling. renew: gives all buffers new pages with the same contents; false ends

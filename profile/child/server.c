@@ -186,7 +186,7 @@ static bool check(struct server *r, const struct request *q, struct err *e)
 
 /* --- Memory and limits ----------------------------------------------------------------------- */
 
-/* Maps the file as it is now, in place of the old mapping. Returns NULL, or what went wrong. */
+/* Maps the file at its present size, in place of the old mapping. Returns NULL, or the error. */
 static const char *map_shared(struct server *r)
 {
     static const char usage[] = "tilescope-runner is started by tilescope, which measures in it";

@@ -35,9 +35,9 @@ static bool meet(atomic_int *here, int team)
     return atomic_load(here) >= team;
 }
 
-/* Returns the seconds per call of the slowest thread, from the moment when all were running:
- * waiting for a core does not count.  If the threads did not meet, they may have run one after
- * the other; then the time of all threads together is returned. */
+/* Returns the seconds per call of the slowest thread. Its time begins when all threads are running,
+ * so waiting for a core does not count. If the threads did not meet, they may have run one after
+ * the other; the result is then the time of all threads together. */
 static double time_team(kernel_fn *run, int team, int64_t batch)
 {
     atomic_int here = 0;

@@ -114,7 +114,7 @@ static bool run_once(void *arg, struct err *e)
     return server_device_run(arg, 0, 1, &seconds, e);
 }
 
-/* Counts by CUPTI. The device is warm: it has been checked and timed. */
+/* Counts by CUPTI. The device needs no warm-up, because kernels were checked and timed before. */
 static bool count_on_device(struct server *r, const struct request *q, struct counts *out,
                             struct err *e)
 {

@@ -12,7 +12,8 @@ bool server_device_open(struct server *r, struct err *e)
     return cuda_device_open(r->shared->n_buffers, PROTOCOL_MAX_CONTENDERS, &r->device, e);
 }
 
-/* The text and the arena are never freed: the device keeps names and arguments. */
+/* The text and the arena are never freed, because the device refers to names and arguments in
+ * them. */
 bool server_device_load(struct server *r, const struct request *q, struct err *e)
 {
     struct str text = {0};
@@ -106,7 +107,7 @@ bool server_device_check(struct server *r, struct err *e)
 
 int server_describe_device(void)
 {
-    struct cuda_device *d;
+    static struct cuda_device *d;         /* open until the process ends */
     struct cuda_info info;
     struct err e;
     struct str text = {0};

@@ -15,7 +15,7 @@ struct server {
     struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    const char *fault[SLOT_COUNT];        /* what a host twin found wrong; NULL: it has none */
+    const char *fault[SLOT_COUNT];        /* what a host twin found wrong; NULL: not a host twin */
     /* Per contender: number of calls since it was loaded, and seconds of the last call of
      * COMMAND_RUN. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
@@ -36,7 +36,7 @@ struct server {
 void *server_open_library(const struct server *r, const char *path);
 
 /* Send or receive a message of n bytes on RUNNER_SOCKET_FD. server_hear returns false when no
- * message will come; *code is then the exit code, 0 when the parent has closed its end. */
+ * further message will come. *code is then the exit code: 0 if the parent closed its end. */
 bool server_say(const void *what, size_t n);
 bool server_hear(void *what, size_t n, int *code);
 
@@ -61,8 +61,8 @@ bool server_device_spoil(struct server *r, int contender, struct err *e);
 bool server_device_fetch(struct server *r, int contender, struct err *e);
 bool server_device_drop(struct server *r, int contender, struct err *e);
 bool server_device_check(struct server *r, struct err *e);
-/* --describe-device: prints what the device says of itself (cuda_info_print), or why there is none.
- * Returns the exit code. */
+/* --describe-device: prints the properties of the device (cuda_info_print), or the reason why there
+ * is none. Returns the exit code. */
 int server_describe_device(void);
 
 /* Execute COMMAND_LOAD_VENDOR, and COMMAND_RUN of a contender of a vendor library. */
@@ -77,7 +77,7 @@ bool server_simulate(struct server *r, const struct request *q, struct err *e);
  * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
  * the exit code. */
 int server_ceiling(int argc, char **argv);
-/* Asks the process of the ceiling from the runner. False: it has ended. */
+/* Sends a request from the runner to the ceiling's process. False: that process has ended. */
 bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds);
 
 /* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address

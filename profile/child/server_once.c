@@ -56,7 +56,6 @@ static bool map_buffers(const char *path, unsigned long long address, unsigned l
     return false;
 }
 
-/* --- What the counting copy counted (instructions.c has its text) ----------------------------- */
 
 /* Returns the number of nops in the padding [p, end); a jump over the rest counts as one. -1: it
  * contains another instruction. */

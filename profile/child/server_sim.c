@@ -15,7 +15,7 @@
 static struct {
     struct shared *shared;
     struct simsample *sample;
-    struct simdetail *detail;             /* watches the simulation; NULL: not wanted */
+    struct simdetail *detail;             /* observes the simulation; NULL: not wanted */
 } sim;
 
 /* The number of accesses of the whole kernel, and of iterations of its marked loops. */

@@ -37,10 +37,11 @@ static bool is_timed(const struct request *q, int contender)
     return q->contenders >> contender & 1;
 }
 
-/* Renews the buffers.  Damage must be detected before memory is refilled.  Linux hands out first
- * the pages that it got back last; so all buffers give their pages back, in random order, before
- * any gets new ones, and exchange pages with each other.  New addresses are drawn too, since at
- * some distances two buffers conflict in the cache.  Buffers of a vendor library stay in place. */
+/* Renews the buffers. Damage to their guards must be detected before memory is refilled. Linux
+ * reuses the most recently freed pages first. So all buffers free their pages, in random order,
+ * before any buffer gets new ones; pages then move between buffers. The addresses also change at
+ * random, because at some distances two buffers conflict in the cache. Buffers of a vendor library
+ * stay in place. */
 static bool renew(void *ctx)
 {
     struct timing *t = ctx;
@@ -77,7 +78,7 @@ static void walk(const struct timing *t)
         (void)*(const volatile char *)(room + i);
 }
 
-/* A call of a device that other hooks need. Keeps the first error, which ends the sampling. */
+/* Makes a device call that other hooks need. Keeps the first error, which ends the sampling. */
 static bool on_device(struct timing *t, bool (*call)(struct server *r, int i, struct err *e), int i)
 {
     t->failed = t->failed || !call(t->r, i, t->e);
@@ -187,8 +188,8 @@ static void count_calls(struct server *r, const struct work *work)
             r->calls[i] = work[i].calls;
 }
 
-/* Whether the caches must be emptied by reading: a library keeps copies of the data whose
- * addresses are unknown. */
+/* Whether the caches must be emptied by reading other data, because a library keeps copies of the
+ * operands at unknown addresses. */
 static bool must_walk(const struct server *r, const struct request *q)
 {
     bool walk_it = r->device || !guarded_flush(r->guarded, 0, 0);

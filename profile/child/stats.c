@@ -68,8 +68,8 @@ double stats_disturbed(const double *ceiling, int n)
 
 /* --- The bootstrap --------------------------------------------------------------------------- */
 
-/* Samples in ascending order, each with its block.  A resample is a weight for each block, and
- * its median takes one pass. */
+/* Samples in ascending order, each with its block. A bootstrap resample is a weight for each block,
+ * so its median takes one pass. */
 struct ranked { double value; int block; };
 
 static int by_rank(const void *a, const void *b)

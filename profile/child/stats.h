@@ -17,7 +17,8 @@ struct summary stats_summary(const double *sample, int n);
 #define STATS_NOISY 0.10
 
 /* Returns the share of the n rounds in which the ceiling took more than 1.2 times its 10 %
- * quantile.  The ceiling always does the same work: other processes used the cores then. */
+ * quantile. The ceiling always does the same work, so other processes used the cores in these
+ * rounds. */
 double stats_disturbed(const double *ceiling, int n);
 
 /* The smallest difference that counts.  Smaller ones can be effects of memory placement, which no

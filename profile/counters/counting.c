@@ -26,9 +26,9 @@ struct counting {
     struct tally tally[EVENTS_MAX];
     struct group group[EVENTS_MAX];
     int (*handle)[EVENTS_MAX];                       /* [thread][event]; below 0: why not */
-    bool *ran;                                       /* [thread]: it ran while something counted */
+    bool *ran;  /* [thread]: it ran while counters were enabled */
     int pass;  /* argument of the function that on_threads runs */
-    int (*code)[EVENTS_MAX];  /* [thread][group]: what the last such function returned */
+    int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last call of a source function */
     struct reading (*reading)[EVENTS_MAX];           /* [thread][group] */
 };
 

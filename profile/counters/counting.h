@@ -33,7 +33,8 @@ struct counter_source {
     int (*stop)(void *ctx, int leader);
     int (*read)(void *ctx, int leader, int n, struct reading *out);
     void (*close)(void *ctx, int handle);            /* leaders are closed last */
-    /* Writes one sentence: why a function failed with this code for ev, and what would help. */
+    /* Writes a sentence with the reason why a function failed with this code for ev, and the
+     * fix. */
     void (*explain)(void *ctx, const struct event *ev, int code, char *out, size_t n);
     /* Whether ev happens in all code. If so, a count of 0 shows that the counter does not work. */
     bool (*always)(void *ctx, const struct event *ev);
@@ -60,7 +61,7 @@ void counting_stop(struct counting *c, int pass, int calls);
  * reason.  out->source says how many threads ran. */
 void counting_result(struct counting *c, struct counts *out);
 /* Whether a group of several events never ran, because it needs more counters than are free.
- * Opening it again with group_max 1 can help. */
+ * Opening the events again with group_max 1 can help. */
 bool counting_starved(const struct counting *c);
 void counting_close(struct counting *c);             /* NULL is allowed */
 #endif

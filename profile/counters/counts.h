@@ -25,14 +25,14 @@ struct count { char name[40]; double value; char unit[12]; bool scaled, derived;
 
 struct counts {
     bool available;
-    char reason[256];  /* why nothing was counted, and what would help; "" when available */
+    char reason[256];  /* why nothing was counted, and the fix; "" when available */
     char missing[256];  /* "llc_loads: why": events that were asked for and not counted */
     char source[128];                    /* how it was counted: "event set l1, 2 threads" */
     int n;
     struct count count[COUNTS_MAX];
 };
 
-/* Stores the value called `name`; false when there is none. */
+/* Stores the value called `name`; false when it does not exist. */
 bool counts_get(const struct counts *c, const char *name, double *value);
 /* Adds a count; false when there is no room. */
 bool counts_add(struct counts *c, const char *name, double value);

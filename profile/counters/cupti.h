@@ -21,7 +21,7 @@ struct cupti_host_open {
     CUPTI_HEAD;
     int profiler;                         /* CUPTI_RANGE_PROFILER */
     const char *chip;
-    const uint8_t *availability;          /* of the device; NULL: what the chip has */
+    const uint8_t *availability;          /* of the device; NULL: all that the chip has */
     void *host;
 };
 struct cupti_host_close { CUPTI_HEAD; void *host; };
@@ -87,7 +87,7 @@ enum {
     CUPTI_NO_METRIC = 17, CUPTI_QUEUE_EMPTY = 18, CUPTI_NO_PRIVILEGE = 35
 };
 
-/* Sets the size of a struct, whose last field is named. */
+/* Sets the size of a struct; `last` is its last field. */
 #define CUPTI_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 typedef void cupti_give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records);
@@ -105,8 +105,8 @@ struct cupti {
     int (*activity_next)(uint8_t *buffer, size_t bytes, void **record);
 };
 
-/* Loads CUPTI.  ERR_ENV: it is not here, or is older than 13. */
+/* Loads CUPTI. ERR_ENV: it is missing, or older than version 13. */
 bool cupti_open(struct cupti *c, struct err *e);
-/* Whether a call succeeded; else ERR_ENV, "CALL: CUPTI_ERROR_...", and what would help. */
+/* Whether a call succeeded; if not, ERR_ENV with "CALL: CUPTI_ERROR_..." and the fix. */
 bool cupti_ok(const struct cupti *c, int result, const char *call, struct err *e);
 #endif

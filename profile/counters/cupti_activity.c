@@ -8,10 +8,10 @@
 #include "profile/counters/cupti.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
-#define BUFFER_ALIGN 8                    /* that CUPTI asks for */
-#define LONGEST_NS 3.6e12                 /* of a kernel: an hour */
+#define BUFFER_ALIGN 8                    /* alignment that CUPTI requires */
+#define LONGEST_NS 3.6e12                 /* longest plausible time of a kernel: an hour */
 
-/* CUPTI hands over buffers on a thread of its own, and gives callbacks no argument. */
+/* Global, because CUPTI delivers buffers on a thread of its own and gives callbacks no argument. */
 static struct {
     pthread_mutex_t lock;
     struct cupti cupti;

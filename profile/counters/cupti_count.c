@@ -9,7 +9,7 @@
 #include "kernels/base/subprocess.h"
 #include "profile/counters/cupti_metrics.h"
 
-#define MOST_PASSES 200                   /* of 16 metrics; more are a fault of CUPTI */
+#define MOST_PASSES 200                   /* passes for 16 metrics; more are a fault of CUPTI */
 
 /* One count: the device's metrics, and the session of the range profiler. */
 struct range_session {
@@ -179,7 +179,7 @@ static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                 miss(out, event[i].name, why->text);
         }
     for (int i = 0; i < EVENTS_MAX; i++)
-        value[i] = NAN;                   /* what CUPTI does not write is no count */
+        value[i] = NAN;                   /* a value that CUPTI does not write was not counted */
     if (ok && s.metrics.n > 0) {
         ok = cupti_metrics_config(&s.metrics, why) && configure(&s, why)
           && run_passes(&s, value, ran, why);

@@ -5,9 +5,9 @@
 #include "kernels/base/err.h"
 #include "profile/counters/counting.h"
 
-/* What is counted.  context: the driver's current one; device: its number.  run launches all
- * kernels of the program once and waits for them; it is called once for each pass, and must
- * compute the same each time. */
+/* The work to be counted. context: the driver's current one; device: its number. run launches all
+ * kernels of the program once and waits for them. It is called once for each pass, and must compute
+ * the same each time. */
 struct cupti_work {
     void *context;
     int device;
@@ -15,15 +15,15 @@ struct cupti_work {
     void *arg;
 };
 
-/* Counts n events (cupti_metrics.h) for one run of the work: the sums over all of its kernels.
- * Events of which the chip has none are listed in out->missing; if nothing can be counted, *out
- * has the reason.  *seconds: of one run on the device, or of the clock where there are no records
- * of activity.  False: the work itself failed. */
+/* Counts n events (cupti_metrics.h) for one run of the work, summed over all of its kernels. Events
+ * that the chip lacks are listed in out->missing; if nothing can be counted, *out has the reason.
+ * *seconds: time of one run on the device; without activity records, by the clock. False: the work
+ * itself failed. */
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 
 /* The kernels of one run, by their records of activity. registers: the most of any. */
 struct cupti_kernels { int launches, registers; double ns; };
-/* ERR_ENV: CUPTI has no records; other errors are those of the work. */
+/* ERR_ENV: CUPTI has no activity records; other errors come from the work. */
 bool cupti_kernels(const struct cupti_work *w, struct cupti_kernels *out, struct err *e);
 #endif

@@ -6,7 +6,7 @@
 #include "profile/counters/counting.h"
 #include "profile/counters/cupti.h"
 
-#define CUPTI_CHIP "GH100"                /* that event sets are checked for where no GPU is */
+#define CUPTI_CHIP "GH100"                /* chip for checking event sets without a GPU */
 
 /* The metrics of a device: names are added, then configured together. */
 struct cupti_metrics {
@@ -21,7 +21,7 @@ struct cupti_metrics {
 /* availability: of the device, or NULL.  ERR_ENV: CUPTI does not know the chip. */
 bool cupti_metrics_open(const struct cupti *c, const char *chip, const uint8_t *availability,
                         struct cupti_metrics *out, struct err *e);
-/* Adds a metric, whose name must outlive *m.  ERR_NAME: the chip has none of this name. */
+/* Adds a metric, whose name must outlive *m. ERR_NAME: the chip does not have it. */
 bool cupti_metrics_add(struct cupti_metrics *m, const char *metric, struct err *e);
 /* Makes the configuration of all metrics. */
 bool cupti_metrics_config(struct cupti_metrics *m, struct err *e);
@@ -34,10 +34,10 @@ void cupti_metrics_close(struct cupti_metrics *m);
  */
 bool cupti_is_activity(const char *event);
 /* Whether the text has the form of a metric with its rollup, "unit__name.sum", or is an event of
- * activity records; else ERR_NAME says what would be right. */
+ * activity records; if not, ERR_NAME says what would be right. */
 bool cupti_event_form(const char *text, struct err *e);
-/* Asks CUPTI for the metrics of an event set on CUPTI_CHIP: how many passes they need, and which of
- * them it does not know.  False, ERR_ENV: CUPTI is not here. */
+/* Asks CUPTI about the metrics of an event set on CUPTI_CHIP: the number of passes, and the unknown
+ * metrics. False, ERR_ENV: CUPTI is missing. */
 struct cupti_checked { int n_unknown; const char *unknown[EVENTS_MAX]; int passes; };
 bool cupti_check(const struct event *event, int n, struct cupti_checked *out, struct err *e);
 #endif

@@ -115,8 +115,8 @@ static bool event_known(struct reader *r, const char *at, const char *text)
         return wrong_at(r, at, strlen(text));
     }
     if (streq(meter, meter_name[METER_ID_PAPI]))
-        return true;                                 /* only PAPI knows its names */
-    if (streq(meter, meter_name[METER_ID_CUPTI]))    /* its chip knows the rest */
+        return true;                                 /* only PAPI can check its own names */
+    if (streq(meter, meter_name[METER_ID_CUPTI]))    /* the chip knows the remaining names */
         return cupti_event_form(text, r->e) || wrong_at(r, at, strlen(text));
     if (perf_find(text, &name)
         && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
@@ -151,8 +151,8 @@ static int find_known(const char *name)
     return -1;
 }
 
-/* Whether a name is taken: formulas have another value of this name, or reports another member
- * beside the counts. */
+/* Whether a name is taken: a built-in value of formulas, or a member of reports next to the counts,
+ * has it. */
 static bool is_reserved(const char *name)
 {
     static const char *const member[] = { "available", "reason", "scaled", "running", "metrics",
@@ -251,7 +251,7 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    double ignored;                      /* value of the formula for stand-in counts */
+    double ignored;                      /* evaluates the formula on stand-in counts */
     if (!formula_check(m->formula, check_name, r->set, r->e)
         || (!formula_number(m->formula, check_name, r->set, &ignored, r->e)
             && r->e->code != ERR_RANGE))

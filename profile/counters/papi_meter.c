@@ -60,8 +60,9 @@ static bool find_functions(void *library)
 }
 
 static struct counts load_refusal;
-/* Why the perf_event component of PAPI is disabled; "" = it is enabled. libpfm4 knows CPUs by
- * name, and on a newer CPU disables the component together with all software events. */
+/* The reason why the perf_event component of PAPI is disabled; "" = it is enabled. libpfm4 has a
+ * list of CPUs; on a CPU that is newer than the list it disables the component together with all
+ * software events. */
 static char disabled[PAPI_HUGE_STR_LEN];
 
 static void read_component(void)
@@ -98,10 +99,10 @@ static void load(void)
         read_component();
 }
 
-/* Finds the OpenMP library that runs the parallel loops of a kernel; NULL: it has none.  The
- * kernel's calls tell: gcc emits GOMP_parallel, clang __kmpc_fork_call.  The loader
- * searches the library of this program first, and that of LLVM also provides the names of gcc: a
- * kernel linked with libgomp runs on the team of LLVM when this program does. */
+/* Finds the OpenMP library that runs the parallel loops of a kernel; NULL: none. The kernel's calls
+ * identify it: gcc emits GOMP_parallel, clang __kmpc_fork_call. LLVM's library also provides gcc's
+ * names, and the loader searches this program's library first. So when this program uses LLVM's
+ * library, a kernel linked with libgomp runs on LLVM's team. */
 static void *openmp_of(void *kernel)
 {
     Dl_info where;
@@ -245,7 +246,7 @@ static int papi_stop(void *ctx, int leader)
     return api.PAPI_stop(s->set[at], s->value[at]);
 }
 
-/* Reads a set.  PAPI does not report times, and nothing takes turns, so enabled and running are
+/* Reads a set. PAPI does not report times. No events take turns, so enabled and running are
  * equal. */
 static int papi_read(void *ctx, int leader, int n, struct reading *out)
 {
@@ -330,7 +331,7 @@ void papi_probe(struct counts *out)
         try_events(p, soft, COUNT_OF(soft), &system);
         if (system.available)
             snprintf(out->reason + n, sizeof out->reason - n,
-                     "; what the system counts is there (run --events papi-sw)");
+                     "; software events are available (run --events papi-sw)");
     }
     papi_close(p);
 }

@@ -7,8 +7,8 @@
 enum perf_type { PERF_HARDWARE = 0, PERF_SOFTWARE = 1, PERF_CACHE = 3, PERF_RAW = 4 };
 struct perf_name { enum perf_type type; uint64_t config; bool always; };
 
-/* Finds an event by name: "cycles", "l1d_load_misses", "page_faults", "raw:0x151".  False: there
- * is no such event. */
+/* Finds an event by name: "cycles", "l1d_load_misses", "page_faults", "raw:0x151". False: it does
+ * not exist. */
 bool perf_find(const char *text, struct perf_name *out);
 /* Stores the i-th name, for suggestions; false after the last. */
 #define PERF_NAME_BYTES 32

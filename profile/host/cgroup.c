@@ -29,7 +29,7 @@ static int64_t number_in(const char *dir, const char *file)
     return n;
 }
 
-/* Returns the number of a "KEY NUMBER" line; 0: there is no such line. */
+/* Returns the number of a "KEY NUMBER" line; 0: no such line. */
 static int64_t field(const char *text, const char *key)
 {
     const size_t n = strlen(key);
@@ -116,8 +116,8 @@ static bool lists(const char *list, const char *word)
     return false;
 }
 
-/* Reads "ID:CONTROLLERS:PATH"; without controllers it is the group of version 2, which has all of
- * them. */
+/* Reads "ID:CONTROLLERS:PATH". A line without controllers is the version 2 group, which has all
+ * controllers. */
 static void take_line(struct cgroup_limits *l, const char *mount, char *line)
 {
     static const struct {

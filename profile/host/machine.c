@@ -165,7 +165,6 @@ static void read_caches(struct machine *m)
         m->l1d = (struct cache_geometry){ 32 << 10, 8, 64 };
 }
 
-/* --- What this process may use --------------------------------------------------------------- */
 
 /* Returns the cores that this process may use. granted: limit of its cgroups, 0 = no limit. */
 static int usable_cores(int granted)

@@ -9,7 +9,7 @@ struct machine {
     char isa[32];                        /* target_host()->isa */
     int vector_floats;
     int cores;  /* number of cores that this process may run on (affinity, cgroup) */
-    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; l1d then is 32K/8/64 and assumed */
+    struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; for l1d, 32K/8/64 is then assumed */
     bool l1d_assumed;
     int64_t memory_bytes;
     char os[128];                        /* kernel release and architecture */
@@ -18,7 +18,7 @@ struct machine {
 void machine_read(struct machine *m);
 const struct machine *machine_this(void);                /* read once, at the first call */
 int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermost known cache */
-uint64_t machine_cpu_hash(void);         /* hash of what -march=native depends on */
+uint64_t machine_cpu_hash(void);         /* hash of the CPU features behind -march=native */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
 /* The CPU by the numbers of its maker; "" and 0: unknown. */

@@ -53,8 +53,8 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Checks that the wider of two instruction sets, and the inner of two levels, is at least as fast
- * as the other. */
+/* Checks that the wider of two instruction sets is at least as fast as the narrower, and likewise
+ * the inner of two cache levels. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define CALL_LIMIT_S 10.0
-#define ROUNDS 3  /* rounds through all loops: a disturbance then hits several loops */
-#define SHORT_S 0.5                      /* with less time there is one round */
+#define ROUNDS 3  /* rounds through all loops, so that a disturbance affects several loops */
+#define SHORT_S 0.5                      /* a shorter measurement has one round */
 #define DRAM_TIMES 4                     /* bytes of the DRAM buffers / bytes of the last cache */
 #define MEMORY_SHARE 4  /* the buffers of all cores get 1 / 4 of the available memory */
 #define UNKNOWN_CACHE ((int64_t)32 << 20)
@@ -267,8 +267,8 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
-/* Takes at least the rate of one core as the rate of all cores: on a busy machine, a team waits
- * for its slowest thread. */
+/* Sets the rate of all cores to at least the rate of one core. On a busy machine it can be measured
+ * lower, because a team waits for its slowest thread. */
 double machine_model_rates(const struct rates *r, int threads, int cores)
 {
     double one = r->one.best, all = r->all.best > one ? r->all.best : one;

@@ -1,5 +1,5 @@
-/* The machine model: what this machine's floating point units and memories can do at best, measured
- * by generated loops in the measuring child, on one core and on all of them at once. */
+/* The machine model: the peak rates of this machine's floating point units and memories. They are
+ * measured by generated loops in the measuring child, on one core and on all cores at once. */
 #ifndef TS_PROFILE_MACHINE_MODEL_H
 #define TS_PROFILE_MACHINE_MODEL_H
 #include "profile/build/build.h"

@@ -1,8 +1,7 @@
-/* What bounds the kernels of a network: the roofline of each.
- *
- * As in roofline.h, a kernel reads its data from the innermost memory that holds all of them, where
- * its producer or its last call may have left them: other kernels between two calls only make it
- * slower.  So the sum over all calls is a time that no schedules of these kernels can beat. */
+/* The rooflines of a network's kernels. As in roofline.h, a kernel reads its data from the
+ * innermost memory that holds all of them, where its producer or its last call may have left them.
+ * Other kernels between two calls can only make it slower, so no schedules of these kernels can be
+ * faster than the sum over all calls. */
 #ifndef TS_PROFILE_NETWORK_PROFILE_H
 #define TS_PROFILE_NETWORK_PROFILE_H
 #include "kernels/module/network.h"

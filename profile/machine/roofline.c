@@ -35,8 +35,8 @@ static void add_roof(const struct machine_model *model, int threads, enum model_
         r->roof[r->n++] = (struct roof){ from, bytes, flops / bytes, rate * flops / bytes };
 }
 
-/* Returns the bytes that a hot call fetches at least from level `from`: the data set, minus the
- * capacity of the caches inside of that level.  Each core has its own L1 and L2. */
+/* Returns the least number of bytes that a hot call fetches from level `from`: the data set, minus
+ * the capacity of the caches inside of that level. Each core has its own L1 and L2. */
 static double least_bytes(const struct machine_model *model, int threads, int from, double bytes)
 {
     int cores = threads < model->cores ? threads : model->cores;
@@ -76,7 +76,7 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
 {
     struct roofline r = { .by = ROOF_FMA };
     double crossing;
-    if (m && m->device.name[0])           /* the model is that of the CPU */
+    if (m && m->device.name[0])           /* the model describes the CPU */
         model = NULL;
     if (m && m->gflops > 0 && m->executed_gflops > 0)
         flops *= m->executed_gflops / m->gflops;

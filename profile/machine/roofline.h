@@ -26,7 +26,7 @@ struct roofline {
     double intensity;
     bool simulated;
     double gflops;  /* GFLOP/s attained at the minimum latency; 0 = not timed */
-    /* The rest is 0 without a machine model. */
+    /* Without a machine model, this and the following members are 0. */
     enum model_level home;
     double peak;                         /* GFLOP/s of the FMA units of the threads */
     int n;
@@ -47,9 +47,8 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
  * misses made one kernel in ten 1.5 to 6 times slower than this. */
 double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
                            double accesses);
-/* Appends why the roofs of the model may be too low: machine_model_doubts of the model, or an FMA
- * ceiling beside the kernel that was faster than the peak of the model.  Appends nothing when
- * there is no such reason. */
+/* Appends why the roofs of the model may be too low: machine_model_doubts, or an FMA ceiling beside
+ * the kernel that was faster than the peak of the model. Appends nothing without such a reason. */
 void roofline_doubts(const struct machine_model *model, const struct measurement *m,
                      struct str *out);
 const char *roofline_by_name(int by);                    /* "FMA", "L2", ... */

@@ -33,7 +33,7 @@ struct batch_opts {
      * compiler, target, runner. time_s (0 = 0.02) and min_runs (0 = 3) apply to candidates that
      * are not near the fastest; of these, a call of 20 ms or more is sampled once. */
     struct measure_opts measure;
-    int jobs;  /* number of compilers that run at a time; 0 = as many as cores */
+    int jobs;  /* compilers that run at a time; 0 = one per core */
     /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
      * later part has at most twice the candidates of the part before.  A search that is killed
      * again and again then still makes progress. */

@@ -1,6 +1,7 @@
-/* Compiles the kernels of a batch: several per compiler call, one call per core at a time.  Calls
- * have about equal amounts of text, of kernels that need the same flags.  When the compiler
- * refuses several kernels at once, each is tried alone, so that one does not poison the others. */
+/* Compiles the kernels of a batch: several per compiler call, one call per core at a time. A call
+ * has kernels that need the same flags, and all calls have about the same amount of text. When the
+ * compiler refuses several kernels, each is tried alone, so that a bad one does not fail the
+ * others. */
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"
@@ -30,7 +31,7 @@ struct shop {
     units todo;
     int next, working;                   /* todo[next...] have not begun; working: calls that run */
     int n_final;                         /* number of final candidates */
-    bool stopped;                        /* cancelled, or nothing can be built; why: the reason */
+    bool stopped;                        /* cancelled, or the environment fails; why: the reason */
     struct err why;
 };
 
@@ -98,7 +99,8 @@ static bool write_one(struct candidate *x, struct err *e)
     return true;
 }
 
-/* Writes the C of all candidates, one after the other: programs can share a pool of exprs. */
+/* Writes the C of all candidates. They are written one after the other because their programs can
+ * share a pool of expressions, which only one thread may use. */
 static bool write_code(struct batch_run *r, struct err *e)
 {
     for (int i = 0; i < r->n; i++) {
@@ -121,7 +123,7 @@ static bool write_code(struct batch_run *r, struct err *e)
 static void plan_calls(struct batch_run *r, int jobs, units *out)
 {
     struct candidate **list = xcalloc((size_t)r->n + 1, sizeof *list);
-    for (int kind = 0; kind < 4; kind++) {               /* what shares a call has equal flags */
+    for (int kind = 0; kind < 4; kind++) {  /* kernels that share a call have the same flags */
         int n = 0;
         for (int i = 0; i < r->n; i++) {
             struct candidate *x = &r->candidate[i];

@@ -36,8 +36,8 @@ struct batch_run {
     const struct cancel *cancel;
 };
 
-/* Counts a candidate whose compiler (or child) was killed; killed false resets the count.  Returns
- * false when too many in a row were killed for that to be an accident. */
+/* Counts consecutive candidates whose compiler (or child) was killed; with killed false resets the
+ * count. Returns false when there were too many to be an accident. */
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
 void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);

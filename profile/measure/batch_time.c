@@ -63,7 +63,7 @@ static bool take_first_call(struct candidate *x, struct err *e)
     return measure_take(&x->job, &s, e);
 }
 
-/* Samples a candidate that may be the fastest for longer, and again while it is noisy. */
+/* Samples a candidate longer if it may be the fastest, and again while its samples are noisy. */
 static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
 {
     double end = clock_s() + NOISY_MOST_S;
@@ -76,16 +76,16 @@ static bool look_longer(struct measure_job *j, struct samples *s, struct err *e)
     return ok;
 }
 
-/* Whether the candidate is near the fastest.  For a long call the checked call counts too: it is
- * disturbed as rarely as its single sample. */
+/* Whether the candidate's time is near the fastest. The checked call of a long kernel counts too,
+ * because it is disturbed as rarely as the single sample. */
 static bool is_near(const struct batch *b, const struct measure_job *j, double min_s)
 {
     double least = j->first_call_s >= SAMPLING_LONG_S ? fmin(min_s, j->first_call_s) : min_s;
     return least < NEAR * b->best_s;
 }
 
-/* Samples a long call once.  A short call may have seemed long when it was checked; it is then
- * sampled like the others. */
+/* Samples a long call once. If the call seemed long only when it was checked, it is sampled like
+ * the others. */
 static bool look_once(struct measure_job *j, double limit_s, struct samples *s, struct err *e)
 {
     struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
@@ -135,7 +135,7 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
-/* Adds to the message of a timeout where the limit comes from, which the child does not know. */
+/* Adds the origin of the limit to the message of a timeout, because the child does not know it. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)

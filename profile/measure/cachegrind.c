@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/number.h"
 #include "kernels/base/sanitized.h"
 
 #define SOURCE_FILE "tilescope-kernel.c"
@@ -50,11 +51,6 @@ void cachegrind_probe(struct counts *out)
 
 /* --- The caches ------------------------------------------------------------------------------- */
 
-static bool is_power(int64_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
 static int64_t sets_of(const struct cache_geometry *g)
 {
     return g->size_bytes / ((int64_t)g->ways * g->line_bytes);
@@ -68,7 +64,7 @@ bool cachegrind_geometry(const struct cache_geometry *g, struct err *e)
         return err_set(e, ERR_RANGE,
                        "cachegrind cannot simulate lines of %d bytes; it needs at least %d",
                        g->line_bytes, LEAST_LINE_BYTES);
-    if (!is_power(sets_of(g)))
+    if (!is_power_of_two(sets_of(g)))
         return err_set(e, ERR_RANGE,
                        "cachegrind needs a power of two of sets, but this L1 has %lld",
                        (long long)sets_of(g));

@@ -29,7 +29,6 @@ struct gpu_run {
     double sm_ns, busy;                   /* busy: multiprocessors of the largest kernel */
 };
 
-/* --- What is simulated ------------------------------------------------------------------------ */
 
 static int most_warps(const struct gpu_run *r)
 {
@@ -88,12 +87,19 @@ static void on_access(void *ctx, int warp, uint32_t active, const unsigned long 
     gpusim_access(r->sim, warp, active, addr, site, bytes);
 }
 
+/* Returns how many multiprocessors work on average, when none has more than one block more than
+ * another: 132 of 132 with 264 blocks, but 88.3 with 265. */
+static double busy_in(int64_t blocks, int64_t sms)
+{
+    return (double)blocks / (double)((blocks + sms - 1) / sms);
+}
+
 /* Simulates n blocks of a kernel with so many. */
 static void run_blocks(struct gpu_run *r, int kernel, int64_t blocks, int64_t n)
 {
     const struct gpu_traffic *all = gpusim_traffic(r->sim);
     double weight = (double)blocks / (double)n, sum = 0, squares = 0, made = r->made;
-    double cycles = all->cycles, busy = (double)(blocks < r->device->sms ? blocks : r->device->sms);
+    double cycles = all->cycles, busy = busy_in(blocks, r->device->sms);
     for (int64_t i = 0; i < n && !walk_ended_early(r->walk); i++) {
         int64_t block = (int64_t)((double)i * weight);
         double before = all->l1_misses;
@@ -125,7 +131,7 @@ static void run_kernels(struct gpu_run *r)
     }
 }
 
-/* Decides which share of the blocks is simulated.  False when counting took too long. */
+/* Decides which share of the blocks is simulated. False when counting accesses took too long. */
 static bool plan(struct gpu_run *r, double budget)
 {
     double iterations[GEN_MAX_MARKS], accesses[GEN_MAX_MARKS], all;
@@ -194,7 +200,8 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Bytes that cross between L2 and DRAM.  A sample says nothing of L2: each parameter once. */
+/* Bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each parameter
+ * counts once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);
@@ -208,7 +215,9 @@ static void take_bounds(const struct gpu_run *r, struct sim_result *out)
 {
     const struct gpu_device *d = r->device;
     double ghz = (double)d->mhz * 1e-3, l2 = gpusim_traffic(r->sim)->l2_asked;
-    out->fma_ns = r->busy > 0 ? func_flops(r->f) / (2 * (double)d->fmas * r->busy * ghz) : 0;
+    double products = func_tensor_flops(r->f), others = func_flops(r->f) - products;
+    double clocks = others / (2 * (double)d->fmas) + products / (2 * (double)d->tensor_fmas);
+    out->fma_ns = r->busy > 0 ? clocks / (r->busy * ghz) : 0;
     out->l1_ns = r->sm_ns;
     out->l2_ns = l2 * (double)d->sector / ((double)d->l2_rate * ghz);
     out->dram_ns = dram_bytes(r) / (double)d->dram;
@@ -284,7 +293,7 @@ static void say_stride(const struct sim_site *s, struct str *out)
     else if (s->stride != s->bytes)
         str_printf(out, "consecutive threads stride by %lld", (long long)(s->stride / s->bytes));
     else if (s->run == WALK_WARP)
-        str_add(out, "its threads do not begin with a sector, or few of them take part");
+        str_add(out, "its threads do not start at a sector, or few of them are active");
 }
 
 void gpu_memory_say(const struct sim_site *s, struct str *out)

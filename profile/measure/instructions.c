@@ -25,15 +25,15 @@ struct in_run {
     struct build counting, padded;
 };
 
-/* Compiles the kernel to assembly, and assembles the two copies of it (with counters, and with
- * marked padding). */
+/* Compiles the kernel to assembly, and assembles two copies: with counters, and with marked
+ * padding. */
 static bool build_copies(struct in_run *r, const struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0}, assembly = {0};
     bool ok = module_c(j->module, &o, &text, e)
            && build_assembly(&j->cc, str_text(&text), o.target, j->cancel, &assembly, e);
-    /* The flag stands before the file, so the linker sees no use of libm yet. */
+    /* The flag precedes the file, so the linker has not seen a use of libm yet. */
     const char *math = gen_calls_libm(str_text(&text)) ? "-Wl,--no-as-needed,-lm" : NULL;
     const char *const more[] = { "-x", "assembler", math, NULL };
     if (ok)
@@ -47,8 +47,8 @@ static bool build_copies(struct in_run *r, const struct measure_job *j, struct e
                              &r->padded, e);
 }
 
-/* Compares the results bit by bit, since it is the same code on the same data.  A kernel with
- * OpenMP was compiled differently; it is compared with the reference. */
+/* Compares the results bit by bit, because both come from the same code and data. A kernel with
+ * OpenMP was compiled differently, so its result is compared with the reference. */
 static bool same_result(const struct in_run *r, struct measure_job *j, struct err *e)
 {
     const struct func *f = j->func;

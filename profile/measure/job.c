@@ -144,7 +144,7 @@ bool measure_start(struct measure_job *j, const struct program *p, const struct 
     return true;
 }
 
-/* Clears times and ratios of a kernel that failed in a later phase, since it is not right. */
+/* Clears times and ratios of a kernel that turned out to be wrong in a later phase. */
 static void take_back(struct measurement *m)
 {
     m->verified = false;

@@ -13,7 +13,7 @@ struct measure_job;
 
 /* The baselines of a measurement: contender `contender` + i has the buffers from first[i] on. */
 struct libraries {
-    struct arena *arena;  /* arena of the plain program; NULL = there is no baseline */
+    struct arena *arena;  /* arena of the unscheduled program; NULL = no baseline */
     const struct program *plain;         /* the operator without steps: row-major tensors */
     struct vendor_problem problem;
     int n, contender, first[VENDOR_COUNT];
@@ -22,9 +22,9 @@ struct libraries {
     int killed;                          /* number of children killed by other processes */
 };
 
-/* What a job measures instead of one program: a network.  Its flops and the bytes of its results;
- * sums: the flops of its reductions alone, which is slow; check: whether the results in the runner
- * are right. */
+/* A network that a job measures instead of one program. Its flops and the bytes of its results;
+ * sums: a slow function for the flops of its reductions alone; check: a function that says whether
+ * the results in the runner are right. */
 struct measure_many {
     double asked_flops, needed_flops, result_bytes;
     double (*sums)(const struct measure_job *j);
@@ -36,7 +36,7 @@ struct measure_many {
  * measure_vendor_finish. */
 struct measure_job {
     const struct program *program;
-    const struct measure_many *many;     /* NULL: it measures the program */
+    const struct measure_many *many;     /* NULL: the job measures the program */
     struct measure_opts opts;
     unsigned asked, asked_baselines;     /* meters and baselines that were asked for */
     const struct progress *progress;
@@ -79,9 +79,9 @@ bool measure_build(struct measure_job *j, struct err *e);
 bool measure_lower(struct measure_job *j, struct err *e);
 /* Does the next part of measure_build: generates and compiles the C of the kernel. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
-/* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses
- * the idle child of the first job), and loads their kernels as its contenders. measure_check:
- * compares the result of one of them with the reference. */
+/* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses the
+ * idle child of the first job), and loads their kernels as its contenders. measure_check: compares
+ * the result of one contender with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
 /* Checks the result in the buffers of the child, which after `calls` calls was not the result of
@@ -96,8 +96,8 @@ bool measure_time_cold(struct measure_job *const *j, int n, struct err *e);
  * when the clock was not asked for. */
 bool measure_again(struct measure_job *j, struct err *e);
 /* Parts of measure_time. measure_sample: takes samples for these jobs and checks their results
- * again; for an error of one job, `refused` is set in it. measure_take: fills in the times of a
- * job; false when no kernel can be so fast. */
+ * again; sets `refused` in a job whose result is wrong. measure_take: fills in the times of a job;
+ * false when they are impossibly short. */
 bool measure_sample(struct measure_job *const *j, int n, struct sampled *what, struct samples *s,
                     struct err *e);
 bool measure_take(struct measure_job *j, const struct samples *s, struct err *e);
@@ -109,11 +109,12 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
-/* The bytes that these jobs need in one child: the buffers twice (here and there), logical copies,
- * and the reference in double, which schedules of one operator share.  The bounds of other
- * algorithms are computed one after the other.  A batch already has some. */
+/* Returns the bytes that these jobs need in one child: the buffers twice (in this process and
+ * the child), logical copies, and the reference in double, which schedules of one operator
+ * share. Bounds of other algorithms are computed one after the other. A batch has some of these
+ * already. */
 double measure_need(struct measure_job *const *j, int n);
-/* Fails with ERR_RANGE unless so many bytes of memory are free. */
+/* Fails with ERR_RANGE if less than `need` bytes of memory are free. */
 bool measure_memory(double need, struct err *e);
 /* Turns ERR_KILLED into ERR_CRASH of the kernel.  Call it when the process of a kernel was killed
  * a second time. */
@@ -132,25 +133,29 @@ bool measure_vendor_load(struct measure_job *j, struct err *e);
 unsigned measure_vendor_contenders(const struct measure_job *j);
 void measure_vendor_take(struct measure_job *j, const struct samples *s);
 void measure_vendor_finish(struct measure_job *j);
-/* Opens a runner with the kernel and the vendor libraries, and checks all of them.  When a library
- * ends it, opens another one without that library. */
+/* Opens a runner with the kernel and the vendor libraries, and checks all of them. When a library
+ * crashes the runner, opens another one without that library. */
 bool measure_open_checked(struct measure_job *j, struct err *e);
-/* measure_device.c: finds the device that can run and time the kernel; the reason for none is in
- * m->device. measure_on_device: runs a kernel there whose twin is right: it
- * is compared with the reference, timed, and compared again.  What the device lacks (ERR_ENV) is
- * stored as a reason, and the measurement is that of the twin. measure_build_device: compiles it.
- */
+/* measure_device.c: finds the device that can run and time the kernel; if there is none, m->device
+ * has the reason. measure_on_device: runs a kernel on the device after its host twin has passed the
+ * check. It compares the result with the reference, times the kernel, and compares again. If the
+ * device lacks something (ERR_ENV), the reason is stored and the measurement is the twin's.
+ * measure_build_device: compiles it. */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
+/* The parts of that for a comparison: measure_twin builds and checks the host twin in a runner of
+ * its own; measure_move_to_device makes a job whose twin is right one for the device. */
+bool measure_twin(struct measure_job *j, struct err *e);
+bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */
 double measure_device_peak(const struct measure_job *j);
 /* measure_sim.c: runs the instrumented kernel through the simulator.  If it cannot count, the
  * reason is in m->sim and the measurement goes on.  False only on a cancel. */
 bool measure_sim(struct measure_job *j, struct err *e);
 bool measure_sim_refused(struct measure_job *j, const struct err *e);
-/* Stores the counts of n sites, by place and by tensor.  all: one for each of site, with its
- * counts; the rest of it is filled in. */
+/* Stores the counts of n sites, by place and by tensor. all: one entry per site, with its counts;
+ * this function fills in the other members. */
 void measure_take_sites(struct sim_result *r, const struct func *f, const struct site *site,
                         struct sim_site *all, int n);
 /* Stores the addresses of the buffers (local ones too) for the simulator and cachegrind:

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WARM_TOUCHES 16                   /* so many accesses per line of L1 warm it up */
+#define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
 #define MOST_LINES_SEEN (UINT64_C(1) << 24)
 #define MOST_TURNS (4 * LENS_TOUCHES)
 #define MOST_KINDS 64                     /* pairs of sites that are told apart */
@@ -43,8 +43,8 @@ static void on_access(void *ctx, unsigned long long addr, unsigned site, unsigne
     cachesim_access(((struct lens_run *)ctx)->cache, addr, site, bytes);
 }
 
-/* Begins the window. around: the loop that begins an iteration now, or -1; the values of the loops
- * around it are those of their latest iterations. */
+/* Begins the window. around: the loop whose iteration begins now, or -1. The loops around it have
+ * the values of their latest iterations. */
 static void start_recording(struct lens_run *r, int around)
 {
     for (int i = around >= 0 ? r->l->loop[around].parent : -1; i >= 0; i = r->l->loop[i].parent)
@@ -124,7 +124,7 @@ static void count_pair(struct lens_run *r, int32_t line, int site)
     pair->count++;
     pair->line = line;
     pair->other = by.line;
-    if ((pair->count & (pair->count - 1)) == 0)           /* it takes a while: 1st, 2nd, 4th ... */
+    if ((pair->count & (pair->count - 1)) == 0)           /* slow, so only for counts 1, 2, 4 ... */
         pair->held = ways_held(r, by.line);
 }
 
@@ -159,8 +159,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* Finds the innermost loop whose iterations move the access `by` to more lines than the sets that
- * they use have ways. */
+/* Finds the innermost loop that makes the access `by` conflict with itself: its iterations access
+ * more lines than fit into the sets that they use. */
 static void find_stride(const struct lens_run *r, struct lens_pair *p)
 {
     int n;
@@ -205,8 +205,8 @@ static void take_pairs(struct lens_run *r)
 
 /* --- One window ------------------------------------------------------------------------------- */
 
-/* Lines per row of the picture of a buffer: of its innermost dimensions, as many as make up whole
- * lines; 0: its rows are not whole lines. */
+/* Returns the number of cache lines in a row of a buffer's picture. A row has as many inner
+ * dimensions as fill at least one line; 0: it is not a whole number of lines. */
 static int32_t lines_per_row(const struct buffer *b, int line_bytes)
 {
     int64_t bytes = b->type->bytes;

@@ -1,6 +1,6 @@
-/* A look at the simulated L1 at work: the misses of a whole run by sets; and in a window of it,
- * every touch of a line with what it evicted, the loops around it, and which accesses evict each
- * other's lines for want of ways. */
+/* Shows how the simulated L1 works. For a whole run, it has the misses by sets. For a window of the
+ * run, it has every touch of a line with the line that it evicted and the values of the loops
+ * around it, and the pairs of accesses that evict each other's lines by conflicts. */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
 #include "profile/measure/predict.h"
@@ -25,7 +25,7 @@ struct lens_touch { int32_t line, evicted; uint16_t site; bool missed, conflict;
 /* An iteration of `loop` begins before touch `at`. */
 struct lens_turn { int32_t at, loop; int64_t value; };
 struct lens_buffer {
-    const char *name, *notation;          /* notation of the layout; "": it has none */
+    const char *name, *notation;          /* notation of the layout; "": the layout has none */
     int tensor;                           /* of the graph */
     int32_t first, lines;
     int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
@@ -33,10 +33,10 @@ struct lens_buffer {
 struct lens_site { const char *text; int buffer, node; bool is_store; };
 struct lens_loop { const char *axis; int parent; int64_t trips; };
 
-/* Conflict misses of `site` on lines that an access at `by` had evicted; line, other: the latest
- * such pair, in `set`, of whose ways `held` had lines of `other`'s buffer. loop: the loop whose
- * iterations bring `by` back to few sets, -1: none is known; it moves by `stride` bytes with each
- * of `trips` iterations and so uses `sets` sets. */
+/* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: the latest
+ * such pair, in `set`, where `held` ways had lines of `other`'s buffer. loop: the loop whose
+ * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes in
+ * each of `trips` iterations and so uses `sets` sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
@@ -50,12 +50,13 @@ struct lens {
     struct arena *arena;
     struct cache_config cache;
     int n_sets, first_set, ways, line_bytes;              /* first_set: the set of line 0 */
-    double accesses;                      /* of the whole run */
-    int64_t iterations, from;             /* of the marked loops: of the whole run, of the window */
-    const char *along;                    /* axes of the first marked loop; "": there is none */
+    double accesses;                      /* accesses of the whole run */
+    int64_t iterations, from;  /* of the marked loops: in the whole run; first one in the window */
+    const char *along;                    /* axes of the first marked loop; "": no loop is marked */
     int64_t misses, conflicts;            /* in the window */
-    /* The misses of the whole run: cell[set * n_columns + column], where each column has as many
-     * accesses.  simulated: the share of the accesses that was; 0 columns: it took too long. */
+    /* The misses of the whole run: cell[set * n_columns + column]. All columns have the same number
+     * of accesses. simulated: the share of the accesses that was simulated; 0 columns: it took too
+     * long. */
     int n_columns; const double *cell; double simulated;
     int64_t n_lines; const bool *resident;  /* per line: in L1 when the window begins */
     int n_buffers; const struct lens_buffer *buffer;
@@ -78,10 +79,10 @@ int lens_buffer_of(const struct lens *l, int32_t line);
 void lens_grid(const struct lens *l, bool whole, int rows, int columns, double *cell);
 /* Sets held[line] for each line: whether L1 holds it after touch `at`. */
 void lens_held(const struct lens *l, int at, bool *held);
-/* Returns the touch where the next iteration of `loop` begins, seen from touch `at`, or with dir -1
- * the one before it; -1: it is not in the window. */
+/* Returns the touch where the next iteration of `loop` after touch `at` begins; with dir -1, the
+ * previous one. -1: it is not in the window. */
 int lens_next(const struct lens *l, int loop, int at, int dir);
-/* Returns the first touch from `at` on that misses for want of ways; -1: none. */
+/* Returns the first conflict miss from touch `at` on; -1: none. */
 int lens_first_conflict(const struct lens *l, int at);
 /* Returns the value of a loop at touch `at`; -1: no iteration of it has begun in the window. */
 int64_t lens_value(const struct lens *l, int loop, int at);

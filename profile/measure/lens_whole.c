@@ -7,15 +7,15 @@
 #include "profile/sim/cachesim.h"
 
 #define COLUMNS 64
-#define ALL_OF 2e6                        /* so many accesses are all simulated */
-#define SAMPLE 8192.0                     /* least accesses of a column that count otherwise */
-#define WARM_TOUCHES 16                   /* so many accesses per line of L1 warm it up */
+#define ALL_OF 2e6                        /* with at most so many accesses, all are simulated */
+#define SAMPLE 8192.0                     /* least accesses that count per column of a sample */
+#define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
 #define LIMIT_S 0.5
 
 struct run_columns {
     const struct lens_path *path;
     struct cachesim *cache;
-    bool all, counts;                     /* everything is simulated; this access counts */
+    bool all, counts;                     /* everything is simulated; the current access counts */
     double each[GEN_MAX_MARKS];           /* accesses of an iteration of a marked loop */
     double at, width;                     /* accesses so far, of a column */
     double counted[COLUMNS];
@@ -65,7 +65,7 @@ static void on_touch(void *ctx, uint64_t line, unsigned site, bool missed)
         w->cell[set * COLUMNS + w->column]++;
 }
 
-/* Scales what was counted to all accesses of each column. */
+/* Scales the counts to all accesses of each column. */
 static void take(struct run_columns *w, struct lens_cells *out)
 {
     *out = (struct lens_cells){ .n_columns = COLUMNS, .cell = w->cell, .simulated = w->all };

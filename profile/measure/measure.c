@@ -17,8 +17,8 @@ bool measure_open_checked(struct measure_job *j, struct err *e)
     }
 }
 
-/* Runs all phases in the child.  What disturbs least and matters most comes first; the simulator,
- * which may end by killing the child, comes last. */
+/* Runs all phases in the child. Important phases that disturb the child least come first. The
+ * simulator comes last, because it may end by killing the child. */
 static bool run_in_child(struct measure_job *j, struct err *e)
 {
     struct samples s;
@@ -48,6 +48,14 @@ static bool run_twice(struct measure_job *j, bool (*run)(struct measure_job *j, 
     return false;
 }
 
+bool measure_twin(struct measure_job *j, struct err *e)
+{
+    bool ok = measure_build(j, e) && run_twice(j, run_in_child, e);
+    runner_close(j->runner);
+    j->runner = NULL;
+    return ok;
+}
+
 /* Counts last, because CUPTI can end the runner; the times stay. */
 static bool count_there(struct measure_job *j, struct err *e)
 {
@@ -66,6 +74,8 @@ static bool count_there(struct measure_job *j, struct err *e)
 
 static bool run(struct measure_job *j, struct err *e)
 {
+    if (j->device && j->opts.twin_later)
+        return measure_lower(j, e) && run_twice(j, measure_on_device, e);
     return measure_build(j, e) && measure_vendor_match(j, e) && run_twice(j, run_in_child, e)
         && (!j->device || (run_twice(j, measure_on_device, e) && count_there(j, e)));
 }

@@ -46,7 +46,7 @@ static int count_buffers(struct measure_job *const *j, int n)
     return all;
 }
 
-/* Lists the buffers of the jobs one after the other; returns how many. */
+/* Lists the buffers of the jobs one after the other. Returns their number. */
 static int list_buffers(struct measure_job *const *j, int n, struct runner_buffer *buffer,
                         int *first)
 {
@@ -76,7 +76,7 @@ static bool load_kernel(struct measure_job *j, enum slot slot, struct err *e)
         && runner_load(j->runner, slot, j->kernel.so_path, j->entry, e);
 }
 
-/* Takes the options, and the instrumented kernel if there is one, from the first job. */
+/* Takes the options, and the instrumented kernel if any, from the first job. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e)
 {
     int first[PROTOCOL_MAX_CONTENDERS];

@@ -23,7 +23,8 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Builds the ceiling. If that fails, only the share of it is missing. False only on a cancel. */
+/* Builds the ceiling. If that fails, the measurement only lacks the ratio to it. False only on a
+ * cancel. */
 static bool build_ceiling(struct measure_job *j, struct err *e)
 {
     struct str text = {0};
@@ -38,7 +39,7 @@ static bool build_instrumented(struct measure_job *j, struct err *e)
 {
     const struct gen_opts o = { .target = j->target };
     struct str text = {0};
-    if (j->target->gpu)                   /* it is walked, and not compiled */
+    if (j->target->gpu)                   /* an interpreter walks it, so nothing is compiled */
         return true;
     j->has_instrumented =
         gen_trace(j->func, &o, j->opts.cache.level[0].geometry.line_bytes, &text, &j->trace, e)

@@ -14,7 +14,7 @@ _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a conte
 
 struct contest {
     struct measure_job job[MEASURE_MAX_COMPARED];
-    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not known to be wrong */
+    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not wrong so far */
     int n, n_alive;
     struct runner *runner;
     bool died;  /* another process killed the child of this job once */
@@ -126,7 +126,7 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Finds which of several programs ended the child: each is timed for a moment alone. -1: none of
+/* Finds which of several programs ended the child, by timing each alone for a moment. -1: none of
  * them fails, and *e does not change. */
 static int find_failing(struct contest *c, struct err *e)
 {
@@ -195,10 +195,18 @@ static bool start(struct contest *c, const struct program *const *p, const struc
     return true;
 }
 
-static bool build(struct contest *c, struct err *e)
+/* Checks the host twin, and builds the kernel for the device if there is one. */
+static bool build_for_gpu(struct measure_job *j, struct err *e)
+{
+    measure_find_device(j);
+    return measure_twin(j, e) && (!j->device || measure_move_to_device(j, e));
+}
+
+/* Builds the programs; one that cannot be built, or whose twin is wrong, is dropped. */
+static bool build(struct contest *c, bool gpu, struct err *e)
 {
     for (int i = 0; i < c->n_alive;) {
-        if (measure_build(c->alive[i], e)) {
+        if ((gpu ? build_for_gpu : measure_build)(c->alive[i], e)) {
             i++;
             continue;
         }
@@ -206,6 +214,28 @@ static bool build(struct contest *c, struct err *e)
             return false;
         drop(c, i, e);
     }
+    return true;
+}
+
+/* Whether a GPU can time the programs; known once they are built for it. */
+static bool has_device(const struct contest *c)
+{
+    bool has = false;
+    for (int i = 0; i < c->n; i++)
+        has = has || c->job[i].device;
+    return has;
+}
+
+/* Whether all programs are for a GPU, or none: times of the two have no common clock. */
+static bool one_kind(const struct contest *c, bool *gpu, struct err *e)
+{
+    *gpu = c->n_alive > 0 && c->alive[0]->target->gpu;
+    for (int i = 1; i < c->n_alive; i++)
+        if (c->alive[i]->target->gpu != *gpu) {
+            err_set(e, ERR_RANGE, "some of the programs are for a GPU and some for a CPU, and no "
+                    "clock times both");
+            return err_fix(e, "compare schedules for one target");
+        }
     return true;
 }
 
@@ -224,8 +254,11 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };
-    bool ok = false, timed = start(&x, p, &opts, pr, c, out, e) && build(&x, e)
-                          && check_and_time(&x, out, how, &ok, e);
+    bool ok = false, gpu = false;
+    bool built = start(&x, p, &opts, pr, c, out, e) && one_kind(&x, &gpu, e)
+              && build(&x, gpu, e);
+    bool untimed = gpu && !has_device(&x);
+    bool timed = built && (untimed || check_and_time(&x, out, how, &ok, e));
     close_runner(&x);
     for (int i = 0; i < x.n_alive; i++)
         measure_end(x.alive[i], timed, e);
@@ -237,7 +270,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     return timed || (ok && measure_is_result(e));
 }
 
-/* Progress over all groups: of each phase, what the groups before have done counts. */
+/* Progress over all groups. In each phase, the part done by earlier groups counts. */
 struct whole { const struct progress *to; int done, now, n; };
 
 static void report_whole(void *ctx, const char *what, double fraction)

@@ -8,15 +8,17 @@
 #include "profile/child/child.h"
 #include "profile/child/device.h"
 
-/* FLOPs of a multiprocessor in a clock, without tensor cores: 128 multiply-adds.  MOST_MHZ: for a
- * driver that tells no clock. */
+/* FLOPs of a multiprocessor in a clock: 128 multiply-adds, and on tensor cores as many of 16 bits
+ * as any GPU has.  MOST_MHZ: for a driver that tells no clock. */
 #define MOST_FLOPS 256.0
+#define MOST_TENSOR_FLOPS 8192.0
 #define MOST_MHZ 3000
 
 double measure_device_peak(const struct measure_job *j)
 {
     int mhz = j->device->clock_mhz > 0 ? j->device->clock_mhz : MOST_MHZ;
-    return 1e6 * MOST_FLOPS * mhz * j->device->multiprocessors;
+    double most = func_tensor_flops(j->func) > 0 ? MOST_TENSOR_FLOPS : MOST_FLOPS;
+    return 1e6 * most * mhz * j->device->multiprocessors;
 }
 
 static void refuse(struct measure_job *j, const struct err *e)
@@ -59,17 +61,29 @@ static void name_device(struct measure_job *j)
     d->memory_mhz = i->memory_mhz;
 }
 
+bool measure_move_to_device(struct measure_job *j, struct err *e)
+{
+    j->on_device = true;
+    j->has_instrumented = false;
+    j->opts.runner = &device_runner;
+    j->opts.meters |= j->asked & METER_CLOCK;
+    name_device(j);
+    measure_begin(j, "compiling for the GPU");
+    return measure_build_kernel(j, e);
+}
+
 static bool run_there(struct measure_job *j, struct err *e)
 {
     struct samples s;
     j->opts.meters |= j->asked & (METER_CLOCK | METER_CUPTI);
     j->opts.baselines = j->asked_baselines;
-    return measure_build_kernel(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
+    return measure_move_to_device(j, e) && (j->libraries.n > 0 || measure_vendor_match(j, e))
         && measure_open_checked(j, e) && measure_time(&j, 1, 0, &s, e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Takes back what a device did that then was of no use: the numbers are the twin's. */
+/* Removes the device's results when it failed later. The numbers are then those of the host
+ * twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {
     struct measurement *m = j->m;
@@ -90,14 +104,9 @@ bool measure_on_device(struct measure_job *j, struct err *e)
     double rel_err = j->m->max_rel_err, of_bound = j->m->error_of_bound;
     runner_close(j->runner);
     j->runner = NULL;
-    j->on_device = true;
-    j->has_instrumented = false;
-    j->opts.runner = &device_runner;
-    name_device(j);
-    measure_begin(j, "compiling for the GPU");
     if (run_there(j, &why))
         return true;
-    if (why.code == ERR_ENV) {
+    if (why.code == ERR_ENV && !j->opts.twin_later) {
         forget(j, rel_err, of_bound, &why);
         return true;
     }

@@ -11,7 +11,7 @@
 #include "profile/measure/network_meters.h"
 
 #define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
-#define LIMIT_S 120.0                     /* of one run of the network */
+#define LIMIT_S 120.0                     /* seconds for one run of the network */
 #define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
 
@@ -23,7 +23,7 @@ struct net_run {
     const struct cancel *cancel;
     const struct progress *progress;
     struct network_values values;         /* constants, inputs and, when right, outputs */
-    struct network_whole whole;           /* what outputs must be; n == 0: not evaluated yet */
+    struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
     bool apart;                           /* whether every tensor has a buffer in the runner */
     struct runner *runner;
     struct arena *arena;
@@ -103,14 +103,14 @@ static void fill(const struct net_run *r, int b, void *to)
         oracle_poison(to, buffer_bytes(is));
 }
 
-/* Whether buffer b of the module is one of the runner's. */
+/* Whether the runner has a buffer for buffer b of the module. */
 static bool in_runner(const struct net_run *r, int b)
 {
     return r->apart || r->module->plan->at[b] < 0;
 }
 
-/* Opens a runner.  apart: every tensor has a buffer of its own; else the module's own ones lie in a
- * block, and one more buffer receives the times of the calls. */
+/* Opens a runner. apart: every tensor has a buffer of its own. Otherwise the module's own buffers
+ * are in one block, and one more buffer receives the times of the calls. */
 static bool open_runner(struct net_run *r, bool apart, struct err *e)
 {
     const struct module *m = r->module;
@@ -224,7 +224,7 @@ static bool check_calls(struct net_run *r, struct err *e)
     return true;
 }
 
-/* Compares what the last run left in the outputs with the whole graph. */
+/* Compares the outputs of the last run with the evaluation of the whole graph. */
 static bool compare_whole(struct net_run *r, struct whole_deviation *worst, struct err *e)
 {
     double since = clock_s();
@@ -277,11 +277,11 @@ static bool check_expected(struct net_run *r, const struct tensor *t, const f32 
                    (double)got[worst], (double)want[worst], r->m->author_of_bound);
 }
 
-/* Runs the network with a buffer for each tensor, and checks what every call left. */
+/* Runs the network with a buffer for each tensor, and checks the result of every call. */
 static bool check(struct net_run *r, struct err *e)
 {
     double seconds;
-    report(r, "running", -1);
+    measure_begin(&r->job, "running");
     if (!open_runner(r, true, e) || !runner_run(r->runner, 0, &seconds, e) || !check_calls(r, e))
         return false;
     for (int b = 0; b < r->module->n_buffers; b++) {
@@ -305,7 +305,7 @@ static bool check(struct net_run *r, struct err *e)
 
 /* --- Timing ----------------------------------------------------------------------------------- */
 
-/* Whether the outputs of the run with shared memory are those of the checked one. */
+/* Whether the outputs of the run with shared memory equal those of the checked run. */
 static bool same_outputs(const struct net_run *r)
 {
     bool same = true;
@@ -319,8 +319,8 @@ static bool same_outputs(const struct net_run *r)
     return same;
 }
 
-/* Judges outputs that have other bits than those that were checked.  What cannot be judged is
- * wrong. */
+/* Judges outputs whose bits differ from those of the checked run. An output that cannot be judged
+ * is wrong. */
 static bool right_again(struct measure_job *j, struct err *e)
 {
     struct whole_deviation worst = { 0 };
@@ -393,8 +393,9 @@ static bool time_network(struct net_run *r, struct err *e)
     return time_calls(r, r->module->n_buffers - own + 1, e);
 }
 
-/* Checks that the memory suffices: every buffer here and in the runner, the constants once more as
- * they are in the model, and the reference of the largest kernel or of the whole graph. */
+/* Checks that the memory suffices for every buffer here and in the runner, a second copy of the
+ * constants as the model stores them, and the reference of the largest kernel or of the whole
+ * graph. */
 static bool fits_memory(const struct net_run *r, struct err *e)
 {
     double need = 0, largest = 0;
@@ -411,7 +412,6 @@ static bool fits_memory(const struct net_run *r, struct err *e)
     return measure_memory(need + largest, e);
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
 
 static void finish(struct net_run *r, bool ok)
 {
@@ -423,7 +423,7 @@ static void finish(struct net_run *r, bool ok)
         network_values_free(&r->values);
 }
 
-/* Sums up what the sampling has to know of the network. */
+/* Returns what the sampling needs to know about the network. */
 static struct measure_many work_of(struct net_run *r)
 {
     struct measure_many all = { .sums = sums_of, .check = right_again, .ctx = r };

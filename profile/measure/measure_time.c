@@ -8,13 +8,13 @@
 #define MOST_FRACTION 1.05
 /* after this many right results with other bits, bits are not compared any more */
 #define MOST_DIFFERENT 3
-#define UNSTEADY_CHECKS 4                /* number of full checks that are then made instead */
+#define UNSTEADY_CHECKS 4                /* number of full checks for a kernel whose results vary */
 #define AGAIN_S 1e-3                     /* seconds of calls when no time was asked for */
 #define TRUSTED_ROUNDS 10  /* ceiling samples; the best of fewer may still be disturbed */
 #define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
-#define MOST_DEVICE_GBYTES 20e3  /* faster than the memory of any present GPU, twice */
+#define MOST_DEVICE_GBYTES 20e3  /* faster than any present GPU's memory, by a factor of 2 */
 #define LEAST_WALK_BYTES ((int64_t)64 << 20)
 #define MOST_WALK_BYTES ((int64_t)512 << 20)
 
@@ -95,8 +95,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     return true;
 }
 
-/* Stores the peak in GFLOP/s, or why there is none.  A ceiling that is slower than the kernel was
- * disturbed. */
+/* Stores the peak in GFLOP/s, or the reason why it is missing. A ceiling that is slower than the
+ * kernel was disturbed. */
 static void take_peak(struct measure_job *j, double peak)
 {
     struct measurement *m = j->m;
@@ -157,8 +157,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     return true;
 }
 
-/* Judges a result that differs from the first one.  A kernel whose right results differ (sums in
- * another order) is from then on checked by separate calls instead of bit by bit. */
+/* Judges a result that differs from the first one. If it is right (sums in another order), the
+ * kernel is from then on checked by separate calls instead of bit by bit. */
 static bool judge(struct measure_job *const *j, int n, struct sampled *what,
                   const struct samples *s, struct err *e)
 {

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- Who takes part --------------------------------------------------------------------------- */
 
 static void refuse(struct measure_job *j, enum vendor_library library, const char *reason)
 {
@@ -39,7 +38,7 @@ static bool can_enter(struct measure_job *j, enum vendor_library library, const 
     if (vendor_on_gpu(library) != j->target->gpu)
         return err_set(why, ERR_ENV, j->target->gpu
                        ? "it runs on the CPU, and this kernel on a GPU: --baselines cublas,cudnn"
-                       : "it runs on a GPU, and this kernel on the CPU: --target cuda");
+                       : "it runs on a GPU, but this kernel runs on the CPU: use --target cuda");
     return vendor_match(j->program->base, &x->problem, why)
         && vendor_offers(library, &x->problem, why)
         && vendor_find(runner, library, x->plugin[x->n], sizeof x->plugin[0], why);

@@ -58,8 +58,9 @@ struct measurement {
     bool verified;
     /* error of the worst element: |got - ref| / max(|ref|, rms(ref)) */
     double max_rel_err, tolerance;
-    /* |got - ref| / bound of the worst element.  The bound is what float32 explains, at most
-     * tolerance (oracle.h); values above 1 are accepted only where plain float32 is off as well */
+    /* |got - ref| / bound of the worst element. The bound is the largest error that float32 can
+     * cause, at most tolerance (oracle.h). Values above 1 are accepted only where a plain float32
+     * evaluation exceeds the bound as well. */
     double error_of_bound;
     struct latency latency;              /* times with hot caches; runs == 0: not timed */
     struct latency cold_latency;         /* times with cold ones (opts.cold); runs == 0: none */
@@ -72,9 +73,9 @@ struct measurement {
     /* Speeds at the minimum latency, and the best ceiling sample of the same run, of all threads
      * together; 0 = unknown. */
     double gflops;                       /* counting the FLOPs of the definition of the operator */
-    double executed_gflops;  /* without FLOPs that the kernel skips, such as taps in the padding */
+    double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
-    char peak_reason[160];               /* why there is no ceiling although the kernel was timed */
+    char peak_reason[160];  /* why the ceiling is missing although the kernel was timed */
     /* measurements: how often this program was timed in the same way; `latency` is the fastest of
      * them.  load, measured_at: of that one, the machine's mean number of running processes in the
      * minute before (0 = unknown), and the time in UTC. */
@@ -89,23 +90,23 @@ struct measurement {
     char compiler[128], code[20], isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
-/* Whether a result was compared with the reference. Only then the errors are meaningful. */
+/* Whether a result was compared with the reference. The errors have a meaning only in that case. */
 static inline bool measurement_compared(const struct measurement *m)
 {
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
-/* Whether the spread of its samples leaves the best time in doubt. */
+/* Whether the spread of its samples makes the best time doubtful. */
 static inline bool measurement_noisy(const struct measurement *m)
 {
     return m->latency.runs > 0 && (m->latency.noisy || m->latency.spread > STATS_NOISY);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
-/* Completes the new measurement *m of a program with its older one.  What was not measured now
- * stays, and so does the faster time, unless `newest` is wanted or only *m has baselines, which
- * were timed beside it.  Does nothing when either is not OK, or was not measured in the same way.
- * Returns whether the older time was faster and stays. */
+/* Completes the new measurement *m of a program from its older one. Keeps the older values that *m
+ * did not measure, and the older time if it is faster. The new time is kept if `newest` is wanted,
+ * or if only *m has baselines, which were timed beside it. Does nothing when either is not OK, or
+ * they were measured in different ways. Returns whether the older time was faster and was kept. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
@@ -118,6 +119,10 @@ struct measure_opts {
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
     bool cold;                           /* also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
+    /* On a GPU the kernel is compared with the reference and timed before the host twin looks for
+     * races: for a search, whose best the twin checks by a measurement without the clock.  No
+     * effect without a GPU. */
+    bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = that of this host */
     const struct gpu_device *gpu;        /* simulated for a GPU's target; NULL = the default */

@@ -15,7 +15,7 @@ bool measurement_same_way(const struct measurement *a, const struct measurement 
         && (a->latency.runs == 0 || b->latency.runs == 0 || same_device(&a->device, &b->device));
 }
 
-/* Copies the time and everything that refers to it: speeds, ratios, and how it was measured. */
+/* Copies the time and the members that depend on it: speeds, ratios, and how it was measured. */
 static void take_clock(struct measurement *m, const struct measurement *from)
 {
     m->latency = from->latency;

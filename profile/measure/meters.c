@@ -20,8 +20,7 @@ static const char *const meter_what[METER_COUNT] = {
 };
 
 struct meter {
-    /* Tries the meter.  If it cannot count here, out->reason says what is missing and what would
-     * help. */
+    /* Tries the meter. If it cannot count here, out->reason has what is missing and the fix. */
     void (*probe)(struct counts *out);
     /* Counts per call of the kernel; a missing count has a reason in *out.  False when the kernel
      * failed, and on a cancel. */
@@ -114,7 +113,8 @@ static bool count_cupti(struct measure_job *j, struct counts *out, struct err *e
     return true;
 }
 
-/* Asks for what CUPTI needs, in that order. A machine without a driver is not asked. */
+/* Queries the libraries that CUPTI needs, in that order. A machine without a driver is not
+ * queried. */
 static void probe_cupti(struct counts *out)
 {
     static const enum nvidia_part needed[] = { NVIDIA_DRIVER, NVIDIA_CUPTI };
@@ -134,7 +134,8 @@ static void probe_cupti(struct counts *out)
     out->available = true;
 }
 
-/* A meter with neither count function is a stage of the measurement, or is always refused. */
+/* A meter without a count function is either counted by a phase of the measurement itself, or
+ * always refused. */
 static const struct meter meter[METER_COUNT] = {
     [METER_ID_CLOCK] = { .probe = probe_built_in },
     [METER_ID_SIM] = { .probe = probe_built_in },

@@ -1,4 +1,5 @@
-/* The meters behind one interface: a list of them, which work here, and which are asked for. */
+/* The meters behind one interface: the list of meters, which of them work here, and which are
+ * requested. */
 #ifndef TS_PROFILE_METERS_H
 #define TS_PROFILE_METERS_H
 #include "profile/measure/measurement.h"

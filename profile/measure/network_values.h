@@ -1,5 +1,5 @@
-/* The data of a network's constants, in their logical shapes: those of the model, and those that
- * statements compute from them (folded weights), by the float64 reference. */
+/* The data of a network's constants in their logical shapes. Some are in the model; statements
+ * compute others from them (folded weights), by the float64 reference. */
 #ifndef TS_PROFILE_NETWORK_VALUES_H
 #define TS_PROFILE_NETWORK_VALUES_H
 #include "kernels/base/subprocess.h"

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
-#define OF_SCALE 1e-5                     /* part of the largest value */
+#define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
 /* An evaluation of the graph node by node, which holds the values of a tensor from its first to its
  * last use: exact in float64, single as float32 computes them.  Inputs and constants have one array
@@ -20,15 +21,14 @@ struct whole_run {
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;                  /* per tensor: an output depends on it; it has values */
-    bool *inexact, *jumps;                /* per tensor: of values; of what led to them */
+    bool *needed, *held;                  /* per tensor: an output depends on it; it is computed */
+    bool *inexact, *jumps;  /* per tensor: it is inexact; a jump of inexact values led to it */
     double **exact, **single;
     double live, most;                    /* bytes now, and the most so far */
     bool ok;
     struct err *e;
 };
 
-/* --- What depends on what --------------------------------------------------------------------- */
 
 /* Calls f for each tensor that v loads. */
 static void each_load(struct whole_run *r, const struct val *v,
@@ -48,14 +48,14 @@ static void note_reader(struct whole_run *r, int tensor, int node)
     r->last[tensor] = r->last[tensor] > node ? r->last[tensor] : node;
 }
 
-/* Whether float32 computed another value than float64 for a tensor that v loads. */
+/* Whether float32 and float64 differ in the value of a tensor that v loads. */
 static bool is_inexact(const struct whole_run *r, const struct val *v)
 {
     return v && (v->kind == VAL_LOAD ? r->inexact[v->source]
                                      : is_inexact(r, v->a) || is_inexact(r, v->b));
 }
 
-/* Whether a small difference of what v loads can become a large one. */
+/* Whether a small error of a value that v loads can become a large one. */
 static bool jumps(const struct whole_run *r, const struct val *v)
 {
     if (!v || v->kind == VAL_LOAD)
@@ -198,9 +198,75 @@ double network_whole_bytes(const struct network *net)
     return most;
 }
 
+/* --- What it takes ---------------------------------------------------------------------------- */
+
+#define SAMPLE "gmm m=64 k=512 n=256"
+
+typedef bool evaluation(const struct graph *g, double *const *data);
+
+static bool exactly(const struct graph *g, double *const *data)
+{
+    struct err e;
+    return reference_eval(g, data, NULL, &e);
+}
+
+static bool singly(const struct graph *g, double *const *data)
+{
+    struct err e;
+    return reference_eval_single(g, data, NULL, &e);
+}
+
+static bool with_bounds(const struct graph *g, double *const *data)
+{
+    struct err e;
+    double **error = xcalloc((size_t)g->n_tensors, sizeof *error);
+    for (int t = 0; t < g->n_tensors; t++)
+        error[t] = g->tensor[t].producer < 0 ? NULL : new_values(&g->tensor[t]);
+    bool ok = reference_error(g, data, error, NULL, &e);
+    for (int t = 0; t < g->n_tensors; t++)
+        free(error[t]);
+    free(error);
+    return ok;
+}
+
+/* Returns the seconds per FLOP of the faster of two evaluations. */
+static double seconds_per_flop(const struct graph *g, double *const *data, evaluation *f)
+{
+    double least = INFINITY;
+    for (int i = 0; i < 2; i++) {
+        double began = clock_s();
+        f(g, data);
+        least = fmin(least, clock_s() - began);
+    }
+    return least / g->flops;
+}
+
+double network_check_estimate(const struct network *net)
+{
+    struct arena *a = arena_new();
+    const struct graph *g;
+    struct err e;
+    if (!graph_from_spec(a, SAMPLE, &g, &e))
+        fail("%s", e.text);
+    double **data = ARENA_ARRAY(a, double *, g->n_tensors), called = 0;
+    for (int t = 0; t < g->n_tensors; t++) {
+        int64_t n = tensor_elems(&g->tensor[t]);
+        data[t] = ARENA_ARRAY(a, double, (int)n);
+        for (int64_t i = 0; i < n; i++)
+            data[t][i] = 1 / (double)(i % 97 + 1);
+    }
+    for (int i = 0; i < net->n_tasks; i++)
+        called += net->task[i].count * net->task[i].program->base->flops;
+    double s = called * seconds_per_flop(g, data, with_bounds)
+             + net->whole->flops * (seconds_per_flop(g, data, exactly)
+                                    + seconds_per_flop(g, data, singly));
+    arena_free(a);
+    return s;
+}
+
 /* --- What outputs must be --------------------------------------------------------------------- */
 
-/* Takes the exact values of an output, and sets what may be off. */
+/* Returns the expected output: its exact values, and the deviation that is allowed. */
 static struct whole_output output_of(struct whole_run *r, int tensor)
 {
     const struct tensor *t = &r->g->tensor[tensor];

@@ -11,8 +11,8 @@
 #include "profile/measure/measurement.h"
 #include "profile/measure/network_values.h"
 
-/* What an output must be. jumps: a comparison or a floor of inexact values leads to it, so that
- * right results may differ by any amount. */
+/* The expected output. jumps: it depends on a comparison or floor of inexact values, so that right
+ * results may differ by any amount. */
 struct whole_output {
     const struct tensor *tensor;
     double *exact;                        /* y64; NAN where float32 exceeds its type */
@@ -21,12 +21,15 @@ struct whole_output {
 };
 struct network_whole { int n; struct whole_output *output; };
 
-/* The worst output so far: its largest difference, and that over what is allowed.  reason: why an
- * output could not be compared; "" when all were. */
+/* The worst output so far: its largest difference, and the ratio to the allowed one. reason: why an
+ * output could not be compared; "" when all were compared. */
 struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
 /* The bytes that network_whole_make needs at once. */
 double network_whole_bytes(const struct network *net);
+/* Estimates the seconds that a check of every call and of the whole takes, from how fast the same
+ * evaluations of a small product are here, which takes some milliseconds. */
+double network_check_estimate(const struct network *net);
 /* Evaluates net->whole on the inputs in v, and on the constants of the seed.  Values are freed
  * after their last reader. */
 bool network_whole_make(const struct network *net, const struct network_values *v, uint64_t seed,

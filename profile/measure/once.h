@@ -23,10 +23,10 @@ struct once {
 bool once_open(struct once *o, struct measure_job *j, unsigned long long last_address,
                struct err *e);
 void once_close(struct once *o);         /* also after a failed once_open */
-/* Writes a path by which another process can open out_fd. */
+/* Writes a path through which another process can open out_fd. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* What to run. padding NULL: nothing is written to out_fd; else counts are (see server_once). */
+/* The call. padding NULL: writes nothing to out_fd; otherwise writes counts (see server_once). */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
 /* Runs the call. tool: NULL-terminated command that gets the runner's command appended, or NULL.
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */

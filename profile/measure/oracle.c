@@ -110,7 +110,7 @@ static double rms_of(const struct elem_type *type, const double *x, int64_t n)
     return counted > 0 ? sqrt(sum / (double)counted) : 0;
 }
 
-/* Returns the bytes that evaluating g takes: values and errors. */
+/* Returns the bytes that evaluating g needs, for values and errors. */
 static int64_t graph_bytes(const struct graph *g)
 {
     int64_t bytes = 0;
@@ -279,8 +279,8 @@ static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
     return o;
 }
 
-/* Computes the reference of an oracle with data, and keeps the outputs.  ok: whether there are
- * data; without them, or after a failure, o is dropped. */
+/* Computes the reference of an oracle with data, and keeps the outputs. ok: whether data exist.
+ * Without data, or after a failure, frees o. */
 static bool compute(struct oracle *o, const struct graph *g, bool ok, const struct cancel *c,
                     struct oracle **out, struct err *e)
 {
@@ -367,7 +367,8 @@ void oracle_release(const struct oracle *o)
 
 /* --- Data ------------------------------------------------------------------------------------- */
 
-/* Returns the data of a tensor, NULL with *e.  The caller frees *own; the rest is the oracle's. */
+/* Returns the data of a tensor, NULL with *e. The caller frees *own; the oracle owns everything
+ * else. */
 static const void *logical_data(const struct oracle *o, const struct program *p, int tensor,
                                 uint64_t seed, void **own, struct err *e)
 {

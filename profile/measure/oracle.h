@@ -21,10 +21,10 @@ bool oracle_of(const struct graph *base, void *const *given, const struct cancel
 void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFFER_POISON */
 /* Finds a kept oracle without computing one; NULL when there is none. */
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);
-const struct oracle *oracle_again(const struct oracle *o);  /* takes another reference to o */
+const struct oracle *oracle_again(const struct oracle *o);  /* adds a reference to o */
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
-/* Return the bytes that computing the reference of p takes, and the bounds of the algorithms that
- * its steps chose, if any. */
+/* Return the bytes for computing the reference of p, and for the bounds of the algorithms that its
+ * steps chose, if any. */
 int64_t oracle_bytes(const struct program *p);
 int64_t oracle_form_bytes(const struct program *p);
 
@@ -44,7 +44,7 @@ struct deviation {
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
 #define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with an algorithm of their own */
-#define ORACLE_ROUNDINGS 16               /* at least so many roundings of the type are allowed */
+#define ORACLE_ROUNDINGS 16  /* an error of so many roundings of the type is always allowed */
 double oracle_tolerance(const struct program *p);
 
 /* Compares an output with the reference element by element, and merges the largest difference

@@ -29,7 +29,7 @@ struct oracle {
  * graph; NULL for all but outputs. */
 struct form_error { struct form_error *next; char *algorithms; double **error; };
 
-/* Returns in *out the bounds for p: what the arithmetic of its algorithms explains. */
+/* Returns in *out the error bounds for p, which depend on the arithmetic of its algorithms. */
 bool oracle_error(const struct oracle *o, const struct program *p, const struct cancel *c,
                   double *const **out, struct err *e);
 

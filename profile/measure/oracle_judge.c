@@ -124,8 +124,8 @@ static bool is_hopeless(const struct judged *j, int64_t i)
         && off > MOVED_SLACK * j->moved[i];
 }
 
-/* Judges one element.  The plain float32 result is missing only when some element is certainly
- * wrong; then every element beyond its bound counts as wrong. */
+/* Judges one element. The plain float32 result is missing only when some element is certainly
+ * wrong; every element beyond its bound then counts as wrong. */
 static enum opinion judge(const struct judged *j, int64_t i)
 {
     double off = off_by(got_at(j, i), j->ref[i]);
@@ -194,7 +194,8 @@ static double worst_single(const struct judged *j)
     return worst;
 }
 
-/* Computes the second opinions for judge(); the plain float32 result only when it matters. */
+/* Computes the second opinions for judge(). Computes the plain float32 result only if the verdict
+ * depends on it. */
 static bool ask_again(struct judged *j, const struct oracle *o, const struct graph *g, int tensor,
                       const struct cancel *c, struct err *e)
 {
@@ -217,7 +218,6 @@ static bool ask_again(struct judged *j, const struct oracle *o, const struct gra
     return ok;
 }
 
-/* --- What is said of it ----------------------------------------------------------------------- */
 
 static void say_share(int64_t n, int64_t of, char *out, size_t size)
 {

@@ -85,7 +85,8 @@ static void add_loop(struct str *out, const char *assembly, const struct code_li
     }
 }
 
-/* Returns the number after a label at the beginning of a line; -1: it is not there. */
+/* Returns the number after a label at the beginning of a line; -1: the line has another
+ * beginning. */
 static double number_after(const char *text, const char *label)
 {
     const char *at = strstr(text, label);
@@ -128,7 +129,7 @@ static bool read_answer(const char *text, struct port_pressure *p)
     return cycles > 0 && p->n > 0 && at;
 }
 
-/* Asks for one model.  False, with the reason, when there is no answer. */
+/* Runs llvm-mca with one model. False, with the reason, when it gives no answer. */
 static bool ask_model(const struct str *loop, const char *model, const struct cancel *c,
                       struct port_pressure *p)
 {
@@ -158,7 +159,8 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     return !p->reason[0];
 }
 
-/* Asks for the nearest model that reads the loop.  The reason is that of the nearest one. */
+/* Runs llvm-mca with the nearest model that accepts the loop. If none does, the reason is that of
+ * the nearest one. */
 static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
 {
     const char *const argv[] = { "llvm-mca", "-mcpu=help", "/dev/null", NULL };

@@ -1,12 +1,13 @@
-/* The loop of a kernel that executes the most instructions, and how busy its instructions keep the
- * ports of the CPU, as llvm-mca predicts it where it is installed. */
+/* The loop of a kernel that executes the most instructions, and the load of the CPU's ports by its
+ * instructions, as predicted by llvm-mca if that is installed. */
 #ifndef TS_PROFILE_PORT_PRESSURE_H
 #define TS_PROFILE_PORT_PRESSURE_H
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-/* Per loop of *lines, the instructions of its own body, not those of loops inside; the last entry
- * is for those outside of all loops. all: the executed ones.  The caller frees insns. */
+/* For each loop of *lines, the number of instructions in its own body, without those of loops
+ * inside; the last entry is for instructions outside of all loops. all: the executed ones. The
+ * caller frees insns. */
 struct hot_loops { double *insns, all; };
 struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
 /* Returns the share of the executed instructions that are in the body of a loop. */
@@ -15,12 +16,12 @@ double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines
 int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
 
 #define MOST_PORTS 32
-/* The cost of one iteration of the loop: cycles if nothing but the ports is the limit (`least`),
- * and as simulated, with instructions per cycle; and the cycles of each port.  reason: "", or why
- * nothing is known. */
+/* The cost of one iteration of the loop: its cycles if only the ports limited it (`least`), its
+ * simulated cycles with instructions per cycle, and the cycles of each port. reason: "", or why the
+ * cost is unknown. */
 struct port_pressure {
     char reason[160];
-    int loop;                             /* of the lines; -1: there is none */
+    int loop;                             /* index of the loop in the lines; -1: none */
     char model[24]; bool exact;           /* of the CPU that llvm-mca took; exact: of this one */
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];

@@ -9,13 +9,14 @@
 
 #define DEFAULT_BUDGET 1e6
 #define PREDICT_SEED 1
-/* lines of all buffers, above which conflicts are not counted: each takes 8 bytes of the order */
+/* with more lines in all buffers, conflicts are not counted, because each line takes 8 bytes of the
+ * LRU order */
 #define MOST_LINES_SEEN (UINT64_C(1) << 26)
 
 struct prediction_run {
     struct cachesim *cache;
     struct simsample *sample;
-    struct lru *lru;                      /* NULL: conflicts are not wanted */
+    struct lru *lru;                      /* NULL: conflict misses are not wanted */
     uint64_t first_line;
     int64_t conflicts;
 };

@@ -5,12 +5,12 @@
 #include "profile/measure/measurement.h"
 
 struct predict_opts {
-    struct cache_config cache;           /* all 0: that of this host; only its L1 is simulated */
+    struct cache_config cache;  /* all 0: the caches of this host; only the L1 is simulated */
     const struct target *target;         /* NULL: the best of this CPU */
     /* Accesses above which a sample is simulated; 0: 1e6.  Below that, L1 is also warmed up less
      * before each part of the sample. */
     double budget;
-    double limit_s;                      /* give up after so many seconds; 0: never */
+    double limit_s;                      /* seconds after which to give up; 0: never */
     bool conflicts;                      /* also count conflict misses, which takes twice as long */
 };
 
@@ -23,6 +23,6 @@ struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, err
 /* ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot be simulated. */
 bool predict_misses(const struct program *p, const struct predict_opts *o, const struct cancel *c,
                     struct prediction *out, struct err *e);
-/* Returns the cache to simulate: *c, or with no levels that of this host, and only its L1. */
+/* Returns the cache to simulate: *c, or this host's if *c has no levels; always only its L1. */
 struct cache_config predict_cache(const struct cache_config *c);
 #endif

@@ -73,7 +73,7 @@ static void add_steps(struct str *header, const struct program *p)
         str_printf(header, "\n    %s", p->steps[i]);
 }
 
-/* lines: NULL, or where to store what gen_take_marks finds. */
+/* lines: NULL, or where to store the loops that gen_take_marks finds. */
 static bool text_c(struct arena *a, const struct program *p, const struct target *t,
                    struct str *out, struct code_lines *lines, struct err *e)
 {
@@ -113,7 +113,7 @@ static bool text_cuda(const struct program *p, const char *header, bool marks, s
     return program_lower(p, &f, e) && gen_cuda(f, &o, out, NULL, e);
 }
 
-/* Prints a comment: the registers and memory of each kernel, or why that is not known. */
+/* Prints a comment: the registers and memory of each kernel, or the reason why they are unknown. */
 static void print_resources(struct str *out, const char *cuda)
 {
     struct arena *a = arena_new();
@@ -191,7 +191,7 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
     return ok;
 }
 
-/* Replaces C lines by their loops.  An instruction without one, or of a helper function, belongs to
+/* Replaces C lines by their loops. An instruction without a C line, or of a helper function, gets
  * the loop of the instruction before it. */
 static void loops_of_c_lines(struct arena *a, const struct c_lines *line, struct code_lines *lines)
 {
@@ -239,6 +239,11 @@ bool program_text_asm_lines(struct arena *a, const struct program *p, const stru
                             struct code_lines *lines, struct err *e)
 {
     return text_asm(a, p, t, compiler, c, out, lines, e);
+}
+
+const struct target *program_text_target(const struct program *p, const struct target *t)
+{
+    return t || !program_is_bound(p) ? target_or_host(t) : target_named("cuda");
 }
 
 bool program_text_is_gpu(const struct program *p, const struct target *t)

@@ -13,20 +13,23 @@ bool program_text_module(const struct program *p, const struct module **out, str
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
                        bool *openmp, struct err *e);
 
-/* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
- * measurement, which a comment at the head of the C lists.  Vector helpers in the C are macros, so
- * that other flags cause no warning. */
-/* Appends the CUDA C of a program, with its steps in a comment at the top, and below it what NVRTC
- * makes of its kernels, or why it was not asked. */
+/* Returns t; for NULL the target that the loops of p ask for: CUDA if they are bound to a GPU, else
+ * the best target of this CPU. */
+const struct target *program_text_target(const struct program *p, const struct target *t);
+
+/* Appends the CUDA C of a program, with its steps in a comment at the top, and at the end the
+ * resources of its kernels as compiled by NVRTC, or why it was not compiled. */
 bool program_text_cuda(const struct program *p, struct str *out, struct err *e);
 /* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
+/* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
+ * measurement, which a comment at the head of the C lists.  Vector helpers in the C are macros, so
+ * that other flags cause no warning. */
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e);
-/* The same with the loops that the instructions belong to by the line table of the compiler, in
- * arena a. */
+/* The same, and in arena a the loop of each instruction, found by the compiler's line table. */
 bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
                             const char *compiler, const struct cancel *c, struct str *out,
                             struct code_lines *lines, struct err *e);

@@ -1,6 +1,7 @@
 #include "profile/sim/cache_config.h"
 
 #include "kernels/base/arena.h"
+#include "kernels/base/number.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -19,11 +20,6 @@ const struct cache_preset cache_preset[] = {
 const int cache_preset_count = COUNT_OF(cache_preset);
 
 /* --- One level -------------------------------------------------------------------------------- */
-
-static bool is_power_of_two(int64_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
 
 bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
 {
@@ -51,7 +47,8 @@ bool cache_geometry_check(const struct cache_geometry *g, struct err *e)
     return true;
 }
 
-/* Reads a number (units: with optional K, M, G); returns what follows. NULL: none, or too large. */
+/* Reads a number (units: an optional K, M, G may follow) and returns the text after it; NULL: no
+ * number, or too large. */
 static const char *take_number(const char *p, bool units, int64_t *out)
 {
     static const char letters[] = "kmg";
@@ -71,7 +68,7 @@ static const char *take_number(const char *p, bool units, int64_t *out)
     return p + (unit != NULL);
 }
 
-/* Reads SIZE/WAYS/LINE at the beginning of text; returns what follows it, or NULL. */
+/* Reads SIZE/WAYS/LINE at the beginning of text. Returns the text after it, or NULL. */
 static const char *take_geometry(const char *text, struct cache_geometry *g)
 {
     int64_t part[3] = {0};

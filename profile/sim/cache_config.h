@@ -42,7 +42,7 @@ extern const char *const cache_prefetch_name[PREFETCH_COUNT];
 struct cache_level {
     struct cache_geometry geometry;
     enum cache_replace replace;
-    bool inclusive;  /* a line that leaves this level leaves the levels above too */
+    bool inclusive;  /* evicting a line from this level also evicts it from the levels above */
 };
 /* A simulated cache. All zero: the known caches of this machine, LRU, no prefetcher. */
 struct cache_config {
@@ -64,8 +64,8 @@ void cache_geometry_print(struct str *out, const struct cache_geometry *g);
 /* Checks every level, and that the levels fit together: equal lines, tree-PLRU only with a power
  * of two of ways, and no inclusive level smaller than the level above it.  ERR_RANGE. */
 bool cache_config_check(const struct cache_config *c, struct err *e);
-/* Parses the text form.  ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and an example
- * of what is right. */
+/* Parses the text form. ERR_SYNTAX, ERR_NAME or ERR_RANGE with the column in text and a correct
+ * example. */
 bool cache_config_parse(const char *text, struct cache_config *out, struct err *e);
 /* Prints the canonical text; parsing it gives *c again. */
 void cache_config_print(struct str *out, const struct cache_config *c);

@@ -20,8 +20,8 @@
 struct cachesim;
 /* A callback for every touch of a line in L1. missed: the line was not in L1. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
-/* A callback for every line that enters L1, before touch_fn is called for the access that brought
- * it or had it prefetched. evicted: the line whose place it took; -1: an empty one. */
+/* A callback for every line that enters L1. It is called before touch_fn is called for the access
+ * that caused it. evicted: the replaced line; -1: the way was empty. */
 typedef void place_fn(void *ctx, uint64_t line, int64_t evicted);
 
 /* Opens a simulator. ERR_RANGE with the reason when the cache cannot be simulated. */

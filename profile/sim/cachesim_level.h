@@ -152,7 +152,7 @@ static inline uint32_t level_place_inline(struct level *v, uint64_t line, uint32
 }
 
 /* Uses a line: it becomes the most recently used, gets the flags, and no longer counts as
- * prefetched.  Returns what its way held before, or 0 when the line is absent. */
+ * prefetched. Returns the previous value of its way, or 0 when the line is absent. */
 static inline uint32_t level_use(struct level *v, uint64_t line, uint32_t flags)
 {
     return v->is_inline ? level_use_inline(v, line, flags) : cachesim_level_use_other(v, line,

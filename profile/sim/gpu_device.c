@@ -8,8 +8,9 @@
 #include "kernels/base/arena.h"
 
 static const struct { struct gpu_device device; const char *marketing; } row[] = {
-#define GPU(name, marketing, sms, l1, shared, l2, fmas, mhz, l2_rate, dram) \
-    { { name, sms, l1, shared, l2, fmas, mhz, l2_rate, dram, 128, 32, 32, 4, 64, 16 }, marketing },
+#define GPU(name, marketing, sms, l1, shared, l2, fmas, tensor_fmas, mhz, l2_rate, dram) \
+    { { name, sms, l1, shared, l2, fmas, tensor_fmas, mhz, l2_rate, dram, 128, 32, 32, 4, 64, \
+        16 }, marketing },
 #include "profile/sim/gpu.def"
 };
 
@@ -17,8 +18,9 @@ static const struct { struct gpu_device device; const char *marketing; } row[] =
 static const struct { const char *name; size_t at; int64_t lo, hi; } field[] = {
 #define FIELD(name, lo, hi) { #name, offsetof(struct gpu_device, name), lo, hi }
     FIELD(sms, 1, 1024), FIELD(l1, 1, 1 << 20), FIELD(shared, 0, 1 << 20), FIELD(l2, 1, 1 << 24),
-    FIELD(fmas, 1, 1 << 20), FIELD(mhz, 1, 100000), FIELD(l2_rate, 1, 1 << 24),
-    FIELD(dram, 1, 1 << 24), FIELD(line, 32, 4096), FIELD(sector, 8, 4096), FIELD(banks, 1, 64),
+    FIELD(fmas, 1, 1 << 20), FIELD(tensor_fmas, 1, 1 << 20), FIELD(mhz, 1, 100000),
+    FIELD(l2_rate, 1, 1 << 24), FIELD(dram, 1, 1 << 24), FIELD(line, 32, 4096),
+    FIELD(sector, 8, 4096), FIELD(banks, 1, 64),
     FIELD(bank, 1, 64), FIELD(l1_ways, 1, 4096), FIELD(l2_ways, 1, 4096),
 };
 
@@ -70,8 +72,8 @@ static bool take_field(const char *text, struct gpu_device *d, struct err *e)
         return true;
     }
     err_set(e, ERR_SYNTAX, "a GPU has no field '%.40s'", text);
-    return err_fix(e, "sms= l1= shared= l2= (KiB) fmas= mhz= l2_rate= dram= line= sector= banks="
-                      " bank= l1_ways= l2_ways=");
+    return err_fix(e, "sms= l1= shared= l2= (KiB) fmas= tensor_fmas= mhz= l2_rate= dram= line="
+                      " sector= banks= bank= l1_ways= l2_ways=");
 }
 
 static bool check(const struct gpu_device *d, struct err *e)

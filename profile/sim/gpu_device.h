@@ -13,7 +13,7 @@
  * of the caches are not published: l1_ways, l2_ways are ours. */
 struct gpu_device {
     char name[64];                        /* the text form */
-    int64_t sms, l1, shared, l2, fmas, mhz, l2_rate, dram;
+    int64_t sms, l1, shared, l2, fmas, tensor_fmas, mhz, l2_rate, dram;
     int64_t line, sector, banks, bank, l1_ways, l2_ways;
 };
 

@@ -1,5 +1,6 @@
-/* A fully associative cache with LRU replacement, in constant time per touch: what it misses, a
- * cache of the same size misses for want of room, and not for want of ways. */
+/* A fully associative cache with LRU replacement, in constant time per touch. Its misses are the
+ * capacity misses of a cache of the same size; the other misses of that cache are conflict
+ * misses. */
 #ifndef TS_PROFILE_LRU_H
 #define TS_PROFILE_LRU_H
 #include <stdbool.h>

@@ -57,7 +57,7 @@ static uint32_t up_to(const struct reuse *r, uint32_t moment)
     return n;
 }
 
-/* Renumbers the points in time whose bit is set from 0 on, in order. */
+/* Renumbers the points in time whose bit is set, from 0 on and in order. */
 static void renumber(struct reuse *r)
 {
     uint32_t to = 0;

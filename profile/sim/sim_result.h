@@ -27,10 +27,11 @@ struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, s
 
 /* The results in a measurement. */
 
-/* What the accesses of a tensor or of a site cost.  On a GPU an access is one of a warp, and misses
- * are sectors that loads did not find.  sectors: of 32 bytes, that accesses of global and local
- * memory touched; ideal_sectors: as few as their bytes fit into; bank_conflicts: turns that
- * accesses of shared memory waited, because threads needed different words of one bank. */
+/* The cost of the accesses of a tensor or of a site. On a GPU an access is one of a warp, and
+ * misses are sectors that loads did not find in L1. sectors: the 32-byte sectors that accesses of
+ * global and local memory touched; ideal_sectors: the fewest sectors that their bytes fit into;
+ * bank_conflicts: additional passes of shared memory accesses, because threads needed different
+ * words of one bank. */
 struct access_cost {
     int64_t l1_misses, l2_misses, l3_misses, sectors, ideal_sectors, bank_conflicts;
 };
@@ -51,11 +52,11 @@ struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
-/* A place in the code; sites are sorted by misses, most first. tensor is an index into
- * by_tensor.  Sites that do not fit are one last entry, "others", whose tensor is n.
- * On a GPU: memory is "global", "local" or "shared"; degree, the most turns of one access; bytes,
- * of a thread; stride, from thread to thread in bytes, the same for `run` threads after which a
- * warp jumps; run 0: not always the same. */
+/* A place in the code. Sites are sorted by misses, most first. tensor is an index into by_tensor.
+ * Sites beyond the limit are one last entry, "others", whose tensor is n. The other members are for
+ * a GPU: memory is "global", "local" or "shared"; degree: the worst bank conflict of one access (2:
+ * 2-way); bytes: of a thread; stride: bytes from thread to thread, the same for `run` threads,
+ * after which a warp jumps; run 0: the stride varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -81,8 +82,8 @@ struct sim_result {
      * are in; "", 0: a CPU. */
     char gpu[64]; int sector_bytes;
     int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
-    /* Nanoseconds that the FMA units, the L1s with shared memory, L2 and DRAM of the GPU need at
-     * their full rate: no time, but bounds of it. */
+    /* Nanoseconds that the FMA units with the tensor cores, the L1s with shared memory, L2 and DRAM
+     * of the GPU need at their full rate: no time, but bounds of it. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */

@@ -1,4 +1,4 @@
-/* Fills struct sim_detail during a simulation: it watches every touch of a line and every
+/* Fills struct sim_detail during a simulation, by observing every touch of a line and every
  * iteration of the marked loops. */
 #ifndef TS_PROFILE_SIMDETAIL_H
 #define TS_PROFILE_SIMDETAIL_H

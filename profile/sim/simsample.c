@@ -13,9 +13,9 @@
 #define WARM_ACCESSES 128                 /* a sample has at least this many per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
-#define LEVEL_COUNTS 7                    /* those of struct level_count, and conflicts */
+#define LEVEL_COUNTS 7                    /* counts: those of struct level_count, and conflicts */
 #define CONFLICTS 6
-/* cost / budget; only more is reported, since heads and periods are whole iterations */
+/* a ratio of cost to budget above this is reported; below it is rounding to whole iterations */
 #define OVER_BUDGET 1.25
 
 enum phase { PHASE_EXACT, PHASE_WARM, PHASE_FIRST, PHASE_SECOND, PHASE_OUT };
@@ -195,7 +195,7 @@ static void add_level(double to[LEVEL_COUNTS], const struct level_count *now,
     to[5] += (double)(now->straddled - then->straddled);
 }
 
-/* Adds the counts since the last call to those of the phase that has ended. */
+/* Adds the counts since the last call to the phase that has ended. */
 static void settle(struct simsample *p, enum phase phase, struct sample_plan *plan)
 {
     struct level_count now[CACHE_LEVELS];
@@ -223,7 +223,7 @@ static void settle(struct simsample *p, enum phase phase, struct sample_plan *pl
     memcpy(p->level_then, now, sizeof now);
 }
 
-/* Ends a sample, and takes its misses as the value of its period. */
+/* Ends a sample, and stores its misses as the value of its period. */
 static void end_sample(struct sample_plan *plan)
 {
     for (int k = 0; k < CACHE_LEVELS; k++) {

@@ -33,10 +33,10 @@ bool simsample_cuts(const struct simsample *p);
  * 1e+06: a loop with ..."; "" when the budget is kept. */
 #define SIMSAMPLE_HOW SIM_HOW
 const char *simsample_how(const struct simsample *p);
-/* Sets the simulator (still unused) from which the counts come. The caller owns it. */
+/* Sets the simulator that provides the counts. It must be unused so far; the caller owns it. */
 void simsample_watch(struct simsample *p, const struct cachesim *s);
-/* *conflicts: a count of some of the L1 misses, which the caller keeps.  After simsample_close,
- * simsample_estimated returns the estimate of it for the whole kernel. */
+/* *conflicts: a counter of conflict misses in L1, which the caller updates. After simsample_close,
+ * simsample_estimated returns its estimate for the whole kernel. */
 void simsample_conflicts(struct simsample *p, const int64_t *conflicts);
 int64_t simsample_estimated(const struct simsample *p);
 void simsample_free(struct simsample *p);

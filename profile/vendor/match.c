@@ -322,7 +322,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;           /* this head matched; why a node after it did not */
+                posts = *m.why;           /* this head matched; says why a node after it did not */
         }
     if (posts.code != ERR_NONE)
         *why = posts;

@@ -47,7 +47,8 @@ static int64_t reach(const struct vendor_problem *p, int i)
     return p->dilation[i] * (p->kernel[i] - 1);
 }
 
-/* Whether the padding before axis i is that of a transposed convolution as a gather (conv.h). */
+/* Whether the padding before axis i is the one that a transposed convolution has when it is
+ * computed as a gather (conv.h). */
 static bool is_gather_padding(const struct vendor_problem *p, int i, int64_t before)
 {
     int64_t q = reach(p, i) - p->before[i];

@@ -20,11 +20,11 @@ struct export {
     const struct program *program;
     const struct func *func;
     const struct target *target;
-    uint64_t seed;                        /* of the data */
+    uint64_t seed;                        /* seed of the data */
     int threads;
     bool parallel;
     bool stand_ins;                       /* random numbers instead of the weights in files */
-    struct err why;                       /* with stand_ins: why */
+    struct err why;                       /* the reason for stand_ins */
     f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
 
@@ -214,7 +214,8 @@ static const struct tensor *original(const struct export *x, int tensor)
     return &x->program->base->tensor[program_base_tensor(x->program, tensor)];
 }
 
-/* Returns the graph of the reference.  Another algorithm is checked against the definition. */
+/* Returns the graph of the reference. A kernel with another algorithm is also checked against the
+ * operator's definition. */
 static const struct graph *defined(const struct export *x)
 {
     return x->program->n_algorithms > 0 ? x->program->base : x->program->graph;
@@ -440,7 +441,7 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     return true;
 }
 
-/* Reads the weights from their files.  Too many, or a failure, sets stand_ins. */
+/* Reads the weights from their files. If they are too large, or reading fails, sets stand_ins. */
 static void read_weights(struct export *x)
 {
     const struct graph *g = x->program->graph;

@@ -9,9 +9,9 @@
  * measures with; target: NULL for the best of this CPU. */
 struct export_opts { const char *file, *compiler; const struct target *target; };
 
-/* Appends the C file.  It compiles alone (export_command), makes the same data as tilescope, checks
- * the kernel against the float64 reference and prints "max rel err ... ok", latencies and GFLOP/s;
- * its exit code is 1 when the results differ. */
+/* Appends the C file. It compiles alone (export_command), makes the same data as tilescope, checks
+ * the kernel against the float64 reference and prints "max rel err ... ok", latencies and GFLOP/s.
+ * Its exit code is 1 when the results differ. */
 bool export_c(const struct session *s, const struct export_opts *o, struct str *out, struct err *e);
 /* Appends the shell command that compiles and runs the file with tilescope's compiler, flags and
  * threads, and so its speed.  The comment at the top of the file has the same command. */

@@ -3,10 +3,9 @@
 #define TS_SESSIONS_EXPORT_CODE_H
 #include "kernels/gen/target.h"
 
-/* Adds the head of a file: what the compiler must know, and a pragma against a warning that means
- * nothing here. */
+/* Adds the head of a file: feature macros, and a pragma that silences a spurious warning. */
 void export_language(struct str *out);
-/* Adds gcc's -f flags as a pragma, since without the first a plain `gcc -O2` spills sums. */
+/* Adds gcc's -f flags as a pragma. Without the first flag a plain `gcc -O2` spills accumulators. */
 void export_optimize(struct str *out, const struct target *target);
 /* Adds text of gen_c without ts_entry, which only tilescope calls.  Helpers become macros where
  * that is possible (gen_macro).  OpenMP pragmas are put under #ifdef, because without OpenMP they

@@ -36,7 +36,7 @@ struct export_writer {
     struct str *out;
     struct arena *arena;
     struct names *names;
-    unsigned *helpers;                    /* a bit for each expr_kind whose helper is called */
+    unsigned *helpers;                    /* bits of the expr_kinds whose helper is called */
 };
 
 static void print_expr(struct export_writer *w, const struct expr *e, int prec)

@@ -8,7 +8,7 @@
 /* Adds "static void pack_Inp(const double *logical, ELEM *stored) {...}"; padding becomes 0. */
 void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers);
 /* Adds "static void place_Bias(const double *logical, ELEM *stored) {...}" for a tensor under
- * store_at: it writes into the buffer of the enclosing tensor. */
+ * store_at. It writes into the buffer of the enclosing tensor. */
 void export_place(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers);
 /* Adds "static void unpack_Conv(const ELEM *stored, double *logical) {...}". */
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers);

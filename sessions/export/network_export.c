@@ -1,4 +1,4 @@
-/* The texts of a library are templates (template.h), whose slots are filled in here. */
+/* The files of a library are templates (template.h); this file fills in their slots. */
 #include "sessions/export/network_export.h"
 
 #include <ctype.h>
@@ -11,9 +11,9 @@
 #include "sessions/export/export_code.h"
 #include "sessions/export/template.h"
 
-#define KERNELS_BYTES ((size_t)1 << 20)   /* of text in one file */
+#define KERNELS_BYTES ((size_t)1 << 20)   /* bytes of text in one file */
 #define COLUMNS 100
-#define HEAD_BYTES 64                     /* of the file of weights; constants are aligned to it */
+#define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"
 #define VERSION 1
 #define MAX_SLOTS 32
@@ -176,7 +176,7 @@ static bool write_check(struct library *l, struct err *e)
 
 /* --- Kernels ---------------------------------------------------------------------------------- */
 
-/* Prints what the kernel is, for a comment. */
+/* Prints what the kernel computes, for a comment. */
 static void describe(struct str *out, const struct network_task *t)
 {
     str_wrap(out, t->spec, COLUMNS - 10, 2);
@@ -290,7 +290,7 @@ static void add_call(struct library *l, int call)
     str_free(&line);
 }
 
-/* Whether a kernel writes a buffer past the caches, which takes aligned vectors. */
+/* Whether a kernel writes a buffer by non-temporal stores, which need an aligned buffer. */
 static bool is_streamed(const struct module *m, int buffer)
 {
     for (int i = 0; i < m->n_calls; i++) {
@@ -334,7 +334,7 @@ static const char *size_macro(struct library *l, struct names *macros, const cha
     return names_claim(macros, upper);
 }
 
-/* Names the inputs and outputs in C, and fills in what depends on them. */
+/* Chooses C names for the inputs and outputs, and fills in the slots that depend on them. */
 static void add_interface(struct library *l)
 {
     static const char *const taken[] = { "net", "head", "errno" };     /* in library/network.c.in */
@@ -381,7 +381,7 @@ static void add_flags(struct library *l, const char *name, bool is_clang)
         str_printf(slot(l, name), "%s%s", i ? " " : "", flags[i]);
 }
 
-/* Fills in what concerns the whole network. */
+/* Fills in the slots about the whole network. */
 static void add_network(struct library *l)
 {
     const struct module *m = l->net->module;
@@ -412,12 +412,11 @@ static void add_network(struct library *l)
         add_call(l, i);
 }
 
-/* --- All of it -------------------------------------------------------------------------------- */
 
-/* The files whose names do not begin with the network's. */
+/* The files whose names do not begin with the network's name. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
 
-/* Refuses a folder that has a file of such a name which tilescope did not write. */
+/* Refuses a folder that has a file of one of these names which tilescope did not write. */
 static bool folder_is_free(const struct library *l, struct err *e)
 {
     for (int i = 0; i < COUNT_OF(whole); i++) {

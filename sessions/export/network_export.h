@@ -28,8 +28,8 @@ struct network_export_opts {
 
 /* Returns a name in C for the model in this file, in arena a: "nets/ssd-12.onnx" is ssd_12. */
 const char *network_export_name(struct arena *a, const char *path);
-/* Writes the library into the folder, which exists.  Fails with ERR_RANGE when that has another
- * main.c, Makefile or CMakeLists.txt.  values: of measure_network. */
+/* Writes the library into the folder, which must exist. ERR_RANGE: the folder has a main.c,
+ * Makefile or CMakeLists.txt of other origin. values: the result of measure_network. */
 bool network_export(const struct network *net, const struct network_values *values,
                     const struct network_export_opts *o, const char *folder, struct err *e);
 #endif

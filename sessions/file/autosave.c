@@ -108,7 +108,7 @@ void session_autosave_drop(struct session *s)
     str_free(&path);
 }
 
-/* Returns what names a network: its file, or its graph if it has none. */
+/* Returns the hash that identifies a network: of its file, or of its graph if it has no file. */
 static uint64_t network_key(const struct session *network)
 {
     char *real = network->path[0] ? realpath(network->path, NULL) : NULL;
@@ -123,7 +123,8 @@ void session_make_kernel(struct session *s, const struct session *network)
     s->kernel_of = network_key(network);
 }
 
-/* Sets what the line NETWORK has about s; both 0: s is known by its file, or by nothing. */
+/* Sets the two numbers of the line `network`. Both are 0 for a session without them, which is
+ * identified by its file if it has one. */
 static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
 {
     const struct graph *g = history_current(s->history)->program->base;
@@ -287,7 +288,8 @@ static bool same_work(const struct autosave *a, const struct autosave *b)
     return streq(a->original, b->original) && (a->original[0] || streq(a->title, b->title));
 }
 
-/* Of each file or title, keeps AUTOSAVES_EACH autosaves for AUTOSAVES_S seconds, 1 for ever. */
+/* Deletes old autosaves: of each file or title, keeps AUTOSAVES_EACH for AUTOSAVES_S seconds, and
+ * the newest one for ever. */
 static void prune(void)
 {
     autosave_list found = {0};

@@ -1,7 +1,7 @@
-/* The schedules that somebody chose for kernels of a network, as a text: for each kernel its own
- * text, its steps a line each, and an empty line.  Equal kernels share one.  A session file has
- * them under `kernels:`.  The steps of the network itself (kernels/module/partition.h) are among
- * them, under the name KERNELS_MODULE; a session file has those under `module:`. */
+/* The schedules that somebody chose for kernels of a network, as one text. A kernel has its own
+ * text, its steps a line each, and an empty line; equal kernels share one entry. A session file
+ * stores them under `kernels:`. The steps of the network itself (kernels/module/partition.h) are in
+ * the text under the name KERNELS_MODULE; a session file stores them under `module:`. */
 #ifndef TS_SESSIONS_KERNELS_TEXT_H
 #define TS_SESSIONS_KERNELS_TEXT_H
 #include "kernels/base/arena.h"

@@ -64,7 +64,7 @@ void machine_file_print(struct str *out, const struct machine_model *m)
 
 /* --- Reading ---------------------------------------------------------------------------------- */
 
-/* Reads the members of the file.  After the first error (bad), every further read does nothing. */
+/* Reads the members of the file. After an error (bad), later reads do nothing. */
 struct machine_reader { struct err *e; bool bad; };
 
 static void refuse(struct machine_reader *r, const char *key, const char *want)

@@ -9,8 +9,8 @@
  * ("nobody has measured ...") and the fix. */
 bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why);
 
-/* Result of machine_file_measure, which measures again while the result is doubtful
- * (machine_model_doubts).  A doubtful model never replaces a better stored one. */
+/* Result of machine_file_measure. It measures again while machine_model_doubts finds a reason to
+ * doubt the result. A doubtful model never replaces a better stored one. */
 typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
 struct machine_fresh {
     struct machine_model model;           /* the best rates of all tries */

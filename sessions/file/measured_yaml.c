@@ -272,7 +272,7 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
-/* Reads one latency.  Keys that older versions did not write keep their "unknown" value. */
+/* Reads one latency. Keys that older versions did not write keep the value "unknown". */
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {

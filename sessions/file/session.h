@@ -43,8 +43,8 @@ struct session {
     struct history *history;
     bool of_model;                      /* opened from an ONNX file */
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
-    bool dirty;                         /* steps or texts changed since load or save */
-    bool numbers;                       /* measured since load or save */
+    bool dirty;                         /* steps or texts changed since the last load or save */
+    bool numbers;                       /* measurements made since the last load or save */
     uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
     uint64_t kernel_of;                 /* names the network that s is a kernel of; 0: of none */
     bool network;                       /* the file has `kernels:`, even if it lists none */
@@ -58,7 +58,8 @@ struct session {
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
-/* Returns the name that an input or output has in the session's model; without a model its own. */
+/* Returns the name that the model has for an input or output; the tensor's own name without a
+ * model. */
 const char *session_port_name(const struct session *s, const char *tensor);
 /* path "-" reads standard input.  s->path stays "" unless path is a regular file. */
 bool session_load(const char *path, struct session **out, struct err *e);
@@ -107,14 +108,15 @@ struct autosave {
     double age_s;
 };
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest of them that has changes of this session, which is known by its file, as a
- * network by its graph, or as a kernel by its operator and its network; false: none. */
+/* Finds the newest autosave that killed processes left with changes of this session. A network is
+ * identified by its graph, a kernel by its operator and its network, any other session by its file.
+ * False: none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
 /* The same of any kernel of a network. */
 bool session_autosave_kernel(const struct session *network, struct autosave *out);
-/* Makes s known as a kernel of a network, for its autosave. */
+/* Marks s as a kernel of a network, so that its autosave can be found by that. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Loads an autosave: path becomes that of the original, dirty is set, and a new autosave of *out
+/* Loads an autosave. Sets path to the original's path and dirty to true; a new autosave of *out
  * replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
 /* Recent session files, newest first: those that were saved, and those that session_remember adds

@@ -21,7 +21,7 @@ struct loader {
     struct ydoc doc;
     struct history *h;
     int n_steps;
-    int *at;                              /* per branch: number of the step it stands at */
+    int *at;                              /* per branch: the number of its current step */
     struct err *e;
 };
 
@@ -62,7 +62,7 @@ static bool load_steps(struct loader *l, const struct ynode *list)
     return true;
 }
 
-/* Stores in l->at where the current branch will stand: at the step `at`, or at its tip. */
+/* Sets l->at to the current step of the current branch: the key `at`, or the last step. */
 static bool load_at(struct loader *l, const struct ynode *map)
 {
     const struct ynode *at = yaml_get(map, "at");

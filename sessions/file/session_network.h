@@ -19,11 +19,11 @@ bool network_of_graph(struct arena *a, const struct graph *g, const char *kernel
                       const struct network **out, struct err *e);
 /* Appends a step of the network itself, "module cut T", when it is legal. */
 bool session_network_step(struct session *s, const char *line, struct err *e);
-/* Takes the last such step back.  Returns it, for the caller to free; NULL: there is none. */
+/* Removes the last such step and returns it, for the caller to free; NULL: none. */
 char *session_network_undo(struct session *s);
 /* Whether a session is a graph of several kernels that has no steps of its own. */
 bool session_is_network(const struct session *s);
-/* Whether such a session opens as a network without being asked for: a model, a file that says so,
- * or a graph of more than one convolution or product. */
+/* Whether such a session opens as a network by default: it is a model, its file says so, or its
+ * graph has more than one convolution or product. */
 bool session_opens_as_network(const struct session *s);
 #endif

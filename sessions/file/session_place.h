@@ -4,15 +4,15 @@
 #define TS_SESSIONS_SESSION_PLACE_H
 #include "sessions/file/session.h"
 
-/* name: what session_open takes.  branch "": the current one; step -1: the current one. */
+/* name: an argument of session_open. branch "": the current branch; step -1: the current step. */
 struct session_place { char *name, *branch; int step; };
-/* Reads a place.  An existing file named "a#b@1" is meant as it is; so is a text before whose # or
- * @ no file has its name, such as an operator.  Free *out with session_place_free, also after an
+/* Reads FILE#BRANCH@STEP. The whole text is the name if a file "a#b@1" exists, or if no file has
+ * the name before # or @ (as in an operator). Free *out with session_place_free, also after an
  * error. */
 bool session_place_read(const char *arg, struct session_place *out, struct err *e);
 void session_place_free(struct session_place *p);
-/* Goes there.  Errors list the branches, or the steps, that there are. */
+/* Makes the place's state the current one. Errors list the branches or steps that exist. */
 bool session_place_go(struct history *h, const struct session_place *p, struct err *e);
-/* Opens the session of a place (session_open) and goes there. */
+/* Opens the session of a place (session_open) and makes the place's state the current one. */
 bool session_place_open(const char *arg, const char *dims, struct session **out, struct err *e);
 #endif

@@ -31,7 +31,8 @@ static int shared_states(const struct trail *a, const struct trail *b)
     return n;
 }
 
-/* Returns the branch before b that shares the most steps with it, or -1; *shared is how many. */
+/* Returns the branch before b that has the most steps in common with it, or -1; *shared gets their
+ * number. */
 static int origin_of(const struct trail *paths, int b, int *shared)
 {
     int origin = -1;
@@ -123,7 +124,7 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
     yaml_put_text(w, text);
 }
 
-/* Writes text as one line, because the reader takes no others; \n and \t become blanks. */
+/* Writes text as one line, because the reader accepts no line breaks; \n and \t become blanks. */
 static void write_line(struct ywriter *w, const char *key, const char *text)
 {
     char *line = xstrdup(text);
@@ -164,7 +165,7 @@ static void write_list(struct ywriter *w, const char *key, int n, const char *co
     yaml_put_seq_end(w);
 }
 
-/* Writes the names of inputs and outputs that are others in the model. */
+/* Writes the names of inputs and outputs that differ from those in the model. */
 static void write_names(struct ywriter *w, const struct session *s)
 {
     bool any = false;

@@ -28,8 +28,8 @@ bool yaml_bool(const struct ydoc *d, const struct ynode *v, const char *key, boo
 bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, double *out,
                  struct err *e);
 
-/* Reads the keys of f from map into the struct at base.  map may also have the keys in `more`
- * (NULL-terminated, or NULL), and no others.  Negative numbers are refused. */
+/* Reads the keys of f from map into the struct at base. Apart from the keys in `more` (NULL-
+ * terminated, or NULL), map may have no others. Negative numbers are refused. */
 bool yaml_fields_read(const struct ydoc *d, const struct ynode *map, const char *what,
                       struct fields f, const char *const *more, void *base, struct err *e);
 /* Writes the fields into an open mapping; leaves out numbers that are not finite. */

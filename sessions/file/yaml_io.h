@@ -41,8 +41,8 @@ bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
 /* Sets *e to an error at a node.  Returns false. */
 bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* As yaml_at, for an error at column e->at.col of the scalar's text: converts the column to that of
- * the file, or marks the whole scalar when it has escapes.  Returns false. */
+/* As yaml_at, for an error at column e->at.col of the scalar's text. Converts it to a column of the
+ * file; if the scalar has escapes, marks the whole scalar. Returns false. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
 /* writing: in block style unless `flow`; texts are quoted when YAML needs it */
@@ -50,7 +50,7 @@ bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *
 struct ywriter;
 struct ywriter *yaml_open(struct str *out);
 void yaml_close(struct ywriter *w);  /* ends the document and frees w */
-void yaml_put_map(struct ywriter *w, bool flow);   /* then key, value, ..., yaml_put_map_end */
+void yaml_put_map(struct ywriter *w, bool flow);   /* next come key, value, ..., yaml_put_map_end */
 void yaml_put_map_end(struct ywriter *w);
 void yaml_put_seq(struct ywriter *w, bool flow);
 void yaml_put_seq_end(struct ywriter *w);

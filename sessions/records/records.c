@@ -102,7 +102,7 @@ static bool no_run(const char *id, struct err *e)
     return err_fix(e, "tilescope records runs");
 }
 
-/* Refuses a run that is missing, another machine's, or in progress in another process. */
+/* Refuses a run that does not exist, is another machine's, or is in progress in another process. */
 static bool may_resume(struct records *r, const char *id, struct err *e)
 {
     struct arena *a = arena_new();
@@ -187,7 +187,8 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* A run with this id exists: checks that it is the same run, and takes over a more final state. */
+/* A run with this id exists. Checks that it is the same run, and updates its state if the new one
+ * is later in its life. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();

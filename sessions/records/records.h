@@ -20,8 +20,8 @@ struct records;
 enum { RUN_ID = 17 };                    /* 16 hexadecimal digits and the NUL */
 enum { RECORDS_VERSION = 40 };
 
-/* Opens for writing and creates a missing file.  path NULL: records_path.  ERR_ENV when that has
- * no folder for it. */
+/* Opens for writing, and creates a missing file. path NULL means records_path; ERR_ENV when that
+ * finds no folder. */
 bool records_open(const char *path, struct records **out, struct err *e);
 /* Opens for reading; works in a read-only folder.  A missing file reads as an empty one
  * (records_exists tells them apart). */
@@ -71,7 +71,7 @@ struct record {
     const char *run;
     int trial;                           /* from 1, in the order of the run */
     const char *strategy;                /* the source of the schedule: "ppo", "expert", ... */
-    uint64_t seed;                       /* of the random data in the measurement */
+    uint64_t seed;                       /* seed of the random data in the measurement */
     const char *steps;                   /* canonical, joined by '\n' (records_steps); "" = none */
     enum outcome outcome;
     const char *reason;                  /* why it failed; "" = no reason */
@@ -82,6 +82,9 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
+    /* > 0: rated by the GPU memory simulator and not timed, so it has no samples and is never the
+     * answer to a question for times; the device is in the options of the run */
+    double simulated_ms;
     /* Filled in by records_add and by queries. */
     const char *spec, *isa; int threads;
     const char *machine, *version, *date;
@@ -91,14 +94,14 @@ struct record {
 char *records_steps(struct arena *a, const char *const *line, int n);
 /* Splits record.steps into *n lines. */
 const char *const *records_lines(struct arena *a, const char *steps, int *n);
-/* Copies outcome, times and correctness of m; other fields are empty.  Texts belong to m. */
+/* Copies outcome, times and correctness of m; leaves the other fields empty. m owns the texts. */
 void records_of_measurement(struct record *out, const struct measurement *m);
 /* Fills *out from a trial, measured or not; steps in a.  The caller sets run, strategy and seed. */
 struct tune_candidate;
 void records_of_candidate(struct arena *a, struct record *out, const struct tune_candidate *c);
 
-/* Prints what new records have as their version: "0.1.0 code 5f31c2aa", where the number stands for
- * the generated code and the flags of compilers (target_code). */
+/* Prints the version that is stored in new records: "0.1.0 code 5f31c2aa". The number identifies
+ * the generated code and the compiler flags (target_code). */
 void records_version(char out[RECORDS_VERSION]);
 /* Adds a record and commits it.  ERR_NAME when the run is not in this file.  Adding the same
  * record again changes nothing. */
@@ -120,7 +123,8 @@ struct record_filter {
     int64_t limit;
 };
 
-/* Takes one record, whose texts end with the call; returns false to stop.  It must not use r. */
+/* Callback for one record; its texts are valid during the call. Returns false to stop. It must not
+ * use r. */
 typedef bool record_take(void *ctx, const struct record *rec);
 bool records_each(struct records *r, const struct record_filter *f, record_take *take, void *ctx,
                   struct err *e);
@@ -160,7 +164,7 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 /* Appends JSON lines (sessions/schema.md): one for each run, followed by those of its records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
-/* Append one such line, without the newline.  Without the task when rec->spec is NULL. */
+/* Append one such line, without the newline. A record without spec gets no task. */
 void records_json(struct str *out, const struct record *rec);
 void records_run_json(struct str *out, const struct record_run *run);
 /* Output of `records --json`: records_head_json begins an object with the file and the machine of
@@ -177,21 +181,23 @@ struct records_added { int64_t runs, records, known; };  /* known: records that 
  * ERR_RANGE or ERR_NAME, with line and column).  name is the file's name in errors. */
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
                     const struct cancel *c, struct records_added *out, struct err *e);
-/* Adds all runs and records of another records file, which stays as it is; on errors, nothing. */
+/* Adds all runs and records of another records file, which is not changed. On an error adds
+ * nothing. */
 bool records_merge(struct records *r, const char *path, const struct cancel *c,
                    struct records_added *out, struct err *e);
 
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
 struct records_pruned { int64_t records, runs; };
-/* Deletes the records that f selects, then runs without records.  Keeps the `keep` fastest of each
- * task and machine, and all records of runs in progress.  With dry it only counts. */
+/* Deletes the records that f selects, then the runs without records. Keeps the `keep` fastest of
+ * each task and machine, and all records of runs in progress. With dry it only counts. */
 bool records_prune(struct records *r, const struct record_filter *f, int64_t keep, bool dry,
                    struct records_pruned *out, struct err *e);
 /* Checks the whole file; ERR_IO says what is damaged. */
 bool records_check(struct records *r, struct err *e);
-/* Returns whether the file is damaged.  *e says how, or else why it is not: the file is intact,
- * another program's, of a newer tilescope, locked or missing. */
+/* Returns whether the file is damaged. *e describes the damage. If there is none, *e says so, or
+ * why the file cannot be used: it belongs to another program or a newer tilescope, is locked, or is
+ * missing. */
 bool records_damaged(const char *path, struct err *e);
 /* Renames an unusable file and its log to FILE.aside-N; *moved is the new name. */
 bool records_set_aside(const char *path, struct str *moved, struct err *e);

@@ -11,7 +11,7 @@ const struct fields records_fields = FIELDS(
     RECORD(min_ms, LEFT_OUT), RECORD(spread, LEFT_OUT), RECORD(runs, KEPT),
     RECORD(gflops, UNKNOWN), RECORD(verified, KEPT), RECORD(max_rel_err, KEPT),
     RECORD(compile_s, KEPT), RECORD(measure_s, KEPT), RECORD(features, UNKNOWN),
-    RECORD(version, KEPT), RECORD(date, KEPT));
+    RECORD(simulated_ms, UNKNOWN), RECORD(version, KEPT), RECORD(date, KEPT));
 
 #define RUN(key, member, zero) FIELD_AS(key, record_run, member, ZERO_##zero)
 const struct fields records_run_fields = FIELDS(

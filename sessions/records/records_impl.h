@@ -6,7 +6,7 @@
 #include "sessions/file/field.h"
 #include "sessions/records/records.h"
 
-#define RECORD_FORMAT 1                  /* of the exchange format (sessions/schema.md) */
+#define RECORD_FORMAT 1                  /* version of the exchange format (sessions/schema.md) */
 
 /* Parts of queries: joined tables, the condition for correct and timed records, and columns.  After
  * the columns of the fields follow the outcome of a record, or the state of a run and whether its
@@ -21,7 +21,8 @@
     "run.name, record.trial, record.strategy, record.seed, task.spec, task.threads, task.isa," \
     " machine.fingerprint, record.steps, record.reason, record.median_ms, record.min_ms," \
     " record.spread, record.samples, record.gflops, record.verified, record.max_rel_err," \
-    " record.compile_s, record.measure_s, record.features, record.version, record.date," \
+    " record.compile_s, record.measure_s, record.features," \
+    " record.simulated_ms, record.version, record.date," \
     " record.outcome"
 #define RUN_COLUMNS \
     "run.name, task.spec, task.threads, task.isa, machine.fingerprint, run.strategy, run.seed," \

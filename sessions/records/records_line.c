@@ -59,8 +59,8 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* A line is long, so the error shows only SHOWN bytes of it: the first ones when they contain col,
- * else those from col on or the last ones (then err_print draws no caret). */
+/* A line is long, so the error shows only SHOWN bytes of it. These are the first ones if they
+ * contain col; otherwise they start at col or are the last ones, and err_print draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -308,6 +308,10 @@ static void read_record(struct line_reader *lr, struct record *rec)
         .date = get_date(lr, "date", false),
     };
     get_times(lr, rec);
+    if (json_object_get(lr->o, "simulated_ms"))
+        rec->simulated_ms = get_number(lr, "simulated_ms", 0, 0);
+    if (!lr->bad && rec->runs > 0 && rec->simulated_ms > 0)
+        refuse(lr, "simulated_ms", ERR_RANGE, "it has a simulated time and a measured one");
     if (!lr->bad && rec->runs > 0 && !rec->verified)
         refuse(lr, "verified", ERR_RANGE, "it has a time, and was not verified: a wrong kernel is"
                                           " never timed");

@@ -40,10 +40,10 @@ static const char *const schema_step[] = {
     "CREATE INDEX record_steps ON record(task, machine, steps_hash);"
     "CREATE INDEX record_best ON record(task, machine, min_ms)"
     " WHERE outcome = 'ok' AND verified AND min_ms IS NOT NULL;",
+    "ALTER TABLE record ADD COLUMN simulated_ms REAL;",
 };
 #define NEWEST COUNT_OF(schema_step)
 
-/* --- What went wrong -------------------------------------------------------------------------- */
 
 static bool damaged(struct records *r, struct err *e, const char *how)
 {
@@ -288,6 +288,21 @@ static bool upgrade(struct records *r, struct err *e)
     return records_end(r, ok && records_exec(r, text, e), e);
 }
 
+/* Brings a file that must stay as it is up to date in memory. */
+static bool upgrade_copy(struct records *r, struct err *e)
+{
+    sqlite3 *file = r->db;
+    r->db = NULL;
+    bool ok = connect_to(r, ":memory:", SQLITE_OPEN_READWRITE, e);
+    sqlite3_backup *b = ok ? sqlite3_backup_init(r->db, "main", file, "main") : NULL;
+    if (ok)
+        ok = (b && sqlite3_backup_step(b, -1) == SQLITE_DONE)
+          || records_fail(r, e, "read the records");
+    sqlite3_backup_finish(b);
+    sqlite3_close(file);
+    return ok && upgrade(r, e);
+}
+
 static bool newer(const struct records *r, int64_t version, struct err *e)
 {
     err_set(e, ERR_IO,
@@ -351,7 +366,10 @@ static bool check_schema(struct records *r, struct err *e)
         return false;
     if (!r->reading && sqlite3_db_readonly(r->db, "main") == 1)
         return not_writable(r, e, "write the records");
-    return (r->reading || use_log(r, e)) && (version == NEWEST || upgrade(r, e));
+    if (version == NEWEST)
+        return r->reading || use_log(r, e);
+    bool stays = r->reading && (r->other || sqlite3_db_readonly(r->db, "main") == 1);
+    return stays ? upgrade_copy(r, e) : use_log(r, e) && upgrade(r, e);
 }
 
 bool records_path(struct str *out, struct err *e)

@@ -348,7 +348,7 @@ static bool count_of(struct records *r, const char *sql, int64_t *out, struct er
     return rows_over(r, s, rc, e);
 }
 
-/* Deletes the victims and then the runs, tasks and machines that nothing refers to. */
+/* Deletes the selected records, then the runs, tasks and machines that nothing refers to. */
 static bool delete_victims(struct records *r, struct err *e)
 {
     return records_exec(r,
@@ -375,7 +375,7 @@ bool records_prune(struct records *r, const struct record_filter *f, int64_t kee
     if (!records_end(r, ok, e))
         return false;
     if (!dry)
-        sqlite3_exec(r->db, "VACUUM", NULL, NULL, NULL);     /* its failure leaves a larger file */
+        sqlite3_exec(r->db, "VACUUM", NULL, NULL, NULL);  /* an error only leaves a larger file */
     *out = gone;
     return true;
 }

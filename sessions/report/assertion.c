@@ -1,5 +1,5 @@
-/* Assertions over a result: formulas whose names are paths into its JSON.  A null was not measured;
- * using it is an error. */
+/* Assertions over a result: formulas whose names are paths into its JSON. A null is a value that
+ * was not measured; using it is an error. */
 #include "sessions/report/report.h"
 
 #include <jansson.h>
@@ -186,7 +186,6 @@ bool report_number(const char *json, const char *expr, double *number, struct er
     return ok;
 }
 
-/* --- What must be asked for ------------------------------------------------------------------ */
 
 /* Returns the first path in expr that begins with names, or NULL.  expr's syntax must be valid. */
 static const char *find_path(const char *expr, const char *names)

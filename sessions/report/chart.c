@@ -10,7 +10,7 @@
 #include "kernels/base/file.h"
 #include "kernels/base/vec.h"
 
-#define GROUP 0.8                        /* of a category's width is bars */
+#define GROUP 0.8                        /* share of a category's width that bars fill */
 #define PALETTE 7
 #define FAR 1e100                        /* values beyond are gaps; on log axes those below 1/FAR */
 #define LETTER 7.0                       /* pixels, on average */
@@ -27,9 +27,9 @@ struct chart_plot {
     const struct chart *c;
     struct str *out;
     int width, height;
-    struct chart_scale x, y;             /* their pixels are estimates, but for their ratio */
+    struct chart_scale x, y;             /* pixel sizes are estimates; only their ratio is exact */
     int n_bars;                          /* series of them */
-    VEC(struct chart_box) taken;         /* by texts and points: pixels from the origin */
+    VEC(struct chart_box) taken;         /* boxes of texts and points, in pixels from the origin */
     struct str layer[6];                 /* parts of the plot, the lowest first */
 };
 
@@ -124,7 +124,7 @@ static bool find_scales(struct chart_plot *p, struct err *e)
         && settle(&p->y, &c->y, 'y', e);
 }
 
-/* bar: how many series of bars come before this one. */
+/* bar: the number of bar series before this one. */
 static double x_of(const struct chart_plot *p, const struct chart_series *s, int i, int bar)
 {
     if (has_x(s))
@@ -134,8 +134,8 @@ static double x_of(const struct chart_plot *p, const struct chart_series *s, int
 
 /* --- Texts ------------------------------------------------------------------------------------ */
 
-/* gnuplot replaces `commands` and @names before it knows where a text ends, so what may begin or
- * end one is written as its number.  A text of a tick is a format as well: a % is doubled. */
+/* gnuplot replaces `commands` and @names before it parses strings, so these characters and quotes
+ * are written as character codes. The label of a tick is also a format, so % is doubled. */
 static void put_quoted(struct str *out, const char *text, bool tick)
 {
     struct str shown = {0};
@@ -200,7 +200,7 @@ static void put_categories(struct chart_plot *p)
     str_printf(p->out, " scale 0%s\n", slanted ? " rotate by 35 right" : "");
 }
 
-/* The caption goes below the name of the x axis: gnuplot then makes room for both. */
+/* The caption is a second line of the x axis' name, because gnuplot then reserves room for it. */
 static void put_axes(struct chart_plot *p)
 {
     const struct chart *c = p->c;
@@ -219,7 +219,7 @@ static void put_axes(struct chart_plot *p)
 
 /* --- Labels ----------------------------------------------------------------------------------- */
 
-/* Takes the box, if it lies within the axes and nothing is there. */
+/* Reserves the box for a label, if it lies within the axes and overlaps no other. */
 static bool take(struct chart_plot *p, struct chart_box b)
 {
     if (b.x0 < 0 || b.y0 < 0 || b.y1 > p->y.pixels)
@@ -260,7 +260,8 @@ static void put_along(struct chart_plot *p, const struct chart_series *s)
     put_label(p, s->name, x, y, more);
 }
 
-/* Right of the point, above it, below it, left, then further away: the first place that is free. */
+/* Places a label at the first free position: right of the point, above, below, left, then further
+ * away. */
 static void put_beside(struct chart_plot *p, const char *text, double x, double y)
 {
     static const struct { int x, y; } place[] = {   /* from the point, in letters and rows */
@@ -296,7 +297,7 @@ static void put_points(struct chart_plot *p, const struct chart_series *s, bool 
     }
 }
 
-/* Writes over each bar its label, or why there is no bar. */
+/* Writes over each bar its label, or the reason why the bar is missing. */
 static void put_bar_labels(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     for (int i = 0; i < s->n; i++) {
@@ -362,8 +363,8 @@ static void put_style(struct chart_plot *p, struct str *layer, const struct char
     put_quoted(layer, s->name, false);
 }
 
-/* Columns x, y and the ends of a whisker, if there is one; a blank line is a gap.  Returns how many
- * values there are. */
+/* Writes columns x, y and the ends of the whisker, if any; a blank line makes a gap. Returns the
+ * number of values. */
 static int put_values(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     int n = 0;

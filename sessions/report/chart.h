@@ -10,14 +10,14 @@
 #include "kernels/base/str.h"
 #include "kernels/base/subprocess.h"
 
-#define CHART_COLOURS 8                  /* 1..7 of the palette, 8 = grey, for what is background */
+#define CHART_COLOURS 8  /* colours 1..7 of the palette; 8 = grey, for the background */
 
 enum chart_mark { CHART_LINE, CHART_POINTS, CHART_BARS };
 enum chart_dash { DASH_NONE, DASH_LONG, DASH_DOTS };
 
-/* n values.  Without x, value i stands at category i (bars always do).  A y of NAN is a value that
- * nobody measured: a gap in a line, "n/a" instead of a bar.  A y at or below 0 on a logarithmic
- * axis is a gap too; instead of a bar stands its number. */
+/* n values. Without x, value i is at category i (bars always are). A y of NAN is a value that was
+ * not measured: it makes a gap in a line, or "n/a" instead of a bar. On a logarithmic axis a y at
+ * or below 0 is also a gap in a line, and a bar is replaced by its number. */
 struct chart_series {
     const char *name;                    /* NULL = not in the legend */
     enum chart_mark mark;
@@ -51,12 +51,12 @@ struct chart {
 
 enum chart_form { CHART_SCRIPT, CHART_SVG, CHART_PNG };
 
-/* The form that the ending of a file name stands for: .gp (the script), .svg or .png. */
+/* Returns the format for the ending of a file name: .gp (the script), .svg or .png. */
 bool chart_form_of(const char *path, enum chart_form *form);
 /* Whether charts of this form can be drawn here.  ERR_ENV when gnuplot is missing. */
 bool chart_ready(enum chart_form form, struct err *e);
-/* Appends the file.  Texts are UTF-8; what XML cannot hold is replaced.  ERR_RANGE when there is no
- * value to draw, or an axis that makes no sense (a logarithmic one from 0). */
+/* Appends the file. Texts are UTF-8; characters that XML forbids are replaced. ERR_RANGE: no value
+ * to draw, or an impossible axis (a logarithmic one from 0). */
 bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
                 struct str *out, struct err *e);
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "kernels/base/diff.h"
 #include "kernels/program/contract.h"
+#include "profile/measure/gpu_memory.h"
 #include "sessions/file/json.h"
 
 const char *const compare_of_name[] = { "nest", "c", "asm" };
@@ -85,7 +86,8 @@ static void cut(struct arena *a, const char *text, enum compare_of of, struct cu
     }
 }
 
-/* Appends a difference: n lines of A, then m of B.  The i-th ones stand beside each other. */
+/* Appends a difference: n lines of A and m of B, where line i of A is in one row with line i of
+ * B. */
 static void put_difference(struct compare_lines *out, const char *const *a, int n,
                            const char *const *b, int m)
 {
@@ -211,6 +213,16 @@ static json_t *misses_json(const struct compare_misses *m, int n, bool sites)
     return list;
 }
 
+bool compare_simulated(const struct compare_side side[2], double ns[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (!side[i].sim || !side[i].sim->available || !side[i].sim->gpu[0])
+            return false;
+        ns[i] = gpu_memory_cost(side[i].sim).ns;
+    }
+    return ns[0] > 0;
+}
+
 void compare_json(struct str *out, const struct compare_side side[2], enum compare_of of)
 {
     struct compare_misses m[COMPARE_MOST_MISSES];
@@ -233,6 +245,11 @@ void compare_json(struct str *out, const struct compare_side side[2], enum compa
     json_put(o, "tensors", misses_json(m, n, false));
     n = compare_sites(side, m);
     json_put(o, "sites", misses_json(m, n, true));
+    double ns[2];
+    if (compare_simulated(side, ns))
+        json_put(o, "simulated", json_make("gpu", json_string(side[0].sim->gpu),
+                                           "ns", json_pack("[f, f]", ns[0], ns[1]),
+                                           "ratio", JSON(ns[1] / ns[0])));
     json_print(out, o, 8);
     str_free(&other);
     compare_lines_free(&x);

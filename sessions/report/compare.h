@@ -16,7 +16,7 @@ struct compare_side {
     const struct sim_result *sim;
 };
 
-/* A row: the line of A, of B, or of both.  same: they differ in nothing that counts. */
+/* A row: a line of A, of B, or of both. same: the two lines have no significant difference. */
 struct compare_line { const char *text[2]; bool same; };
 struct compare_lines { struct arena *arena; VEC(struct compare_line) row; int differences; };
 /* Aligns the texts of both sides.  In assembly, registers of a kind are equal, and so are labels:
@@ -25,14 +25,17 @@ void compare_lines(const struct compare_side side[2], enum compare_of of,
                    struct compare_lines *out);
 void compare_lines_free(struct compare_lines *x);
 
-/* Misses of a tensor, or of a site, in A and in B; -1: only the other one has it. */
+/* Misses of a tensor, or of a site, in A and in B; -1: it does not exist there. */
 struct compare_misses { const char *name; bool store; int64_t l1[2], l2[2]; };
 enum { COMPARE_MOST_MISSES = 2 * (MEASURE_MAX_TENSORS + MEASURE_MAX_SITES) };
-/* Lists tensors, or sites, the largest L1 misses first.  The names belong to the sides. */
+/* Lists tensors, or sites, in descending order of L1 misses. The sides own the names. */
 int compare_tensors(const struct compare_side side[2],
                     struct compare_misses out[COMPARE_MOST_MISSES]);
 int compare_sites(const struct compare_side side[2],
                   struct compare_misses out[COMPARE_MOST_MISSES]);
+
+/* Simulated times of a GPU's programs, in nanoseconds at the least; false: not of both sides. */
+bool compare_simulated(const struct compare_side side[2], double ns[2]);
 
 /* Prints `tilescope show --what compare A B --json`. */
 void compare_json(struct str *out, const struct compare_side side[2], enum compare_of of);

@@ -42,7 +42,7 @@ static bool is_read(const struct program *p, const int *nest, int of, int tensor
     return false;
 }
 
-/* Sums what the nodes of a nest compute and move, in the row of its own node. */
+/* Adds what all nodes of a nest compute and move to the row of the nest's own node. */
 static void add_nest(const struct program *p, const int *nest, struct graph_row *row)
 {
     const struct graph *g = p->graph;
@@ -73,7 +73,6 @@ static double bound_of(const struct graph_row *row, const struct machine_model *
     return r.bound > 0 ? 1e-9 * flops / r.bound : 0;
 }
 
-/* --- What a step has changed ---------------------------------------------------------------- */
 
 static bool same_layout(const struct program *p, int t, const struct program *q, int u)
 {
@@ -97,10 +96,19 @@ static bool same_tile(const char *tensor, const char *axis, const char *other, c
     return streq(tensor, other) && streq(axis, at);
 }
 
-static bool same_loops(const struct stage *s, const struct stage *r)
+/* Returns the name of the stage that node n is computed in; "": none. */
+static const char *computed_in(const struct program *p, int n)
 {
+    int at = p->stage[n]->attach;
+    return at < 0 ? "" : p->stage[at]->name;
+}
+
+/* Whether node n of p is computed by the same loops as node k of q. */
+static bool same_loops(const struct program *p, int n, const struct program *q, int k)
+{
+    const struct stage *s = p->stage[n], *r = q->stage[k];
     bool same = s->n_axes == r->n_axes && s->inlined == r->inlined && s->stream == r->stream
-             && (s->attach >= 0) == (r->attach >= 0) && s->n_reads == r->n_reads
+             && streq(computed_in(p, n), computed_in(q, k)) && s->n_reads == r->n_reads
              && s->n_ahead == r->n_ahead
              && streq(or_none(s->attach_axis), or_none(r->attach_axis))
              && streq(or_none(s->cache_at), or_none(r->cache_at));
@@ -129,7 +137,7 @@ static enum graph_change change_of(const struct program *p, const struct graph_r
     int n = before->graph->tensor[t].producer;
     if (row->node < 0 || n < 0)
         return GRAPH_SAME;
-    return same_loops(p->stage[row->node], before->stage[n]) ? GRAPH_SAME : GRAPH_LOOPS;
+    return same_loops(p, row->node, before, n) ? GRAPH_SAME : GRAPH_LOOPS;
 }
 
 /* --- The rows ------------------------------------------------------------------------------- */

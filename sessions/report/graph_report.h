@@ -1,13 +1,13 @@
-/* The graph of a program as facts, for the view `graph` and `show --what graph`: what every tensor
- * takes in memory, in which loop nest it is computed, the least time of each nest, and what a step
- * has changed. */
+/* Facts about the graph of a program, for the view `graph` and `show --what graph`: the memory of
+ * every tensor, the loop nest that computes it, the least time of each nest, and the changes by a
+ * step. */
 #ifndef TS_SESSIONS_GRAPH_REPORT_H
 #define TS_SESSIONS_GRAPH_REPORT_H
 #include "kernels/program/program.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
 
-/* LAYOUT: the tensor is stored in another way; LOOPS: its node is computed by other loops. */
+/* Changes by a step. LAYOUT: the tensor is stored in another way; LOOPS: other loops compute it. */
 enum graph_change { GRAPH_SAME, GRAPH_NEW, GRAPH_LAYOUT, GRAPH_LOOPS };
 extern const char *const graph_change_name[];            /* "" "new" "layout" "loops" */
 
@@ -32,7 +32,8 @@ struct graph_rows { int n; struct graph_row *row; double bound_s; };
 struct graph_rows graph_rows(struct arena *a, const struct program *p, const struct program *before,
                              const struct machine_model *model, const struct measurement *m);
 
-/* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; "": it is plain. */
+/* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; "" for a plain
+ * layout. */
 void graph_layout_origin(struct str *out, const struct program *p, int tensor);
 /* Prints the notation of the layout of a tensor, or its shape where no notation exists. */
 void graph_layout_text(struct str *out, const struct program *p, int tensor);

@@ -1,13 +1,13 @@
-/* One kernel of a network by its name, and as a session of its own. */
+/* Finds a kernel of a network by its name, and opens it as a session of its own. */
 #ifndef TS_SESSIONS_NETWORK_KERNEL_H
 #define TS_SESSIONS_NETWORK_KERNEL_H
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
-/* Finds the task that is named: by its number, its text, its brief (network_report.h), or a tensor
- * of the graph that one of its calls computes.  ERR_NAME: none, or several; *task is then -1. */
+/* Finds a task by its number, its text, its short text (network_report.h), or a tensor of the graph
+ * that one of its calls computes. ERR_NAME: no task matches, or several do; *task is then -1. */
 bool network_kernel_find(const struct network *net, const char *name, int *task, struct err *e);
-/* Opens a task as a session with its steps; the title begins with that of the network. */
+/* Opens a task as a session with its steps. Its title begins with the title of the network. */
 bool network_kernel_open(const struct network_task *t, const char *network, struct session **out,
                          struct err *e);
 #endif

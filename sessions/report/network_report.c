@@ -70,7 +70,7 @@ static double seconds_of(const struct network *net, const struct network_measure
     return sum;
 }
 
-/* Adds what was counted of a kernel by itself. */
+/* Adds the counts of one kernel. */
 static void put_counted(json_t *o, const struct measurement *m, unsigned meters)
 {
     json_put(o, "counters", report_counters_json(m, meters), "counters_reason",

@@ -1,4 +1,4 @@
-/* Reports of a network: its kernels in words, and what was measured as JSON. */
+/* Reports of a network: short descriptions of its kernels, and its measurements as JSON. */
 #ifndef TS_SESSIONS_NETWORK_REPORT_H
 #define TS_SESSIONS_NETWORK_REPORT_H
 #include "profile/machine/network_profile.h"

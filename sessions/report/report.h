@@ -14,7 +14,14 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                      const struct machine_model *model);
 /* Prints `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the
  * command line.  name: the session's name on the command line. */
-struct bench_entry { const char *name; const struct session *session; struct compared *result; };
+/* gpu: on which simulated_ms was simulated, where no device could time the kernel; NULL: it was not
+ * simulated. */
+struct bench_entry {
+    const char *name;
+    const struct session *session;
+    struct compared *result;
+    const char *gpu; double simulated_ms;
+};
 void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
                        const struct comparison *how, const char *machine);
 /* Prints `tilescope bench NAME --ablate --json`. */

@@ -8,6 +8,6 @@
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);
-/* Returns the algorithms of a program as text; null: it computes everything as it is defined. */
+/* Returns the algorithms that steps chose, as text; null: every operator is computed as defined. */
 json_t *report_algorithms(const struct program *p);
 #endif

@@ -28,8 +28,8 @@ static json_t *geometry_json(const struct cache_geometry *g)
     return json_of_fields(measured_geometry_fields, g);
 }
 
-/* Removes the misses of cache levels that were not simulated, and of a CPU what only a GPU has.
- * Returns o. */
+/* Removes the misses of cache levels that were not simulated, and for a CPU the members that only a
+ * GPU has. Returns o. */
 static json_t *of_levels(json_t *o, const struct sim_result *s)
 {
     static const char *const of_gpu[] = { "sectors", "ideal_sectors", "bank_conflicts", "memory",
@@ -57,7 +57,7 @@ static json_t *levels_json(const struct sim_result *s)
     return list;
 }
 
-/* Adds what the threads of a GPU's warp do at a site; null: there is nothing to better. */
+/* Adds how the threads of a warp access memory at a site; null when nothing can be improved. */
 static void put_words(json_t *o, const struct sim_result *s, const struct sim_site *t)
 {
     struct str text = {0};
@@ -345,7 +345,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                           "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
-             "isa", json_null());        /* set below; here to come before "compiler" */
+             "isa", json_null());        /* set below; reserves the place before "compiler" */
     json_put_fields(o, fields_part(measured_fields, "compiler", NULL), m);
     json_put(o, "seed", JSON_IF(m->outcome != OUTCOME_NONE, m->seed));
     json_print(out, o, 8);
@@ -390,6 +390,8 @@ static json_t *entry_json(const struct bench_entry *b)
                           "branch", JSON(history_branch(h, history_branch_index(h))->name),
                           "steps", steps_json(p), "contract", contract_json(p));
     put_clock(o, &r->m);
+    if (b->gpu)
+        json_put(o, "simulated_ms", JSON(b->simulated_ms), "gpu", JSON(b->gpu));
     return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
 }
 

@@ -1,7 +1,9 @@
 /* Prints search spaces as text and as JSON. */
 #include "sessions/report/space_report.h"
 
+#include "kernels/gen/target.h"
 #include "profile/host/machine.h"
+#include "profile/measure/program_text.h"
 #include "sessions/file/json.h"
 
 /* Whether a line is a loop step.  `loop rfactor` is not: it changes the graph, as layouts do. */
@@ -17,7 +19,8 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     const char **base = ARENA_ARRAY(a, const char *, p->n_steps + 1);
     struct machine m;
     machine_read(&m);
-    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m) };
+    struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m),
+                           .target = program_text_target(p, NULL) };
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))

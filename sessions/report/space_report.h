@@ -9,7 +9,7 @@ struct spaces {
     const struct layout_space *layouts;
     const struct loop_space *loops;
     bool layouts_known, loops_known;      /* the program's layouts or loops are in the space */
-    struct point_why layouts_why, loops_why;            /* not known: why */
+    struct point_why layouts_why, loops_why;            /* why layouts or loops are not known */
     int64_t factor[LAYOUT_KNOBS];         /* with layouts_known: the program's layouts */
     struct loop_point point;              /* with loops_known: the program's loops */
 };

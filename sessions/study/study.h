@@ -58,8 +58,8 @@ struct study_case {
     struct study_tune tune;
 };
 
-/* step and cache are templates.  session: the file that gave the steps and the operator, or NULL.
- * search: the parameters whose fastest combination is searched. */
+/* step and cache are templates. session: the file with the steps and the operator, or NULL. search:
+ * the parameters to search; the fastest combination is used. */
 struct study_variant {
     const char *id, *title, *session, *spec, *cache;
     int n_steps; const char *const *step;
@@ -68,8 +68,8 @@ struct study_variant {
     struct study_tune tune;
 };
 
-/* base: the variant whose value divides the others, -1 = none.  paper: the paper's values,
- * [case * n_variants + variant], NAN = not in the paper. */
+/* base: the variant whose value is the denominator of the ratios, -1 = none. paper: the paper's
+ * values, [case * n_variants + variant], NAN = not in the paper. */
 struct study_metric {
     const char *id, *title, *unit, *value, *spread;
     int base;
@@ -194,12 +194,12 @@ struct study_search {
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
                            int n, const struct tuning_opts *o, const struct search_sink *view,
                            struct cancel *c, struct study_search *out, struct err *e);
-/* Gets the report after each case; it is partial until the last one. */
+/* Called with the report after each case. The report is partial until the last call. */
 typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = the whole study */
     const char *cases;                                   /* "A,B*": only these; NULL = all */
-    const char *models;             /* the folder of models; NULL: they lie as the study says */
+    const char *models;             /* the folder of models; NULL: the paths of the study */
     unsigned meters;                                     /* 0 = the study's */
     int threads; uint64_t seed; double time_s;           /* 0 = the study's */
     const char *compiler, *isa;                          /* NULL = the default; the study's */

@@ -3,7 +3,8 @@
 #include <string.h>
 #include "sessions/study/study_loader.h"
 
-/* Adds the place of an error in a template; quotes the substituted text, whose columns differ. */
+/* Adds the position of an error in a template. Quotes the substituted text, because its columns
+ * differ from the template's. */
 static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
                         int c)
 {

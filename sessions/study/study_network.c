@@ -1,6 +1,6 @@
-/* Studies whose cases are networks: each is tuned by `tune: {variant: ...}`, as `tilescope tune` of
- * a model does, and measured in turns with the other variants.  Winograd is left out, since what
- * is compared are layouts and loops of the same multiplications. */
+/* Studies whose cases are networks. Each variant is tuned (`tune: {variant: ...}`) as `tilescope
+ * tune` tunes a model, and the variants are timed alternately. Winograd is not used, because the
+ * study compares layouts and loops of the same multiplications. */
 #include <string.h>
 
 #include "kernels/base/file.h"
@@ -77,7 +77,7 @@ static bool open_cell(struct arena *a, struct net_cell *x, const struct measure_
                             mo->threads, &x->net, e);
 }
 
-/* Measures a cell once more and keeps its least time; the first turn checks it. */
+/* Measures a cell once more and keeps its least time. The first measurement also checks it. */
 static bool turn(struct study_report *r, struct arena *a, struct net_cell *x, bool first,
                  const struct measure_opts *mo, const struct progress *pr, const struct cancel *c,
                  struct err *e)

@@ -1,9 +1,8 @@
-/* Tunes a graph with several convolutions or products one operator at a time (SPEC C.5).
- *
- * Each of them, with the padding in front of it, is a program of its own; its steps then address
- * the same tensors in the graph.  Between two of them the variant decides: with alt each search
- * chooses its own layout, and the graph converts; with fp the first chooses, with bp the second,
- * and the layout is a pin of the other search. */
+/* Tunes a graph with several convolutions or products one operator at a time (SPEC C.5). Each
+ * operator, with the padding in front of it, is a program of its own; its steps then apply to the
+ * same tensors in the graph. The variant decides about the layout between two operators: with alt
+ * each search chooses its own, and the graph converts; with fp the first search chooses, with bp
+ * the second, and the other search must keep that layout as a pin. */
 #include <math.h>
 #include <string.h>
 
@@ -12,15 +11,16 @@
 
 enum { PART_NAMES = 12 };
 
-/* A tensor in the text of a part and in the graph. operand: it is the result of another part, which
- * layout steps of the graph address as "c2.Inp" and loop steps by the tensor that is read. */
+/* The names of a tensor in a part and in the graph. operand: the tensor is the result of another
+ * part. Layout steps of the graph then name it "c2.Inp", and loop steps use the name of that
+ * result. */
 struct part_name { const char *here, *graph, *operand; int from; };
 
 struct study_part {
     const struct net_part *net;
     const struct program *program;
     int n_names; struct part_name name[PART_NAMES];
-    int n_lines; const char *const *line;              /* of the fastest schedule */
+    int n_lines; const char *const *line;              /* lines of the fastest schedule */
 };
 
 struct study_parts {
@@ -100,8 +100,8 @@ static const struct tensor *tensor_named(const struct graph *g, const char *name
     return &g->tensor[graph_tensor(g, name)];
 }
 
-/* Appends a text with the dimensions of tensor `from` renamed to those of `to`, which has as many:
- * "N O/16 H W 16o" becomes "N I/16 H W 16i". */
+/* Appends a text with the dimension names of tensor `from` replaced by those of `to`, which has the
+ * same number of dimensions: "N O/16 H W 16o" becomes "N I/16 H W 16i". */
 static void add_renamed(struct str *out, const char *text, size_t n, const struct tensor *from,
                         const struct tensor *to)
 {
@@ -118,8 +118,8 @@ static void add_renamed(struct str *out, const char *text, size_t n, const struc
     }
 }
 
-/* Returns a step of a part as a step of the graph, or the other way round; NULL: it is of no tensor
- * of the part. */
+/* Translates a step of a part into a step of the graph, or the other way round; NULL: the step is
+ * about no tensor of the part. */
 static const char *translate(struct study_parts *x, const struct study_part *p, const char *line,
                              bool to_graph)
 {
@@ -181,7 +181,7 @@ static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *
         if (o->from < 0)
             continue;
         const struct study_part *first = &x->part[o->from];
-        line[(*n)++] = "set input_layout given";     /* what converts is outside of this part */
+        line[(*n)++] = "set input_layout given";     /* conversions are outside of this part */
         if (x->variant != VARIANT_FP)
             continue;
         if (!same_layout(x, first, first->net->result, p, o->here, &line[(*n)++], e))
@@ -225,7 +225,8 @@ static bool open_parts(struct study_parts *x, const char *spec, const char *cons
     return ok;
 }
 
-/* Adds what the search of a part found to that of the graph, whose time is the sum. */
+/* Adds the result of a part's search to that of the graph. The graph's time is the sum over its
+ * parts. */
 static void add_search(struct study_search *sum, const struct study_search *s, int budget)
 {
     sum->run = s->run;

@@ -24,7 +24,7 @@ struct running {
     struct study_report *r;
     const struct progress *progress;
     struct cancel *cancel;
-    struct measure_opts measure;         /* of every cell */
+    struct measure_opts measure;         /* options of every cell */
     double budget_s, spent_s;            /* of all searches */
     double search_time_s;                /* per combination */
     int searches_left;
@@ -204,7 +204,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     return go_on;
 }
 
-/* Sets cell->chosen to the fastest combination; it stays empty when none could be timed. */
+/* Sets cell->chosen to the fastest combination; leaves it empty when none could be timed. */
 static bool search(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study_variant *var = &run->s->variant[v];
@@ -362,7 +362,7 @@ static void reuse_cells(struct running *run)
     json_decref(report);
 }
 
-/* Searches or tunes the schedule of a cell.  Then it is CELL_READY, reused or failed. */
+/* Searches or tunes the schedule of a cell. The cell becomes CELL_READY, reused or failed. */
 static bool prepare_cell(struct running *run, struct study_cell *cell, int c, int v, struct err *e)
 {
     const struct study *s = run->s;
@@ -393,9 +393,9 @@ static bool prepare_cell(struct running *run, struct study_cell *cell, int c, in
     return true;
 }
 
-/* Times the ready cells of one case in turns in one child, since the CPU's clock rate may change
- * between separate measurements.  timed[v] stays NULL for cells that fail or exceed
- * MEASURE_MAX_COMPARED: these are timed alone. */
+/* Times the ready cells of one case alternately in one child, since the CPU's clock rate may change
+ * between separate measurements. timed[v] stays NULL for cells that fail, and for those beyond
+ * MEASURE_MAX_COMPARED, which are timed alone. */
 static void time_together(struct running *run, struct study_cell *cell,
                           const struct measurement **timed, struct arena *pass)
 {

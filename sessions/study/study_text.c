@@ -35,7 +35,7 @@ static const char *percent(char out[32], double x)
     return isnan(x) ? "" : out;
 }
 
-/* Wraps text, whose paragraphs are separated by empty lines, with a left margin. */
+/* Wraps text into lines with a left margin. Empty lines separate its paragraphs. */
 static void wrapped(struct str *out, const char *text, int margin, int width)
 {
     struct str paragraph = {0};

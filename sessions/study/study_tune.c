@@ -1,4 +1,4 @@
-/* Variants whose schedule the auto-tuner completes: runs the searches and writes them as JSON. */
+/* Runs the searches of the variants that the auto-tuner completes, and writes them as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- One search ---------------------------------------------------------------------------- */
 
-/* Reads the improvements of a run from its records, so it works for earlier runs, too. */
+/* Reads the improvements of a run from its records, which also works for earlier runs. */
 static bool curve_of_records(struct arena *a, const struct tuning *t, const char *file,
                              struct study_search *out, struct err *e)
 {

@@ -1,23 +1,26 @@
-/* Variants of a study whose schedule the tuner completes. */
+/* Variants of a study for which the auto-tuner completes the schedule. */
 #ifndef TS_SESSIONS_STUDY_TUNE_H
 #define TS_SESSIONS_STUDY_TUNE_H
 #include "sessions/study/study_impl.h"
 
 /* Returns whether the study has a tuned variant. */
 bool study_is_tuned(const struct study *s);
-/* Return the tuner's options for a cell (on: it is tuned); _scaled applies --scale, too. */
+/* Return the tuner's options for a cell (on: the cell is tuned). The _scaled form applies
+ * --scale. */
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);
-/* Searches from cell->step with every seed and sets cell->step to the fastest schedule; the cell is
- * then READY, or has a reason.  False with *e: a cancel, or the environment lacks something. */
+/* Searches from cell->step with every seed and sets cell->step to the fastest schedule. The cell is
+ * then READY, or has the reason of its failure. False with *e: cancelled, or the environment lacks
+ * something. */
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
 /* Whether the operator is a graph with several convolutions or products. */
 bool study_has_parts(struct arena *a, const char *spec);
-/* Searches such a graph part by part; the options' budget is for all of them.  The search found has
- * the graph's steps and the sum of the parts' times, as the only point of its curve. */
+/* Searches a graph of several operators part by part (study_parts.c); the options' budget is shared
+ * by all parts. The result has the graph's steps, and the sum of the parts' times as the only point
+ * of its curve. */
 struct study_part_search {
     study_tune_fn *tune; void *ctx;                      /* runs the search of a part */
     const struct tuning_opts *opts;
@@ -30,8 +33,8 @@ bool study_search_parts(struct arena *a, const char *spec, const struct study_pa
 
 /* --- Networks (study_network.c) --- */
 
-/* Returns where the model `file` of a study lies: in `folder`, or when that is NULL, relative to
- * the study's own folder. */
+/* Returns the path of the model `file` of a study: in `folder`, or if that is NULL, relative to the
+ * study's own folder. */
 const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
                              const char *file);
 /* Searches a network.  The search found has its kernels, and the time of the network before and
@@ -39,9 +42,9 @@ const char *study_model_path(struct arena *a, const struct study *s, const char 
 bool study_network_search(struct arena *a, const char *path, enum network_variant variant,
                           const struct study_part_search *how, struct study_search *out,
                           struct err *e);
-/* Checks the ready cells of one case (one per variant) and times them in turns, then writes their
- * `run NETWORK --json`; a wrong one fails with its reason.  False only on a cancel, or when the
- * model or the environment lacks something. */
+/* Checks the ready cells of one case (one per variant) and times them alternately, then writes
+ * their `run NETWORK --json`. A cell with a wrong result fails with its reason. False only when
+ * cancelled, or when the model or something in the environment is missing. */
 bool study_network_measure(struct study_report *r, struct study_cell *cell,
                            const struct measure_opts *mo, const struct progress *pr,
                            const struct cancel *c, struct err *e);
@@ -51,7 +54,8 @@ bool study_network_example(struct str *json, unsigned meters, struct err *e);
 /* Returns the best time in ms up to a trial; NAN when no trial was correct by then. */
 double study_search_at(const struct study_search *s, int trial);
 
-/* Appends the searches of a cell, one per seed, as an object; trained: what trained the weights. */
+/* Appends the searches of a cell, one per seed, as an object. trained: a text about the training of
+ * the weights. */
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search);
 /* Adds that object to `run --json` as its member `tune`. */

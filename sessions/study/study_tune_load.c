@@ -75,7 +75,8 @@ static bool read_keys(struct study_loader *l, const struct ynode *map, const cha
         && read_variant(l, map, t);
 }
 
-/* Changes only the members of *out whose keys exist: a variant starts from the study's values. */
+/* Changes only the members of *out whose keys exist, so that a variant starts from the study's
+ * values. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out)
 {
     static const char *const keys[] = { "budget", "strategy", "loop_only", "cold", "experts",

@@ -91,7 +91,8 @@ static double at(const json_t *search, double trial)
     return best;
 }
 
-/* Computes geometric mean, least and greatest time over the seeds after so many trials. */
+/* Computes the geometric mean, the least and the greatest time over the seeds after `trial`
+ * trials. */
 static void mean_at(const json_t *o, double trial, double *mean, double *lo, double *hi)
 {
     const json_t *list = json_object_get(o, "searches"), *s;

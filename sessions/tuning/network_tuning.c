@@ -13,6 +13,7 @@
 #define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
 #define CLEARLY_LESS 0.97                 /* of the time before, for what was not compared */
 #define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
+#define CHECK_SHARE 0.4                   /* of the time limit: a longer check is left out */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
 {
@@ -61,7 +62,8 @@ bool network_in_turns(struct net_tuner *t, const struct network *old, const stru
     *old_ms = *now_ms = INFINITY;
     for (int i = 0; i < turns; i++) {
         struct network_measurement x, y;
-        if (!network_measure(t, old, false, &x, e) || !network_measure(t, now, i == 0, &y, e))
+        bool check = i == 0 && t->checks;
+        if (!network_measure(t, old, false, &x, e) || !network_measure(t, now, check, &y, e))
             return false;
         *old_ms = fmin(*old_ms, x.latency.min_ms);
         *now_ms = fmin(*now_ms, y.latency.min_ms);
@@ -226,6 +228,16 @@ static void nothing_kept(struct net_tuner *t)
     }
 }
 
+/* Checks the network as it was, if nobody has yet. */
+static bool check_first(struct net_tuner *t, struct network_tuning *out, struct err *e)
+{
+    struct network_measurement m;
+    if (out->verified || !t->checks)
+        return true;
+    out->verified = network_measure(t, t->first, true, &m, e);
+    return out->verified;
+}
+
 /* Measures the networks before and after in turns.  When all kernels together are slower than
  * before, which kernels that are faster by themselves can be, the old schedules stay. */
 static bool compare(struct net_tuner *t, const char *kernels_before, struct network_tuning *out,
@@ -238,11 +250,13 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
         return false;
     out->before_ms = old_ms;
     out->after_ms = now_ms;
-    out->verified = true;                 /* the first turn has checked it */
+    out->verified = t->checks;            /* by the first turn */
     if (out->after_ms > out->before_ms) {
         network_restore(t, kernels_before);
         out->after_ms = out->before_ms;
+        out->verified = t->before.verified;
         nothing_kept(t);
+        return check_first(t, out, e);
     }
     return true;
 }
@@ -259,18 +273,24 @@ static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_
     if (!streq(str_text(kernels), kernels_before))
         return compare(t, kernels_before, out, e);
     nothing_kept(t);                      /* and nothing to compare */
-    return true;
+    return check_first(t, out, e);
 }
 
-/* Builds the network of the session's kernels as t->net, and measures it. */
+/* Builds the network of the session's kernels as t->net, and measures it; without a time limit
+ * with a check. */
 static bool open_network(struct net_tuner *t, struct err *e)
 {
+    bool limited = t->o->time_s > 0;
     if (!network_now(t, &t->net, e))
         return false;
     double began = clock_s();
-    if (!network_measure(t, t->net, true, &t->before, e))
+    if (!network_measure(t, t->net, !limited, &t->before, e))
         return false;
-    t->checked_s = clock_s() - began;
+    const struct network_measurement *m = &t->before;
+    t->plain_s = clock_s() - began - m->build_s - m->check_s - m->whole_s;
+    t->check_s = limited ? network_check_estimate(t->net) : m->check_s + m->whole_s;
+    t->checks = !limited || t->check_s <= CHECK_SHARE * t->o->time_s;
+    t->checked_s = t->plain_s + (t->checks ? t->check_s : 0);
     open_kernels(t);
     return true;
 }
@@ -296,16 +316,14 @@ static bool open_variant(struct net_tuner *t, struct err *e)
     return true;
 }
 
-/* Divides what is left of the time, when the searches are to begin. */
-static struct network_time divide(const struct net_tuner *t, double began)
+/* Returns what measuring the network takes, when the searches are to begin. */
+static struct network_costs costs(const struct net_tuner *t, double began)
 {
-    const struct network_measurement *m = &t->before;
-    double checked_s = t->checked_s - m->build_s;
-    return network_time_of(&(struct network_costs){
+    return (struct network_costs){
         .limit_s = t->o->time_s, .spent_s = clock_s() - began - t->spent_s - t->paused_s,
-        .checked_s = checked_s, .plain_s = checked_s - m->check_s - m->whole_s,
-        .build_s = m->build_s, .n_kernels = network_complex(t->net),
-    });
+        .checked_s = t->checked_s, .plain_s = t->plain_s, .build_s = t->before.build_s,
+        .n_kernels = network_complex(t->net),
+    };
 }
 
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
@@ -324,7 +342,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
     struct network_tuning_opts rest = *o;
-    t.time = divide(&t, began);
+    struct network_costs cost = costs(&t, began);
+    t.time = network_time_of(&cost);
     rest.time_s = t.time.search_s;
     t.o = &rest;
     if (!network_search(&t, e))
@@ -333,8 +352,10 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .before_ms = t.before.latency.min_ms,
                                     .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,
+                                    .measuring_s = cost.spent_s + network_time_end(&cost, 1),
                                     .cancelled = cancelled(cancel) };
     bool ok = out->cancelled || choose(&t, frozen, kernels_before, out, e);
+    out->unchecked_s = out->verified || t.checks ? 0 : t.check_s;
     struct err why = *e;
     out->cancelled = out->cancelled || (!ok && why.code == ERR_CANCEL);
     if (out->cancelled && !t.chosen)

@@ -54,12 +54,15 @@ struct network_tuning {
     int n; const struct tuned_kernel *kernel;
     double before_ms, after_ms;           /* of the network */
     bool verified, cancelled;
+    double measuring_s;                   /* with time_s: what measuring the network needs of it */
+    double unchecked_s;                   /* of a check that was left out, estimated; 0: none was */
 };
 
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
  * network into s->kernels.  After a first round for each kernel, the next one goes to the kernel
  * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call again
- * goes on where a killed one was.  A cancel keeps what was clearly faster.
+ * goes on where a killed one was.  With a time limit the network is checked at the end only, and
+ * not at all if that would take too much of the time.  A cancel keeps what was clearly faster.
  * *out lives in a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);

@@ -16,7 +16,9 @@ struct net_tuner {
     const struct network *first;          /* that the result is compared with */
     const struct network *net;            /* with the layouts that are frozen */
     struct network_measurement before;    /* of net */
-    double checked_s;                     /* that it took */
+    double plain_s, checked_s;            /* that it takes without and with a check */
+    double check_s;                       /* of these, the check: measured, or an estimate */
+    bool checks;                          /* whether the time limit has room for checks */
     struct network_time time;
     struct tuned_kernel *kernel;          /* per task of net */
     bool layouts_changed;                 /* net is not first */
@@ -32,7 +34,8 @@ const struct search_sink *network_sink(struct net_tuner *t);
 bool network_now(struct net_tuner *t, const struct network **out, struct err *e);
 /* Gives the session these schedules (kernels_text.h) again. */
 void network_restore(struct net_tuner *t, const char *kernels);
-/* Measures two networks in turns, and checks `now` once: the least milliseconds of both. */
+/* Measures two networks in turns, and checks `now` once if t->checks: the least milliseconds of
+ * both. */
 bool network_in_turns(struct net_tuner *t, const struct network *old, const struct network *now,
                       int turns, double *old_ms, double *now_ms, struct err *e);
 bool network_measure(struct net_tuner *t, const struct network *net, bool check,

@@ -1,166 +1,13 @@
-/* Runs the tuner on a session: collects seeds and pins, finds earlier runs, writes the records. */
+/* Runs the tuner on a session: finds earlier runs, writes the records. */
 #include "sessions/tuning/tuning.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "explorer/tune/tidy.h"
-#include "kernels/gen/gen.h"
-#include "profile/build/build.h"
-#include "sessions/file/expert_file.h"
-#include "sessions/file/json.h"
 #include "sessions/tuning/tuning_impl.h"
-
-/* --- Seeds, pins and options ---------------------------------------------------------------- */
-
-/* Returns the steps up to the current state of the session. */
-static struct tune_lines session_lines(struct arena *a, const struct session *s)
-{
-    const struct program *p = history_current(s->history)->program;
-    const char **line = ARENA_ARRAY(a, const char *, p->n_steps + 1);
-    for (int i = 0; i < p->n_steps; i++)
-        line[i] = arena_strdup(a, p->steps[i]);
-    return (struct tune_lines){ "session", p->n_steps, line };
-}
-
-static bool add_pin(struct inquiry *q, const char *text, struct err *e)
-{
-    const struct step *step;
-    if (!step_parse(q->mem, text, &step, e))
-        return false;
-    if (str_starts(step->text, "loop ")) {
-        err_set(e, ERR_STEP, "--pin \"%.100s\": only layout steps can be pinned", text);
-        return err_fix(e, "use `layout`, `all-layouts` or a layout step");
-    }
-    q->pin[q->n_pins++] = step->text;
-    return true;
-}
-
-static bool has_line(const struct tune_lines *l, const char *line)
-{
-    bool there = false;
-    for (int i = 0; i < l->n; i++)
-        there = there || streq(l->line[i], line);
-    return there;
-}
-
-static bool read_pins(struct inquiry *q, const struct tuning_opts *o, struct err *e)
-{
-    const struct tune_lines *start = &q->schedule[0];
-    q->fixed = o->loop_only;
-    q->pin = ARENA_ARRAY(q->mem, const char *, o->n_pins * (start->n + 1) + 1);
-    for (int i = 0; i < o->n_pins; i++) {
-        bool all = streq(o->pin[i], "layout");
-        q->fixed = q->fixed || streq(o->pin[i], "all-layouts");
-        for (int k = 0; all && k < start->n; k++)
-            if (!str_starts(start->line[k], "loop "))
-                q->pin[q->n_pins++] = start->line[k];
-        if (!all && !streq(o->pin[i], "all-layouts") && !add_pin(q, o->pin[i], e))
-            return false;
-    }
-    for (int i = 0; q->fixed && i < q->n_pins; i++)
-        if (!has_line(start, q->pin[i])) {
-            err_set(e, ERR_STEP,
-                    "the layouts of the session are fixed, but \"%.100s\" is not one of its steps",
-                    q->pin[i]);
-            return err_fix(e, "apply it to the session first, or pin it without --loop-only and"
-                              " all-layouts");
-        }
-    return true;
-}
-
-static bool has_parallel(const struct expert_schedule *s)
-{
-    for (int i = 0; i < s->n; i++)
-        if (str_starts(s->step[i], "loop parallel "))
-            return true;
-    return false;
-}
-
-static struct tune_lines without_parallel(struct arena *a, const struct expert_schedule *s)
-{
-    struct tune_lines l = { "expert", 0, NULL };
-    const char **line = ARENA_ARRAY(a, const char *, s->n + 1);
-    for (int i = 0; i < s->n; i++)
-        if (!str_starts(s->step[i], "loop parallel "))
-            line[l.n++] = s->step[i];
-    l.line = line;
-    return l;
-}
-
-/* Adds expert schedules as seeds.  A parallel one is followed by a copy without its parallel loops,
- * because starting threads takes longer than a small operator. */
-static void take_experts(struct inquiry *q, const struct expert_schedule *list, int n, int most)
-{
-    for (int i = 0; i < n && q->n_schedules <= most; i++) {
-        struct tune_lines as_is = { "expert", list[i].n, list[i].step };
-        q->schedule[q->n_schedules++] = as_is;
-        if (has_parallel(&list[i]) && q->n_schedules <= most)
-            q->schedule[q->n_schedules++] = without_parallel(q->mem, &list[i]);
-    }
-}
-
-/* Adds the experts of this operator; it is no error when none exists. */
-static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct err *e)
-{
-    struct experts all;
-    struct expert_schedule list[TUNING_MOST_EXPERTS];
-    int most = o->experts > 0 ? o->experts : o->experts < 0 ? 0 : TUNING_EXPERTS, n = 0;
-    if (most > TUNING_MOST_EXPERTS)
-        most = TUNING_MOST_EXPERTS;
-    if (most == 0)
-        return true;
-    if (!expert_file_all(q->mem, &all, e))
-        return false;
-    all.accuracy = q->accuracy;
-    struct err none;
-    if (!expert_schedules(q->mem, &all, q->spec, q->target, q->threads, most, list, &n, &none))
-        return true;
-    take_experts(q, list, n, most);
-    return true;
-}
-
-/* Returns all options but seed, strategy and budget as JSON.  A run with equal text can answer. */
-static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
-{
-    struct str compiler = {0};
-    compiler_print(&compiler, o->measure.compiler);
-    json_t *j = json_make("start", json_texts(q->schedule[0].line, q->schedule[0].n),
-                          "pins", json_texts(q->pin, q->n_pins), "fixed", JSON(q->fixed),
-                          "levels", JSON(o->levels == 2 ? 2 : 1),
-                          "experts", JSON(q->n_schedules - 1),
-                          "compiler", JSON(str_text(&compiler)));
-    str_free(&compiler);
-    if (o->cold)
-        json_put(j, "cold", json_true());
-    if (o->joint > 0)
-        json_put(j, "joint", JSON(o->joint));
-    if (q->accuracy > 0)
-        json_put(j, "accuracy", JSON(q->accuracy));
-    if (o->weights)
-        json_put(j, "weights", json_sprintf("%016llx", (unsigned long long)
-                                            hash_bytes(o->weights, o->weights_bytes, 0)));
-    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
-    const char *copy = arena_strdup(q->mem, text);
-    free(text);
-    json_decref(j);
-    return copy;
-}
-
-static bool ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
-                struct err *e)
-{
-    q->spec = arena_strdup(q->mem, history_spec(s->history));
-    q->accuracy = fmax(0, s->accuracy);
-    q->target = target_or_host(o->measure.target);
-    q->threads = o->measure.threads > 0 ? o->measure.threads : 1;
-    q->schedule[q->n_schedules++] = session_lines(q->mem, s);
-    if (!read_pins(q, o, e) || !add_experts(q, o, e))
-        return false;
-    q->options = options_text(q, o);
-    return true;
-}
 
 /* --- Which run ------------------------------------------------------------------------------ */
 
@@ -279,6 +126,7 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         return;
     records_of_candidate(q->scratch, &rec, c);
     bool begun = begin_run(q, &e);
+    rec.simulated_ms = q->opts.simulated && isfinite(c->ms) ? c->ms : 0;
     rec.run = q->t->run;
     rec.strategy = !c->seed ? q->t->strategy : c->trial == 0 ? "session" : "expert";
     rec.seed = q->data_seed;
@@ -300,7 +148,7 @@ static bool known(void *ctx, struct tune_candidate *c)
         if (q->known_hash[i] != hash || !streq(r->steps, steps) || r->trial > q->t->budget)
             continue;
         c->outcome = r->outcome;
-        c->ms = r->runs > 0 ? r->min_ms : INFINITY;
+        c->ms = r->runs > 0 ? r->min_ms : r->simulated_ms > 0 ? r->simulated_ms : INFINITY;
         c->spread = r->spread;
         c->reason = r->reason ? r->reason : "";
         c->compile_s = r->compile_s;
@@ -315,8 +163,10 @@ static bool known(void *ctx, struct tune_candidate *c)
 static void show(void *ctx, const struct tune_view *v)
 {
     struct inquiry *q = ctx;
+    struct tune_view said = *v;
+    snprintf(said.simulated, sizeof said.simulated, "%s", q->t->simulated ? q->t->simulated : "");
     if (q->view && q->view->view)
-        q->view->view(q->view->ctx, v);
+        q->view->view(q->view->ctx, &said);
 }
 
 /* --- Its end -------------------------------------------------------------------------------- */
@@ -328,6 +178,7 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     if (!t->measured)
         return true;
     records_of_measurement(&rec, &t->m);
+    rec.simulated_ms = t->simulated ? t->best_ms : 0;
     rec.run = t->run;
     rec.trial = t->budget + 1;
     rec.strategy = "final";
@@ -375,7 +226,8 @@ static void take_result(struct tuning *t)
     t->ledger = r->ledger;
     t->final_start = r->start ? in_final(r, r->start) : NULL;
     t->final_best = r->best ? in_final(r, r->best) : NULL;
-    t->best_ms = t->measured ? r->m.latency.min_ms : r->best ? r->best->ms : INFINITY;
+    t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms
+               : r->best ? r->best->ms : INFINITY;
     t->speedup = speedup_of(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
@@ -403,7 +255,7 @@ static bool open_search(struct inquiry *q, struct err *e)
     q->search = (struct tune_opts){
         .kernels = {
             .spec = q->spec, .n_seeds = q->n_schedules, .schedule = q->schedule,
-            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed,
+            .n_pins = q->n_pins, .pin = q->pin, .fixed = q->fixed, .simulated = o->simulated,
             .layouts = { .levels = o->levels }, .measure = o->measure, .seed = t->seed,
         },
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
@@ -449,7 +301,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
         const struct record *r = &rec[i];
         if (streq(r->strategy, "final")) {
             t->line = records_lines(t->mem, r->steps, &t->n_lines);
-            t->best_ms = r->min_ms;
+            t->best_ms = t->simulated ? r->simulated_ms : r->min_ms;
             t->gflops = r->gflops;
             t->spread = r->spread;
             continue;
@@ -458,7 +310,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
         if (r->outcome != OUTCOME_OK)
             t->failed[r->outcome]++;
         else if (r->trial == 1)
-            t->start_ms = r->min_ms;
+            t->start_ms = t->simulated ? r->simulated_ms : r->min_ms;
     }
     t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
     t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
@@ -480,9 +332,10 @@ bool tuning_open(const struct session *s, const struct tuning_opts *o,
     t->note = "";
     t->start_ms = t->best_ms = INFINITY;
     t->spread = NAN;
-    bool ok = ask(q, s, o, e) && records_open(o->records, &q->records, e);
+    bool ok = tuning_ask(q, s, o, e) && records_open(o->records, &q->records, e);
     if (ok) {
         t->spec = q->spec;
+        t->simulated = o->simulated ? arena_strdup(t->mem, tuning_gpu(o)->name) : NULL;
         t->isa = q->target->isa;
         t->threads = q->threads;
         t->records_file = arena_strdup(t->mem, records_file(q->records));
@@ -573,7 +426,8 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
 {
     struct inquiry q = { .mem = arena_new() };
     struct err ignored;
-    bool found = ask(&q, s, o, &ignored) && records_open_reading(o->records, &q.records, &ignored)
+    bool found = tuning_ask(&q, s, o, &ignored)
+              && records_open_reading(o->records, &q.records, &ignored)
               && find_runs(&q, o, &ignored) && q.stopped;
     if (found)
         *out = (struct tuning_stopped){

@@ -16,6 +16,9 @@ struct tuning_opts {
     double time_s;                       /* limit of the search; 0: none */
     int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
+    /* For a GPU: rank by the simulator of measure.gpu.  Times are then simulated, in records too,
+     * and only runs with the same objective and device answer or go on. */
+    bool simulated;
     bool cold;                           /* as in struct search_opts */
     /* Each is "layout" (the layouts of the session), "all-layouts" or a layout step. */
     int n_pins; const char *const *pin;
@@ -34,6 +37,7 @@ struct tuning_opts {
 
 struct tuning {
     const char *spec, *isa; int threads;
+    const char *simulated;               /* the simulated GPU, "h100"; NULL: times are measured */
     char run[RUN_ID];
     const char *strategy; uint64_t seed; int budget;
     bool answered;                       /* from a finished run; result is then NULL */
@@ -61,6 +65,9 @@ struct tuning {
     int failed[TUNE_OUTCOMES];
     struct arena *mem;
 };
+
+/* Whether a tuning is for a GPU: by its target, or because loops of the session are bound. */
+bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
 
 /* Tunes from the current state of s, which stays unchanged.  Of view, which may be NULL, only the
  * view callback and ctx are used.  A new run enters the records with its first measurement.  A

@@ -29,4 +29,9 @@ struct inquiry {
     struct cancel *cancel;
     bool lost; struct err why_lost;      /* a record could not be written */
 };
+/* tuning_ask.c: fills in q from the session and the options: target, schedules, pins. */
+bool tuning_ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
+                struct err *e);
+/* The GPU that is simulated. */
+const struct gpu_device *tuning_gpu(const struct tuning_opts *o);
 #endif

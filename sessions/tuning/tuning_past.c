@@ -1,6 +1,7 @@
 /* Restores the final view of a finished run from its records. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "explorer/tune/strategies.h"
@@ -68,7 +69,8 @@ static void add(struct past *p, const struct record *r)
     struct tune_candidate c = {
         .arm = arm_of(p, r->steps), .trial = place, .replayed = true,
         .outcome = r->outcome, .spread = r->spread,
-        .ms = r->outcome == OUTCOME_OK ? r->min_ms : INFINITY,
+        .ms = r->outcome != OUTCOME_OK ? INFINITY
+            : r->simulated_ms > 0 ? r->simulated_ms : r->min_ms,
         .seed = streq(r->strategy, "session") || streq(r->strategy, "expert"),
         .compile_s = r->compile_s, .measure_s = r->measure_s, .features = r->features,
         .reason = r->reason ? arena_strdup(p->mem, r->reason) : "",
@@ -162,6 +164,7 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
         .strategy = t->strategy, .seed = t->seed, .stage = STAGE_DONE, .doing = "done",
         .budget = t->budget, .best = -1, .best_ms = INFINITY, .left_s = NAN,
     };
+    snprintf(out->simulated, sizeof out->simulated, "%s", t->simulated ? t->simulated : "");
     fill(&p, rec, n);
     set_stages(&p, n_runs > 0 ? run[0].options : "");
     vec_free(&p.trial);

@@ -164,6 +164,8 @@ static void add_search(json_t *j, const struct tune_result *r)
 void tuning_json(struct str *out, const struct tuning *t, const char *machine)
 {
     json_t *j = json_make("format", JSON(1), "spec", JSON(t->spec), "isa", JSON(t->isa),
+                          "objective", JSON(t->simulated ? "simulated" : "measured"),
+                          "gpu", JSON_OR_NULL(t->simulated ? t->simulated : ""),
                           "run", JSON(t->run), "threads", JSON(t->threads),
                           "strategy", JSON(t->strategy), "seed", JSON(t->seed),
                           "budget", JSON(t->budget), "trials", JSON(t->trials),

@@ -11,6 +11,7 @@ build=${1:-build/release}
 report=${2:-build/gpu-check.md}
 cases=${CASES:-tests/bench/gpu.txt}
 limit=${LIMIT:-500}                       # seconds after which nothing new begins
+budget=${BUDGET:-48}                      # trials of the tuner
 tilescope=$build/tilescope
 export TILESCOPE_RUNNER=$build/tilescope-runner COLUMNS=1000 NO_COLOR=1 LC_ALL=C.UTF-8
 work=$(mktemp -d) || exit 1
@@ -160,8 +161,8 @@ tune() {
         say "left out: $limit s are over" ""
         return
     fi
-    timeout 120 "$tilescope" tune 'gmm m=512 n=512 k=512' --target cuda --budget 48 --time 60 \
-        > "$work/tune" 2>&1 || say "skipped: tilescope tune ended with code $?"
+    timeout 120 "$tilescope" tune 'gmm m=512 n=512 k=512' --target cuda --budget "$budget" \
+        --time 60 > "$work/tune" 2>&1 || say "skipped: tilescope tune ended with code $?"
     sed 's/^/    /' "$work/tune" | tail -n 30 | tee -a "$report"
     say ""
 }

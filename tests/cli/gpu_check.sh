@@ -11,7 +11,8 @@ loop bind C N thread.x
 = gmm m=16 n=16 k=8
 loop bind C N block.x
 X
-check() { env CASES="$dir/cases" "$@" tests/bench/gpu_check.sh "$BUILD" "$dir/report.md" 2>&1; }
+check() { env CASES="$dir/cases" BUDGET=4 "$@" \
+    tests/bench/gpu_check.sh "$BUILD" "$dir/report.md" 2>&1; }
 has() { if grep -qE -e "$2" <<< "$out"; then pass "$1"; else flunk "$1" "$out"; fi; }
 
 none=/nowhere/lib.so

@@ -125,24 +125,6 @@ if command -v python3 > /dev/null; then
     same 'the table of make bench-networks' 1 "$(grep -cE "$row" <<< "$table")"
 fi
 
-# Of a kernel with an algorithm, tune tries the experts' schedules: here its loops were forgotten.
-cat > "$dir/wino.yaml" <<'Y'
-tilescope: 1
-operator: |
-  x = input n=1 i=32 h=28 w=28
-  a = c2d(x) o=32 k=3 p=1
-  b = c2d(a) o=32 k=3 p=1
-kernels:
-- operator: c2d n=1 i=32 h=28 w=28 o=32 k=3 p=1
-  steps:
-  - algorithm Conv winograd m=4
-  - layout set Inp "N H W I"
-  - layout set Conv "N H W O"
-Y
-t 0 '^ +2 .* [0-9]{2,}\.[0-9]+x +16 +[0-9]+ +c2d' tune "$dir/wino.yaml" --budget 40 \
-    -o "$dir/wino-2.yaml" --quiet
-same 'with loops' 1 "$(grep -c 'loop cache_write Conv_wino' "$dir/wino-2.yaml")"
-
 # The steps of a kernel in a session must fit it.  Equal kernels have one schedule.
 cat > "$dir/net.yaml" <<'Y'
 tilescope: 1
@@ -207,46 +189,8 @@ else
     flunk "the records of the killed search are there ($before before)"
 fi
 t 0 'network: .* kernel' run "$tuned" -m none
-
-# The same line again measures nothing again: the rounds go the same way.
-measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | head -1; }
-cat > "$dir/small.yaml" <<'Y'
-tilescope: 1
-operator: |
-  x = input n=1 i=6 h=8 w=8
-  a = c2d(x) o=5 k=3 p=1
-  b = c2d(a) o=3 k=1
-kernels: []
-Y
-# A worse schedule of a kernel with an algorithm than the experts' goes, also in a short search.
-cat > "$dir/spoiled.yaml" <<'Y'
-tilescope: 1
-operator: |
-  x = input n=1 i=64 h=28 w=28
-  a = c2d(x) o=64 k=3 p=1
-  b = c2d(a) o=8 k=1
-kernels:
-  - operator: c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1
-    steps: [algorithm Conv winograd m=2]
-Y
-t 0 '^verified: true' tune "$dir/spoiled.yaml" --time 1 --experts 2 -o "$dir/mended.yaml"
-same 'the spoiled schedule is gone' 0 "$(grep -c 'winograd m=2' "$dir/mended.yaml")"
-
 t 2 'no variant "nhwc"' tune "$dir/net.yaml" --variant nhwc
 t 2 'variant is for networks' tune 'gmm m=8 k=8 n=8' --variant ol
-for variant in packed loops; do
-    line=(tune "$dir/small.yaml" --variant $variant --budget 16 --experts 2 -o "$dir/$variant.yaml")
-    t 0 'network .* ms before, .* ms after' "${line[@]}"
-    first=$(measured)
-    t 0 'verified: true' "${line[@]}"
-    if [ -n "$first" ] && [ "$(measured)" = "$first" ]; then
-        pass "$variant: nothing is measured again"
-    else
-        flunk "$variant: nothing is measured again ($first, then $(measured))"
-    fi
-done
-t 0 'verified: true' tune "$dir/small.yaml" --variant alt --budget 16 --experts 2
-t 0 'verified: true' run "$dir/loops.yaml" -m none
 
 # A network whose kernels all have the expert's schedule is one as well.
 sed -e '/^- operator: gmm/,$d' -e 's/^kernels:/kernels: []/' "$dir/net.yaml" > "$dir/none.yaml"

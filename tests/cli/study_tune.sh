@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # study with variants that the tuner finishes: reports, records, weights, errors.
+# tests/run.sh: long
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -85,15 +85,15 @@ t 0 '^verified: true' tune 'x = input n=1 i=4 h=6 w=6; W = input d0=4 d1=4 d2=3 
 y = c2d(x, W) o=4 k=3 p=1' --budget 12 "${quick[@]}"
 
 # As it was: one time, not one of each of two sittings.
-t 0 'as it was' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
+t 0 'unchanged' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
 same 'start and best are one time' "$(sed -n 's/^start: *//p' <<< "$out")" \
     "$(sed -n 's/^best: *\([^,]*\),.*/\1/p' <<< "$out")"
 t 0 'from the records of' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
-grep -q 'as it was' <<< "$out" && pass 'also when it is answered' || flunk 'answered' "$out"
+grep -q 'unchanged' <<< "$out" && pass 'also when it is answered' || flunk 'answered' "$out"
 
 # The compiler is part of the question.
 if command -v clang > /dev/null; then
-    CC=clang t 0 'as it was' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
+    CC=clang t 0 'unchanged' tune "$op" --budget 1 --experts 0 --baselines none --seed 3
     grep -q 'from the records' <<< "$out" && flunk "gcc's is no answer" "$out" \
         || pass "gcc's is no answer"
 fi
@@ -174,7 +174,7 @@ out=$(timeout --foreground --preserve-status -s INT 2 "$TILESCOPE" tune "$op" --
 same 'Ctrl-C: exit 130' 130 $?
 grep -qE '^trials: .*, stopped' <<< "$out" && grep -q '^best:' <<< "$out" \
     && pass 'with the best so far' || flunk 'the best so far' "$out"
-grep -q -- '--resume goes on from [0-9]* of 5000' "$dir/err" && pass 'and how to go on' \
+grep -q -- '--resume continues from [0-9]* of 5000' "$dir/err" && pass 'and how to go on' \
     || flunk 'how to go on' "$(cat "$dir/err")"
 t 2 'has a budget of 5000, not 40' tune "$op" --budget 40 --strategy random --baselines none \
     --resume

@@ -194,9 +194,16 @@ t 0 'acc11' show 'c2d i=8 h=7 w=12 o=8 k=3 p=1' --steps - --what c --isa avx2 <<
 same 'weights read again' '10 11 10' "$(awk '/for .long i_0/ { taps++ } /= again/ { n[taps]++ }
     END { print n[1], n[2], n[3] }' <<< "$out")"
 norm='x = input n=1 c=4 h=3 w=3; c = c2d(x) o=4 k=3; s = const c=4; y = batchnorm(c, s, s, s, s)'
-t 0 '^\* y +batchnorm\(c, s\) +N H W O  \(from c\) +16 B  its own$' show "$norm" --steps - \
+t 0 '^\* y +batchnorm\(c, s\) +N H W O  \(from c\) +16 B  its own( |$)' show "$norm" --steps - \
     --what graph <<< 'layout set c "N H W O"'
 same 'none are conversions' '0 conversions, variant alt' "$(tail -n 1 <<< "$out")"
+# What the session has measured, as the view profile has it; else what to do.
+t 0 '^ *ReLU +0 +50.2k +50.2k' show tests/golden/views/session.yaml --what profile
+t 0 '^latency: +946 .s best' show tests/golden/views/session.yaml --what profile
+t 0 '"l1_misses": 190021' show tests/golden/views/session.yaml --what profile --json
+t 0 '^$' show tests/golden/views/session.yaml --what profile -o "$dir/profile.svg"
+same 'a picture' 1 "$(grep -c 'Where in the code' "$dir/profile.svg")"
+t 2 'tilescope run FILE.yaml --save' show "$gmm" --what profile
 t 0 '^1 conversion, variant alt$' show "$gmm" --steps - --what graph <<< 'layout set A "M/4 K 4m"'
 
 t 0 '^gmm ' ops

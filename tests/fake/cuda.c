@@ -179,8 +179,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
         return 2;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     *module = malloc(sizeof **module);
+    /* fd stays open: dlopen tells objects apart by their path, and a closed number comes again. */
     (*module)->object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    close(fd);
     return (*module)->object ? 0 : 209;
 }
 

@@ -29,22 +29,31 @@ static const struct { const char *spec; bool large; } row[] = {
     { "t2d n=1 i=4 h=5 w=5 o=6 k=3 s=2 p=1", false },
     { "t3d n=1 i=2 depth=3 h=4 w=4 o=4 k=3 s=2 p=1", false },
     /* As in Appendix 1 of ALT, in every type that sums in float32. */
-    { "gmm m=512 k=64 n=256", false }, { "gmm m=256 k=64 n=256 type=f16", false },
-    { "gmm m=256 k=64 n=256 type=bf16", false },
-    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1", false },
-    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1 type=f16", false },
-    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1 type=bf16", false },
-    { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4", false },
-    { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4 type=f16", false },
+    { "gmm m=512 k=64 n=256", true }, { "gmm m=256 k=64 n=256 type=f16", false },
+    { "gmm m=256 k=64 n=256 type=bf16", true },
+    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1", true },
+    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1 type=f16", true },
+    { "c2d n=1 i=16 h=14 w=14 o=64 k=3 p=1 type=bf16", true },
+    { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4", true },
+    { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4 type=f16", true },
     { "grp n=1 i=64 h=14 w=14 o=128 k=3 p=1 g=4 type=bf16", false },
-    { "dep n=1 c=64 h=28 w=28 k=3 p=1", false },
+    { "dep n=1 c=64 h=28 w=28 k=3 p=1", true },
     { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=f16", false },
-    { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=bf16", false },
-    { "dil n=1 i=16 h=14 w=14 o=64 k=3 p=2 d=2", false },
-    { "c1d n=1 i=16 w=128 o=512 k=3 s=2 p=1", false },
-    { "c3d n=1 i=16 depth=4 h=7 w=7 o=32 k=3 p=1", false },
+    { "dep n=1 c=64 h=28 w=28 k=3 p=1 type=bf16", true },
+    { "dil n=1 i=16 h=14 w=14 o=64 k=3 p=2 d=2", true },
+    { "c1d n=1 i=16 w=128 o=512 k=3 s=2 p=1", true },
+    { "c3d n=1 i=16 depth=4 h=7 w=7 o=32 k=3 p=1", true },
     { "t2d n=1 i=16 h=7 w=7 o=64 k=4 s=2 p=1", false },
-    { "t3d n=1 i=8 depth=4 h=7 w=7 o=16 k=3 s=2 p=1", false },
+    { "t3d n=1 i=8 depth=4 h=7 w=7 o=16 k=3 s=2 p=1", true },
+    /* On tensor cores. */
+    { "gmm m=64 k=32 n=128 bias=1 relu=1 type=bf16", false },
+    { "bmm b=3 m=64 k=32 n=32 type=f16", false }, { "bmm b=2 m=32 k=64 n=64 type=bf16", false },
+    { "c2d n=1 i=32 h=8 w=16 o=64 k=3 p=1 bias=1 type=f16", false },
+    { "c2d n=1 i=16 h=15 w=15 o=32 k=3 s=2 p=1 type=bf16", false },
+    { "grp n=1 i=64 h=8 w=8 o=64 k=3 p=1 g=4 type=f16", false },
+    { "dil n=2 i=16 h=8 w=8 o=32 k=3 p=2 d=2 type=f16", false },
+    { "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1 type=f16", true },
+    { "gmm m=512 k=512 n=512 type=f16", true },
     { "c2d n=1 i=16 h=7 w=7 o=512 k=3 s=2 p=1", true }, { "gmm m=512 k=256 n=256", true },
     { "grp n=1 i=512 h=28 w=28 o=1280 g=4 k=5 s=2 p=2", true },
     { "dep n=1 c=1280 h=56 w=56 k=1 s=2", true },
@@ -131,6 +140,36 @@ static void every_operator_has_one_that_is_right(void **state)
     }
 }
 
+/* Tensor cores are chosen where all sizes divide, and nowhere else. */
+static void tensor_cores_are_chosen(void **state)
+{
+    static const struct { const char *spec; bool tensor; } of[] = {
+        { "gmm m=256 k=64 n=256 type=f16", true }, { "gmm m=256 k=64 n=256", false },
+        { "gmm m=250 k=64 n=256 type=f16", false }, { "bmm b=2 m=32 k=16 n=16 type=bf16", true },
+        { "c2d n=1 i=16 h=8 w=8 o=16 k=3 p=1 type=bf16", true },
+        { "c2d n=1 i=8 h=8 w=8 o=16 k=3 p=1 type=bf16", false },
+        { "c2d n=1 i=16 h=7 w=7 o=16 k=3 p=1 type=bf16", false },
+        { "grp n=1 i=64 h=8 w=8 o=64 k=3 p=1 g=8 type=f16", false },
+        { "dep n=1 c=64 h=16 w=16 k=3 p=1 type=f16", false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(of); i++) {
+        struct arena *a = arena_new();
+        struct experts all;
+        struct expert_schedule s;
+        struct err e;
+        bool tensor = false;
+        int n;
+        assert_true(expert_file_all(a, &all, &e));
+        assert_true(expert_schedules(a, &all, of[i].spec, target_named("cuda"), 1, 1, &s, &n, &e));
+        for (int k = 0; k < s.n; k++)
+            tensor = tensor || str_starts(s.step[k], "loop tensorize");
+        if (tensor != of[i].tensor)
+            fail_msg("%s: expert %s", of[i].spec, s.expert ? s.expert->id : "none");
+        arena_free(a);
+    }
+}
+
 /* A CPU is offered no expert for CUDA, and a GPU none for CPUs. */
 static void the_target_decides(void **state)
 {
@@ -202,8 +241,8 @@ static void the_search_takes_the_least(void **state)
         int bad;
         assert_true(program_replay(a, spec, s[i].step, s[i].n, &p, &bad, &e));
         assert_true(expert_rate(p, &o, NULL, &one, &e));
-        assert_true(i == at ? one.cost.ns == best.cost.ns
-                            : one.stack > 0 || one.cost.ns >= best.cost.ns);
+        assert_true(i == at ? one.ns == best.ns
+                            : one.stack > 0 || one.ns >= best.ns);
     }
     const struct cancel stop = { .raised = 1 };
     assert_false(expert_least_simulated(spec, s, n, &o, NULL, &stop, &at, &best, &e));
@@ -216,7 +255,7 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_one_that_is_right),
-        cmocka_unit_test(the_target_decides),
+        cmocka_unit_test(tensor_cores_are_chosen), cmocka_unit_test(the_target_decides),
         cmocka_unit_test(the_rest_is_bound_as_well), cmocka_unit_test(the_search_takes_the_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,14 @@ static int marks_of(struct model *m, const char *name)
     return n;
 }
 
+/* The tensor under the cursor of the graph. */
+static const char *subject_of_graph(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_GRAPH];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    return l && l->n_items > 0 ? l->item[0].name : "";
+}
+
 static void arrows_lead_to_the_accesses(void **state)
 {
     (void)state;
@@ -233,6 +241,81 @@ static void a_row_without_an_access_says_so(void **state)
     model_free(m);
 }
 
+/* Enter shows the subject of a line in another view, and Esc the line again: also after a few of
+ * these, and with another line under the cursor there. */
+static void escape_goes_back_to_the_line(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1 bias=1 relu=1");
+    press(m, "7");
+    screen_refresh(m);
+    press(m, "g");
+    for (int i = 0; i < 30 && strcmp(subject_of_graph(m), "BiasAdd") != 0; i++)
+        press(m, "j");
+    assert_string_equal(subject_of_graph(m), "BiasAdd");
+    press(m, "Enter");
+    screen_refresh(m);
+    assert_int_equal(m->focus, PANE_MAIN);
+    assert_shows(m, "Esc goes back to the view graph");
+    press(m, "Down Esc");
+    screen_refresh(m);
+    assert_int_equal(m->focus, PANE_SIDE);
+    assert_int_equal(m->view[PANE_SIDE], VIEW_GRAPH);
+    assert_string_equal(subject_of_graph(m), "BiasAdd");
+    press(m, "Enter");                    /* to the nest, then to the profile, and back twice */
+    screen_refresh(m);
+    for (int i = 0; i < 30 && !access_at(m)[0]; i++)
+        press(m, "Right");
+    press(m, "Enter");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
+    assert_shows(m, "Esc goes back to the view nest");
+    press(m, "Esc");
+    assert_int_equal(m->focus, PANE_MAIN);
+    assert_true(access_at(m)[0] != 0);
+    press(m, "Esc");
+    screen_refresh(m);
+    assert_int_equal(m->view[PANE_SIDE], VIEW_GRAPH);
+    assert_string_equal(subject_of_graph(m), "BiasAdd");
+    model_free(m);
+}
+
+/* Esc has its other meanings again once another view was chosen or the program has changed. */
+static void escape_forgets_where_it_went(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "7 Enter");
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "2 1 Esc");
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "7 Enter");
+    type_line(m, "loop split C K 8");
+    press(m, "Esc");
+    assert_int_equal(m->focus, PANE_MAIN);
+    press(m, "7 Enter Tab Esc");          /* from the steps, Esc leaves the views alone */
+    assert_int_equal(m->focus, PANE_LEDGER);
+    press(m, "Tab Esc");
+    assert_int_equal(m->focus, PANE_SIDE);
+    model_free(m);
+}
+
+/* Without Unicode every mark of a view has a letter: the only ? is the key of the help. */
+static void marks_have_letters(void **state)
+{
+    (void)state;
+    static const char *const key[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9", "=", "L"};
+    struct model *m = measured();
+    m->unicode = false;
+    for (int i = 0; i < COUNT_OF(key); i++) {
+        press(m, key[i]);
+        screen_refresh(m);
+        const char *text = screen_of(m), *mark = strchr(text, '?');
+        if (!mark || strchr(mark + 1, '?') || strncmp(mark, "? help", 6) != 0)
+            fail_msg("key %s:\n%s", key[i], text);
+    }
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +324,9 @@ int main(void)
         cmocka_unit_test(an_access_survives_wrapped_rows),
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
         cmocka_unit_test(a_row_without_an_access_says_so),
+        cmocka_unit_test(escape_goes_back_to_the_line),
+        cmocka_unit_test(escape_forgets_where_it_went),
+        cmocka_unit_test(marks_have_letters),
     };
     if (!getcwd(root, sizeof root))
         return 1;

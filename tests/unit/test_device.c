@@ -17,43 +17,33 @@
 #include "profile/cuda/object.h"
 #include "profile/measure/measure.h"
 #include "tests/unit/cuda_bind.h"
+#include "tests/unit/fake_libs.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
 static char folder[] = "/tmp/tilescope-fake-XXXXXX";
 
-static void build_fake(const char *name, const char *variable)
+static void use_fake(const char *name, const char *variable)
 {
-    char so[120], c[80];
-    struct subprocess_result res = {0};
-    struct err e = {0};
-    snprintf(so, sizeof so, "%s/lib%s.so", folder, name);
-    snprintf(c, sizeof c, "tests/fake/%s.c", name);
-    const char *const argv[] = { "gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra",
-                                 "-Werror", "-O1", "-I.", "-shared", "-fPIC", "-o", so, c, NULL };
-    if (!subprocess_run(argv, 60, NULL, &res, &e) || res.exit_code != 0)
-        fail_msg("%s %s", e.text, str_text(&res.out));
-    str_free(&res.out);
+    char so[120];
+    fake_lib_build(folder, name, so);
     setenv(variable, so, 1);
 }
 
 static int build_fakes(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    build_fake("cuda", "TILESCOPE_CUDA");
-    build_fake("nvrtc", "TILESCOPE_NVRTC");
+    assert_true(temp_dir_make(folder, NULL));
+    use_fake("cuda", "TILESCOPE_CUDA");
+    use_fake("nvrtc", "TILESCOPE_NVRTC");
     return 0;
 }
 
 static int remove_fakes(void **state)
 {
-    const char *const argv[] = { "rm", "-r", folder, NULL };
-    struct subprocess_result res = {0};
-    struct err e;
     (void)state;
-    subprocess_run(argv, 60, NULL, &res, &e);
-    str_free(&res.out);
+    temp_dir_remove(folder);
     return 0;
 }
 

@@ -104,7 +104,7 @@ static void of_the_menu(void **state)
     (void)state;
     model_resize(m, 140, 40);
     press(m, "1 g");
-    press(m, "Right Right Enter");
+    press(m, "Down Down Enter");
     assert_shows(m, "misses …");
     assert_int_equal(do_jobs(m), 1);
     assert_hides(m, "misses …");
@@ -131,7 +131,7 @@ static void of_the_menu_by_time(void **state)
     give_rates(m);
     m->roofs.looked = true;
     model_resize(m, 140, 40);
-    press(m, "1 g Right Right Enter");
+    press(m, "1 g Down Down Enter");
     assert_shows(m, "least time first");
     do_jobs(m);
     press(m, "Tab");

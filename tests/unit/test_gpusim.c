@@ -507,8 +507,8 @@ static const struct {
       "x[r][2*c] loads 8 sectors for 4 ideal: rows of 8 threads, in which consecutive threads"
       " stride by 2" },
     { "in x[65]\nout y[32]\nfor t 32 thread.x\n  y[t] = x[t + 1]\n", "x[t + 1]", 1, 5, 4,
-      "x[t + 1] loads 5 sectors for 4 ideal: its threads do not begin with a sector, or few of them"
-      " take part" },
+      "x[t + 1] loads 5 sectors for 4 ideal: its threads do not start at a sector, or few of them"
+      " are active" },
     /* threads that a condition leaves out */
     { "in x[64]\nout y[64]\nfor t 64 thread.x\n  if t < 40: y[t] = x[t]\n", "x[t]", 2, 5, 5, "" },
     /* loops that begin or end elsewhere in each thread meet in their iterations: thread t reads
@@ -731,6 +731,54 @@ static void columns_without_conflicts(void **state)
     }
 }
 
+/* A tensor block of one warp.  ldmatrix reads four times 8 rows of 16 bytes.  Rows 32 bytes apart
+ * meet two by two in the same banks: 4 conflicts a load; rows 48 bytes apart, or swizzled with 8
+ * elements together, do not.  Operands from global memory are read by registers, each of them 8
+ * rows of 16 bytes: 8 sectors where 4 could hold them. */
+static void fragments_are_counted(void **state)
+{
+    static const struct { const char *a; int64_t loads, sectors, ideal, conflicts; } row[] = {
+        { "loop cache_read C A at=lane scope=shared", 1, 0, 0, 4 },
+        { "loop cache_read C A at=lane scope=shared pad=8", 1, 0, 0, 0 },
+        { "loop cache_read C A at=lane scope=shared; loop swizzle C A by=8", 1, 0, 0, 0 },
+        { "", 4, 32, 16, 0 },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct program *p = program_bare(a, "gmm m=16 k=16 n=16 type=f16");
+        const struct func *f;
+        struct sim_result r;
+        struct err e;
+        char text[200], *rest = NULL;
+        snprintf(text, sizeof text, "loop tensorize C M N K; %s", row[i].a);
+        for (char *l = strtok_r(text, ";", &rest); l; l = strtok_r(NULL, ";", &rest))
+            if (l[1] && !program_apply_line(p, l, &p, &e))
+                fail_msg("%s: %s", l, e.text);
+        assert_true(program_lower(p, &f, &e));
+        simulate(f, "h100", 1e9, &r);
+        int found = 0;
+        for (int k = 0; k < r.n_sites; k++) {
+            const struct sim_site *s = &r.site[k];
+            bool shared = streq(s->memory, "shared");
+            if (s->text[0] != 'A' || s->is_store || shared != (row[i].sectors == 0))
+                continue;
+            found++;
+            if (s->accesses != row[i].loads || s->cost.bank_conflicts != row[i].conflicts
+                || (!shared && (s->cost.sectors != row[i].sectors
+                                || s->cost.ideal_sectors != row[i].ideal)))
+                fail_msg("row %d: %s: %lld loads, %lld sectors of %lld, %lld conflicts", i,
+                         s->text, (long long)s->accesses, (long long)s->cost.sectors,
+                         (long long)s->cost.ideal_sectors, (long long)s->cost.bank_conflicts);
+        }
+        assert_int_equal(found, 1);
+        assert_true(func_tensor_flops(f) == 2 * 16 * 16 * 16);
+        double clocks = 2 * 16 * 16 * 16 / (2 * 2048.0) + (func_flops(f) - 8192) / 256;
+        assert_true(fabs(r.fma_ns - clocks / 1.98) < 1e-9);
+        arena_free(a);
+    }
+}
+
 static void random_schedules_are_counted(void **state)
 {
     struct rng r = rng_seed(20261125);
@@ -759,7 +807,7 @@ int main(void)
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
         cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),
         cmocka_unit_test(kernels_are_counted), cmocka_unit_test(shared_tiles_are_counted),
-        cmocka_unit_test(columns_without_conflicts),
+        cmocka_unit_test(columns_without_conflicts), cmocka_unit_test(fragments_are_counted),
         cmocka_unit_test(random_schedules_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "kernels/base/rng.h"
 #include "kernels/ops/reference.h"
+#include "sessions/report/graph_report.h"
 #include "tests/unit/graph_print.h"
 #include "tests/unit/run_program.h"
 #undef fail /* ours; cmocka has its own */
@@ -440,6 +441,56 @@ static void indices_and_conditions_have_fitting_data(void **state)
     arena_free(a);
 }
 
+/* Inputs, constants and outputs count, whoever marks the outputs; intermediates do not. */
+static void outputs_count_in_the_bytes(void **state)
+{
+    (void)state;
+    static const struct { const char *spec; double elems; } sizes[] = {
+        { "x = input m=8 k=4; y = gmm(x) n=16", 8 * 4 + 4 * 16 + 8 * 16 },
+        { "x = input m=8 k=4; y = relu(x); z = exp(x)", 3 * 8 * 4 },
+        { "x = input m=8 k=4; y = relu(x); z = exp(y); output z", 2 * 8 * 4 },
+        { "x = input m=8 k=4; y = relu(x); z = exp(y); output y z", 3 * 8 * 4 },
+        { "x = input m=8 k=4; y = relu(x); z = exp(y); output z z", 2 * 8 * 4 },
+        { "x = input m=8 k=4 type=f16; y = relu(x)", 2 * 8 * 4 / 2.0 },
+    };
+    struct arena *a = arena_new();
+    for (int i = 0; i < COUNT_OF(sizes); i++) {
+        const struct graph *g = load(a, sizes[i].spec, "")->base;
+        if (g->bytes != 4 * sizes[i].elems)
+            fail_msg("%s: %.0f bytes", sizes[i].spec, g->bytes);
+    }
+    arena_free(a);
+}
+
+/* Returns what the row of a tensor says has changed between two schedules of a graph. */
+static enum graph_change changed(struct arena *a, const char *spec, const char *steps,
+                                 const char *before, const char *tensor)
+{
+    const struct program *p = load(a, spec, steps), *was = load(a, spec, before);
+    struct graph_rows all = graph_rows(a, p, was, NULL, NULL);
+    for (int i = 0; i < all.n; i++)
+        if (streq(p->graph->tensor[all.row[i].tensor].name, tensor))
+            return all.row[i].change;
+    fail_msg("%s: no row", tensor);
+    return GRAPH_SAME;
+}
+
+/* A node that moves from the loops of one node to those of another is changed, also when the loops
+ * have the same name. */
+static void a_nest_in_another_one_is_changed(void **state)
+{
+    (void)state;
+    static const char chain[] = "x = input m=8 k=4; a = gmm(x) n=6; b = relu(a); c = exp(b)";
+    static const char in_a[] = "loop compute_at b a M", in_c[] = "loop compute_at b c M";
+    struct arena *a = arena_new();
+    assert_int_equal(changed(a, chain, in_a, in_a, "b"), GRAPH_SAME);
+    assert_int_equal(changed(a, chain, in_c, in_a, "b"), GRAPH_LOOPS);
+    assert_int_equal(changed(a, chain, in_a, "", "b"), GRAPH_LOOPS);
+    assert_int_equal(changed(a, chain, "loop compute_at b a N", in_a, "b"), GRAPH_LOOPS);
+    assert_int_equal(changed(a, chain, in_c, in_a, "c"), GRAPH_SAME);
+    arena_free(a);
+}
+
 int main(void)
 {
     const char *given = getenv("TS_SEED");
@@ -449,6 +500,8 @@ int main(void)
         cmocka_unit_test(layouts_move_as_the_paper_says),
         cmocka_unit_test(fixed_layouts_stay),
         cmocka_unit_test(bad_graphs_say_where),
+        cmocka_unit_test(outputs_count_in_the_bytes),
+        cmocka_unit_test(a_nest_in_another_one_is_changed),
         cmocka_unit_test(canonical_text_is_the_same_graph),
         cmocka_unit_test(random_layouts_of_graphs),
         cmocka_unit_test(statement_operators_compute_what_numpy_does),

@@ -594,6 +594,18 @@ static int in_private_folders(void **state)
     return 0;
 }
 
+/* A line that was copied with its colon runs as it is. */
+static void a_colon_of_the_prompt_is_no_command(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    type_line(m, ": :loop split C K 8");
+    assert_string_equal(step_of(m), "loop split C K 8");
+    type_line(m, ":nonsense");
+    assert_shows(m, "there is no such step or command");
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -620,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),
+        cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(test_killed_run_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);

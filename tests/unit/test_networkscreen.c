@@ -715,11 +715,50 @@ static void a_late_cancel_keeps_what_was_found(void **state)
     str_add(&s->kernels, plain);
     if (!network_tuning_run(a, s, &o, &end.c, &t, &e))
         fail_msg("%s", e.text);
-    assert_true(end.searched && t.cancelled && t.verified);
+    assert_true(end.searched && t.cancelled && !t.verified && t.unchecked_s == 0);
     assert_true(t.before_ms > 0 && t.before_ms < 1e3 && t.after_ms == t.before_ms);
     assert_string_not_equal(str_text(&s->kernels), plain);
     session_free(s);
     arena_free(a);
+}
+
+static void note_what(void *ctx, const char *what, double fraction)
+{
+    (void)fraction;
+    *(bool *)ctx |= strstr(what, "checking") || strstr(what, "whole graph");
+}
+
+/* A check that would take most of the time limit is left out, and the result says so; one that fits
+ * is made at the end. */
+static void checks_fit_the_time_limit(void **state)
+{
+    (void)state;
+    static const struct { const char *text; double time_s; bool checked; } rows[] = {
+        { "x = input m=256 k=1024; a = gmm(x) n=1024; b = softmax(a) axis=1; "
+          "y = gmm(b) n=1024", 0.01, false },
+        { "x = input m=16 k=16; a = gmm(x) n=16; b = softmax(a) axis=1; y = gmm(b) n=16", 2,
+          true },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        bool saw = false;
+        struct cancel never = { 0 };
+        struct progress pr = { note_what, &saw };
+        struct network_tuning_opts o = {
+            .each = { .measure = { .meters = METER_CLOCK, .threads = 1, .seed = 1 } },
+            .time_s = rows[i].time_s, .progress = &pr,
+        };
+        struct arena *a = arena_new();
+        struct network_tuning t;
+        struct session *s;
+        struct err e;
+        assert_true(session_new(rows[i].text, &s, &e));
+        if (!network_tuning_run(a, s, &o, &never, &t, &e))
+            fail_msg("%s", e.text);
+        assert_true(saw == rows[i].checked && t.verified == rows[i].checked);
+        assert_true((t.unchecked_s > 0) != rows[i].checked);
+        session_free(s);
+        arena_free(a);
+    }
 }
 
 int main(void)
@@ -745,6 +784,7 @@ int main(void)
         cmocka_unit_test(a_search_goes_on_behind_a_kernel),
         cmocka_unit_test(a_search_leaves_changed_kernels_alone),
         cmocka_unit_test(a_late_cancel_keeps_what_was_found),
+        cmocka_unit_test(checks_fit_the_time_limit),
     };
     if (!getcwd(root, sizeof root))
         return 1;

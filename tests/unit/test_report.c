@@ -283,7 +283,9 @@ static json_t *bench_json(const struct measurement *m)
         { .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } },
     };
     const struct bench_entry entry[] = {
-        { "a.yaml", s, &r[0] }, { "b.yaml", s, &r[1] }, { "c.yaml", s, &r[2] }
+        { .name = "a.yaml", .session = s, .result = &r[0] },
+        { .name = "b.yaml", .session = s, .result = &r[1] },
+        { .name = "c.yaml", .session = s, .result = &r[2] },
     };
     struct comparison how = { .rounds = 120, .epochs = 20, .disturbed = 0.05 };
     struct str out = {0};

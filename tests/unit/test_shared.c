@@ -15,6 +15,7 @@
 #include "profile/measure/measure.h"
 #include "profile/measure/program_text.h"
 #include "tests/unit/cuda_bind.h"
+#include "tests/unit/from_env.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/programs.h"
 #include "tests/unit/random_steps.h"
@@ -78,10 +79,20 @@ static const char *const swizzled[] = {
     "loop swizzle C A", "loop swizzle C B by=4",
 };
 
+/* Tensor blocks, two of four warps in a block, with tiles of exactly what they read. */
+static const char tensor_spec[] = "gmm m=64 k=64 n=64 type=f16";
+static const char *const tensor[] = {
+    "loop split C M 2 2 16", "loop split C N 2 2 16", "loop split C K 2 2 16",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 K.2", "loop bind C M.0 block.y",
+    "loop bind C N.0 block.x", "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
+    "loop cache_read C A at=K.0 scope=shared", "loop cache_read C B at=K.0 scope=shared",
+    "loop tensorize C M.2 N.2 K.2",
+};
+
 static const struct { const char *spec; const char *const *line; int n; } good[] = {
     { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
     { odd_spec, odd, COUNT_OF(odd) }, { large_spec, large, COUNT_OF(large) },
-    { gemm_spec, swizzled, COUNT_OF(swizzled) },
+    { gemm_spec, swizzled, COUNT_OF(swizzled) }, { tensor_spec, tensor, COUNT_OF(tensor) },
 };
 
 static const struct program *good_program(struct arena *a, int i)
@@ -108,7 +119,8 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
     assert_non_null(strstr(str_text(&text), says));
     if (built) {
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
-        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle("))
+        if (p->base->op[0] == 'g' && shared > 1024 && !strstr(str_text(&text), "swizzle(")
+            && !strstr(str_text(&text), "mma("))
             /* rows of 8 or 4 of B */
             assert_non_null(strstr(b.ptx, "ld.shared.v4.f32"));
     }
@@ -118,7 +130,7 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
 static void shared_tiles_are_right(void **state)
 {
     static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4,
-                                      (128 * 17 + 16 * 128) * 4, 4096 };
+                                      (128 * 17 + 16 * 128) * 4, 4096, 4096 };
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++) {
         struct arena *a = arena_new();
@@ -311,12 +323,6 @@ static const struct func *broken(struct arena *a, const struct func *f, enum bre
     return b.n < 0 ? out : NULL;
 }
 
-static int from_env(const char *name, int usual)
-{
-    const char *text = getenv(name);
-    return text ? atoi(text) : usual;
-}
-
 /* Returns how many broken kernels of program p were tried; each must be refused. */
 static int try_broken(const struct program *p, int most)
 {
@@ -354,8 +360,8 @@ static void broken_kernels_are_caught(void **state)
     for (int i = 0; tried < want; i++) {
         struct arena *a = arena_new();
         const struct program *p;
-        if (i < 3) {
-            p = good_program(a, i);
+        if (i < 4) {
+            p = good_program(a, i < 3 ? i : COUNT_OF(good) - 1);
         } else {                          /* products of more sizes */
             const char *line[COUNT_OF(gemm)];
             memcpy(line, gemm, sizeof line);
@@ -366,8 +372,8 @@ static void broken_kernels_are_caught(void **state)
                                             19 + i % 11);
             p = program_with(a, spec, line, COUNT_OF(line));
         }
-        int left = want - tried;
-        tried += try_broken(p, left);
+        int left = want - tried, most = want / 4 + 1;
+        tried += try_broken(p, left < most ? left : most);
         arena_free(a);
     }
     print_message("# %d broken kernels, all refused\n", tried);
@@ -465,7 +471,7 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
 static void random_schedules_are_right(void **state)
 {
     uint64_t seed = (uint64_t)from_env("SHARED_SEED", 20261123);
-    int n = from_env("SHARED_RANDOM", 60), refused = 0, with_tiles = 0;
+    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0;
     (void)state;
     print_message("# random schedules from seed %llu on\n", (unsigned long long)seed);
     for (int i = 0; i < n; i++) {

@@ -368,6 +368,12 @@ static void run_and_replay(const char *strategy)
         assert_true(r->ledger[r->n_lines].verified && r->ledger[0].verified);
         tune_free(r);
     }
+    if (last.trial < 0) {
+        for (int i = 0; i < last.n_lines; i++)
+            print_message("# %s\n", last.line[i]);
+        fail_msg("not found: opened %d, proposed %d, step '%s': %s", last.opened, last.proposed,
+                 last.why.step, last.why.text);
+    }
     assert_in_range(last.trial, last.opened, 47);
     assert_in_range(last.proposed, last.opened, last.trial);
     assert_in_range(last.round.len, 6, 12);

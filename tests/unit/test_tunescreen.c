@@ -244,7 +244,7 @@ static void leaving_asks(void **state)
 {
     (void)state;
     static const struct { const char *keys, *asks; bool quit; } row[] = {
-        { "q", "The tuner is at 40 of 1000. Stop it and quit? What is measured is kept.", false },
+        { "q", "The tuner is at 40 of 1000. Stop it and quit? Measurements are kept.", false },
         { "q n", "Steps", false }, { "q Esc", "Steps", false }, { "q s", "Stop it", false },
         { "q y", "", true }, { "Q", "", true },
         { ": start Enter", "The tuner is at 40 of 1000. Stop it and leave?", false },
@@ -329,7 +329,7 @@ static void results_are_branches(void **state)
     assert_shows(m, "nothing is shown to be faster than this");
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, NULL, INFINITY);
-    assert_shows(m, "nothing that was measured is right");
+    assert_shows(m, "no measured candidate is right");
     assert_int_equal(history_n_branches(m->session->history), branches);
     model_free(m);
 }
@@ -655,7 +655,7 @@ static void tunes(void **state)
     tty_press(t, "u");
     tty_assert_shows(t, ":undo");
     tty_press(t, "C-r j Enter");
-    tty_assert_shows(t, "is branch trial-");
+    tty_assert_shows(t, "is branch ");
     tty_press(t, ": switch Space main Enter 0 9 9 u");
     quit(t);
     /* The same question again is answered at once. */
@@ -666,7 +666,7 @@ static void tunes(void **state)
     tty_assert_shows(t, "measures again");
     tty_assert_shows(t, "16 of 16, known from the records");
     tty_press(t, "j j Enter");
-    tty_assert_shows(t, "is branch trial-");
+    tty_assert_shows(t, "is branch ");
     assert_int_equal(count_records(&run, &runs), 17);
     quit(t);
 }
@@ -686,7 +686,7 @@ static void pauses_dies_goes_on(void **state)
     int before = count_records(&run, &runs);
     assert_true(before > 17);
     tty_press(t, "Enter");
-    tty_assert_shows(t, "is branch trial-");
+    tty_assert_shows(t, "is branch ");
     tty_kill(t, SIGKILL);
     assert_int_equal(tty_end(t), -1);
     assert_int_equal(count_records(&run, &runs), before);

@@ -65,6 +65,7 @@ const char touch_prologue[] =
     "OP(+) OP(-) OP(*) OP(/)\n"
     "#define VEC(n) \\\n"
     "    typedef float v##n __attribute__((vector_size(4 * n))); \\\n"
+    "    typedef float u##n __attribute__((vector_size(4 * n), aligned(4))); \\\n"
     "    static inline v##n load##n(at a) \\\n"
     "    { v##n x; note(a.p, false, n); std::memcpy(&x, a.p, sizeof x); return x; } \\\n"
     "    static inline void store##n(at a, v##n x) \\\n"

@@ -1,0 +1,221 @@
+/* Finds the point of a GPU's space with the sizes of given lines: the same blocks, vthreads,
+ * threads and register tiles of every axis, the same steps of reductions between copies, and the
+ * operands from the same memory.  The loops may be in another order. */
+#include "explorer/space/gpu_space.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gpu_reading {
+    const struct gpu_nest *g;
+    int n; const struct step *const *step;
+    struct point_why *why;
+};
+
+__attribute__((format(printf, 3, 4)))
+static bool miss(struct gpu_reading *r, const char *step, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    r->why->step = step;
+    vsnprintf(r->why->text, sizeof r->why->text, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+/* Whether "N_H.1_W.3" is made of loop "H.1" among others. */
+static bool contains(const char *fused, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = fused; at; at = strchr(at, '_')) {
+        at += *at == '_';
+        if (strncmp(at, name, n) == 0 && (at[n] == '\0' || at[n] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/* Finds what a loop became: "block", "thread", "vthread"; NULL: a loop of the thread. */
+static const char *fate_of(const struct gpu_reading *r, const char *name)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (!strcaseeq(s->target, r->g->name) || s->n_args == 0 || !contains(s->arg[0].text, name))
+            continue;
+        if (s->kind == STEP_LOOP_VTHREAD)
+            return "vthread";
+        if (s->kind == STEP_LOOP_BIND && s->n_args > 1)
+            return str_starts(s->arg[1].text, "block") ? "block" : "thread";
+    }
+    return NULL;
+}
+
+static const struct step *split_of(const struct gpu_reading *r, const char *axis)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->step[i]->kind == STEP_LOOP_SPLIT && strcaseeq(r->step[i]->target, r->g->name)
+            && r->step[i]->n_args > 1 && strcaseeq(r->step[i]->arg[0].text, axis))
+            return r->step[i];
+    return NULL;
+}
+
+/* Sets the choice of a part to this size; false: the knob has no such value. */
+static bool choose(struct gpu_reading *r, const struct loop_space *s, const struct gpu_axis *x,
+                   struct gpu_part part, int64_t size, struct loop_point *p)
+{
+    int n = part.knob >= 0 ? s->knob[part.knob].n_choices : 0;
+    for (int i = 0; i < n; i++)
+        if (part.value[i] == size) {
+            p->v[part.knob][0] = i;
+            return true;
+        }
+    return size == 1 || miss(r, "split", "loop %s has a part of %lld, and the space has none",
+                             x->name, (long long)size);
+}
+
+static bool read_output(struct gpu_reading *r, const struct loop_space *s,
+                        const struct gpu_axis *x, struct loop_point *p)
+{
+    const struct step *split = split_of(r, x->name);
+    int64_t vthread = 1, thread = 1, tile = 1;
+    for (int i = 1; split && i < split->n_args; i++) {
+        char name[80];
+        /* one factor f is the last of two */
+        snprintf(name, sizeof name, "%s.%d", x->name, split->n_args == 2 ? 1 : i - 1);
+        const char *fate = fate_of(r, name);
+        int64_t f = strtoll(split->arg[i].text, NULL, 10);
+        if (f < 1 && i > 1)
+            return miss(r, "split", "a factor of loop %s is not written", x->name);
+        if (!fate)
+            tile *= f;
+        else if (streq(fate, "thread"))
+            thread *= f;
+        else if (streq(fate, "vthread"))
+            vthread *= f;
+    }
+    if (!split && x->extent > 1 && !fate_of(r, x->name))
+        return miss(r, "bind", "loop %s is not bound", x->name);
+    if (!split && fate_of(r, x->name) && streq(fate_of(r, x->name), "thread"))
+        thread = x->extent;
+    return choose(r, s, x, x->vthread, vthread, p) && choose(r, s, x, x->thread, thread, p)
+        && choose(r, s, x, x->tile, tile, p);
+}
+
+/* Returns the loop at which a shared tile is copied; NULL: none is. */
+static const char *copies_at(const struct gpu_reading *r)
+{
+    const char *at = NULL;
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (s->kind == STEP_LOOP_COMPUTE_AT && s->n_opts > 0 && s->n_args > 1
+            && strcaseeq(s->arg[0].text, r->g->name))
+            at = s->arg[1].text;
+        for (int k = 0; k < s->n_opts && s->kind == STEP_LOOP_CACHE_READ; k++)
+            if (streq(s->opt[k].key, "at") && strcaseeq(s->target, r->g->name))
+                at = s->opt[k].text;
+    }
+    return at;
+}
+
+/* Returns the position of a loop in the last reorder; -1: it is not there. */
+static int position(const struct gpu_reading *r, const char *name)
+{
+    int found = -1;
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (s->kind != STEP_LOOP_REORDER || !strcaseeq(s->target, r->g->name))
+            continue;
+        found = -1;
+        for (int k = 0; k < s->n_args; k++)
+            if (strcaseeq(s->arg[k].text, name))
+                found = k;
+    }
+    return found;
+}
+
+/* A reduction that is not split runs whole between two copies, unless these are inside of it. */
+static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
+                           const struct gpu_axis *x, struct loop_point *p)
+{
+    const struct step *split = split_of(r, x->name);
+    const char *at = copies_at(r);
+    int64_t tile = x->extent;
+    if (split)
+        tile = strtoll(split->arg[split->n_args - 1].text, NULL, 10);
+    else if (at && position(r, x->name) <= position(r, at))
+        tile = 1;
+    if (tile == x->extent && x->tile.knob >= 0
+        && x->tile.value[s->knob[x->tile.knob].n_choices - 1] < tile)
+        tile = 1;                         /* too long to be inside: it is outside of the copies */
+    return choose(r, s, x, x->tile, tile, p);
+}
+
+static enum gpu_from read_operand(const struct gpu_reading *r, const struct gpu_operand *o)
+{
+    enum gpu_from from = FROM_GLOBAL;
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        bool producer = s->kind == STEP_LOOP_COMPUTE_AT && strcaseeq(s->target, o->name);
+        bool cached = s->kind == STEP_LOOP_CACHE_READ && strcaseeq(s->target, r->g->name)
+                   && s->n_args > 0 && strcaseeq(s->arg[0].text, o->name);
+        for (int k = 0; k < s->n_opts && (producer || cached); k++)
+            if (streq(s->opt[k].key, "pad"))
+                from = FROM_SHARED_PAD;
+            else if (streq(s->opt[k].key, "scope") && s->opt[k].text
+                     && streq(s->opt[k].text, "shared") && from == FROM_GLOBAL)
+                from = FROM_SHARED;
+        if (s->kind == STEP_LOOP_SWIZZLE && s->n_args > 0
+            && strcaseeq(s->arg[0].text, o->name))
+            from = FROM_SHARED_SWIZZLE;
+    }
+    return from;
+}
+
+/* Whether a reduction is unrolled. */
+static bool unrolls(const struct gpu_reading *r, const struct loop_point *p)
+{
+    int last = gpu_innermost(r->g, p);
+    const char *axis = last >= 0 ? r->g->axis[last].name : "";
+    for (int i = 0; i < r->n; i++) {
+        const struct step *s = r->step[i];
+        if (s->kind == STEP_LOOP_UNROLL && strcaseeq(s->target, r->g->name) && s->n_args > 0
+            && *axis && str_starts(s->arg[0].text, axis)
+            && (s->arg[0].text[strlen(axis)] == '.' || !s->arg[0].text[strlen(axis)]))
+            return true;
+    }
+    return false;
+}
+
+static bool read_point(struct gpu_reading *r, const struct loop_space *s, struct loop_point *p)
+{
+    const struct gpu_nest *g = s->gpu;
+    for (int a = 0; a < g->n_axes; a++)
+        if (!(g->axis[a].reduce ? read_reduction : read_output)(r, s, &g->axis[a], p))
+            return false;
+    for (int o = 0; o < OPERANDS; o++)
+        if (g->operand[o].knob >= 0)
+            p->v[g->operand[o].knob][0] = read_operand(r, &g->operand[o]);
+    if (g->k_unroll >= 0)
+        p->v[g->k_unroll][0] = unrolls(r, p);
+    struct err e;
+    return loop_point_sound(s, p, &e) || miss(r, "limit", "%.150s", e.text);
+}
+
+bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
+                          struct loop_point *p, struct point_why *why)
+{
+    struct arena *a = arena_new();
+    const struct step **step = ARENA_ARRAY(a, const struct step *, n + 1);
+    struct point_why unused;
+    struct gpu_reading r = { .g = s->gpu, .step = step, .why = why ? why : &unused };
+    struct err e;
+    *r.why = (struct point_why){ .step = "" };
+    memset(p, 0, sizeof *p);
+    for (int i = 0; i < n; i++)
+        if (step_parse(a, line[i], &step[r.n], &e) && step[r.n]->target)
+            r.n++;
+    bool found = read_point(&r, s, p);
+    arena_free(a);
+    return found;
+}

@@ -1,0 +1,52 @@
+/* The point of a GPU's space that a person would try first. */
+#include "explorer/space/gpu_space.h"
+
+#include <math.h>
+
+#define DRAWS 600
+#define SEED 1
+#define MULTIPROCESSORS 132.0             /* of an H100, as the experts have it */
+#define ENOUGH_THREADS 128.0              /* of a block, so that its warps hide latencies */
+
+/* Scores a point as the expert schedules do: by the multiprocessors that work, the multiply-adds
+ * per element that is read, and the share of them that is used. */
+static double score(const struct gpu_nest *g, const struct loop_point *p)
+{
+    struct gpu_need n = gpu_need_of(g, p);
+    double waves = ceil((double)n.blocks / MULTIPROCESSORS), used = 1, part[OPERANDS] = { 1, 1 };
+    double reads = 0, tile = 1;
+    for (int a = 0; a < g->n_axes; a++) {
+        struct gpu_sizes s = gpu_sizes_of(g, p, a);
+        double inner = (double)(s.vthread * s.thread * s.tile);
+        used *= (double)g->axis[a].extent / ((double)s.outer * inner);
+        if (a >= g->n_output)
+            continue;
+        tile *= inner;
+        for (int o = 0; o < OPERANDS; o++)
+            part[o] *= g->operand[o].axes >> a & 1 ? inner : 1;
+    }
+    for (int o = 0; o < OPERANDS; o++)
+        if (g->operand[o].name)
+            reads += gpu_from_of(&g->operand[o], p) == FROM_GLOBAL ? 2 * part[o] : part[o];
+    double sums = (double)n.sums;
+    return (double)n.blocks / (MULTIPROCESSORS * waves) * tile / (tile + 16 * reads)
+         * used * fmin(1, (double)n.threads / ENOUGH_THREADS) * sums / (sums + 4);
+}
+
+void gpu_point_start(const struct loop_space *s, struct loop_point *p)
+{
+    struct rng r = rng_seed(SEED);
+    double best = -1;
+    for (int i = 0; i < DRAWS; i++) {
+        struct loop_point q = { 0 };
+        for (int k = 0; k < s->n; k++)
+            q.v[k][0] = rng_range(&r, 0, s->knob[k].n_choices - 1);
+        double x = gpu_point_sound(s, &q, NULL) ? score(s->gpu, &q) : -1;
+        if (x > best) {
+            best = x;
+            *p = q;
+        }
+    }
+    if (best < 0)
+        *p = (struct loop_point){ 0 };
+}

@@ -1,0 +1,137 @@
+#include "kernels/nest/tensor.h"
+
+#include "kernels/ir/simplify.h"
+
+/* Returns the condition of a store or select in t, or NULL.  *cut: a loop that does not run over
+ * all of its extent, if there is one. */
+static const struct expr *find_condition(const struct tree *t, const struct tree **cut)
+{
+    if (t->kind == TREE_STORE) {
+        const struct val *v = t->value;
+        while (v && v->kind == VAL_MUL && v->a->kind != VAL_SELECT)
+            v = v->b;
+        return t->guard ? t->guard : v && v->kind == VAL_MUL ? v->a->cond
+             : v && v->kind == VAL_SELECT ? v->cond : NULL;
+    }
+    if (t->kind == TREE_LOOP && t->ann == LOOP_TENSOR
+        && (t->begin || t->end || t->extent != (t->reduce ? 16 : 2)))
+        *cut = t;
+    for (int i = 0; i < t->n_kids; i++) {
+        const struct expr *found = find_condition(t->kid[i], cut);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Refuses a block that is not four whole loops around one store. */
+static bool refuse_shape(const struct tree *t, const char *of, struct err *e)
+{
+    const struct tree *cut = t->reduce ? NULL : t;       /* NULL: the sum has no loop of its own */
+    const struct expr *condition = find_condition(t, &cut);
+    struct str text = { 0 };
+    if (condition)
+        expr_print(&text, condition);
+    if (condition)
+        err_set(e, ERR_STEP, "the tensor block of %s depends on the condition %s, and the lanes of"
+                " a warp multiply all or nothing", of, str_text(&text));
+    else if (cut)
+        err_set(e, ERR_STEP, "loop %s in the tensor block of %s leaves out iterations, and the"
+                " lanes of a warp multiply all or nothing", cut->axis, of);
+    else
+        err_set(e, ERR_STEP, "the tensor block of %s is not the sum of a product of two operands"
+                " that are stored: something else is computed inside of it", of);
+    str_free(&text);
+    return condition || cut
+             ? err_fix(e, "split loops by factors that divide them, and compute a padding in a"
+                       " shared tile (loop compute_at ... scope=shared)")
+             : err_fix(e, "put tiles and other tensors at a loop outside of the block");
+}
+
+static const struct tree *next_loop(const struct tree *t, int64_t extent)
+{
+    bool whole = t && t->kind == TREE_LOOP && t->ann == LOOP_TENSOR && !t->begin && !t->end
+              && t->extent == extent && t->n_kids == 1;
+    return whole ? t->kid[0] : NULL;
+}
+
+/* Finds the four loops and the store.  Returns whether the block has this shape. */
+static bool find_loops(const struct tree *t, struct tensor_block *out)
+{
+    out->sum = t;
+    out->rows = next_loop(t, 16);
+    out->columns = next_loop(out->rows, 2);
+    out->pair = next_loop(out->columns, 2);
+    out->store = next_loop(out->pair, 2);
+    const struct tree *s = out->store;
+    return s && s->kind == TREE_STORE && s->how == STORE_ADD && !s->guard
+        && s->value->kind == VAL_MUL && s->value->a->kind == VAL_LOAD
+        && s->value->b->kind == VAL_LOAD;
+}
+
+/* Sets idx to the indices of a load, with lane = 4 * row + column. */
+static void find_indices(struct exprs *p, const struct tensor_block *b, const struct val *load,
+                         const struct expr *lane, const struct expr **idx)
+{
+    const struct expr *with = expr_add(p, expr_mulc(p, b->row, 4), b->column);
+    for (int d = 0; d < load->rank; d++)
+        idx[d] = expr_simplify(p, expr_subst(p, load->idx[d], &lane, &with, 1));
+}
+
+static bool any_uses(const struct expr *const *idx, int rank, const struct expr *const *var, int n)
+{
+    for (int d = 0; d < rank; d++)
+        for (int i = 0; i < n; i++)
+            if (expr_uses(idx[d], var[i]))
+                return true;
+    return false;
+}
+
+/* Whether x does not depend on the columns, nor y on the rows.  Stores their indices. */
+static bool are_factors(struct exprs *p, struct tensor_block *b, const struct val *x,
+                        const struct val *y, const struct expr *lane)
+{
+    const struct expr *columns[] = { b->columns->var, b->column, b->pair->var };
+    const struct expr *rows[] = { b->rows->var, b->row };
+    b->a = x;
+    b->b = y;
+    find_indices(p, b, x, lane, b->a_idx);
+    find_indices(p, b, y, lane, b->b_idx);
+    return !any_uses(b->a_idx, x->rank, columns, COUNT_OF(columns))
+        && !any_uses(b->b_idx, y->rank, rows, COUNT_OF(rows));
+}
+
+/* Checks the element type of an operand, and that all lanes see it. */
+static bool check_operand(const struct buffer *x, const struct elem_type *type, struct err *e)
+{
+    if (!type_is_narrow(x->type) || x->type != type) {
+        err_set(e, ERR_STEP, "%s has elements of type %s: tensor cores multiply f16 by f16 and bf16"
+                " by bf16", x->name, x->type->name);
+        return err_fix(e, "open the operator with type=f16 or type=bf16");
+    }
+    if (x->memory == MEMORY_LOCAL) {
+        err_set(e, ERR_STEP, "%s is a tile of one thread, and the lanes of a warp share what they"
+                " multiply", x->name);
+        return err_fix(e, "give that tile scope=shared, or leave it out");
+    }
+    return true;
+}
+
+bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struct tree *t,
+                       const struct expr *lane, const char *of, struct tensor_block *out,
+                       struct err *e)
+{
+    *out = (struct tensor_block){ .row = expr_var(p, "lane.row", 0, 7),
+                                  .column = expr_var(p, "lane.column", 0, 3) };
+    if (!find_loops(t, out))
+        return refuse_shape(t, of, e);
+    const struct val *x = out->store->value->a, *y = out->store->value->b;
+    const struct elem_type *type = buffer[x->source].type;
+    if (!check_operand(&buffer[x->source], type, e) || !check_operand(&buffer[y->source], type, e))
+        return false;
+    if (are_factors(p, out, x, y, lane) || are_factors(p, out, y, x, lane))
+        return true;
+    err_set(e, ERR_STEP, "the tensor block of %s is no product of matrices: %s or %s differs along"
+            " its rows and along its columns", of, buffer[x->source].name, buffer[y->source].name);
+    return err_fix(e, "choose a loop of each operand alone: rows of one, columns of the other");
+}

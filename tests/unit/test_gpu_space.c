@@ -1,0 +1,221 @@
+/* The loop space of a GPU: points are legal programs with the sizes that they say, the host twin
+ * finds them right and free of races, and the experts' schedules are points.  $GPU_SPACE is how
+ * many random points of each operator are verified (make test-cuda). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/space/gpu_space.h"
+#include "profile/measure/measure.h"
+#include "sessions/file/expert_file.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define CHANNELS_LAST "set input_layout given", "layout set Ker \"KH KW I O\"", \
+                      "layout set Conv \"N H W O\""
+
+static const struct row { const char *spec; int n; const char *line[4]; } row[] = {
+    { "gmm m=33 k=20 n=17", 0, { NULL } }, { "gmm m=64 k=64 n=64 bias=1", 0, { NULL } },
+    { "bmm b=2 m=16 k=8 n=24", 0, { NULL } },
+    { "c2d n=1 i=8 h=9 w=9 o=16 k=3 p=1 bias=1 relu=1", 4,
+      { CHANNELS_LAST, "layout set Inp_in \"N H W I\"" } },
+    { "c2d n=1 i=6 h=7 w=8 o=12 k=1", 0, { NULL } },
+    { "c2d n=2 i=8 h=8 w=8 o=8 k=3 p=1 s=2 type=f16", 0, { NULL } },
+    { "grp n=1 i=8 h=7 w=7 o=8 k=3 p=1 g=2", 0, { NULL } },
+    { "dep n=1 c=32 h=9 w=9 k=3 p=1", 0, { NULL } },
+    { "c1d n=2 i=4 w=19 o=16 k=3 s=2 p=1", 0, { NULL } },
+    { "c3d n=1 i=3 depth=4 h=5 w=5 o=8 k=3 p=1", 0, { NULL } },
+    { "t2d n=1 i=4 h=5 w=5 o=8 k=3 s=2 p=1", 0, { NULL } },
+};
+
+static const struct loop_space *space_of(struct arena *a, const struct row *r)
+{
+    struct loop_opts o = { .target = target_named("cuda") };
+    const struct loop_space *s;
+    struct err e = {0};
+    if (!loop_space_new(a, r->spec, r->line, r->n, &o, &s, &e))
+        fail_msg("%s: %s", r->spec, e.text);
+    assert_true(s->gpu && s->n > 0 && s->size > 1);
+    return s;
+}
+
+/* Makes the program of a point.  False: a step is not legal. */
+static bool make(struct arena *a, const struct loop_space *s, const struct loop_point *p,
+                 const struct program **out, struct err *e)
+{
+    const char *const *line;
+    int n, bad;
+    assert_true(loop_point_lines(s, a, p, &line, &n, e));
+    const char **all = ARENA_ARRAY(a, const char *, s->n_base + n);
+    memcpy(all, s->base, (size_t)s->n_base * sizeof *all);
+    for (int i = 0; i < n; i++)
+        all[s->n_base + i] = line[i];
+    const struct func *f;
+    return program_replay(a, s->spec, all, s->n_base + n, out, &bad, e)
+        && program_lower(*out, &f, e);
+}
+
+static void verify(const struct program *p, const struct loop_space *s)
+{
+    struct measure_opts o = { .seed = 3, .limit_s = 60, .target = target_named("cuda") };
+    struct measurement m;
+    struct err e = {0};
+    if (measure_program(p, &o, NULL, NULL, &m, &e) && m.verified)
+        return;
+    struct str text = {0};
+    for (int i = 0; i < p->n_steps; i++)
+        str_printf(&text, "%s\n", p->steps[i]);
+    fail_msg("%s: %s%s\n%s", s->spec, e.text, m.reason, str_text(&text));
+}
+
+/* Most sound points are legal, all of them within the limits of a GPU. */
+static void sound_points_are_programs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        int legal = 0, all = 40;
+        struct rng r = rng_seed(7);
+        struct err e = {0};
+        for (int k = 0; k < all; k++) {
+            struct arena *a = arena_new();
+            const struct loop_space *s = space_of(a, &row[i]);
+            const struct program *p;
+            struct loop_point point;
+            loop_point_random(s, &r, &point);
+            struct gpu_need need = gpu_need_of(s->gpu, &point);
+            assert_true(need.threads <= 1024 && need.shared <= SHARED_BYTES
+                        && need.registers <= 255);
+            bool ok = make(a, s, &point, &p, &e);
+            legal += ok;
+            assert_true(!ok || program_is_bound(p));
+            arena_free(a);
+        }
+        print_message("%-50s %d of %d sound points are legal%s%s\n", row[i].spec, legal, all,
+                      legal < all ? "; last: " : "", legal < all ? e.text : "");
+        assert_true(legal >= all * 3 / 4);
+    }
+}
+
+static void twins_find_points_right(void **state)
+{
+    const char *asked = getenv("GPU_SPACE");
+    int most = asked ? atoi(asked) : 0;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i += most > 0 ? 1 : 2) {
+        struct rng r = rng_seed(11);
+        for (int k = 0; k <= most; k++) {
+            struct arena *a = arena_new();
+            const struct loop_space *s = space_of(a, &row[i]);
+            const struct program *p;
+            struct loop_point point;
+            struct err e = {0};
+            if (k == 0)
+                loop_point_start(s, &point);
+            else
+                loop_point_random(s, &r, &point);
+            bool ok = make(a, s, &point, &p, &e);
+            if (k == 0 && !ok)
+                fail_msg("the start of %s: %s", row[i].spec, e.text);
+            if (ok)
+                verify(p, s);
+            arena_free(a);
+        }
+    }
+}
+
+static void lines_lead_back_to_their_point(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct loop_space *s = space_of(a, &row[i]);
+        struct rng r = rng_seed(5);
+        for (int k = 0; k < 30; k++) {
+            struct loop_point point, back;
+            struct point_why why;
+            struct err e;
+            const char *const *line, *const *again;
+            int n, m;
+            loop_point_random(s, &r, &point);
+            if (gpu_need_of(s->gpu, &point).shared == 0)
+                continue;        /* without copies, nothing tells outer from inner reductions */
+            assert_true(loop_point_lines(s, a, &point, &line, &n, &e));
+            if (!loop_point_from_lines(s, line, n, &back, &why))
+                fail_msg("%s: %s (%s)", row[i].spec, why.text, why.step);
+            assert_true(loop_point_lines(s, a, &back, &again, &m, &e));
+            assert_int_equal(n, m);
+            for (int l = 0; l < n; l++)
+                assert_string_equal(line[l], again[l]);
+        }
+        arena_free(a);
+    }
+}
+
+static void experts_are_points(void **state)
+{
+    static const char *const spec[] = { "gmm m=1024 k=1024 n=1024",
+                                        "c2d n=1 i=128 h=28 w=28 o=128 k=3 p=1" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(spec); i++) {
+        struct arena *a = arena_new();
+        struct loop_opts o = { .target = target_named("cuda") };
+        struct experts all;
+        struct expert_schedule x[7];
+        const struct loop_space *s;
+        struct err e = {0};
+        int n;
+        assert_true(expert_file_all(a, &all, &e));
+        assert_true(expert_schedules(a, &all, spec[i], o.target, 1, COUNT_OF(x), x, &n, &e));
+        for (int k = 0; k < n; k++) {
+            struct loop_point point;
+            struct point_why why;
+            int n_base = 0;
+            while (!str_starts(x[k].step[n_base], "loop "))
+                n_base++;
+            assert_true(loop_space_new(a, spec[i], x[k].step, n_base, &o, &s, &e));
+            if (!loop_point_from_lines(s, x[k].step, x[k].n, &point, &why))
+                fail_msg("%s: %s (%s)", expert_chosen_text(a, &x[k]), why.text, why.step);
+        }
+        arena_free(a);
+    }
+}
+
+/* A point that is too large is refused with its reason. */
+static void limits_have_reasons(void **state)
+{
+    struct arena *a = arena_new();
+    const struct row product = { "gmm m=4096 k=64 n=4096", 0, { NULL } };
+    const struct loop_space *s = space_of(a, &product);
+    static const char *const reason[] = { "less than a warp", "more than 1024",
+                                          "more than 255", "more than 48 KiB" };
+    bool seen[COUNT_OF(reason)] = { false };
+    struct rng r = rng_seed(3);
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        struct loop_point p = {0};
+        struct err e = {0};
+        for (int k = 0; k < s->n; k++)
+            p.v[k][0] = rng_range(&r, 0, s->knob[k].n_choices - 1);
+        if (!loop_point_sound(s, &p, &e))
+            for (int k = 0; k < COUNT_OF(reason); k++)
+                seen[k] = seen[k] || strstr(e.text, reason[k]);
+    }
+    for (int k = 0; k < COUNT_OF(reason); k++)
+        if (!seen[k])
+            fail_msg("no point was refused for \"%s\"", reason[k]);
+    arena_free(a);
+}
+
+int main(void)
+{
+    setenv("TILESCOPE_HOME", ".", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
+        cmocka_unit_test(lines_lead_back_to_their_point), cmocka_unit_test(experts_are_points),
+        cmocka_unit_test(limits_have_reasons),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* The tuner for a GPU: ranked by simulation and said so, timed on a device (the driver and NVRTC of
+ * tests/fake), refused without either; comparisons of GPU programs. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernels/base/file.h"
+#include "kernels/base/subprocess.h"
+#include "sessions/report/report.h"
+#include "sessions/tuning/tuning.h"
+#include "tests/unit/fake_libs.h"
+#include "tests/unit/temp_dir.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+static char folder[] = "/tmp/tilescope-tunecuda-XXXXXX";
+static char records[80], fake_cuda[120], fake_nvrtc[120];
+
+static int open_folder(void **state)
+{
+    (void)state;
+    assert_true(temp_dir_make(folder, NULL));
+    snprintf(records, sizeof records, "%s/records.db", folder);
+    fake_lib_build(folder, "cuda", fake_cuda);
+    fake_lib_build(folder, "nvrtc", fake_nvrtc);
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    temp_dir_remove(folder);
+    return 0;
+}
+
+/* With a device, or as on a machine without NVIDIA's libraries. */
+static void with_device(bool there)
+{
+    setenv("TILESCOPE_CUDA", there ? fake_cuda : "/nowhere/libcuda.so", 1);
+    setenv("TILESCOPE_NVRTC", there ? fake_nvrtc : "/nowhere/libnvrtc.so", 1);
+}
+
+static const char spec[] = "gmm m=32 k=16 n=32";
+
+static struct tuning_opts options(int budget, bool simulated)
+{
+    return (struct tuning_opts){
+        .budget = budget, .simulated = simulated, .strategy = "evo", .experts = 2,
+        .no_ledger = true,
+        .measure = { .threads = 1, .seed = 1, .target = target_named("cuda"), .time_s = 0.01 },
+        .records = records,
+    };
+}
+
+/* A schedule without shared memory, which the NVRTC of tests/fake cannot compile. */
+static const char *const bound[] = { "loop bind C M block.x", "loop bind C N thread.x" };
+
+static bool run(const struct tuning_opts *o, struct cancel *c, struct tuning **t, struct err *e)
+{
+    struct session *s;
+    struct cancel none = {0};
+    assert_true(session_new(spec, &s, e));
+    for (int i = 0; i < COUNT_OF(bound) && !o->simulated; i++)
+        assert_true(history_apply(s->history, bound[i], e));
+    bool ok = tuning_run(s, o, NULL, c ? c : &none, t, e);
+    session_free(s);
+    return ok;
+}
+
+static void list(const char *id, struct arena *a, const struct record **rec, int *n)
+{
+    struct records *r;
+    struct record_filter f = { .run = id };
+    struct err e;
+    assert_true(records_open_reading(records, &r, &e));
+    assert_true(records_list(r, &f, a, rec, n, &e));
+    records_close(r);
+}
+
+static void simulated_times_are_said_and_kept_apart(void **state)
+{
+    struct tuning_opts o = options(20, true);
+    struct arena *a = arena_new();
+    const struct record *rec;
+    struct record_filter good = { .good = true, .any_machine = true };
+    struct records *r;
+    struct tuning *t;
+    struct err e = {0};
+    int n;
+    (void)state;
+    with_device(false);
+    if (!run(&o, NULL, &t, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(t->simulated, "h100");
+    assert_true(isfinite(t->best_ms) && t->best_ms > 0 && t->measured && t->m.verified);
+    assert_true(t->m.latency.runs == 0 && isinf(t->start_ms) && t->n_lines > 0);
+    list(t->run, a, &rec, &n);
+    assert_int_equal(n, 21);
+    for (int i = 0; i < n; i++) {
+        assert_true(rec[i].runs == 0 && !(rec[i].min_ms > 0));
+        assert_true((rec[i].simulated_ms > 0) == (rec[i].outcome == OUTCOME_OK));
+    }
+    /* A question for times has no simulated answer. */
+    assert_true(records_open_reading(records, &r, &e));
+    assert_true(records_list(r, &good, a, &rec, &n, &e));
+    assert_int_equal(n, 0);
+    records_close(r);
+    struct str json = {0};
+    tuning_json(&json, t, "here");
+    assert_non_null(strstr(str_text(&json), "\"objective\": \"simulated\""));
+    str_free(&json);
+    double best = t->best_ms;
+    tuning_free(t);
+    /* A finished run answers with the same number; another device is another question. */
+    assert_true(run(&o, NULL, &t, &e));
+    assert_true(t->answered && t->best_ms == best);
+    tuning_free(t);
+    struct gpu_device other;
+    assert_true(gpu_device_parse("a100", &other, &e));
+    o.measure.gpu = &other;
+    o.budget = 4;
+    assert_true(run(&o, NULL, &t, &e));
+    assert_true(!t->answered);
+    assert_string_equal(t->simulated, "a100");
+    tuning_free(t);
+    arena_free(a);
+}
+
+static int stop_after;
+static struct cancel stopper;
+static void stop(void *ctx, const struct tune_view *v)
+{
+    (void)ctx;
+    assert_string_equal(v->simulated, "h100");
+    if (v->done >= stop_after)
+        atomic_store(&stopper.raised, 1);
+}
+
+static void a_stopped_run_goes_on(void **state)
+{
+    struct tuning_opts o = options(24, true);
+    struct search_sink view = { .view = stop };
+    struct session *s;
+    struct tuning *t;
+    struct err e = {0};
+    (void)state;
+    with_device(false);
+    o.seed_given = true;
+    o.seed = 5;
+    stop_after = 8;
+    atomic_store(&stopper.raised, 0);
+    assert_true(session_new(spec, &s, &e));
+    if (!tuning_run(s, &o, &view, &stopper, &t, &e))
+        fail_msg("%s", e.text);
+    session_free(s);
+    int had = t->trials;
+    assert_true(had >= 8 && had < 24 && t->end == SEARCH_CANCELLED);
+    tuning_free(t);
+    o.resume = true;
+    assert_true(run(&o, NULL, &t, &e));
+    assert_int_equal(t->resumed, had);
+    assert_int_equal(t->trials, 24);
+    double best = t->best_ms;
+    tuning_free(t);
+    /* The same as in one go. */
+    o.resume = false;
+    o.fresh = true;
+    assert_true(run(&o, NULL, &t, &e));
+    assert_true(t->best_ms == best);
+    tuning_free(t);
+}
+
+static void candidates_are_timed_on_the_device(void **state)
+{
+    struct tuning_opts o = options(6, false);
+    struct arena *a = arena_new();
+    const struct record *rec;
+    struct tuning *t;
+    struct err e = {0};
+    int n;
+    (void)state;
+    with_device(true);
+    if (!run(&o, NULL, &t, &e))
+        fail_msg("%s", e.text);
+    assert_null(t->simulated);
+    assert_true(isfinite(t->best_ms) && t->measured && t->m.verified && t->m.latency.runs > 0);
+    assert_string_equal(t->m.device.name, "Fake GPU 1");
+    assert_true(isfinite(t->start_ms));
+    list(t->run, a, &rec, &n);
+    for (int i = 0; i < n; i++)
+        assert_true(rec[i].simulated_ms == 0
+                    && (rec[i].runs > 0) == (rec[i].outcome == OUTCOME_OK));
+    tuning_free(t);
+    arena_free(a);
+}
+
+static void refusals_say_what_to_do(void **state)
+{
+    struct tuning_opts o = options(6, false);
+    struct tuning *t;
+    struct err e = {0};
+    (void)state;
+    with_device(false);
+    o.seed_given = true;
+    o.seed = 77;
+    assert_false(run(&o, NULL, &t, &e));
+    assert_int_equal(e.code, ERR_ENV);
+    assert_non_null(strstr(e.text, "no GPU"));
+    assert_non_null(strstr(e.fix, "--objective simulated"));
+    o.simulated = true;          /* a session without bound loops, for no target: a CPU's */
+    o.measure.target = NULL;
+    assert_false(run(&o, NULL, &t, &e));
+    assert_non_null(strstr(e.text, "for a GPU"));
+}
+
+/* Two products of 32 by 32, on blocks of other sizes. */
+static void make_two(struct arena *a, const struct program *p[2])
+{
+    static const char *const line[2][3] = {
+        { "loop bind C M block.x", "loop bind C N thread.x", "loop cache_write C at=N" },
+        { "loop split C N 2 16", "loop bind C M block.x", "loop bind C N.1 thread.x" },
+    };
+    struct err e = {0};
+    int bad;
+    for (int i = 0; i < 2; i++) {
+        const char *step[4] = { line[i][0], line[i][1], line[i][2] };
+        if (i == 1) {
+            step[1] = "loop reorder C M N.1 N.0 K";
+            step[2] = line[1][1];
+            step[3] = line[1][2];
+        }
+        if (!program_replay(a, spec, step, 3 + i, &p[i], &bad, &e))
+            fail_msg("%s", e.text);
+    }
+}
+
+static void programs_are_compared_on_the_device_only(void **state)
+{
+    struct measure_opts o = { .seed = 1, .time_s = 0.05 };
+    struct arena *a = arena_new();
+    const struct program *p[3];
+    struct compared out[3];
+    struct comparison how;
+    struct err e = {0};
+    int bad;
+    (void)state;
+    make_two(a, p);
+    with_device(true);
+    if (!measure_compare(p, 2, &o, NULL, NULL, out, &how, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < 2; i++) {
+        if (out[i].m.outcome != OUTCOME_OK || out[i].m.latency.runs == 0)
+            fail_msg("%s %s", out[i].m.reason, out[i].m.device.reason);
+        assert_string_equal(out[i].m.device.name, "Fake GPU 1");
+    }
+    assert_true(how.rounds > 0 && out[1].ratio.ratio > 0);
+    /* Without a device they are checked; the twin's time is nobody's. */
+    with_device(false);
+    assert_true(measure_compare(p, 2, &o, NULL, NULL, out, &how, &e));
+    for (int i = 0; i < 2; i++) {
+        assert_true(out[i].m.verified && out[i].m.latency.runs == 0 && out[i].m.device.reason[0]);
+        assert_int_equal(out[i].verdict, VERDICT_NONE);
+    }
+    assert_int_equal(how.rounds, 0);
+    assert_true(program_replay(a, spec, NULL, 0, &p[2], &bad, &e));
+    assert_false(measure_compare(p, 3, &o, NULL, NULL, out, &how, &e));
+    assert_int_equal(e.code, ERR_RANGE);
+    arena_free(a);
+}
+
+int main(void)
+{
+    setenv("TILESCOPE_HOME", ".", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(simulated_times_are_said_and_kept_apart),
+        cmocka_unit_test(a_stopped_run_goes_on),
+        cmocka_unit_test(candidates_are_timed_on_the_device),
+        cmocka_unit_test(refusals_say_what_to_do),
+        cmocka_unit_test(programs_are_compared_on_the_device_only),
+    };
+    return cmocka_run_group_tests(tests, open_folder, remove_folder);
+}
