@@ -83,6 +83,11 @@ bool loop_space_new(struct arena *a, const char *spec, const char *const *line, 
 
 /* Sets the start point: 12 to 28 accumulators of one vector each, all other loops outside. */
 void loop_point_start(const struct loop_space *s, struct loop_point *p);
+/* Sets up to `most` start points, best guess first: also with the padding copied, less unrolled,
+ * and with other tiles.  Which is best, nothing but a measurement tells.  Returns how many, at
+ * least 1. */
+#define LOOP_STARTS 6
+int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most);
 /* Draws a random sound point; after a thousand failed draws, the start point. */
 void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_point *p);
 

@@ -1,12 +1,24 @@
-/* The point that a person would try first. */
+/* The points that a person would try first. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <math.h>
 #include <string.h>
 
+enum { TILES = 3, AXES_TILED = 2 };       /* tiles that are kept; axes tiled beside the vector */
+#define PAIR_COSTS 0.02                   /* score that a second tiled axis must gain */
+
+/* Whether the lanes are pixels of a row: channels are planes then, and weights are broadcast. */
+static bool lanes_are_pixels(const struct nest_info *nest)
+{
+    const char *name = nest->vector >= 0 ? nest->axis[nest->vector].name : "";
+    return name[0] == 'W' || name[0] == 'H' || name[0] == 'D';
+}
+
 /* Sets all loops outside, without annotations. */
 static void plain_point(const struct loop_space *s, struct loop_point *p)
 {
+    const struct nest_info *nest = s->nest;
+    bool pixels = lanes_are_pixels(nest);
     memset(p, 0, sizeof *p);
     for (int k = 0; k < s->n; k++) {
         const struct loop_knob *x = &s->knob[k];
@@ -14,31 +26,57 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
             p->v[k][i] = i == 0 ? x->extent : 1;
         if (x->kind == KNOB_CONSUMER)
             p->v[k][0] = 2;
-        if (x->kind == KNOB_PARALLEL)
-            p->v[k][0] = 1;
+        if (x->kind == KNOB_PARALLEL || (x->kind == KNOB_PAD && pixels))
+            p->v[k][0] = 1;               /* lanes of pixels cannot skip the padding */
     }
     /* channels outermost: their weights stay in the cache while the pixels pass */
-    const struct nest_info *nest = s->nest;
     for (int i = 0; nest->k_order >= 0 && nest->vector >= 0 && i < nest->n_orders; i++)
-        if (nest->n_axes > 4 && nest->order[i][0] == nest->vector && !p->v[nest->k_order][0])
+        if (nest->n_axes > 4 && nest->order[i][0] == nest->vector && !pixels &&
+            !p->v[nest->k_order][0])
             p->v[nest->k_order][0] = i;
-    if (nest->k_reduce_order >= 0)
+    if (nest->k_reduce_order >= 0 && !pixels)
         p->v[nest->k_reduce_order][0] = nest->n_reduce_orders - 1;
 }
 
-/* Scores a tile of m x v lanes, as the expert schedules do: by the share of lanes and pixels that
- * is used, and the multiply-adds per load.  `apart`: every lane has its own input, so that vectors
- * share no loads. */
-static double tile_score(const struct loop_space *s, int64_t m, int64_t v, double used, bool apart)
+/* A tile: the extents of the vector and of the other tiled axes. */
+struct start_tile {
+    int n, axis[AXES_TILED];
+    int64_t v, m[AXES_TILED];
+    double used;                          /* share of its lanes and pixels that the extents use */
+    bool apart;                           /* every lane has its own input: vectors share no loads */
+};
+
+/* Whether an operand is read at another place in each iteration of an axis.  Channels of one group
+ * read the same data. */
+static bool reads(const struct loop_space *s, int axis, int operand)
 {
-    double vectors = (double)((v + s->lanes - 1) / s->lanes);
-    double tile = vectors * (double)m, most = s->opts.target->registers - 4;
-    if (tile > (apart ? s->opts.target->registers / 2 : most))
+    const struct loop_axis *x = &s->nest->axis[axis];
+    bool weights = x->operands >> OPERAND_WEIGHTS & 1;
+    bool group = operand == OPERAND_DATA && x->n_cuts > 0 && weights;
+    return !group && x->operands >> operand & 1;
+}
+
+/* Scores a tile, as the expert schedules do: by the share of lanes and pixels that is used, and the
+ * multiply-adds per load. */
+static double tile_score(const struct loop_space *s, const struct start_tile *t)
+{
+    double vectors = (double)((t->v + s->lanes - 1) / s->lanes), most = s->opts.target->registers;
+    double used = t->used * (double)t->v / (vectors * s->lanes), tile = vectors, loads = 0;
+    for (int i = 0; i < t->n; i++)
+        tile *= (double)t->m[i];
+    if (tile > (t->apart ? most / 2 : most - 4))
         return 0;
-    used *= (double)v / (vectors * s->lanes);
-    if (apart)
-        return used * fmin(1, tile / 5) * (double)m / ((double)m + 0.5) - 0.02 * vectors;
-    return used * fmin(1, tile / 10) * tile / (tile + 0.25 * (vectors + (double)m));
+    if (t->apart) {
+        double m = tile / vectors;
+        return used * fmin(1, tile / 5) * m / (m + 0.5) - 0.02 * vectors;
+    }
+    for (int o = 0; o < OPERANDS; o++) {
+        double n = reads(s, s->nest->vector, o) ? vectors : 1;
+        for (int i = 0; i < t->n; i++)
+            n *= reads(s, t->axis[i], o) ? (double)t->m[i] : 1;
+        loads += n;
+    }
+    return used * fmin(1, tile / 10) * tile / (tile + 0.25 * loads);
 }
 
 /* Whether every lane has an input of its own: depthwise, or small groups that share a vector. */
@@ -64,36 +102,61 @@ static bool take_tile(const struct loop_knob *k, int64_t t, int64_t *f)
     return there && k->levels[strlen(k->levels) - 1] == '4';
 }
 
-struct start { const struct loop_space *s; struct loop_point best; double score; };
+/* The best tiles so far, best first. */
+struct starts {
+    const struct loop_space *s;
+    int n; struct loop_point p[TILES]; double score[TILES];
+};
 
-static void try_start(struct start *b, struct loop_point *p, double score)
+/* Keeps a point that is sound with its tile unrolled, or else as it is. */
+static void try_start(struct starts *b, const struct loop_point *from, double score)
 {
     const struct nest_info *nest = b->s->nest;
-    if (score <= b->score)
+    int at = b->n;
+    while (at > 0 && b->score[at - 1] < score)
+        at--;
+    if (at == TILES || score <= -1)
         return;
-    for (int64_t unroll = nest->k_unroll >= 0 ? 1 : 0; unroll >= 0; unroll--) {
+    struct loop_point p = *from;
+    int64_t unroll = nest->k_unroll >= 0 ? 1 : 0;
+    for (; unroll >= 0; unroll--) {
         if (nest->k_unroll >= 0)
-            p->v[nest->k_unroll][0] = unroll;
-        if (!loop_point_sound(b->s, p, NULL))
-            continue;
-        b->best = *p;
-        b->score = score;
-        return;
+            p.v[nest->k_unroll][0] = unroll;
+        if (loop_point_sound(b->s, &p, NULL))
+            break;
     }
+    if (unroll < 0)
+        return;
+    b->n += b->n < TILES;
+    for (int i = b->n - 1; i > at; i--) {
+        b->p[i] = b->p[i - 1];
+        b->score[i] = b->score[i - 1];
+    }
+    b->p[at] = p;
+    b->score[at] = score;
 }
 
-/* Tries m iterations of one other axis beside the vector. */
-static void try_axis(struct start *b, const struct loop_point *from, int axis, int64_t v,
-                     double lanes_used, bool apart)
+/* Tries m iterations of one other axis beside the vector, and with each a second one. */
+static void try_axes(struct starts *b, const struct loop_point *from, const struct start_tile *t,
+                     int below, double less)
 {
-    const struct loop_axis *x = &b->s->nest->axis[axis];
-    const struct loop_knob *k = &b->s->knob[x->knob];
-    for (int64_t m = 1; m <= b->s->opts.target->registers && m <= x->rest; m++) {
-        struct loop_point p = *from;
-        if (!take_tile(k, m, p.v[x->knob]))
-            continue;
-        double used = lanes_used * (double)x->rest / (double)((x->rest + m - 1) / m * m);
-        try_start(b, &p, tile_score(b->s, m, v, used, apart) - 1e-3 * (b->s->nest->vector - axis));
+    const struct loop_space *s = b->s;
+    for (int a = 0; a < below; a++) {
+        const struct loop_axis *x = &s->nest->axis[a];
+        for (int64_t m = t->n > 0 ? 2 : 1;
+             !x->reduce && x->knob >= 0 && m <= s->opts.target->registers && m <= x->rest; m++) {
+            struct loop_point p = *from;
+            struct start_tile u = *t;
+            if (!take_tile(&s->knob[x->knob], m, p.v[x->knob]))
+                continue;
+            u.axis[u.n] = a;
+            u.m[u.n++] = m;
+            u.used *= (double)x->rest / (double)((x->rest + m - 1) / m * m);
+            double cost = less + 1e-3 * (s->nest->vector - a);
+            try_start(b, &p, tile_score(s, &u) - cost);
+            if (u.n < AXES_TILED && m > 1)
+                try_axes(b, &p, &u, a, cost + PAIR_COSTS);
+        }
     }
 }
 
@@ -120,35 +183,73 @@ static void unroll_more(const struct loop_space *s, struct loop_point *p)
     }
 }
 
-void loop_point_start(const struct loop_space *s, struct loop_point *p)
+/* Finds the best tiles over all vectors. */
+static void find_tiles(struct starts *b)
 {
+    const struct loop_space *s = b->s;
     const struct nest_info *nest = s->nest;
-    struct start b = { .s = s, .score = -1 };
-    if (s->gpu) {
-        gpu_point_start(s, p);
-        return;
-    }
-    plain_point(s, p);
-    b.best = *p;
+    struct loop_point p;
+    plain_point(s, &p);
     if (nest->pinned || nest->vector < 0)
         return;
     int kv = nest->axis[nest->vector].knob;
     for (int64_t v = 2; kv >= 0 && v <= 64; v++) {
-        struct loop_point q = *p;
+        struct loop_point q = p;
         if (!take_tile(&s->knob[kv], v, q.v[kv]))
             continue;
         q.v[nest->k_vectorize][0] = 1;
         q.v[nest->k_cache_write][0] = 1;
         if (nest->k_stream >= 0)
             q.v[nest->k_stream][0] = nest->streams;
-        bool apart = lanes_apart(s, &q);
         int64_t rest = s->knob[kv].extent;
-        double used = 0.7 + 0.3 * (double)rest / (double)((rest + v - 1) / v * v);
-        try_start(&b, &q, tile_score(s, 1, v, used, apart) - 0.1);
-        for (int a = 0; a < nest->vector; a++)
-            if (!nest->axis[a].reduce && nest->axis[a].knob >= 0)
-                try_axis(&b, &q, a, v, used, apart);
+        struct start_tile t = { .v = v, .apart = lanes_apart(s, &q) };
+        t.used = 0.7 + 0.3 * (double)rest / (double)((rest + v - 1) / v * v);
+        try_start(b, &q, tile_score(s, &t) - 0.1);
+        try_axes(b, &q, &t, nest->vector, 0);
     }
-    *p = b.best;
-    unroll_more(s, p);
+}
+
+/* Copies the padding instead (how & 1), or unrolls less (how & 2). False: that is not sound. */
+static bool vary(const struct loop_space *s, int how, struct loop_point *p)
+{
+    const struct nest_info *nest = s->nest;
+    if (how & 1 && nest->k_pad >= 0)
+        p->v[nest->k_pad][0] = 1;
+    if (how & 2 && nest->k_unroll >= 0 && p->v[nest->k_unroll][0] > 1)
+        p->v[nest->k_unroll][0]--;
+    return loop_point_sound(s, p, NULL);
+}
+
+int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most)
+{
+    /* the padding inline and copied, then less unrolled, then other tiles */
+    static const struct { int tile, how; } order[] = {
+        { 0, 0 }, { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 0 }, { 1, 1 }, { 2, 0 }, { 2, 1 },
+    };
+    struct starts b = { .s = s };
+    int n = 0;
+    if (s->gpu) {
+        gpu_point_start(s, p);
+        return 1;
+    }
+    find_tiles(&b);
+    for (int t = 0; t < b.n; t++)
+        unroll_more(s, &b.p[t]);
+    for (int i = 0; i < COUNT_OF(order) && n < most && order[i].tile < b.n; i++) {
+        bool known = false;
+        p[n] = b.p[order[i].tile];
+        if (!vary(s, order[i].how, &p[n]))
+            continue;
+        for (int j = 0; j < n; j++)
+            known = known || loop_point_equal(s, &p[j], &p[n]);
+        n += !known;
+    }
+    if (n == 0 && most > 0)
+        plain_point(s, &p[n++]);
+    return n;
+}
+
+void loop_point_start(const struct loop_space *s, struct loop_point *p)
+{
+    loop_point_starts(s, p, 1);
 }

@@ -8,9 +8,9 @@ static const struct loop_space *space_of(void *ctx, int arm)
     return ((struct kernels *)ctx)->arm.data[arm].space;
 }
 
-static void point_start(void *ctx, int arm, void *point)
+static int point_starts(void *ctx, int arm, void *points, int most)
 {
-    loop_point_start(space_of(ctx, arm), point);
+    return loop_point_starts(space_of(ctx, arm), points, most);
 }
 
 static void point_draw(void *ctx, int arm, struct rng *r, void *point)
@@ -125,7 +125,7 @@ static bool followed(void *ctx, struct follow *f, struct arena *a, struct tune_c
 void kernels_point_problem(struct tune_problem *p)
 {
     p->point_bytes = sizeof(struct loop_point);
-    p->point_start = point_start;
+    p->point_starts = point_starts;
     p->point_draw = point_draw;
     p->point_mutate = point_mutate;
     p->point_cross = point_cross;

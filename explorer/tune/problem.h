@@ -75,8 +75,9 @@ struct tune_problem {
     const char *(*arm_family)(void *ctx, int arm);       /* "N H/4 W/16 O/16 4h 16w 16o" */
     const float *(*features)(void *ctx);  /* 12 features of the operator (SPEC E.3); may be NULL */
 
-    /* Points of an arm. point_start: the point that a person would try first. */
-    void (*point_start)(void *ctx, int arm, void *point);
+    /* Points of an arm. point_starts: sets up to `most` points that a person would try first, best
+     * guess first, one after the other in memory; returns how many, at least 1. */
+    int (*point_starts)(void *ctx, int arm, void *points, int most);
     void (*point_draw)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_mutate)(void *ctx, int arm, struct rng *r, void *point);
     void (*point_cross)(void *ctx, int arm, struct rng *r, const void *a, const void *b, void *out);

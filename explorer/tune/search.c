@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EMPTY_ROUNDS = 3 };  /* rounds without a new point after which the space is exhausted */
+enum {
+    EMPTY_ROUNDS = 3,  /* rounds without a new point after which the space is exhausted */
+    STARTS = TUNE_TOP - 2,               /* most start points of a layout: not all of its batch */
+};
 
 struct search *search_new(const struct tune_problem *p, const struct search_opts *o,
                           const struct tune_seed *seed, int n_seeds,
@@ -31,7 +34,6 @@ struct search *search_new(const struct tune_problem *p, const struct search_opts
     if (o->strategy->ordered && p->n_actions > 0)
         s->plan = plan_with(o->budget, o->budget);
     s->at = STAGE_SEEDS;
-    s->loop_arm = -1;
     s->seed = seed;
     s->n_seeds = n_seeds;
     s->keep = arena_new();
@@ -89,17 +91,20 @@ static int stage_left(const struct search *s)
     return s->stage_budget - s->stage_done;
 }
 
-/* Adds the start point of an arm.  A layout is judged by a few points, and the point that a person
+/* Adds the start points of an arm.  A layout is judged by a few points, and those that a person
  * would try first should be among them. */
 static void add_usual(struct search *s, int arm)
 {
     if (s->strategy->ordered || s->o.cold || s->arm.data[arm].begun)
         return;
     s->arm.data[arm].begun = true;
-    s->p->point_start(s->p->ctx, arm, s->next);
-    struct tune_candidate *c = search_add(s, arm, s->next);
-    if (c && c->trial < 0)
-        c->start = true;
+    char *point = arena_alloc(s->round, STARTS * s->p->point_bytes);
+    int n = s->p->point_starts(s->p->ctx, arm, point, STARTS);
+    for (int i = 0; i < n; i++) {
+        struct tune_candidate *c = search_add(s, arm, point + (size_t)i * s->p->point_bytes);
+        if (c && c->trial < 0)
+            c->start = true;
+    }
 }
 
 /* Runs one round in an arm. False: stop. */
@@ -206,19 +211,30 @@ static bool run_joint(struct search *s, struct err *e)
     return true;
 }
 
-/* Runs the loop stage: the best layout until its space is exhausted, then the next best. */
+/* Returns the layout of the next round of the loop stage.  The few points of the joint stage say
+ * little of a layout: so first the best three that are near have two rounds each, then the best
+ * two, and then the best has all rounds that are left. */
+static int loop_arm(const struct search *s)
+{
+    static const struct { int n, rounds; double near; } turn[] = { { 3, 6, 2 }, { 2, 4, 1.3 } };
+    int round = s->loop_round;
+    for (int i = 0; i < COUNT_OF(turn) && !s->strategy->ordered; i++) {
+        if (round < turn[i].rounds)
+            return search_good_arm(s, round % turn[i].n, turn[i].near);
+        round -= turn[i].rounds;
+    }
+    return search_best_arm(s);
+}
+
 static bool run_loops(struct search *s, struct err *e)
 {
     for (; stage_left(s) > 0; s->loop_round++) {
-        if (s->loop_arm < 0 || s->arm.data[s->loop_arm].exhausted) {
-            s->loop_arm = search_best_arm(s);
-            s->loop_round = 0;
-        }
-        if (s->loop_arm < 0)
+        int arm = loop_arm(s);
+        if (arm < 0)
             return !search_should_stop(s);
-        if (!run_round(s, s->loop_arm, s->loop_round, e))
+        if (!run_round(s, arm, s->loop_round, e))
             return false;
-        set_reference(s, s->loop_arm);
+        set_reference(s, arm);
     }
     return true;
 }

@@ -37,7 +37,7 @@ struct search {
     enum tune_stage stage;
     enum tune_stage at;                  /* the stage in which search_run continues */
     int seed_at, loops_from;             /* the next seed; trials before the loop stage */
-    int loop_arm, loop_round;            /* of the loop stage; -1: none yet */
+    int loop_round;                      /* rounds of the loop stage so far */
     int stage_budget, stage_done;
     int best;                            /* index of the trial, or -1 */
     double best_ms;
@@ -84,6 +84,9 @@ void search_follow_measured(struct search *s);
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
+/* Returns the arm after the `rank` best, if its time is at most `near` times the best; else the
+ * best one. */
+int search_good_arm(const struct search *s, int rank, double near);
 void search_arms_grow(struct search *s);         /* called after the problem opened arms */
 /* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 for INFINITY. */
 double search_reward(const struct search *s, double ms);

@@ -48,6 +48,22 @@ int search_best_arm(const struct search *s)
     return best;
 }
 
+int search_good_arm(const struct search *s, int rank, double near)
+{
+    int best = search_best_arm(s);
+    for (int i = 0; best >= 0 && i < s->arm.len; i++) {
+        double ms = s->arm_view.data[i].best_ms;
+        int better = 0;
+        for (int j = 0; j < s->arm.len; j++) {
+            double other = s->arm_view.data[j].best_ms;
+            better += has_points(s, j) && (other < ms || (other == ms && j < i));
+        }
+        if (has_points(s, i) && better == rank && ms <= near * s->arm_view.data[best].best_ms)
+            return i;
+    }
+    return best;
+}
+
 /* Returns how many seed layouts are visited.  Most visits go to new layouts; with room for only two
  * visits, all do, since the measured seeds already tell something about their layouts. */
 static int most_seed_arms(const struct search *s)

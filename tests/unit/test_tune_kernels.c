@@ -215,7 +215,7 @@ static void pins_that_the_session_lacks(void **state)
                 if (p->n_knobs(p->ctx, arm) == 0)
                     continue;
                 n_searched++;
-                p->point_start(p->ctx, arm, point);
+                p->point_starts(p->ctx, arm, point, 1);
                 assert_true(p->point_lines(p->ctx, arm, point, a, &line, &n));
                 for (int i = 0; i < n_pins; i++)
                     assert_true(has_line(line, n, pin[i]));

@@ -127,10 +127,16 @@ static void arm_close(void *ctx, int arm) { (void)ctx; (void)arm; }
 static int n_arms(void *ctx) { return ((struct landscape *)ctx)->n_arms; }
 static const char *arm_family(void *ctx, int arm) { (void)ctx; (void)arm; return "family"; }
 
-static void point_start(void *ctx, int arm, void *point)
+static void point_first(void *ctx, int arm, void *point)
 {
     (void)ctx; (void)arm;
     memset(point, 0, sizeof(struct land_point));
+}
+
+static int point_starts(void *ctx, int arm, void *points, int most)
+{
+    point_first(ctx, arm, points);
+    return most > 0;
 }
 
 static void point_draw(void *ctx, int arm, struct rng *r, void *point)
@@ -273,8 +279,8 @@ void landscape_open(struct landscape *l)
         .n_actions = l->fixed ? 0 : LAND_LAYOUT, .layout_decode = layout_decode,
         .layout_next = layout_next, .layout_state = layout_state, .arm_open = arm_open,
         .arm_close = arm_close, .n_arms = n_arms, .arm_family = arm_family,
-        .point_start = point_start, .point_draw = point_draw, .point_mutate = point_mutate,
-        .point_cross = point_cross, .point_first = point_start, .point_next = point_next,
+        .point_starts = point_starts, .point_draw = point_draw, .point_mutate = point_mutate,
+        .point_cross = point_cross, .point_first = point_first, .point_next = point_next,
         .n_knobs = n_knobs, .knob_kind = knob_kind, .directions = directions,
         .point_move = point_move, .point_state = point_state, .point_lines = point_lines,
         .ranks = ranks, .score = l->model ? score : NULL, .learn = learn, .measure = measure,
