@@ -1,7 +1,7 @@
-/* Simulates a run from end to end, or if it is long, samples of each column: an iteration or more of
- * the marked loops, after some that warm the cache.  Loops have periods, which the columns may be
- * multiples of: samples at equal places of all columns would then see the same sets again and again.
- * So a column has several, and their places follow the golden ratio. */
+/* Simulates a run from end to end, or if it is long, samples of each column: an iteration or more
+ * of the marked loops, after some that warm the cache.  A column may be a multiple of the period of
+ * a loop: samples at equal places of all columns would then see the same sets again and again.  So
+ * a column has several, and their places follow the golden ratio. */
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
