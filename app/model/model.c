@@ -73,6 +73,7 @@ void model_free(struct model *m)
     struct str *text[] = {
         &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
         &m->out.copy, &m->out.dump, &m->opening, &m->pasted, &m->pasted_of,
+        &m->refused,
     };
     for (int i = 0; i < COUNT_OF(text); i++)
         str_free(text[i]);

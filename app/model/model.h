@@ -96,6 +96,7 @@ struct marking {
     int pair_of[2];
     struct str found;                    /* result of the last bisection; "": none */
     struct ablation *ablation;           /* NULL: none */
+    int ablated;                         /* the state that it is of */
 };
 
 /* A kernel of the network that was opened.  was: its text and the steps that the session began
@@ -244,6 +245,7 @@ struct model {
     struct str pasted_of;                /* the file that has them; "": a paste */
     size_t pasted_from;
     int pasted_line;                     /* the number of the last one that was run */
+    struct str refused;                  /* that line, while it is in the prompt */
     char topic[32];                      /* the topic that help shows; "" = the list */
     long count;                          /* typed before a key; 0 = none */
     bool counting;                       /* digits extend the count instead of choosing views */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/help.h"
+#include "sessions/file/shipped.h"
 
 /* filling in placeholders */
 
@@ -172,8 +173,9 @@ static void put_file(const struct model *m, struct str *out)
 {
     const struct session *s = model_document(m);
     const char *spec = history_spec(s->history);
+    const char *slash = strrchr(s->path, '/');
     if (s->path[0])
-        str_add(out, s->path);
+        str_add(out, slash && shipped_file(s->path) ? slash + 1 : s->path);
     else if (graph_is_composition(spec))
         str_add(out, "graph.yaml");
     else
@@ -445,8 +447,10 @@ static void cancel(struct model *m)
         m->data_stamp++;
     } else if (m->zoom) {
         m->zoom = false;
-    } else {
+    } else if (m->tour > 0) {
         m->tour = 0;
+    } else if (m->tuner.out && m->tuner.wanted) {
+        model_info(m, "the tuner goes on; t shows it, then x stops it");
     }
 }
 

@@ -197,6 +197,7 @@ void model_compared(struct model *m, struct app_job *j, int number)
     } else {
         ablation_free(k->ablation);
         k->ablation = j->ablation;
+        k->ablated = k->to;
         j->ablation = NULL;
         for (int i = 0; i < k->ablation->n; i++)
             k->ablation->row[i].step = ablation_step_number(m->session->history, k->to,

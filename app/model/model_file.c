@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
+#include "sessions/file/shipped.h"
 
 /* --- Leaving and saving ----------------------------------------------------------------------- */
 
@@ -71,7 +72,9 @@ bool model_save(struct model *m, const char *path)
     struct session *s = model_document(m);
     struct str why = {0};
     struct err e;
-    if (!path[0] && !s->path[0]) {
+    if (!path[0] && (!s->path[0] || shipped_file(s->path))) {
+        if (s->path[0])
+            model_info(m, "%s is shipped with tilescope: choose a name of your own", s->path);
         model_save_as(m);
         return true;
     }

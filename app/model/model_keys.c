@@ -157,7 +157,10 @@ void model_run_pasted(struct model *m)
         str_printf(&why, "line %d of %s: %s%s", m->pasted_line,
                    m->pasted_of.len ? str_text(&m->pasted_of) : "the paste",
                    str_text(&m->message.text),
-                   *rest ? " (Enter goes on with the lines after it, Esc drops them)" : "");
+                   *rest ? " (edit it, or Enter skips it; Esc drops the lines after it, too)" : "");
+        str_clear(&m->refused);
+        if (*rest && m->prompt.open)
+            str_add(&m->refused, str_text(&m->prompt.line));
         str_clear(&m->message.text);
         str_add(&m->message.text, str_text(&why));
         break;
@@ -192,6 +195,14 @@ static void prompt_edited(struct model *m)
     str_clear(&m->overwrite);
 }
 
+/* Leaves out the line of a paste that was refused. */
+static void skip_pasted(struct model *m)
+{
+    prompt_close(&m->prompt);
+    str_clear(&m->refused);
+    model_clear_message(m);
+}
+
 static void key_prompt(struct model *m, int key)
 {
     bool search = m->prompt.mark == '/';
@@ -204,6 +215,9 @@ static void key_prompt(struct model *m, int key)
         return;
     if (search)
         enter_search(m);
+    else if (m->pasted.len > 0 && m->prompt.line.len > 0
+             && streq(str_text(&m->refused), str_text(&m->prompt.line)))
+        skip_pasted(m);
     else
         enter_command(m);
     model_run_pasted(m);

@@ -85,6 +85,21 @@ static void put_pair(struct model *m, struct doc *d, int width)
     }
 }
 
+/* The table stays when the schedule changes, and says then what it is of. */
+static void put_ablation(struct model *m, struct doc *d, int width)
+{
+    const struct history *h = m->session->history;
+    struct str text = {0};
+    if (m->marking.ablated != history_current(h)->id) {
+        str_add(&text, "Not the current state, but ");
+        name_state(h, m->marking.ablated, &text);
+        str_add(&text, ". :ablate times the current one.");
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
+        str_free(&text);
+    }
+    ablation_doc(d, m->marking.ablation, width);
+}
+
 void view_compare_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct marking *k = &m->marking;
@@ -101,7 +116,7 @@ void view_compare_build(struct model *m, struct pane_doc *p, int width)
         doc_wrap(d, STYLE_DIM, "Timing the schedule without each of its steps ... (Esc cancels)",
                  width - 2, 0);
     else if (k->ablation)
-        ablation_doc(d, k->ablation, width - 2);
+        put_ablation(m, d, width - 2);
     else
         doc_line(d, STYLE_DIM, ":ablate times the schedule without each of its steps");
 }

@@ -28,3 +28,19 @@ bool shipped_dir(const char *name, char *out, size_t size)
     }
     return false;
 }
+
+bool shipped_file(const char *path)
+{
+    static const char *const folder[] = { "examples", "experts", "studies" };
+    bool found = false;
+    char *file = realpath(path, NULL);
+    for (int i = 0; file && i < COUNT_OF(folder) && !found; i++) {
+        char dir[1024];
+        char *real = shipped_dir(folder[i], dir, sizeof dir) ? realpath(dir, NULL) : NULL;
+        size_t n = real ? strlen(real) : 0;
+        found = n > 0 && strncmp(file, real, n) == 0 && file[n] == '/';
+        free(real);
+    }
+    free(file);
+    return found;
+}

@@ -179,6 +179,9 @@ static void ablation_has_a_row_per_step(void **state)
     assert_shows(m, "Without a step it is:");
     assert_shows(m, "  1 ");
     assert_shows(m, "loop vectorize C N");
+    assert_hides(m, "Not the current state");
+    type_line(m, "undo");
+    assert_shows(m, "Not the current state, but main, step ");
     model_free(m);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "app/ui/grid_svg.h"
@@ -500,6 +501,12 @@ static void test_paste_stops_at_a_refusal(void **state)
     assert_shows(m, "line 4 of the paste: ");            /* M is M.0 and M.1 now */
     assert_string_equal(step_of(m), "loop unroll C K");
     press(m, "Esc");
+    screen_paste(m, "loop split C X 8\nloop parallel C N.0");
+    assert_shows(m, "Enter skips it");
+    press(m, "Enter");
+    assert_false(m->prompt.open);
+    assert_string_equal(step_of(m), "loop parallel C N.0");
+    press(m, ": undo Enter");
     screen_paste(m, "loop split C X 8\nloop unroll C N.0");
     press(m, "Esc");                                     /* drops the rest */
     press(m, ": undo Enter");
@@ -507,6 +514,29 @@ static void test_paste_stops_at_a_refusal(void **state)
     screen_paste(m, "loop unroll C K\n");                /* one line waits for Enter */
     assert_true(m->prompt.open);
     model_free(m);
+}
+
+/* What came with the program is not overwritten by a key. */
+static void test_shipped_files_ask_for_a_name(void **state)
+{
+    char here[512];
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(getcwd(here, sizeof here) && mkdir("examples", 0700) == 0);
+    assert_int_equal(setenv("TILESCOPE_HOME", here, 1), 0);
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "examples/first.yaml", &e));
+    struct model *m = model_new(s, &(struct model_opts){ .no_auto = true }, true);
+    model_resize(m, 100, 30);
+    press(m, "s");
+    assert_true(m->prompt.open && m->prompt.mark == PROMPT_SAVE);
+    assert_string_equal(str_text(&m->prompt.line), "first.yaml");
+    assert_shows(m, "examples/first.yaml is shipped with tilescope: choose a name of your own");
+    press(m, "Enter s");
+    assert_shows(m, "saved to first.yaml");
+    assert_false(m->prompt.open);
+    model_free(m);
+    unsetenv("TILESCOPE_HOME");
 }
 
 /* pictures */
@@ -629,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_search_in_lists),
         cmocka_unit_test(test_failed_search_ends),
         cmocka_unit_test(test_pasted_lines_are_steps),
+        cmocka_unit_test(test_shipped_files_ask_for_a_name),
         cmocka_unit_test(test_paste_stops_at_a_refusal),
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),

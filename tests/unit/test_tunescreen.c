@@ -230,7 +230,9 @@ static void says_where_it_is(void **state)
     put_up(m, &s->view, true);
     press(m, "t");
     assert_shows(m, "the tuner is at 27 of 90; p pauses it, x stops it");
-    press(m, "p 1 t");
+    press(m, "1 Esc");
+    assert_shows(m, "the tuner goes on; t shows it, then x stops it");
+    press(m, "t p 1 t");
     assert_shows(m, "the tuner is at 27 of 90, paused; p lets it go on");
     assert_true(m->tuner.paused);
     press(m, "x t");
