@@ -78,6 +78,8 @@ int cli_help(const struct cli *c);
 bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* cli_lens.c: --what lens. */
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
+/* Refuses a file name that asks for another picture than SVG. */
+bool cli_check_picture(const char *path, struct err *e);
 /* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; where the screen
  * has no such view, draws `text`, the view as plain text. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,

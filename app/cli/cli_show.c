@@ -430,7 +430,9 @@ int cli_show(const struct cli *c)
     if (!what && cli_is_network(o.session))
         v = find_view("network");
     const char *path = args_value(c->args, OPT_OUTPUT);
-    bool ok = is_for(v, o.session, &e) && view[v].show(c, &o, &out, &e);
+    bool ok = is_for(v, o.session, &e)
+           && (view[v].show == show_roofline || cli_check_picture(path, &e))
+           && view[v].show(c, &o, &out, &e);
     if (ok && path && str_ends(path, ".svg") && view[v].show != show_roofline) {
         struct str svg = {0};
         cli_view_svg(c, &o, view[v].name, columns(), &out, &svg);

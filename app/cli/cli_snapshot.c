@@ -13,6 +13,19 @@ static bool is_picture(const char *path)
     return path && str_ends(path, ".svg");
 }
 
+bool cli_check_picture(const char *path, struct err *e)
+{
+    static const char *const other[] = { ".png", ".pdf", ".jpg", ".jpeg", ".gif", ".eps", ".ps" };
+    for (int i = 0; path && i < COUNT_OF(other); i++)
+        if (str_ends(path, other[i])) {
+            err_set(e, ERR_SYNTAX, "%.200s: a picture is written as .svg, anything else as text",
+                    path);
+            return err_fix(e, "-o %.*s.svg; rsvg-convert or inkscape makes %s of it",
+                           (int)(strrchr(path, '.') - path), path, other[i] + 1);
+        }
+    return true;
+}
+
 /* Reads --size, "80x24". */
 static bool read_size(const struct args *a, int *w, int *h, struct err *e)
 {
@@ -137,7 +150,8 @@ int cli_snapshot(const struct cli *c)
     struct err e = {0};
     const char *view = args_value(c->args, OPT_VIEW);
     int w = 80, h = 24;
-    if (!read_size(c->args, &w, &h, &e) || !args_int(c->args, OPT_THREADS, 1, 1024, &o.threads, &e))
+    if (!cli_check_picture(args_value(c->args, OPT_OUTPUT), &e) || !read_size(c->args, &w, &h, &e)
+        || !args_int(c->args, OPT_THREADS, 1, 1024, &o.threads, &e))
         return cli_fail(c, &e);
     int code = c->args->word.len ? cli_open_or_list(c, &opened) : EXIT_FINE;
     if (code != EXIT_FINE)

@@ -22,8 +22,10 @@ static struct history *replay(const struct history *h, const char *line,
     if (!history_new(history_spec(h), &copy, &ignored))
         return NULL;
     bool ok = true;
-    for (int i = 1; ok && i < n; i++)
-        ok = history_apply_held(copy, history_state(h, path[i])->step, &ignored);
+    for (int i = 1; ok && i < n; i++) {
+        const struct state *s = history_state(h, path[i]);
+        ok = history_apply_held(copy, s->step, s->origin, &ignored);
+    }
     ok = ok && history_goto(copy, at, &ignored) && command_run(copy, line, &effect, &ignored);
     *out = ok ? history_current(copy)->program : NULL;
     return copy;

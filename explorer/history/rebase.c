@@ -266,17 +266,19 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     return false;
 }
 
-bool history_apply_held(struct history *h, const char *line, struct err *e)
+bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e)
 {
     const struct step *s;
     struct err why;
     if (!step_parse(h->arena, line, &s, e))
         return false;
-    if (history_apply(h, line, &why))
-        return true;
+    bool applies = history_apply(h, line, &why);
     struct branch *b = history_here(h);
-    b->at = b->tip = history_add(h, b->at, s->text, history_current(h)->program,
-                                 arena_strdup(h->arena, why.text));
+    if (!applies)
+        b->at = b->tip = history_add(h, b->at, s->text, history_current(h)->program,
+                                     arena_strdup(h->arena, why.text));
+    if (origin)
+        h->states.data[b->at]->origin = arena_strdup(h->arena, origin);
     return true;
 }
 

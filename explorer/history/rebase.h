@@ -22,6 +22,7 @@ bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
 bool history_insert_earlier(struct history *h, const char *line, struct err *e);
 /* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
 void history_rebased_print(const struct history *h, struct str *out);
-/* Appends the step at the end of the current branch; holds it if it does not apply. */
-bool history_apply_held(struct history *h, const char *line, struct err *e);
+/* Appends the step at the end of the current branch; holds it if it does not apply.  origin: its
+ * text before it was renamed; or NULL. */
+bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e);
 #endif

@@ -46,7 +46,7 @@ static bool load_step(struct loader *l, const struct ynode *item)
     if (l->n_steps++ == SESSION_MAX_STEPS)
         return yaml_refuse(&l->doc, item, l->e, ERR_RANGE, "the file has more than %d steps",
                            SESSION_MAX_STEPS);
-    return (held ? history_apply_held(l->h, line, l->e) : history_apply(l->h, line, l->e))
+    return (held ? history_apply_held(l->h, line, NULL, l->e) : history_apply(l->h, line, l->e))
         || yaml_at_text(&l->doc, text, l->e);
 }
 

@@ -63,6 +63,8 @@ t 0 '^▸ +2 +0.0.* gmm m=8' snapshot "$net" --view network
 t 0 'softmax' snapshot "$net" --view graph
 t 2 'no graph of several kernels' snapshot "$gmm" --view network
 t 2 'there is no such view' snapshot "$gmm" --view nets
+t 2 'a picture is written as .svg' snapshot "$gmm" -o "$dir/a.png"
+t 2 'a picture is written as .svg' show "$gmm" -o "$dir/a.pdf"
 t 2 'expected columns and rows' snapshot "$gmm" --size 80
 t 0 'void ' snapshot "$gmm" --view C --size 100x60
 t 0 'Start on an operator' snapshot

@@ -87,9 +87,9 @@ static void check_numbers(void **state)
     struct err e;
     assert_true(history_new(SPEC, &h, &e));
     assert_true(history_apply(h, steps[0], &e));
-    assert_true(history_apply_held(h, "loop vectorize C Q", &e));
+    assert_true(history_apply_held(h, "loop vectorize C Q", NULL, &e));
     assert_true(history_apply(h, steps[1], &e));
-    assert_true(history_apply_held(h, "loop vectorize C Q", &e));
+    assert_true(history_apply_held(h, "loop vectorize C Q", NULL, &e));
     int state_id = history_current(h)->id;
     assert_int_equal(ablation_step_number(h, state_id, 1), 1);
     assert_int_equal(ablation_step_number(h, state_id, 2), 3);

@@ -267,6 +267,27 @@ static void test_preview_rebases(void **state)
     model_free(m);
 }
 
+/* A step that was renamed when another one went gets its old text back: in the preview, too. */
+static void test_preview_is_what_enter_makes(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=128 k=256 n=512");
+    struct str before = {0}, after = {0};
+    screen_paste(m, "loop split C N 32\nloop reorder C N.0 M K N.1\nloop vectorize C N.1\n");
+    type_line(m, "drop 1");
+    press(m, ": insert Space 1 Space loop Space split Space C Space N Space 32");
+    assert_shows(m, "preview: the nest after this step");
+    assert_non_null(m->preview.program);
+    program_print_nest(&before, m->preview.program);
+    press(m, "Enter G");
+    type_line(m, "goto 3");
+    program_print_nest(&after, model_program(m));
+    assert_string_equal(str_text(&before), str_text(&after));
+    str_free(&before);
+    str_free(&after);
+    model_free(m);
+}
+
 /* Held steps have no effect: they are not measured, and do not count for the tour.  What is said
  * of them is not replaced by the next measurement. */
 static void test_held_steps_have_no_effect(void **state)
@@ -649,7 +670,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
-        cmocka_unit_test(test_preview_rebases),
+        cmocka_unit_test(test_preview_is_what_enter_makes), cmocka_unit_test(test_preview_rebases),
         cmocka_unit_test(test_held_steps_have_no_effect),
         cmocka_unit_test(test_clearing_the_prompt),
         cmocka_unit_test(test_preview_counts_held_steps),

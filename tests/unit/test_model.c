@@ -144,7 +144,7 @@ static void test_moves_after_edits(void **state)
     struct history *h = m->session->history;
     struct err e;
     assert_true(history_goto(h, 0, &e));
-    assert_true(history_apply_held(h, "loop reorder Conv H.0 O", &e));
+    assert_true(history_apply_held(h, "loop reorder Conv H.0 O", NULL, &e));
     int held = history_current(h)->id;
     model_edited(m);
     screen_refresh(m);
