@@ -187,8 +187,30 @@ void row_offsets(const struct row_segment *s, const struct val *load, int64_t *o
 
 /* --- Plans ------------------------------------------------------------------------------------ */
 
-/* Returns the dim with the cheapest rows: a small stride in the output, and rows long enough to
- * repay their start.  -1: there are no dims. */
+/* Whether a condition jumps to and fro along var, as those of tiles do; a condition of padding does
+ * not. */
+static bool alternates(const struct expr *cond, const struct expr *var)
+{
+    if (!cond->a)
+        return false;
+    bool bends = cond->kind == EXPR_DIV || cond->kind == EXPR_MOD || cond->kind == EXPR_EQ;
+    return (bends && expr_uses(cond, var)) || alternates(cond->a, var) || alternates(cond->b, var);
+}
+
+/* The loads for one element of a row along var.  A row evaluates both sides of a select whose
+ * condition changes along it. */
+static double row_loads(const struct val *v, const struct expr *var)
+{
+    if (!v)
+        return 0;
+    double a = row_loads(v->a, var), b = row_loads(v->b, var);
+    if (v->kind == VAL_SELECT && !alternates(v->cond, var))
+        return a > b ? a : b;
+    return (v->kind == VAL_LOAD) + a + b;
+}
+
+/* Returns the dim with the cheapest rows: a small stride in the output, few loads, and rows long
+ * enough to repay their start.  -1: there are no dims. */
 static int cheapest_row(const struct row_plan *p, unsigned dims)
 {
     const struct tensor *out = &p->g->tensor[p->n->out];
@@ -196,7 +218,8 @@ static int cheapest_row(const struct row_plan *p, unsigned dims)
     int best = -1;
     int64_t stride = 1;
     for (int d = p->n->n_spatial - 1; d >= 0; d--) {
-        double cost = (stride < 8 ? (double)stride : 8) / 2 + 60.0 / (double)out->shape[d]; /* ns */
+        double loads = 1 + row_loads(p->n->body, p->n->spatial[d]), length = (double)out->shape[d];
+        double cost = (stride < 8 ? (double)stride : 8) / 2 + loads * (1 + 30 / length);  /* ns */
         if (dims >> d & 1 && (best < 0 || cost < best_cost)) {
             best = d;
             best_cost = cost;
@@ -286,6 +309,10 @@ static void select_row(const struct row_segment *s, const struct val *v, double 
     struct row_index cond;
     int64_t n_true = 0;
     index_of(s, v->cond, &cond);
+    if (!cond.bent && cond.step == 0) {
+        row_values(s, cond.at != 0 ? v->a : v->b, out, error);
+        return;
+    }
     index_bend(&cond, s->n);
     for (int64_t i = 0; i < s->n; i++)
         n_true += cond.each[i] != 0;
