@@ -1,5 +1,6 @@
 #include "kernels/base/arena.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,23 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
         return xmalloc(bytes);
     (void)madvise(p, room, MADV_HUGEPAGE);                /* if this fails, small pages are used */
     return p;
+}
+
+/* glibc takes an array above a threshold from the system and gives it back when it is freed.  The
+ * threshold grows with what is freed, up to 32 MiB, until it is set for the first time: so what was
+ * kept is given back at the end with the largest threshold. */
+void memory_keep(void)
+{
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+}
+
+void memory_give_back(void)
+{
+    mallopt(M_MMAP_MAX, 1 << 16);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    malloc_trim(0);
 }
 
 void *xcalloc(size_t n, size_t size_bytes)

@@ -35,6 +35,10 @@ void *xrealloc(void *p, size_t size_bytes);
  * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
+/* Between these two, arrays that are freed stay with the process and serve the next ones: the system
+ * clears every page that it hands out, which takes as long as the arithmetic on it.  Not nested. */
+void memory_keep(void);
+void memory_give_back(void);
 
 /* Ends the program because memory is exhausted or an invariant is broken. Nothing else below app/
  * ends the program. Runs the hook (in which the screen restores the terminal), prints the message

@@ -185,7 +185,7 @@ static bool check_call(struct net_run *r, int call, struct err *e)
         else if (base >= 0)
             result = i;
     }
-    bool ok = oracle_of(p->base, data, r->cancel, &o, e);
+    bool ok = oracle_of(p, data, r->cancel, &o, e);
     if (ok) {
         ok = oracle_compare(o, p, t->func->buffer[result].tensor,
                             runner_data(r->runner, r->module->call[call].buffer[result]),
@@ -457,10 +457,12 @@ bool measure_network(struct arena *a, const struct network *net, const struct ne
     const struct measure_many work = work_of(&r);
     r.job.many = &work;
     m->flops = work.asked_flops;
+    memory_keep();
     bool ok = fits_memory(&r, e) && build(&r, e) && prepare(&r, e) && check(&r, e)
            && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
     m->build_s = r.job.kernel.seconds;
     finish(&r, ok);
+    memory_give_back();
     if (ok && r.job.opts.meters & ~(unsigned)METER_CLOCK)
         ok = network_meters(a, net, o->measure, pr, c, &m->kernel, e);
     m->verified = ok && !o->unchecked;

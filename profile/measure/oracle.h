@@ -14,9 +14,9 @@ struct oracle;
  * cannot be read. */
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
-/* Makes an oracle that is not kept, of the caller's data: given[t] has the elements of input or
- * constant t of base, NULL: zeros. */
-bool oracle_of(const struct graph *base, void *const *given, const struct cancel *c,
+/* Makes an oracle for p alone, of the caller's data: given[t] has the elements of input or constant
+ * t of the base graph, NULL: zeros. */
+bool oracle_of(const struct program *p, void *const *given, const struct cancel *c,
                const struct oracle **out, struct err *e);
 void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFFER_POISON */
 /* Finds a kept oracle without computing one; NULL when there is none. */
