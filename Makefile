@@ -95,8 +95,9 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
 .PHONY: all run tests test test-long test-all test-cuda gpu-check asan monkey trust conformance \
-        appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim fuzz fuzzers clang valgrind layers width lines \
-        pictures golden-update install deps clean help FORCE
+        appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim fuzz \
+        fuzzers clang valgrind layers width lines pictures golden-update install deps clean help \
+        FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -183,10 +184,10 @@ run: deps
 test: deps
 	@$(MAKE) --no-print-directory all tests
 	@tests/run.sh $(B)
-# Everything that can fail, the quick ones first.
 test-long: deps
 	@$(MAKE) --no-print-directory all tests
 	@TEST_LONG=1 NARROW_RANDOM=36 SHARED_RANDOM=60 CUDA_EXPERTS=1 TEST_TIMEOUT=900 tests/run.sh $(B)
+# Everything that can fail, the quick ones first.
 test-all: test-long
 	@$(MAKE) --no-print-directory clang asan conformance test-cuda hunt valgrind
 	@$(MAKE) --no-print-directory CONFIG=asan MONKEY="5000 $(shell date +%s)" monkey

@@ -24,16 +24,6 @@ t 0 '^ +2 .* [0-9]{2,}\.[0-9]+x +16 +[0-9]+ +c2d' tune "$dir/wino.yaml" --budget
     -o "$dir/wino-2.yaml" --quiet
 same 'with loops' 1 "$(grep -c 'loop cache_write Conv_wino' "$dir/wino-2.yaml")"
 
-# The same line again measures nothing again: the rounds go the same way.
-measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | head -1; }
-cat > "$dir/small.yaml" <<'Y'
-tilescope: 1
-operator: |
-  x = input n=1 i=6 h=8 w=8
-  a = c2d(x) o=5 k=3 p=1
-  b = c2d(a) o=3 k=1
-kernels: []
-Y
 # A worse schedule of a kernel with an algorithm than the experts' goes, also in a short search.
 cat > "$dir/spoiled.yaml" <<'Y'
 tilescope: 1
@@ -48,6 +38,16 @@ Y
 t 0 '^verified: true' tune "$dir/spoiled.yaml" --time 1 --experts 2 -o "$dir/mended.yaml"
 same 'the spoiled schedule is gone' 0 "$(grep -c 'winograd m=2' "$dir/mended.yaml")"
 
+# The same line again measures nothing again: the rounds go the same way.
+measured() { "$TILESCOPE" records --json 2> /dev/null | grep -o '"records": [0-9]*' | head -1; }
+cat > "$dir/small.yaml" <<'Y'
+tilescope: 1
+operator: |
+  x = input n=1 i=6 h=8 w=8
+  a = c2d(x) o=5 k=3 p=1
+  b = c2d(a) o=3 k=1
+kernels: []
+Y
 for variant in packed loops; do
     line=(tune "$dir/small.yaml" --variant $variant --budget 16 --experts 2 -o "$dir/$variant.yaml")
     t 0 'network .* ms before, .* ms after' "${line[@]}"

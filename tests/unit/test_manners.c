@@ -537,7 +537,7 @@ static void test_paste_stops_at_a_refusal(void **state)
     model_free(m);
 }
 
-/* What came with the program is not overwritten by a key. */
+/* A key does not overwrite a file that came with the program. */
 static void test_shipped_files_ask_for_a_name(void **state)
 {
     char here[512];

@@ -8,10 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernels/base/file.h"
-#include "kernels/base/subprocess.h"
 #include "sessions/report/report.h"
 #include "sessions/tuning/tuning.h"
 #include "tests/unit/fake_libs.h"
