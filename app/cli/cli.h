@@ -41,6 +41,11 @@ bool cli_is_network(const struct session *s);
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
 /* Refuses an option that exists only for networks when s is none, and the other way round. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
+/* Refuses a target given by --isa or --target (NULL: none) for which the program's loops or tiles
+ * are not made, before anything is built.  name: the session's. */
+struct target;
+bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
+                     struct err *e);
 /* Returns to the state before --branch and --step, because these must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);

@@ -281,6 +281,9 @@ static int run(struct bench_call *b)
         err_fix(&e, "--target cuda --gpu %s", b->gpu.name);
         return cli_fail(b->cli, &e);
     }
+    for (int i = 0; i < b->n; i++)
+        if (!cli_target_fits(p[i], b->entry[i].name, b->opts.target, &e))
+            return cli_fail(b->cli, &e);
     bool ok = measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e)
            && simulate(b, p, &e);
     cli_progress_clear(b->cli);

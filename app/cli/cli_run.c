@@ -334,10 +334,12 @@ static bool wants_program(const struct run_call *r, const struct session *s)
     return any && !s->of_model && !s->network;
 }
 
-/* Refuses --gpu for a program that is not for one. */
-static bool gpu_fits(const struct run_call *r, struct err *e)
+/* Refuses a target that the program does not fit, and --gpu for one that is not for a GPU. */
+static bool target_fits(const struct run_call *r, struct err *e)
 {
     const struct program *p = history_current(r->history)->program;
+    if (!cli_target_fits(p, r->cli->args->word.data[0], r->opts.target, e))
+        return false;
     if (!r->opts.gpu || program_text_target(p, r->opts.target)->gpu)
         return true;
     err_set(e, ERR_SYNTAX, "--gpu: no loop is bound to blocks or threads, so this is for a CPU");
@@ -351,7 +353,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     r->history = o->session->history;
     if (session_opens_as_network(o->session) && !wants_program(r, o->session))
         return cli_network_run(r->cli, o, &r->opts, r->has_model ? &r->model : NULL, &r->to);
-    if (!gpu_fits(r, &e) || !run_prefixes(r, o, &e) ||
+    if (!target_fits(r, &e) || !run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};

@@ -128,7 +128,8 @@ bool model_export(struct model *m, const char *path)
         return false;
     bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
     if (ok)
-        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, "C file");
+        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text,
+                         str_ends(path, ".cu") ? "CUDA C" : "C file");
     else
         model_error(m, &e);
     str_free(&text);
