@@ -93,16 +93,12 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
                              path);
 }
 
-/* Warns on stderr about what is easy to overlook: random inputs, and schedules that no kernel
- * uses. */
-static void say_notes(const struct cli *c, const struct opened *o, const struct network *net,
-                      struct arena *a)
+/* Warns on stderr about schedules that no kernel uses. */
+static void say_unused(const struct opened *o, const struct network *net, struct arena *a)
 {
     const char *at = str_text(&o->session->kernels), *spec;
     const char *const *line;
     int n;
-    if (args_has(c->args, OPT_EXPECT) && !args_has(c->args, OPT_INPUTS))
-        fputs("note: without --inputs the inputs are random\n", stderr);
     while (kernels_next(&at, a, &spec, &n, &line)) {
         bool used = streq(spec, KERNELS_MODULE);
         for (int i = 0; i < net->n_tasks; i++)
@@ -149,8 +145,10 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     int threads = mo->threads > 0 ? mo->threads : 1;
     bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, e)
            && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, e)
-           && cli_network_open(a, o, mo->target, threads, net, e)
-           && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
+           && cli_network_open(a, o, mo->target, threads, net, e);
+    if (ok && opts.n_expected > 0 && opts.n_inputs == 0)
+        fputs("note: without --inputs the inputs are random\n", stderr);
+    ok = ok && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
     cli_progress_clear(c);
     return ok;
 }
@@ -178,7 +176,7 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
     int code = EXIT_FINE;
     mo.meters = meters_of(c, given);
     if (measure(a, c, o, &mo, NULL, &net, &m, &e)) {
-        say_notes(c, o, net, a);
+        say_unused(o, net, a);
         struct str json = {0}, text = {0};
         network_report_json(&json, o->session, net, &m, mo.meters, model);
         if (args_has(c->args, OPT_JSON))

@@ -137,6 +137,14 @@ static bool neither(const char *arg, const char *first, struct err *e)
                     ops_get(0)->example);
 }
 
+/* Refuses a file of arrays, which is no session. */
+static bool is_arrays(const char *path, struct err *e)
+{
+    err_set(e, ERR_SYNTAX, "%.300s holds arrays (inputs, or expected outputs), and no session",
+            path);
+    return err_fix(e, "tilescope run MODEL.onnx --inputs %.200s --expect %.200s", path, path);
+}
+
 bool session_open(const char *arg, const char *dims, struct session **out, struct err *e)
 {
     char first[64];
@@ -145,6 +153,8 @@ bool session_open(const char *arg, const char *dims, struct session **out, struc
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx"))
         return session_from_onnx(arg, dims, NULL, out, e);
+    if (str_ends(arg, ".npz") || str_ends(arg, ".npy") || str_ends(arg, ".pb"))
+        return is_arrays(arg, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);
