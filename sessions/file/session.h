@@ -108,9 +108,9 @@ struct autosave {
     double age_s;
 };
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest autosave that killed processes left with changes of this session. A network is
- * identified by its graph, a kernel by its operator and its network, any other session by its file.
- * False: none. */
+/* Finds the newest autosave that killed processes left with changes of this session. A session
+ * without a file is identified by its operator or graph, a kernel by its operator and its network,
+ * any other session by its file.  False: none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
 /* The same of any kernel of a network. */
 bool session_autosave_kernel(const struct session *network, struct autosave *out);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "app/ui/grid_svg.h"
 #include "kernels/base/file.h"
+#include "sessions/file/shipped.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/svg_check.h"
@@ -557,6 +558,18 @@ static void test_shipped_files_ask_for_a_name(void **state)
     assert_shows(m, "saved to first.yaml");
     assert_false(m->prompt.open);
     model_free(m);
+    assert_true(shipped_file("examples/first.yaml"));
+    assert_true(mkdir("share", 0700) == 0         /* another installation is there as well */
+                && mkdir("share/tilescope", 0700) == 0
+                && mkdir("share/tilescope/examples", 0700) == 0);
+    assert_true(session_new(GMM, &s, &e)
+                && session_save(s, "share/tilescope/examples/second.yaml", &e));
+    session_free(s);
+    assert_int_equal(setenv("PREFIX", here, 1), 0);
+    assert_true(shipped_file("share/tilescope/examples/second.yaml"));
+    assert_true(shipped_file("examples/first.yaml"));
+    assert_false(shipped_file("first.yaml"));
+    unsetenv("PREFIX");
     unsetenv("TILESCOPE_HOME");
 }
 
@@ -604,13 +617,11 @@ static void test_no_orphaned_heading(void **state)
 
 /* a killed run */
 
-static void test_killed_run_is_offered(void **state)
+/* Leaves the autosave of a process that was killed with one step on s. */
+static void leave_killed(struct session *s)
 {
-    (void)state;
-    struct session *s;
-    struct err e;
-    assert_true(session_new(GMM, &s, &e) && session_save(s, "killed.yaml", &e));
     int status;
+    struct err e;
     pid_t child = fork_child();
     if (child == 0) {
         enum command_effect effect;
@@ -619,6 +630,15 @@ static void test_killed_run_is_offered(void **state)
     }
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
+}
+
+static void test_killed_run_is_offered(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "killed.yaml", &e));
+    leave_killed(s);
     session_free(s);
     static const struct { const char *key; int states; bool again; } answer[] = {
         { "n", 1, true }, { "y", 2, false },
@@ -636,6 +656,26 @@ static void test_killed_run_is_offered(void **state)
         session_autosave_drop(m->session);
         model_free(m);
     }
+}
+
+/* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
+static void test_killed_operator_is_offered(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new("gmm m=24 k=16 n=8", &s, &e));
+    leave_killed(s);
+    session_free(s);
+    struct model *m = model_on("gmm m=24 k=16 n=16");
+    assert_hides(m, "ago?");
+    type_line(m, "new gmm n=8 m=24 k=16");
+    assert_shows(m, "ago? gmm m=24 k=16 n=8");
+    press(m, "y");
+    assert_string_equal(step_of(m), "loop unroll C K");
+    assert_true(m->session->dirty);
+    session_autosave_drop(m->session);
+    model_free(m);
 }
 
 static int in_private_folders(void **state)
@@ -686,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(test_killed_run_is_offered),
+        cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
 }
