@@ -117,10 +117,12 @@ bool cli_has_unicode(const struct cli *c);               /* by the locale and --
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
-/* cli_asserts_check checks the syntax of every --assert, before anything is measured.  cli_asserts
+/* cli_asserts_check checks the syntax of every --assert, before anything is measured, and
+ * cli_asserts_named its names, by the JSON of a result without values (freed).  cli_asserts
  * evaluates them over the JSON, prints failed ones on stderr and returns the exit code.  good
  * false: the measurement failed (exit code 1), so missing numbers are no error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
+bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
 /* Appends a measurement of the session's current state as text; model may be NULL. */

@@ -135,6 +135,17 @@ static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
     return meters;
 }
 
+/* Checks the names in every --assert before the network is measured. */
+static bool check_names(const struct cli *c, const struct opened *o, const struct network *net,
+                        unsigned meters, struct err *e)
+{
+    struct network_measurement empty = { .latency = { .runs = 1 }, .threads = 1,
+                                         .whole_compared = true, .compared = true };
+    struct str json = {0};
+    network_report_json(&json, o->session, net, &empty, meters, NULL);
+    return cli_asserts_named(c->args, &json, e);
+}
+
 /* Builds the network and measures it on the arrays of --inputs and --expect. */
 static bool measure(struct arena *a, const struct cli *c, const struct opened *o,
                     const struct measure_opts *mo, struct network_values *values,
@@ -145,7 +156,8 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     int threads = mo->threads > 0 ? mo->threads : 1;
     bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, e)
            && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, e)
-           && cli_network_open(a, o, mo->target, threads, net, e);
+           && cli_network_open(a, o, mo->target, threads, net, e)
+           && check_names(c, o, *net, mo->meters, e);
     if (ok && opts.n_expected > 0 && opts.n_inputs == 0)
         fputs("note: without --inputs the inputs are random\n", stderr);
     ok = ok && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
@@ -208,7 +220,8 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
     const struct network *net;
     struct network_measurement m;
     bool there = file_exists(folder);
-    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e)
+    const char *one = arena_printf(a, "%s/main.c", folder);
+    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e) && file_may_write(one, e)
            && measure(a, c, o, &mo, values, &net, &m, e);
     if (ok && m.outcome != OUTCOME_OK)
         ok = err_set(e, ERR_WRONG, "%s", m.reason);

@@ -346,6 +346,18 @@ static bool target_fits(const struct run_call *r, struct err *e)
     return err_fix(e, "--target cuda --gpu %s", r->gpu.name);
 }
 
+/* Checks the names in every --assert before anything is measured. */
+static bool check_names(const struct run_call *r, const struct session *s, struct err *e)
+{
+    const struct program *p = history_current(r->history)->program;
+    struct measurement empty = report_empty(program_text_target(p, r->opts.target)->isa);
+    struct str json = {0};
+    empty.sim.available = !target_named(empty.isa)->gpu;
+    report_run_json(&json, s, &empty, r->opts.meters, str_text(&r->machine),
+                    r->has_model ? &r->model : NULL);
+    return cli_asserts_named(r->cli->args, &json, e);
+}
+
 static int run_opened(struct run_call *r, struct opened *o)
 {
     struct err e = {0};
@@ -353,7 +365,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     r->history = o->session->history;
     if (session_opens_as_network(o->session) && !wants_program(r, o->session))
         return cli_network_run(r->cli, o, &r->opts, r->has_model ? &r->model : NULL, &r->to);
-    if (!target_fits(r, &e) || !run_prefixes(r, o, &e) ||
+    if (!target_fits(r, &e) || !check_names(r, o->session, &e) || !run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};
