@@ -196,7 +196,7 @@ static void other_contracts_are_said(void **state)
     press(m, "b plain Enter");
     type_line(m, "goto 0");
     press(m, "B");
-    assert_shows(m, "-  other contract");
+    assert_shows(m, "-          other contract");
     press(m, "k k k k");
     assert_shows(m, "main: other contract: A arrives as KM instead of MK");
     model_free(m);

@@ -497,6 +497,37 @@ static void test_failed_search_ends(void **state)
     model_free(m);
 }
 
+/* A right kernel for a GPU that is not here has no time, and nothing says that it has one. */
+static void test_gpu_without_a_device(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct desired_job w;
+    press(m, "A A 8");                                   /* auto on and off */
+    assert_shows(m, "Nothing timed yet.");
+    type_line(m, "loop bind C M block.x");
+    press(m, "m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    j->ok = j->m.verified = true;
+    j->m.outcome = OUTCOME_OK;
+    snprintf(j->m.isa, sizeof j->m.isa, "cuda");
+    snprintf(j->m.device.reason, sizeof j->m.device.reason, "no driver");
+    j->m.sim = (struct sim_result){ .available = true, .gpu = "h100", .l1_misses = 4096,
+                                    .fma_ns = 65, .l1_ns = 586, .l2_ns = 14, .dram_ns = 9 };
+    model_done(m, j);
+    job_free(j);
+    assert_shows(m, "at least 586 ns, simulated on h100; the result is correct; not timed: no");
+    assert_hides(m, "0.00 ns");
+    assert_shows(m, "≥586 ns");                          /* in the steps */
+    assert_shows(m, "No times: this schedule is for a GPU, and none is here.");
+    assert_hides(m, "Press m");
+    press(m, "B");
+    assert_shows(m, "main                           1     ≥586 ns    4096");
+    assert_shows(m, "≥: simulated on h100");
+    model_free(m);
+}
+
 /* pasting */
 
 static void test_pasted_lines_are_steps(void **state)
@@ -701,6 +732,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_best_stays),
+        cmocka_unit_test(test_gpu_without_a_device),
         cmocka_unit_test(test_other_ways_do_not_mix),
         cmocka_unit_test(test_partial_numbers_merge),
         cmocka_unit_test(test_noise_is_marked),
