@@ -145,7 +145,7 @@ static void add_how(struct str *out, const struct measurement *m)
 
 static bool is_here(const struct run_call *r, const struct session *s)
 {
-    return !s->machine[0] || streq(s->machine, str_text(&r->machine));
+    return !s->machine[0] || machine_is_same(s->machine, str_text(&r->machine));
 }
 
 /* Stores a result in the session. If the kernel was built and run in the same way as before, keeps
@@ -295,6 +295,11 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     struct session *s = o->session;
     const char *path = r->to.path;
     bool own = file_same(path, s->path);
+    struct str cores = {0};
+    session_cores_note(s, &cores);
+    if (cores.len > 0)
+        fprintf(stderr, "note: %s: %s\n", path, str_text(&cores));
+    str_free(&cores);
     put_result(r, s, history_current(r->history), r->opts.meters, m);
     int others = forget_others(r, o, false);
     if (others > 0 && own) {

@@ -323,6 +323,8 @@ static void measured(struct model *m, const struct app_job *j)
                    m->message.fix.len ? "; " : "");
         return;
     }
+    struct str cores = {0};
+    session_cores_note(m->session, &cores);
     int other = model_measured_here(m);
     bool stays = history_add_measured(m->session->history, state, &j->m, m->newest && current);
     m->newest = m->newest && !current;
@@ -332,6 +334,9 @@ static void measured(struct model *m, const struct app_job *j)
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");
+    if (cores.len > 0)
+        model_info(m, "measured here: %s", str_text(&cores));
+    str_free(&cores);
     if (m->measure_all && first_unmeasured(m->session->history) < 0) {
         m->measure_all = false;
         model_info(m, "every step has its numbers");

@@ -41,7 +41,7 @@ int session_measured_here(struct session *s)
     int forgotten = 0;
     machine_read(&machine);
     machine_fingerprint(&here, &machine);
-    bool elsewhere = s->machine[0] && !streq(s->machine, str_text(&here));
+    bool elsewhere = s->machine[0] && !machine_is_same(s->machine, str_text(&here));
     for (int i = 0; elsewhere && i < history_n_states(h); i++)
         if (history_state(h, i)->measured) {
             history_forget_measured(h, i);
@@ -50,6 +50,26 @@ int session_measured_here(struct session *s)
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&here));
     str_free(&here);
     return forgotten;
+}
+
+void session_cores_note(const struct session *s, struct str *out)
+{
+    const struct history *h = s->history;
+    struct machine machine;
+    struct str here = {0};
+    bool numbers = false;
+    machine_read(&machine);
+    machine_fingerprint(&here, &machine);
+    for (int i = 0; i < history_n_states(h); i++)
+        numbers = numbers || history_state(h, i)->measured;
+    if (numbers && s->machine[0] && !streq(s->machine, str_text(&here))
+        && machine_is_same(s->machine, str_text(&here))) {
+        str_add(out, "the other numbers are of ");
+        machine_cores_of(out, s->machine);
+        str_add(out, " of this machine, and this process has ");
+        machine_cores_of(out, str_text(&here));
+    }
+    str_free(&here);
 }
 
 /* room */

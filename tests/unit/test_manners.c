@@ -524,7 +524,37 @@ static void test_gpu_without_a_device(void **state)
     assert_hides(m, "Press m");
     press(m, "B");
     assert_shows(m, "main                           1     ≥586 ns    4096");
+    press(m, "Down");
     assert_shows(m, "≥: simulated on h100");
+    model_free(m);
+}
+
+/* A process with fewer cores is on the same machine: numbers stay, and the difference is told. */
+static void test_fewer_cores_keep_the_numbers(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    char *cores = strstr(m->session->machine, " core"), *digit = cores - 1;
+    while (digit[-1] != ' ')
+        digit--;
+    memmove(digit + 1, cores, strlen(cores) + 1);
+    *digit = '9';
+    type_line(m, "loop unroll C K");
+    press(m, "m");
+    measured(m, 3, 0.01, 1000);
+    assert_shows(m, "measured here: the other numbers are of 9 core");
+    assert_shows(m, "4.00 ms");
+    press(m, "m");
+    measured(m, 2, 0.01, 1000);
+    assert_hides(m, "of 9 core");                        /* told once */
+    char *isa = strchr(m->session->machine, '|');
+    isa[2] = 'x';                                        /* another instruction set: another machine */
+    press(m, "m");
+    measured(m, 1, 0.01, 1000);
+    assert_shows(m, "the numbers of another machine are gone (2 steps)");
+    assert_hides(m, "4.00 ms");
     model_free(m);
 }
 
@@ -733,6 +763,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_best_stays),
         cmocka_unit_test(test_gpu_without_a_device),
+        cmocka_unit_test(test_fewer_cores_keep_the_numbers),
         cmocka_unit_test(test_other_ways_do_not_mix),
         cmocka_unit_test(test_partial_numbers_merge),
         cmocka_unit_test(test_noise_is_marked),
