@@ -108,12 +108,14 @@ static void say_unused(const struct opened *o, const struct network *net, struct
     }
 }
 
-static void add_text(struct str *out, const struct cli *c, const struct network *net,
+static void add_text(struct str *out, const struct cli *c, const struct session *s,
+                     const struct network *net,
                      const struct network_measurement *m, unsigned meters,
                      const struct machine_model *model)
 {
     struct network_look look = { .width = cli_columns(100), .timed = net, .m = m, .exact = true,
-                                 .meters = meters, .model = model };
+                                 .meters = meters, .model = model,
+                                 .chosen = str_text(&s->kernels) };
     struct doc d;
     doc_open(&d);
     network_doc(&d, net, &look);
@@ -194,7 +196,7 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
         if (args_has(c->args, OPT_JSON))
             str_add(&text, str_text(&json));
         else
-            add_text(&text, c, net, &m, mo.meters, model);
+            add_text(&text, c, o->session, net, &m, mo.meters, model);
         cli_put(&text);
         code = cli_asserts(c, &json, m.verified);
         code = m.verified                      ? code
