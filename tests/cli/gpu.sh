@@ -24,10 +24,22 @@ t 2 'gpu.yaml and --isa plain do not go together: A_tile lies in shared memory' 
 t 2 'fix: leave --isa out, or --target cuda' run gpu.yaml --isa plain
 t 2 'gpu.yaml and --isa plain do not go together' bench gpu.yaml "$op" --isa plain --time 500
 
+# Names of places are whole.
+t 0 '^ +shared ld ' run gpu.yaml --meters sim
+same 'nothing is cut' 0 "$(grep -c '…' <<< "$out")"
+
 # Export: CUDA C, where the name asks for it.
 t 2 'this schedule is for a GPU, and a C file runs on a CPU' export gpu.yaml -o kernel.c
 t 2 'fix: a name that ends in .cu gets its CUDA C' export gpu.yaml
 same 'nothing was written' '' "$(ls kernel.c 2> /dev/null)"
 t 0 'compile it with' export gpu.yaml -o kernel.cu
 same 'it is the CUDA C of show' "$("$TILESCOPE" show gpu.yaml --what cuda)" "$(cat kernel.cu)"
+# The bytes of shared memory are one number: of the tiles, in the launches and by NVRTC.
+if grep -q '^/\* NVRTC' kernel.cu; then
+    same 'one number of shared memory' \
+        "$(grep -oE '[0-9]+ of 49152 bytes of shared' kernel.cu | cut -d' ' -f1)" \
+        "$(grep -oE '[0-9]+ of shared memory; occupancy' kernel.cu | cut -d' ' -f1)"
+else
+    pass 'one number of shared memory # SKIP no NVRTC'
+fi
 finish
