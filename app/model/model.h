@@ -545,8 +545,6 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
 
 /* model_tune.c: the tuner. */
 
-/* Whether the tuner can search this program; else says what to do instead. */
-bool model_tune_fits(struct model *m, const struct program *p);
 bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
 /* Notes a new snapshot, and pauses the search while something else is measured.  Call it before
  * model_desired_job. */

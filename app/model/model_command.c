@@ -298,12 +298,8 @@ bool model_command(struct model *m, const char *line)
         return model_new_session(m, line, 0);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
-    if (model_shows_network(m) && id == APP_TUNE) {
-        int task = model_kernel(m);
-        if (task >= 0 && !model_tune_fits(m, m->network->made->net->task[task].program))
-            return false;
+    if (model_shows_network(m) && id == APP_TUNE)
         model_kernel_open(m);
-    }
     bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
     if (model_shows_network(m) && id < 0 && model_network_takes(line))
         return model_network_step(m, line);
