@@ -72,8 +72,8 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
     else if (fixed > 0.2 * all)
         str_printf(out, "%.0f %% of the time is in kernels that were not searched\n",
                    100 * fixed / all);
-    str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx as fast\n", t->before_ms, t->after_ms,
-               t->before_ms / t->after_ms);
+    str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx as fast\n", t->before_ms,
+               t->after_ms, t->before_ms / t->after_ms);
     str_printf(out, "verified: %s", t->verified ? "true" : "false");
     if (t->unchecked_s > 0)
         str_printf(out, ": checking the network takes about %.0f s, too much of --time; "

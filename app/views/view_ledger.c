@@ -311,8 +311,8 @@ static void describe_simulated(const struct measurement *m, struct str *out)
 {
     str_add(out, " (at least ");
     text_ms(out, gpu_memory_untimed_ms(m));
-    str_printf(out, ", simulated on %s; not timed%s%s)", m->sim.gpu, m->device.reason[0] ? ": " : "",
-               m->device.reason);
+    str_printf(out, ", simulated on %s; not timed%s%s)", m->sim.gpu,
+               m->device.reason[0] ? ": " : "", m->device.reason);
 }
 
 /* Names the settings behind a star. */

@@ -83,8 +83,8 @@ void view_roofline_build(struct model *m, struct pane_doc *p, int width)
     roofline_steps(h, m->roofs.model, step, n);
     const struct measurement *r = history_current(h)->measured;
     if (n == 0 && r && gpu_memory_untimed_ms(r) > 0)
-        say(&p->doc, "No times: this schedule is for a GPU, and none is here.", "A roofline needs a "
-            "time. View 6 has what the simulated GPU needs at the least, part by part.", width);
+        say(&p->doc, "No times: this schedule is for a GPU, and none is here.", "A roofline needs "
+            "a time. View 6 has what the simulated GPU needs at the least, part by part.", width);
     else if (n == 0)
         say(&p->doc, m->measure_wanted ? "Measuring the current state ..." : "Nothing timed yet.",
             "A point per step: how many FLOPs it executes a second, and how many for each byte "

@@ -403,8 +403,11 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
 /* What a positional word of the syntax column stands for. */
 static const char *noun_of(const struct step_info *i, const char *name)
 {
+    bool loop = streq(i->room, "loop");
+    if (streq(name, "D2"))
+        return loop ? "the name of another loop" : "the name of another dimension";
     if (name[0] == 'D')
-        return streq(i->room, "loop") ? "the name of a loop" : "the name of a dimension";
+        return loop ? "the name of a loop" : "the name of a dimension";
     return name[0] == 'F' ? "a factor" : name[0] == 'T' ? "the name of a tensor" : name;
 }
 

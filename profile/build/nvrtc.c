@@ -8,7 +8,7 @@
 #include "kernels/base/str.h"
 #include "profile/cuda/library.h"
 
-#define SYSTEM_SHARED 1024                /* bytes of shared memory of a block that are the system's */
+#define SYSTEM_SHARED 1024                /* bytes of a block that are the system's */
 
 /* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
  * kernel, .nv.info.NAME the threads of a block as x, y, z. */

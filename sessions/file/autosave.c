@@ -280,6 +280,14 @@ bool session_autosave_kernel(const struct session *network, struct autosave *out
 
 /* writing */
 
+/* Whether a session is one operator without steps: opening it again must not ask about its
+ * numbers. */
+static bool is_bare(const struct session *s)
+{
+    const struct graph *g = history_current(s->history)->program->base;
+    return !s->kernel_of && !graph_is_composition(g->spec) && history_n_states(s->history) == 1;
+}
+
 /* Whether both are autosaves of one file; sessions without a file are compared by title. */
 static bool same_work(const struct autosave *a, const struct autosave *b)
 {
@@ -318,7 +326,7 @@ bool session_autosave(struct session *s, struct err *e)
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
     network_of(s, &network, &kernel);
-    if (network)
+    if (network && !is_bare(s))
         str_printf(&text, NETWORK "%016llx %016llx\n", (unsigned long long)network,
                    (unsigned long long)kernel);
     bool ok = autosave_path(s, &path, e);

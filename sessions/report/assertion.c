@@ -101,7 +101,7 @@ static const json_t *look_up(const json_t *root, const char *path, struct err *e
     return node;
 }
 
-/* As look_up, in the result of a measurement that was not made: whatever it would fill in exists. */
+/* As look_up, in the result of a measurement that was not made: what it would fill in exists. */
 static bool can_be(const json_t *root, const char *path, struct err *e)
 {
     char *names = xstrdup(path), *rest = NULL;

@@ -5,7 +5,10 @@ cd "$dir" || exit 1
 exec < /dev/null
 model=$OLDPWD/sessions/examples/resnet8.onnx
 quick=(--time 0.02)
-nothing() { same "nothing was measured" 0 "$(grep -cE '^(verified|latency|sim|trials|prepared):' <<< "$out")"; }
+nothing() {
+    same 'nothing was measured' 0 \
+        "$(grep -cE '^(verified|latency|sim|trials|prepared):' <<< "$out")"
+}
 
 # Names in --assert.
 t 2 'the result has no "latncy_ms.min"' run "$gmm" "${quick[@]}" --assert 'latncy_ms.min < 3'

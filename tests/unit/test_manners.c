@@ -550,7 +550,7 @@ static void test_fewer_cores_keep_the_numbers(void **state)
     measured(m, 2, 0.01, 1000);
     assert_hides(m, "of 9 core");                        /* told once */
     char *isa = strchr(m->session->machine, '|');
-    isa[2] = 'x';                                        /* another instruction set: another machine */
+    isa[2] = 'x';                                        /* another instruction set */
     press(m, "m");
     measured(m, 1, 0.01, 1000);
     assert_shows(m, "the numbers of another machine are gone (2 steps)");
