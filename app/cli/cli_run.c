@@ -357,7 +357,9 @@ static bool check_names(const struct run_call *r, const struct session *s, struc
     const struct program *p = history_current(r->history)->program;
     struct measurement empty = report_empty(program_text_target(p, r->opts.target)->isa);
     struct str json = {0};
+    const struct machine *here = machine_this();
     empty.sim.available = !target_named(empty.isa)->gpu;
+    empty.sim.cache = cache_config_on(&r->opts.cache, &here->l1d, &here->l2, &here->l3);
     report_run_json(&json, s, &empty, r->opts.meters, str_text(&r->machine),
                     r->has_model ? &r->model : NULL);
     return cli_asserts_named(r->cli->args, &json, e);

@@ -18,7 +18,8 @@ t 2 'the result has no "counters.sim.l1_mises"' \
     run "$gmm" --meters sim --assert 'counters.sim.l1_mises < 3'
 nothing
 t 0 '' run "$gmm" --meters sim --assert 'counters.sim.by_tensor.A.loads > 0' \
-    --assert 'counters.sim.levels.0.misses > 0' --assert 'verified'
+    --assert 'counters.sim.levels.0.misses > 0' --assert 'verified' \
+    --cache zen3 --assert 'counters.sim.dram_bytes > 0'
 t 2 'the result has no "counters.sim.by_tensor.X.loads"' \
     run "$gmm" --meters sim --assert 'counters.sim.by_tensor.X.loads > 0'
 t 2 'the result has no "contenders.C.gflops"' \
