@@ -446,6 +446,16 @@ static int dispatch(const struct cli *c)
     UNREACHABLE();
 }
 
+/* Checks that the file of -o can be written, before anything that may take long.  Studies and
+ * networks, which write folders, check them themselves. */
+static bool output_is_writable(const struct args *a, struct err *e)
+{
+    const char *to = args_value(a, OPT_OUTPUT);
+    bool folder = a->cmd == CMD_STUDY
+               || (a->cmd == CMD_EXPORT && to && !str_ends(to, ".c") && !str_ends(to, ".cu"));
+    return !to || !to[0] || streq(to, "-") || folder || file_may_write(to, e);
+}
+
 static int start(struct cli *c, bool parsed, const struct err *e)
 {
     const struct args *a = c->args;
@@ -465,6 +475,9 @@ static int start(struct cli *c, bool parsed, const struct err *e)
         puts("tilescope " TILESCOPE_VERSION);
         return EXIT_FINE;
     }
+    struct err bad = {0};
+    if (!output_is_writable(a, &bad))
+        return cli_fail(c, &bad);
     if (a->cmd != CMD_SCREEN)
         catch_interrupts();
     return dispatch(c);

@@ -41,6 +41,11 @@ bool cli_is_network(const struct session *s);
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
 /* Refuses an option that exists only for networks when s is none, and the other way round. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
+/* Refuses a target given by --isa or --target (NULL: none) for which the program's loops or tiles
+ * are not made, before anything is built.  name: the session's. */
+struct target;
+bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
+                     struct err *e);
 /* Returns to the state before --branch and --step, because these must not change the saved file. */
 bool cli_go_home(struct opened *o, struct err *e);
 void cli_close(struct opened *o);
@@ -112,10 +117,12 @@ bool cli_has_unicode(const struct cli *c);               /* by the locale and --
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
-/* cli_asserts_check checks the syntax of every --assert, before anything is measured.  cli_asserts
+/* cli_asserts_check checks the syntax of every --assert, before anything is measured, and
+ * cli_asserts_named its names, by the JSON of a result without values (freed).  cli_asserts
  * evaluates them over the JSON, prints failed ones on stderr and returns the exit code.  good
  * false: the measurement failed (exit code 1), so missing numbers are no error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
+bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);
 
 /* Appends a measurement of the session's current state as text; model may be NULL. */

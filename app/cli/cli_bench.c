@@ -266,6 +266,23 @@ static bool simulate(struct bench_call *b, const struct program *const *p, struc
     return true;
 }
 
+/* Checks the names in every --assert before anything is timed. */
+static bool check_names(struct bench_call *b, const struct program *const *p, struct err *e)
+{
+    struct str json = {0};
+    for (int i = 0; i < b->n; i++) {
+        const struct target *t = program_text_target(p[i], b->opts.target);
+        b->result[i].m = report_empty(t->isa);
+        b->entry[i].gpu = t->gpu ? b->gpu.name : NULL;
+    }
+    report_bench_json(&json, b->entry, b->n, &b->how, "");
+    for (int i = 0; i < b->n; i++) {
+        b->result[i] = (struct compared){0};
+        b->entry[i].gpu = NULL;
+    }
+    return cli_asserts_named(b->cli->args, &json, e);
+}
+
 static int run(struct bench_call *b)
 {
     struct err e = {0};
@@ -281,7 +298,11 @@ static int run(struct bench_call *b)
         err_fix(&e, "--target cuda --gpu %s", b->gpu.name);
         return cli_fail(b->cli, &e);
     }
-    bool ok = measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e)
+    for (int i = 0; i < b->n; i++)
+        if (!cli_target_fits(p[i], b->entry[i].name, b->opts.target, &e))
+            return cli_fail(b->cli, &e);
+    bool ok = check_names(b, p, &e)
+           && measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e)
            && simulate(b, p, &e);
     cli_progress_clear(b->cli);
     if (!ok)
@@ -315,6 +336,16 @@ static bool open_one(struct bench_call *b, struct err *e)
 }
 
 /* Times the session with each of its steps left out. */
+static bool check_ablation_names(const struct bench_call *b, const struct ablation *a,
+                                 struct err *e)
+{
+    struct ablation empty = *a;
+    struct str json = {0};
+    empty.full.m = report_empty("");
+    report_ablation_json(&json, b->cli->args->word.data[0], &empty);
+    return cli_asserts_named(b->cli->args, &json, e);
+}
+
 static int ablate(struct bench_call *b)
 {
     struct err e = {0};
@@ -323,6 +354,7 @@ static int ablate(struct bench_call *b)
     struct progress pr = cli_progress(b->cli);
     const struct history *h = b->session[0]->history;
     bool ok = ablation_plan(history_current(h)->program, &a, &e)
+           && check_ablation_names(b, a, &e)
            && ablation_measure(a, &b->opts, &pr, b->cli->cancel, &e);
     cli_progress_clear(b->cli);
     for (int i = 0; ok && i < a->n; i++)

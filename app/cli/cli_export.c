@@ -29,7 +29,9 @@ static bool write_export(const struct cli *c, const struct opened *o, struct err
     } else if (ok) {
         ok = file_write_atomic(path, str_text(&out), out.len, e);
         if (ok && is_plain_file(path))
-            printf("%s: compile and run it with\n%s\n", path, str_text(&command));
+            printf("%s: %s\n%s\n", path, export_is_cuda(o->session, &opts)
+                   ? "its kernels and how to launch them; compile it with"
+                   : "compile and run it with", str_text(&command));
     }
     str_free(&out);
     str_free(&command);

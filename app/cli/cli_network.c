@@ -93,16 +93,12 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
                              path);
 }
 
-/* Warns on stderr about what is easy to overlook: random inputs, and schedules that no kernel
- * uses. */
-static void say_notes(const struct cli *c, const struct opened *o, const struct network *net,
-                      struct arena *a)
+/* Warns on stderr about schedules that no kernel uses. */
+static void say_unused(const struct opened *o, const struct network *net, struct arena *a)
 {
     const char *at = str_text(&o->session->kernels), *spec;
     const char *const *line;
     int n;
-    if (args_has(c->args, OPT_EXPECT) && !args_has(c->args, OPT_INPUTS))
-        fputs("note: without --inputs the inputs are random\n", stderr);
     while (kernels_next(&at, a, &spec, &n, &line)) {
         bool used = streq(spec, KERNELS_MODULE);
         for (int i = 0; i < net->n_tasks; i++)
@@ -112,12 +108,14 @@ static void say_notes(const struct cli *c, const struct opened *o, const struct 
     }
 }
 
-static void add_text(struct str *out, const struct cli *c, const struct network *net,
+static void add_text(struct str *out, const struct cli *c, const struct session *s,
+                     const struct network *net,
                      const struct network_measurement *m, unsigned meters,
                      const struct machine_model *model)
 {
     struct network_look look = { .width = cli_columns(100), .timed = net, .m = m, .exact = true,
-                                 .meters = meters, .model = model };
+                                 .meters = meters, .model = model,
+                                 .chosen = str_text(&s->kernels) };
     struct doc d;
     doc_open(&d);
     network_doc(&d, net, &look);
@@ -139,6 +137,17 @@ static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
     return meters;
 }
 
+/* Checks the names in every --assert before the network is measured. */
+static bool check_names(const struct cli *c, const struct opened *o, const struct network *net,
+                        unsigned meters, struct err *e)
+{
+    struct network_measurement empty = { .latency = { .runs = 1 }, .threads = 1,
+                                         .whole_compared = true, .compared = true };
+    struct str json = {0};
+    network_report_json(&json, o->session, net, &empty, meters, NULL);
+    return cli_asserts_named(c->args, &json, e);
+}
+
 /* Builds the network and measures it on the arrays of --inputs and --expect. */
 static bool measure(struct arena *a, const struct cli *c, const struct opened *o,
                     const struct measure_opts *mo, struct network_values *values,
@@ -150,7 +159,10 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     bool ok = read_given(a, c, o, OPT_INPUTS, TENSOR_INPUT, &opts.n_inputs, &opts.input, e)
            && read_given(a, c, o, OPT_EXPECT, TENSOR_OUTPUT, &opts.n_expected, &opts.expected, e)
            && cli_network_open(a, o, mo->target, threads, net, e)
-           && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
+           && check_names(c, o, *net, mo->meters, e);
+    if (ok && opts.n_expected > 0 && opts.n_inputs == 0)
+        fputs("note: without --inputs the inputs are random\n", stderr);
+    ok = ok && measure_network(a, *net, &opts, &pr, c->cancel, m, e);
     cli_progress_clear(c);
     return ok;
 }
@@ -178,13 +190,13 @@ int cli_network_run(const struct cli *c, struct opened *o, const struct measure_
     int code = EXIT_FINE;
     mo.meters = meters_of(c, given);
     if (measure(a, c, o, &mo, NULL, &net, &m, &e)) {
-        say_notes(c, o, net, a);
+        say_unused(o, net, a);
         struct str json = {0}, text = {0};
         network_report_json(&json, o->session, net, &m, mo.meters, model);
         if (args_has(c->args, OPT_JSON))
             str_add(&text, str_text(&json));
         else
-            add_text(&text, c, net, &m, mo.meters, model);
+            add_text(&text, c, o->session, net, &m, mo.meters, model);
         cli_put(&text);
         code = cli_asserts(c, &json, m.verified);
         code = m.verified                      ? code
@@ -210,7 +222,8 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
     const struct network *net;
     struct network_measurement m;
     bool there = file_exists(folder);
-    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e)
+    const char *one = arena_printf(a, "%s/main.c", folder);
+    bool ok = args_measure(c->args, &mo, e) && dir_make(folder, e) && file_may_write(one, e)
            && measure(a, c, o, &mo, values, &net, &m, e);
     if (ok && m.outcome != OUTCOME_OK)
         ok = err_set(e, ERR_WRONG, "%s", m.reason);

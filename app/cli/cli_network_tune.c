@@ -21,13 +21,13 @@ static void show(void *ctx, const struct network_tuning_view *v)
     if (v->current < 0)
         str_add(&line, "the searches are done; measuring the network before and after");
     else
-        str_printf(&line, "%.50s", v->kernel[v->current].spec);
+        str_printf(&line, "%s", v->kernel[v->current].brief);
     if (v->budget > 0)
         str_printf(&line, ", %d of %d", v->spent, v->budget);
     else
         str_printf(&line, ", %.0f of %.0f s", v->spent_s, v->time_s);
     if (v->now_ms > 0)
-        str_printf(&line, ", %.2fx so far", v->before_ms / v->now_ms);
+        str_printf(&line, ", network %.2fx as fast as before", v->before_ms / v->now_ms);
     if (v->current >= 0 && v->kernel[v->current].expected_ms > 0)
         str_printf(&line, ", at most %.3g ms hoped for", v->kernel[v->current].expected_ms);
     fprintf(stderr, "%s%s\n", k->cli->progress ? "\r\033[K" : "", str_text(&line));
@@ -54,9 +54,9 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
         str_printf(out, "%5d %9.4f %9.4f %9.4f %6.2fx ", k->count, k->before_ms, k->after_ms,
                    k->bound_ms, k->before_ms / k->after_ms);
         if (k->why)
-            str_printf(out, "%7s %4d  %.60s (%s)\n", "-", i, k->brief, k->why);
+            str_printf(out, "%7s %4d  %s (%s)\n", "-", i, k->brief, k->why);
         else
-            str_printf(out, "%7d %4d  %.60s%s\n", k->trials, i, k->brief,
+            str_printf(out, "%7d %4d  %s%s\n", k->trials, i, k->brief,
                        k->kept ? "" : " (unchanged: nothing is faster in the network)");
     }
     double fixed = 0, all = 0;
@@ -72,8 +72,8 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
     else if (fixed > 0.2 * all)
         str_printf(out, "%.0f %% of the time is in kernels that were not searched\n",
                    100 * fixed / all);
-    str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx\n", t->before_ms, t->after_ms,
-               t->before_ms / t->after_ms);
+    str_printf(out, "network   %.4f ms before, %.4f ms after, %.2fx as fast\n", t->before_ms,
+               t->after_ms, t->before_ms / t->after_ms);
     str_printf(out, "verified: %s", t->verified ? "true" : "false");
     if (t->unchecked_s > 0)
         str_printf(out, ": checking the network takes about %.0f s, too much of --time; "
@@ -84,6 +84,8 @@ static void print_text(const struct network_tuning *t, const struct goal *to, do
         str_add(out, "cancelled: the same command continues it; measurements are in the records\n");
     else if (!to->path)
         str_add(out, "not saved: -o FILE.yaml keeps the schedules\n");
+    else
+        str_printf(out, "wrote %s: the network with these schedules\n", to->path);
 }
 
 static void print_json(const struct network_tuning *t, struct str *out)

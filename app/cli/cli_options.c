@@ -3,6 +3,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/file.h"
+#include "kernels/gen/target.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
@@ -60,6 +61,17 @@ bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
             return err_set(e, ERR_SYNTAX, "--%s of %s is only for networks, and this is one "
                            "program", args_opt[only[i].opt].name, args_cmd[a->cmd].name);
     return true;
+}
+
+bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
+                     struct err *e)
+{
+    const struct func *f;
+    struct err why = {0};
+    if (!t || !program_lower(p, &f, &why) || target_takes(t, f, &why))
+        return true;                     /* measuring says what is wrong with the program itself */
+    err_set(e, ERR_STEP, "%.200s and --isa %s do not go together: %.300s", name, t->isa, why.text);
+    return err_fix(e, "leave --isa out%s", why.fix[0] ? ", or --target cuda" : "");
 }
 
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e)

@@ -225,6 +225,16 @@ bool cli_asserts_check(const struct args *a, struct err *e)
     return true;
 }
 
+bool cli_asserts_named(const struct args *a, struct str *json, struct err *e)
+{
+    bool ok = true;
+    for (int i = 0; i < a->given.len && ok; i++)
+        ok = a->given.data[i].opt != OPT_ASSERT
+          || report_assert_named(str_text(json), a->given.data[i].value, e);
+    str_free(json);
+    return ok;
+}
+
 int cli_asserts(const struct cli *c, const struct str *json, bool good)
 {
     int code = EXIT_FINE;

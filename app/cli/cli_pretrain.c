@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/base/file.h"
 #include "kernels/gen/gen.h"
 #include "sessions/file/json.h"
 #include "sessions/tuning/pretrain.h"
@@ -30,7 +31,7 @@ static bool read_options(const struct args *a, struct pretrain *p, struct pretra
     o->resume = args_has(a, OPT_RESUME);
     o->fresh = args_has(a, OPT_FRESH);
     o->compiler = args_value(a, OPT_COMPILER);
-    return args_target(a, &o->target, e);
+    return args_target(a, &o->target, e) && file_may_write(o->weights, e);
 }
 
 /* --- While it runs --------------------------------------------------------------------------- */

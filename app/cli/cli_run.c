@@ -145,7 +145,7 @@ static void add_how(struct str *out, const struct measurement *m)
 
 static bool is_here(const struct run_call *r, const struct session *s)
 {
-    return !s->machine[0] || streq(s->machine, str_text(&r->machine));
+    return !s->machine[0] || machine_is_same(s->machine, str_text(&r->machine));
 }
 
 /* Stores a result in the session. If the kernel was built and run in the same way as before, keeps
@@ -295,6 +295,11 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     struct session *s = o->session;
     const char *path = r->to.path;
     bool own = file_same(path, s->path);
+    struct str cores = {0};
+    session_cores_note(s, &cores);
+    if (cores.len > 0)
+        fprintf(stderr, "note: %s: %s\n", path, str_text(&cores));
+    str_free(&cores);
     put_result(r, s, history_current(r->history), r->opts.meters, m);
     int others = forget_others(r, o, false);
     if (others > 0 && own) {
@@ -334,14 +339,30 @@ static bool wants_program(const struct run_call *r, const struct session *s)
     return any && !s->of_model && !s->network;
 }
 
-/* Refuses --gpu for a program that is not for one. */
-static bool gpu_fits(const struct run_call *r, struct err *e)
+/* Refuses a target that the program does not fit, and --gpu for one that is not for a GPU. */
+static bool target_fits(const struct run_call *r, struct err *e)
 {
     const struct program *p = history_current(r->history)->program;
+    if (!cli_target_fits(p, r->cli->args->word.data[0], r->opts.target, e))
+        return false;
     if (!r->opts.gpu || program_text_target(p, r->opts.target)->gpu)
         return true;
     err_set(e, ERR_SYNTAX, "--gpu: no loop is bound to blocks or threads, so this is for a CPU");
     return err_fix(e, "--target cuda --gpu %s", r->gpu.name);
+}
+
+/* Checks the names in every --assert before anything is measured. */
+static bool check_names(const struct run_call *r, const struct session *s, struct err *e)
+{
+    const struct program *p = history_current(r->history)->program;
+    struct measurement empty = report_empty(program_text_target(p, r->opts.target)->isa);
+    struct str json = {0};
+    const struct machine *here = machine_this();
+    empty.sim.available = !target_named(empty.isa)->gpu;
+    empty.sim.cache = cache_config_on(&r->opts.cache, &here->l1d, &here->l2, &here->l3);
+    report_run_json(&json, s, &empty, r->opts.meters, str_text(&r->machine),
+                    r->has_model ? &r->model : NULL);
+    return cli_asserts_named(r->cli->args, &json, e);
 }
 
 static int run_opened(struct run_call *r, struct opened *o)
@@ -351,7 +372,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     r->history = o->session->history;
     if (session_opens_as_network(o->session) && !wants_program(r, o->session))
         return cli_network_run(r->cli, o, &r->opts, r->has_model ? &r->model : NULL, &r->to);
-    if (!gpu_fits(r, &e) || !run_prefixes(r, o, &e) ||
+    if (!target_fits(r, &e) || !check_names(r, o->session, &e) || !run_prefixes(r, o, &e) ||
         !measure(r, history_current(r->history), r->opts.meters, &m, &e))
         return cli_fail(r->cli, &e);
     struct str json = {0};

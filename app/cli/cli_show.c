@@ -111,7 +111,8 @@ static bool show_network(const struct cli *c, struct opened *o, bool code, struc
 static bool show_kernels(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct arena *a = arena_new();
-    struct network_look look = { .width = columns(), .advice = "; tilescope run measures it" };
+    struct network_look look = { .width = columns(), .advice = "; tilescope run measures it",
+                                 .chosen = str_text(&o->session->kernels) };
     const struct network *net;
     struct machine here;
     struct machine_model model;

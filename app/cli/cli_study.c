@@ -14,15 +14,6 @@
 #define STUDIES_MAX 200
 #define REPORT_MAX_BYTES ((size_t)64 << 20)
 
-/* Prints the list of studies; long titles wrap within their column. */
-static void put_studies(struct str *out, struct study *const *s, int n)
-{
-    study_list_text(out, s, n);
-    const char *title = strstr(str_text(out), "title");
-    if (title)
-        cli_wrap(out, 0, (int)(title - str_text(out)));
-}
-
 int cli_studies(const struct cli *c)
 {
     struct study *s[STUDIES_MAX];
@@ -33,7 +24,7 @@ int cli_studies(const struct cli *c)
     if (ok && args_has(c->args, OPT_JSON))
         study_list_json(&out, s, n);
     else if (ok)
-        put_studies(&out, s, n);
+        study_list_text(&out, s, n, cli_columns(80));
     for (int i = 0; i < n; i++)
         study_free(s[i]);
     cli_put(&out);

@@ -161,6 +161,7 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    s->accuracy = j->accuracy;
     choose_objective(j, s);
     bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
     session_free(s);
@@ -174,6 +175,7 @@ static bool find_stopped(struct app_job *j)
     struct session *s;
     if (!open_session(j->recipe, &s, &j->e))
         return false;
+    s->accuracy = j->accuracy;
     choose_objective(j, s);
     bool found = tuning_stopped(s, &j->tune, &j->stopped);
     session_free(s);

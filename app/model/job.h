@@ -67,7 +67,7 @@ struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
-    /* NETWORK: as in struct network_order, set after job_new */
+    /* NETWORK, and accuracy of TUNE and STOPPED: as in struct network_order, set after job_new */
     char *chosen; double accuracy;
     int tag;                     /* set by the caller, returned unchanged */
     int threads;

@@ -401,7 +401,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
                  const char *what);
 void model_after(struct model *m);               /* does m->then, after the answer */
 void model_give_up(struct model *m);             /* forgets m->then */
-bool model_new_session(struct model *m, const char *spec);
+bool model_new_session(struct model *m, const char *spec, int at);  /* at: its column in a line */
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);         /* reads it in the background */
 void model_opened(struct model *m, struct app_job *j);           /* opens what was read */
@@ -545,8 +545,6 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
 
 /* model_tune.c: the tuner. */
 
-/* Whether the tuner can search this program; else says what to do instead. */
-bool model_tune_fits(struct model *m, const struct program *p);
 bool model_tune(struct model *m, const char *arg);       /* the command `tune` */
 /* Notes a new snapshot, and pauses the search while something else is measured.  Call it before
  * model_desired_job. */

@@ -168,7 +168,17 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* Fills in a file name: the session's, or else "c2d.yaml" or "graph.yaml". */
+/* Appends the name of a model's file without its ending, with - for what needs quotes. */
+static void put_model_name(struct str *out, const char *title)
+{
+    const char *dot = strrchr(title, '.');
+    size_t n = dot && dot > title ? (size_t)(dot - title) : strlen(title);
+    for (size_t i = 0; i < n; i++)
+        str_add_char(out, strchr(" /\\\"'", title[i]) ? '-' : title[i]);
+}
+
+/* Fills in a file name: the session's, or else "resnet18.yaml" of a model, "c2d.yaml" of an
+ * operator, "graph.yaml" of another graph. */
 static void put_file(const struct model *m, struct str *out)
 {
     const struct session *s = model_document(m);
@@ -176,10 +186,13 @@ static void put_file(const struct model *m, struct str *out)
     const char *slash = strrchr(s->path, '/');
     if (s->path[0])
         str_add(out, slash && shipped_file(s->path) ? slash + 1 : s->path);
+    else if (s->of_model && s->title[0])
+        put_model_name(out, s->title);
     else if (graph_is_composition(spec))
-        str_add(out, "graph.yaml");
+        str_add(out, "graph");
     else
-        str_printf(out, "%.*s.yaml", (int)strcspn(spec, " "), spec);
+        str_printf(out, "%.*s", (int)strcspn(spec, " "), spec);
+    str_add(out, s->path[0] ? "" : ".yaml");
 }
 
 static bool put_blank(struct model *m, struct str *out, char what)

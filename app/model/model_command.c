@@ -196,7 +196,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_QUIT_NOW:   return model_quit_now(m);
     case APP_WRITE_QUIT: return model_save_quit(m, arg);
     case APP_OPEN:       return model_open_file(m, arg);
-    case APP_NEW:        return model_new_session(m, arg);
+    case APP_NEW:        return model_new_session(m, arg, 4);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_NETWORK:    return model_network(m, arg);
     case APP_EXPERT:     return model_expert(m, arg);
@@ -280,19 +280,26 @@ static void say_note(struct model *m)
     str_free(&note);
 }
 
+/* Whether a line that is no command is an operator, such as `c2d n=1 ...`, or a graph. */
+static bool is_operator(const struct model *m, const char *line, size_t n)
+{
+    char word[40];
+    snprintf(word, sizeof word, "%.*s", (int)n, line);
+    return (ops_find(word) || graph_is_composition(line)) && !appcmd_known(line)
+        && (!m->session || strchr(line, '='));
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
     size_t n = strcspn(line, " ");
     int id = appcmd_find(line, n);
+    if (id < 0 && is_operator(m, line, n))
+        return model_new_session(m, line, 0);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
-    if (model_shows_network(m) && id == APP_TUNE) {
-        int task = model_kernel(m);
-        if (task >= 0 && !model_tune_fits(m, m->network->made->net->task[task].program))
-            return false;
+    if (model_shows_network(m) && id == APP_TUNE)
         model_kernel_open(m);
-    }
     bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
     if (model_shows_network(m) && id < 0 && model_network_takes(line))
         return model_network_step(m, line);

@@ -91,6 +91,21 @@ bool model_pair_fits(const struct model *m)
         && k->pair_of[1] == history_current(m->session->history)->id;
 }
 
+/* Marks another branch to compare it with this one; false with a message. */
+static bool compare_branch(struct model *m, const char *name)
+{
+    const struct history *h = m->session->history;
+    for (int i = 0; i < history_n_branches(h); i++) {
+        if (!streq(history_branch(h, i)->name, name))
+            continue;
+        if (i == history_branch_index(h))
+            return model_say_error(m, "this is the current branch", "compare takes another one");
+        return history_branch(h, i)->at == m->marking.state || model_mark(m, name);
+    }
+    return model_say_error(m, "there is nothing of that name to compare",
+                           "a branch, or nest, c, asm or ablation");
+}
+
 bool model_compare(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;
@@ -100,9 +115,8 @@ bool model_compare(struct model *m, const char *arg)
             found = i;
     if (streq(arg, "next"))
         found = (k->what + 1) % (k->ablation ? MARKING_ABLATION + 1 : MARKING_ABLATION);
-    if (arg[0] && found < 0)
-        return model_say_error(m, "there is nothing of that name to compare",
-                               "nest, c, asm or ablation");
+    if (arg[0] && found < 0 && !compare_branch(m, arg))
+        return false;
     if (found >= 0)
         k->what = found;
     model_show_view(m, VIEW_COMPARE);

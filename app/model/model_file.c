@@ -128,7 +128,8 @@ bool model_export(struct model *m, const char *path)
         return false;
     bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
     if (ok)
-        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, "C file");
+        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text,
+                         str_ends(path, ".cu") ? "CUDA C" : "C file");
     else
         model_error(m, &e);
     str_free(&text);
@@ -164,12 +165,12 @@ bool model_save_quit(struct model *m, const char *path)
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-bool model_new_session(struct model *m, const char *spec)
+bool model_new_session(struct model *m, const char *spec, int at)
 {
     struct session *s = NULL;
     struct err e;
     if (!session_new(spec, &s, &e)) {
-        m->error_col = e.at.col > 0 ? e.at.col + 4 : 0;
+        m->error_col = e.at.col > 0 ? e.at.col + at : 0;
         return model_error(m, &e);
     }
     model_ask_save(m, AFTER_OPEN, s);

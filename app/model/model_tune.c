@@ -10,6 +10,7 @@
 #include "app/ui/text.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
+#include "sessions/file/session_network.h"
 #include "sessions/tuning/tuning.h"
 
 #define MOST_TRIALS 10000000
@@ -64,9 +65,21 @@ void model_tune_forget(struct model *m)
     *t = (struct tuner){0};
 }
 
+/* Returns the accuracy with which experts compete. Those with an algorithm compete with a schedule
+ * that has one. */
+static double accuracy_of(const struct model *m, const struct program *p)
+{
+    const struct session *s = m->session;
+    double asked = session_expert_accuracy(s, m->network ? m->network->session : NULL);
+    if (p->n_algorithms == 0)
+        return 0;
+    return asked > 0 ? asked : session_network_accuracy(s->accuracy);
+}
+
 void model_tune_job(const struct model *m, struct app_job *j)
 {
     j->tune = m->tuner.opts;
+    j->accuracy = accuracy_of(m, history_state(m->session->history, m->tuner.state)->program);
     j->snapshot = tune_snapshot_share(m->tuner.snapshot);
 }
 
@@ -165,6 +178,7 @@ static struct tuning_opts default_options(const struct model *m)
     return (struct tuning_opts){
         .resume = true, .measure = { .threads = m->threads, .seed = 1, .target = gpu },
         .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
+        .experts = model_program(m)->n_algorithms > 0 ? TUNING_ALGORITHM_EXPERTS : 0,
     };
 }
 
@@ -214,6 +228,7 @@ bool model_tune_has_old(struct model *m)
 void model_stopped_job(const struct model *m, struct app_job *j)
 {
     j->tune = default_options(m);
+    j->accuracy = accuracy_of(m, model_program(m));
 }
 
 void model_stopped(struct model *m, const struct app_job *j)
@@ -252,16 +267,6 @@ void model_tune_note(struct model *m, struct str *out)
     }
 }
 
-bool model_tune_fits(struct model *m, const struct program *p)
-{
-    return p->n_algorithms == 0
-        || model_say_error(m, "the tuner searches direct convolutions, and this kernel has another "
-                           "algorithm", m->network
-                           ? "T in the list of kernels tunes every kernel, this one among the "
-                             "experts' schedules; or X in the kernel takes one"
-                           : "X takes an expert's schedule; or undo the step `algorithm`");
-}
-
 /* Starts a search. Without arguments, resumes a stopped one from the state where it started. */
 static bool start(struct model *m, const char *arg)
 {
@@ -273,8 +278,6 @@ static bool start(struct model *m, const char *arg)
     if (m->network && m->network->tune_wanted)
         return model_say_error(m, "all kernels of the network are being tuned",
                                "Esc in their list ends that");
-    if (!model_tune_fits(m, model_program(m)))
-        return false;
     if (!read_words(arg, &o, &e))
         return model_error(m, &e);
     if (!arg[0] && same) {
@@ -287,6 +290,9 @@ static bool start(struct model *m, const char *arg)
     model_show_view(m, VIEW_TUNE);
     if (new)
         model_info(m, "a new search: the session has changed since the last one");
+    if (model_program(m)->n_algorithms > 0)
+        model_info(m, "searching direct loops; this schedule and the experts' with an algorithm "
+                   "compete, but have no loops to search");
     return true;
 }
 

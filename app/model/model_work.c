@@ -8,6 +8,7 @@
 #include "sessions/file/machine_file.h"
 #include "sessions/report/roofline_steps.h"
 #include "kernels/program/contract.h"
+#include "profile/measure/gpu_memory.h"
 
 /* Most states of a session: the number of a state is in the low 20 bits of a job's tag. */
 #define STATES_MAX (1 << 20)
@@ -244,6 +245,22 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
+/* A right kernel for a GPU that is not there: its simulated cost, and why there is no time. */
+static void say_untimed(struct model *m, const struct measurement *r)
+{
+    struct str s = {0};
+    if (gpu_memory_untimed_ms(r) > 0) {
+        str_add(&s, "at least ");
+        text_ms(&s, gpu_memory_untimed_ms(r));
+        str_printf(&s, ", simulated on %s; ", r->sim.gpu);
+    }
+    str_printf(&s, "the result is correct; not timed: %s",
+               r->device.reason[0] ? r->device.reason : "there is no time without the clock");
+    str_clear(&m->message.echo);
+    model_info(m, "%s", str_text(&s));
+    str_free(&s);
+}
+
 /* Shows the result of measuring the current state in one line.  stays: an older time was faster. */
 static void say_measured(struct model *m, const struct measurement *r, bool stays)
 {
@@ -254,6 +271,10 @@ static void say_measured(struct model *m, const struct measurement *r, bool stay
         str_clear(&m->message.echo);
         model_say_error(m, r->reason[0] ? r->reason : outcome_name[r->outcome],
                         fix_of(m, r));
+        return;
+    }
+    if (r->latency.runs == 0) {
+        say_untimed(m, r);
         return;
     }
     int n;
@@ -302,6 +323,8 @@ static void measured(struct model *m, const struct app_job *j)
                    m->message.fix.len ? "; " : "");
         return;
     }
+    struct str cores = {0};
+    session_cores_note(m->session, &cores);
     int other = model_measured_here(m);
     bool stays = history_add_measured(m->session->history, state, &j->m, m->newest && current);
     m->newest = m->newest && !current;
@@ -311,6 +334,9 @@ static void measured(struct model *m, const struct app_job *j)
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");
+    if (cores.len > 0)
+        model_info(m, "measured here: %s", str_text(&cores));
+    str_free(&cores);
     if (m->measure_all && first_unmeasured(m->session->history) < 0) {
         m->measure_all = false;
         model_info(m, "every step has its numbers");

@@ -81,8 +81,10 @@ static void put_site(struct doc *d, const struct sim_result *s, const struct mea
 {
     struct str says = {0};
     char name[32];
-    snprintf(name, sizeof name, "%s%s%s", t->memory[0] == 'g' ? "" : t->memory,
-             t->memory[0] == 'g' ? "" : " ", t->is_store ? "store" : "load");
+    if (t->memory[0] == 'g')
+        snprintf(name, sizeof name, "%s", t->is_store ? "store" : "load");
+    else
+        snprintf(name, sizeof name, "%s %s", t->memory, t->is_store ? "st" : "ld");
     put_row(d, s, k, name, (int64_t[]){ t->accesses, COST(t->cost) });
     gpu_memory_say(t, &says);
     doc_pad(d, INDENT + 2);

@@ -6,6 +6,7 @@
 
 #include "app/ui/text.h"
 #include "app/views/measurement_doc.h"
+#include "sessions/file/kernels_text.h"
 #include "sessions/report/network_report.h"
 
 #define CALLS_NAMED 4                     /* calls of one kernel that are named */
@@ -14,7 +15,10 @@
 #define ROOM_FOR_BYTES 96
 
 /* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
-struct kernel_row { int task; double seconds, misses; struct kernel_profile is; };
+struct kernel_row {
+    int task; double seconds, misses; struct kernel_profile is;
+    bool chosen;                          /* its steps are not the instant ones */
+};
 
 /* Columns; 0 = not shown. The column of the kernel has the remaining width. */
 struct kernel_columns {
@@ -67,6 +71,17 @@ static double misses_of(const struct network *net, int task, const struct networ
     return s && s->available ? (double)s->l1_misses * net->task[task].count : -1;
 }
 
+/* Whether somebody chose the steps of a task. */
+static bool is_chosen(const struct network_task *t, const char *kernels)
+{
+    struct arena *a = arena_new();
+    const char *const *line;
+    int n;
+    bool is = kernels && !t->conversion && kernels_find(kernels, a, t->spec, &n, &line);
+    arena_free(a);
+    return is;
+}
+
 /* Returns the rows in their order; the caller frees them. */
 static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
 {
@@ -75,7 +90,7 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     network_profile(k->model, net, k->m ? k->m->threads : 1, k->m ? k->m->isa : "", is);
     for (int i = 0; i < net->n_tasks; i++)
         row[i] = (struct kernel_row){ i, seconds_of(&net->task[i], k), misses_of(net, i, k),
-                                      is[i] };
+                                      is[i], is_chosen(&net->task[i], k->chosen) };
     qsort(row, (size_t)net->n_tasks, sizeof *row, by_time);
     free(is);
     return row;
@@ -284,7 +299,7 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
 }
 
 static void put_head(struct doc *d, const struct network *net, const struct network_look *k,
-                     double sum_s, double bound_s)
+                     double sum_s, double bound_s, int n_chosen)
 {
     struct str text = {0};
     const struct module_plan *plan = net->module->plan;
@@ -309,6 +324,8 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         other += net->task[i].program->n_algorithms > 0;
     if (other)
         str_printf(&text, "; %d kernel%s by winograd", other, other == 1 ? "" : "s");
+    if (n_chosen)
+        str_printf(&text, "; * %d with chosen steps", n_chosen);
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     for (int i = 0; i < net->parts.n_steps; i++)
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);
@@ -457,7 +474,7 @@ static void put_row(struct doc *d, const struct network *net, const struct kerne
     const struct network_task *t = &net->task[r->task];
     struct str text = {0};
     put_numbers(d, t->count, r, table);
-    doc_put(d, STYLE_PLAIN, "  ");
+    doc_put(d, STYLE_NOTE, r->chosen ? " *" : "  ");
     network_report_brief(&text, t);
     doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
     doc_put(d, STYLE_PLAIN, " ");
@@ -474,9 +491,12 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
     struct kernel_row *row = rows_of(net, k);
     struct kernel_table table = table_of(net, k, row);
     double bound_s = 0;
-    for (int i = 0; i < net->n_tasks; i++)
+    int n_chosen = 0;
+    for (int i = 0; i < net->n_tasks; i++) {
         bound_s += row[i].is.bound_s;
-    put_head(d, net, k, table.timed ? table.whole : 0, bound_s);
+        n_chosen += row[i].chosen;
+    }
+    put_head(d, net, k, table.timed ? table.whole : 0, bound_s, n_chosen);
     put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)
@@ -519,7 +539,8 @@ static void put_calls(struct doc *d, const struct network *net, int task, int wi
     measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
 }
 
-void network_doc_kernel(struct doc *d, const struct network *net, int task, int width)
+void network_doc_kernel(struct doc *d, const struct network *net, int task, const char *chosen,
+                        int width)
 {
     const struct network_task *t = &net->task[task];
     struct str text = {0};
@@ -527,6 +548,10 @@ void network_doc_kernel(struct doc *d, const struct network *net, int task, int 
     measurement_doc_row(d, "kernel:", STYLE_PLAIN, 0, &text, width);
     put_tensors(d, t, width);
     put_calls(d, net, task, width);
+    if (is_chosen(t, chosen)) {
+        str_add(&text, "of your choice, by hand or by the tuner, instead of an expert's");
+        measurement_doc_row(d, "* steps:", STYLE_NOTE, 0, &text, width);
+    }
     for (int i = 0; i < t->n_lines; i++) {
         str_add(&text, t->line[i]);
         measurement_doc_row(d, i == 0 ? "steps:" : "", STYLE_PLAIN, 0, &text, width);

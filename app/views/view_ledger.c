@@ -1,14 +1,17 @@
 /* The history: the ledger with one row per step and what it bought, and the list of branches. */
 #include "app/views/view.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
 #include "kernels/ops/source.h"
+#include "profile/measure/gpu_memory.h"
 
 #define NOISE 0.03                       /* changes below this are not coloured */
 
 #define NUMBER_W 4                       /* columns of the number of a step */
+#define MISSES_W 8                       /* columns of the misses of a branch */
 #define LEAST_STEP 12                    /* columns that chosen columns leave for the step */
 
 /* How many threads row r was timed with; 0 when it was not. */
@@ -121,6 +124,12 @@ static enum style put_latency(struct str *s, const struct ledger_cell *c)
         str_add(s, other_code(r->m, c->of) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
+    }
+    double simulated = r->m ? gpu_memory_untimed_ms(r->m) : 0;
+    if (simulated > 0) {
+        str_add(s, "≥");
+        text_ms(s, simulated);
+        return STYLE_DIM;
     }
     bool running = !r->m && !r->held && r->state == model_measuring(c->m);
     str_add(s, r->m ? short_outcome(r->m->outcome) : r->held ? "held" : running ? "running" : "-");
@@ -297,6 +306,15 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     str_add(out, ")");
 }
 
+/* " (at least 586 ns, simulated on h100; not timed: the CUDA driver is not here)" */
+static void describe_simulated(const struct measurement *m, struct str *out)
+{
+    str_add(out, " (at least ");
+    text_ms(out, gpu_memory_untimed_ms(m));
+    str_printf(out, ", simulated on %s; not timed%s%s)", m->sim.gpu,
+               m->device.reason[0] ? ": " : "", m->device.reason);
+}
+
 /* Names the settings behind a star. */
 static void describe_settings(const struct ledger_row *r, const struct measurement *of,
                               struct str *out)
@@ -326,6 +344,8 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
         describe_time(r, out);
+    else if (r->m && gpu_memory_untimed_ms(r->m) > 0)
+        describe_simulated(r->m, out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;
@@ -364,47 +384,55 @@ void view_ledger_hint(const struct model *m, struct str *out)
 
 /* branches */
 
-/* The best measured time on branch b; false when nothing on it was measured. */
-static bool best_ms(const struct history *h, int b, double *out)
+/* Appends the best time on branch b: a measured one; else a simulated one of a GPU, which is a
+ * bound; else "-". */
+static void put_best(struct str *out, const struct history *h, int b)
 {
     int n, at;
-    bool found = false;
+    double best = INFINITY, simulated = INFINITY;
     const int *path = history_path(h, b, &n, &at);
     for (int i = 0; i < n; i++) {
         const struct measurement *r = history_state(h, path[i])->measured;
-        if (!r || !r->verified || r->latency.runs == 0 || (found && r->latency.min_ms >= *out))
+        if (!r || !r->verified)
             continue;
-        *out = r->latency.min_ms;
-        found = true;
+        if (r->latency.runs > 0)
+            best = fmin(best, r->latency.min_ms);
+        else if (gpu_memory_untimed_ms(r) > 0)
+            simulated = fmin(simulated, gpu_memory_untimed_ms(r));
     }
-    return found;
+    str_add(out, isfinite(best) || isinf(simulated) ? "" : "≥");
+    if (isfinite(best) || isfinite(simulated))
+        text_ms(out, isfinite(best) ? best : simulated);
+    else
+        str_add(out, "-");
 }
 
 void view_branches_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct history *h = m->session->history;
     struct doc *d = &p->doc;
-    int name_width = width > 60 ? 28 : width - 32 > 8 ? width - 32 : 8;
+    int name_width = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
     bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
     doc_clear(d);
-    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s", name_width, "branch", "steps", "best");
+    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "steps", "best", MISSES_W,
+               "misses");
     doc_end(d);
     const struct program *here = model_program(m);
     for (int b = 0; b < history_n_branches(h); b++) {
         int n, at;
-        double ms = 0;
-        struct str time = {0};
+        struct str time = {0}, misses = {0};
         history_path(h, b, &n, &at);
-        if (best_ms(h, b, &ms))
-            text_ms(&time, ms);
-        else
-            str_add(&time, "-");
+        put_best(&time, h, b);
+        const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
+        if (r && r->sim.available)
+            text_count(&misses, r->sim.l1_misses);
         bool marked = history_branch(h, b)->at == m->marking.state;
         doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
         doc_put(d, STYLE_NOTE, marked ? "=" : " ");
         doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
         doc_printf(d, STYLE_PLAIN, "%6d", n - 1);
         doc_right(d, STYLE_PLAIN, &time, 12);
+        doc_right(d, STYLE_PLAIN, &misses, MISSES_W);
         struct str note = {0};
         model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
         bool other = note.len > 0;
@@ -412,7 +440,7 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
             doc_put(d, STYLE_NOTE, "  other contract");
         str_free(&note);
         const char *kept = strrchr(history_branch(h, b)->name, '~');
-        if (kept && width >= name_width + (other ? 58 : 42))
+        if (kept && width >= name_width + MISSES_W + (other ? 58 : 42))
             doc_printf(d, STYLE_DIM, "  kept from %.*s",
                        (int)(kept - history_branch(h, b)->name), history_branch(h, b)->name);
         doc_end(d)->id = b;
@@ -433,4 +461,8 @@ void view_branches_hint(const struct model *m, struct str *out)
     if (note.len > 0)
         str_printf(out, "%s: %s", b->name, str_text(&note));
     str_free(&note);
+    const struct measurement *r = history_state(h, b->at)->measured;
+    if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
+        str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",
+                   r->sim.gpu);
 }

@@ -21,6 +21,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     }
     struct network_look look = {
         .width = width - 2, .advice = "; m checks every kernel and times the network",
+        .chosen = str_text(&n->session->kernels),
     };
     if (n->measure_wanted)
         look.advice = "; it is being measured, Esc cancels that";
@@ -48,7 +49,8 @@ void view_kernel_build(struct model *m, struct pane_doc *p, int width)
         return;
     }
     if (task >= 0)
-        network_doc_kernel(&p->doc, m->network->made->net, task, width - 2);
+        network_doc_kernel(&p->doc, m->network->made->net, task,
+                           str_text(&m->network->session->kernels), width - 2);
 }
 
 void view_network_hint(const struct model *m, struct str *out)

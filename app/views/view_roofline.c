@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "app/views/roofline_plot.h"
 #include "app/ui/text.h"
+#include "profile/measure/gpu_memory.h"
 
 #define ENOUGH_ROWS 16                    /* rows of a plot from which the table fits beside it */
 #define MOST_PLOT_ROWS 30
@@ -80,7 +81,11 @@ void view_roofline_build(struct model *m, struct pane_doc *p, int width)
     int n = roofline_steps(h, m->roofs.model, NULL, 0);
     struct roof_step *step = xcalloc((size_t)n + 1, sizeof *step);
     roofline_steps(h, m->roofs.model, step, n);
-    if (n == 0)
+    const struct measurement *r = history_current(h)->measured;
+    if (n == 0 && r && gpu_memory_untimed_ms(r) > 0)
+        say(&p->doc, "No times: this schedule is for a GPU, and none is here.", "A roofline needs "
+            "a time. View 6 has what the simulated GPU needs at the least, part by part.", width);
+    else if (n == 0)
         say(&p->doc, m->measure_wanted ? "Measuring the current state ..." : "Nothing timed yet.",
             "A point per step: how many FLOPs it executes a second, and how many for each byte "
             "that it moves. Press m to measure.", width);

@@ -322,7 +322,7 @@ static double seconds_left(const struct search *s, double elapsed)
     int fresh = s->trial.len - s->replayed;
     double left = fresh > 0 ? elapsed / fresh * (s->plan.total - s->trial.len) : NAN;
     double limit = s->o.time_s > 0 ? s->o.time_s - (clock_s() - s->limit_from_s) : INFINITY;
-    return isnan(left) || left < limit ? left : limit;
+    return isnan(left) || left < limit ? left : fmax(0, limit);
 }
 
 const struct tune_view *search_view(struct search *s)

@@ -400,10 +400,21 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     return true;
 }
 
+/* What a positional word of the syntax column stands for. */
+static const char *noun_of(const struct step_info *i, const char *name)
+{
+    bool loop = streq(i->room, "loop");
+    if (streq(name, "D2"))
+        return loop ? "the name of another loop" : "the name of another dimension";
+    if (name[0] == 'D')
+        return loop ? "the name of a loop" : "the name of a dimension";
+    return name[0] == 'F' ? "a factor" : name[0] == 'T' ? "the name of a tensor" : name;
+}
+
 static bool check_complete(const struct parser *p, const struct syntax *sy, const struct step *s)
 {
     if (s->n_args < sy->n_min) {
-        err_set(p->e, ERR_SYNTAX, "%s is missing", sy->names[s->n_args]);
+        err_set(p->e, ERR_SYNTAX, "%s is missing", noun_of(&infos[s->kind], sy->names[s->n_args]));
         fix_usage(p, s->kind);
         return fails_at_end(p);
     }

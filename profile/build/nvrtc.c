@@ -8,6 +8,8 @@
 #include "kernels/base/str.h"
 #include "profile/cuda/library.h"
 
+#define SYSTEM_SHARED 1024                /* bytes of a block that are the system's */
+
 /* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
  * kernel, .nv.info.NAME the threads of a block as x, y, z. */
 enum { INFO_NUMBERS = 4, INFO_THREADS = 0x05, INFO_FRAME = 0x11, INFO_REGISTERS = 0x2f };
@@ -162,6 +164,12 @@ static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_ker
 }
 
 /* Lists the kernels, which are the sections .text.NAME, in the order of the file. */
+/* Returns the bytes of the kernel's tiles: its section begins with the system's own share. */
+static int64_t without_system(int64_t section)
+{
+    return section > SYSTEM_SHARED ? section - SYSTEM_SHARED : 0;
+}
+
 static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
 {
     struct cubin c;
@@ -179,7 +187,7 @@ static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
             if (streq(section_name(&c, s), ".nv.info") || streq(section_name(&c, s), own))
                 read_info(&c, &c.section[s], k);
             if (streq(section_name(&c, s), shared))
-                k->shared = (int64_t)c.section[s].sh_size;
+                k->shared = without_system((int64_t)c.section[s].sh_size);
         }
     }
     b->kernel = list;
@@ -261,7 +269,7 @@ double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k)
     int64_t warps = (k->threads + 31) / 32, blocks = g->blocks;
     int64_t by_warps = g->warps / warps;
     int64_t registers = warps * round_up(32 * (int64_t)k->registers, g->register_unit);
-    int64_t shared = round_up(k->shared, g->shared_unit) + 1024;     /* the system's own share */
+    int64_t shared = round_up(k->shared, g->shared_unit) + SYSTEM_SHARED;
     blocks = blocks < by_warps ? blocks : by_warps;
     if (registers > 0 && g->registers / registers < blocks)
         blocks = g->registers / registers;

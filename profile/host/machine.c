@@ -262,6 +262,37 @@ void machine_date(char *out, size_t n)
         strftime(out, n, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
+/* Returns the part "2 cores | " of a fingerprint and its length; NULL when it has none. */
+static const char *cores_part(const char *text, size_t *n)
+{
+    for (const char *p = strstr(text, " | "); p; p = strstr(p + 1, " | ")) {
+        size_t digits = strspn(p + 3, "0123456789");
+        const char *unit = p + 3 + digits;
+        if (digits == 0 || !str_starts(unit, " core"))
+            continue;
+        *n = digits + strcspn(unit, "|") - 1;
+        return p + 3;
+    }
+    return NULL;
+}
+
+bool machine_is_same(const char *a, const char *b)
+{
+    size_t n = 0, k = 0;
+    const char *x = cores_part(a, &n), *y = cores_part(b, &k);
+    if (!x || !y)
+        return streq(a, b);
+    return x - a == y - b && strncmp(a, b, (size_t)(x - a)) == 0 && streq(x + n, y + k);
+}
+
+void machine_cores_of(struct str *out, const char *fingerprint)
+{
+    size_t n = 0;
+    const char *cores = cores_part(fingerprint, &n);
+    if (cores)
+        str_add_n(out, cores, n);
+}
+
 void machine_fingerprint(struct str *out, const struct machine *m)
 {
     str_printf(out, "%s | %s | %d core%s | L1d ", m->cpu, m->isa, m->cores,

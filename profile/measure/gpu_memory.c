@@ -264,6 +264,12 @@ struct gpu_cost gpu_memory_cost(const struct sim_result *r)
     return c;
 }
 
+double gpu_memory_untimed_ms(const struct measurement *m)
+{
+    bool simulated = m->verified && m->latency.runs == 0 && m->sim.available && m->sim.gpu[0];
+    return simulated ? 1e-6 * gpu_memory_cost(&m->sim).ns : 0;
+}
+
 bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e)
 {

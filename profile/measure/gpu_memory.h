@@ -27,6 +27,8 @@ extern const char *const gpu_bound_name[GPU_BOUND_COUNT];       /* "FMA" "L1" "L
 struct gpu_cost { double ns, each[GPU_BOUND_COUNT]; enum gpu_bound bound; };
 /* Returns the cost in a result of gpu_memory. */
 struct gpu_cost gpu_memory_cost(const struct sim_result *r);
+/* Returns the milliseconds of that cost for a right kernel that no GPU has timed; else 0. */
+double gpu_memory_untimed_ms(const struct measurement *m);
 /* Simulates a schedule for a GPU, which has bound loops, for its cost. */
 bool gpu_memory_rate(const struct program *p, const struct gpu_memory_opts *o,
                      const struct cancel *c, struct gpu_cost *out, struct err *e);

@@ -10,6 +10,7 @@
 #include "kernels/ops/winograd.h"
 #include "profile/build/build.h"
 #include "profile/measure/oracle.h"
+#include "profile/measure/program_text.h"
 #include "sessions/export/export_code.h"
 #include "sessions/export/export_data.h"
 
@@ -490,11 +491,30 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     return true;
 }
 
+/* Refuses what is for a GPU: the exported file would check and time itself on a CPU. */
+static bool is_for_cpu(const struct session *s, const struct export_opts *o, struct err *e)
+{
+    if (!program_text_is_gpu(history_current(s->history)->program, o->target))
+        return true;
+    err_set(e, ERR_STEP, "this schedule is for a GPU, and a C file runs on a CPU");
+    return err_fix(e, "a name that ends in .cu gets its CUDA C, like show --what cuda -o FILE.cu");
+}
+
+bool export_is_cuda(const struct session *s, const struct export_opts *o)
+{
+    return o->file && str_ends(o->file, ".cu")
+        && program_text_is_gpu(history_current(s->history)->program, o->target);
+}
+
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e)
 {
     struct export x;
     struct str kernel = {0};
+    if (export_is_cuda(s, o)) {
+        str_printf(out, "nvcc -c %s", o->file);
+        return true;
+    }
     bool ok = prepare(s, o, &x, &kernel, e) && add_command(out, &x, o, e);
     str_free(&kernel);
     return ok;
@@ -526,6 +546,10 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
 {
     struct export x;
     struct str kernel = {0}, command = {0};
+    if (export_is_cuda(s, o))
+        return program_text_cuda(history_current(s->history)->program, out, e);
+    if (!is_for_cpu(s, o, e))
+        return false;
     bool ok = prepare(s, o, &x, &kernel, e) && add_command(&command, &x, o, e);
     if (ok) {
         read_weights(&x);

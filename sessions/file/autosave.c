@@ -5,8 +5,8 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
- *     # network: KEY KERNEL             (only of networks without a file, and of their kernels)
- * KEY names the network; KERNEL is a hash of the kernel's operator, or 0 for the network itself.
+ *     # network: KEY KERNEL             (only without a file, and of the kernels of networks)
+ * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0.
  * The first line has the id and the start time of the process, because a later process may get the
  * same id. */
 #include "sessions/file/session_impl.h"
@@ -108,7 +108,7 @@ void session_autosave_drop(struct session *s)
     str_free(&path);
 }
 
-/* Returns the hash that identifies a network: of its file, or of its graph if it has no file. */
+/* Returns the hash that identifies a network or operator: of its file, else of its text. */
 static uint64_t network_key(const struct session *network)
 {
     char *real = network->path[0] ? realpath(network->path, NULL) : NULL;
@@ -123,13 +123,11 @@ void session_make_kernel(struct session *s, const struct session *network)
     s->kernel_of = network_key(network);
 }
 
-/* Sets the two numbers of the line `network`. Both are 0 for a session without them, which is
- * identified by its file if it has one. */
+/* Sets the two numbers of the line `network`. Both are 0 for a session that has a file, which then
+ * identifies it. */
 static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
 {
-    const struct graph *g = history_current(s->history)->program->base;
-    bool nameless = !s->path[0] && g->n_statements > 1 && history_n_states(s->history) == 1;
-    *network = s->kernel_of ? s->kernel_of : nameless ? network_key(s) : 0;
+    *network = s->kernel_of ? s->kernel_of : s->path[0] ? 0 : network_key(s);
     *kernel = s->kernel_of ? hash_text(history_spec(s->history)) : 0;
 }
 
@@ -282,6 +280,14 @@ bool session_autosave_kernel(const struct session *network, struct autosave *out
 
 /* writing */
 
+/* Whether a session is one operator without steps: opening it again must not ask about its
+ * numbers. */
+static bool is_bare(const struct session *s)
+{
+    const struct graph *g = history_current(s->history)->program->base;
+    return !s->kernel_of && !graph_is_composition(g->spec) && history_n_states(s->history) == 1;
+}
+
 /* Whether both are autosaves of one file; sessions without a file are compared by title. */
 static bool same_work(const struct autosave *a, const struct autosave *b)
 {
@@ -320,7 +326,7 @@ bool session_autosave(struct session *s, struct err *e)
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
     network_of(s, &network, &kernel);
-    if (network)
+    if (network && !is_bare(s))
         str_printf(&text, NETWORK "%016llx %016llx\n", (unsigned long long)network,
                    (unsigned long long)kernel);
     bool ok = autosave_path(s, &path, e);

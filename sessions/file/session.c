@@ -41,7 +41,7 @@ int session_measured_here(struct session *s)
     int forgotten = 0;
     machine_read(&machine);
     machine_fingerprint(&here, &machine);
-    bool elsewhere = s->machine[0] && !streq(s->machine, str_text(&here));
+    bool elsewhere = s->machine[0] && !machine_is_same(s->machine, str_text(&here));
     for (int i = 0; elsewhere && i < history_n_states(h); i++)
         if (history_state(h, i)->measured) {
             history_forget_measured(h, i);
@@ -50,6 +50,26 @@ int session_measured_here(struct session *s)
     snprintf(s->machine, sizeof s->machine, "%s", str_text(&here));
     str_free(&here);
     return forgotten;
+}
+
+void session_cores_note(const struct session *s, struct str *out)
+{
+    const struct history *h = s->history;
+    struct machine machine;
+    struct str here = {0};
+    bool numbers = false;
+    machine_read(&machine);
+    machine_fingerprint(&here, &machine);
+    for (int i = 0; i < history_n_states(h); i++)
+        numbers = numbers || history_state(h, i)->measured;
+    if (numbers && s->machine[0] && !streq(s->machine, str_text(&here))
+        && machine_is_same(s->machine, str_text(&here))) {
+        str_add(out, "the other numbers are of ");
+        machine_cores_of(out, s->machine);
+        str_add(out, " of this machine, and this process has ");
+        machine_cores_of(out, str_text(&here));
+    }
+    str_free(&here);
 }
 
 /* room */
@@ -137,6 +157,14 @@ static bool neither(const char *arg, const char *first, struct err *e)
                     ops_get(0)->example);
 }
 
+/* Refuses a file of arrays, which is no session. */
+static bool is_arrays(const char *path, struct err *e)
+{
+    err_set(e, ERR_SYNTAX, "%.300s holds arrays (inputs, or expected outputs), and no session",
+            path);
+    return err_fix(e, "tilescope run MODEL.onnx --inputs %.200s --expect %.200s", path, path);
+}
+
 bool session_open(const char *arg, const char *dims, struct session **out, struct err *e)
 {
     char first[64];
@@ -145,6 +173,8 @@ bool session_open(const char *arg, const char *dims, struct session **out, struc
         return session_new(arg, out, e);
     if (str_ends(arg, ".onnx"))
         return session_from_onnx(arg, dims, NULL, out, e);
+    if (str_ends(arg, ".npz") || str_ends(arg, ".npy") || str_ends(arg, ".pb"))
+        return is_arrays(arg, e);
     if (is_file_name(arg))
         return session_load(arg, out, e);
     return neither(arg, first, e);

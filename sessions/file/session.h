@@ -83,6 +83,9 @@ bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* Makes this machine the session's.  A file names one machine, so the measurements of another one
  * are deleted.  Returns the number of states that lost theirs. */
 int session_measured_here(struct session *s);
+/* Appends "the other numbers are of 2 cores of this machine, and this process has 1 core" if the
+ * session has such numbers.  These stay; ask before session_measured_here. */
+void session_cores_note(const struct session *s, struct str *out);
 /* Appends the text of s for the file `path`: models are named relative to its folder
  * (model_path.h).  path NULL: relative to the current directory. */
 void session_yaml_in(const struct session *s, const char *path, struct str *out);
@@ -108,9 +111,9 @@ struct autosave {
     double age_s;
 };
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest autosave that killed processes left with changes of this session. A network is
- * identified by its graph, a kernel by its operator and its network, any other session by its file.
- * False: none. */
+/* Finds the newest autosave that killed processes left with changes of this session. A session
+ * without a file is identified by its operator or graph, a kernel by its operator and its network,
+ * any other session by its file.  False: none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
 /* The same of any kernel of a network. */
 bool session_autosave_kernel(const struct session *network, struct autosave *out);

@@ -6,6 +6,6 @@
 
 /* Finds the first folder of this name in $TILESCOPE_HOME, the source tree or the installation. */
 bool shipped_dir(const char *name, char *out, size_t size);
-/* Whether a file lies in one of these folders. */
+/* Whether a file lies in one of these folders, in any of these places. */
 bool shipped_file(const char *path);
 #endif

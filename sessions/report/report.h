@@ -45,6 +45,11 @@ void report_ops_json(struct str *out);
  * else ERR_NAME names the missing option.  An EXPR that tests `available` or `reason` of a default
  * meter may name that meter without asking for it. */
 bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
+/* Checks the paths of an EXPR before measuring: json is a result with empty measurements.  ERR_NAME
+ * for a path that no result can have. */
+bool report_assert_named(const char *json, const char *expr, struct err *e);
+/* The measurement that such a result has: times without values.  isa: as measured later. */
+struct measurement report_empty(const char *isa);
 /* Evaluates EXPR (formula.h) over a JSON text.  Names are paths, like latency_ms.median and
  * counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME for a path that does not exist, ERR_TYPE for a
  * value that was not measured.  *values (values may be NULL) lists the values of the paths:

@@ -239,6 +239,7 @@ bool study_chart(struct str *out, const struct study_report *r, int metric, enum
 /* Draws the best time over the trials, a line per tuned variant.  ERR_RANGE when none is tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
-void study_list_text(struct str *out, struct study *const *s, int n);
+/* Appends a table of studies, at most width columns wide. */
+void study_list_text(struct str *out, struct study *const *s, int n, int width);
 void study_list_json(struct str *out, struct study *const *s, int n);
 #endif

@@ -388,12 +388,49 @@ void study_text(struct str *out, const struct study_report *r)
     footer(out, r);
 }
 
-void study_list_text(struct str *out, struct study *const *s, int n)
+#define LIST_HEAD "study\tcases\tvariants\tof"
+#define LEAST_TITLE 40
+
+/* Lists the studies with titles below the other columns. */
+static void list_narrow(struct str *out, struct study *const *s, int n, int width)
+{
+    struct text_table t = { .align = "lrrl" };
+    struct str rows = {0};
+    text_table_row(&t, LIST_HEAD);
+    for (int i = 0; i < n; i++)
+        text_table_row(&t, "%s\t%d\t%d\t%s", s[i]->id, s[i]->n_cases, s[i]->n_variants,
+                       s[i]->item);
+    text_table_print(&rows, &t);
+    const char *row = str_text(&rows);
+    for (int i = -1; *row; i++) {
+        size_t len = strcspn(row, "\n");
+        struct str title = {0};
+        str_add_n(out, row, len);
+        str_add_char(out, '\n');
+        str_printf(&title, "      %s\n", i >= 0 && i < n ? s[i]->title : "");
+        if (i >= 0)
+            str_wrap(out, str_text(&title), width, 6);
+        str_free(&title);
+        row += len + (row[len] != 0);
+    }
+    str_free(&rows);
+}
+
+/* Where titles have less than LEAST_TITLE columns beside the rest, each is in a row of its own. */
+void study_list_text(struct str *out, struct study *const *s, int n, int width)
 {
     struct text_table t = { .align = "lrrll" };
-    text_table_row(&t, "study\tcases\tvariants\tof\ttitle");
+    struct str all = {0};
+    text_table_row(&t, LIST_HEAD "\ttitle");
     for (int i = 0; i < n; i++)
         text_table_row(&t, "%s\t%d\t%d\t%s\t%s", s[i]->id, s[i]->n_cases, s[i]->n_variants,
                        s[i]->item, s[i]->title);
-    text_table_print(out, &t);
+    text_table_print(&all, &t);
+    const char *title = strstr(str_text(&all), "title");
+    int at = (int)(title - str_text(&all));
+    if (width - at >= LEAST_TITLE)
+        str_wrap(out, str_text(&all), width, at);
+    else
+        list_narrow(out, s, n, width);
+    str_free(&all);
 }

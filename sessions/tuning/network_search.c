@@ -19,7 +19,6 @@
 #define LEAST_ROUNDS 8                    /* of every task on average, on a small budget */
 #define LEAST_TRIALS 32                   /* of the first round: seeds and some of their own */
 #define ALONE_LEAST 0.5                   /* time of a kernel by itself, of that in the network */
-#define ALGORITHM_EXPERTS 15              /* schedules of a kernel with an algorithm, best first */
 
 /* The search of a task, while it is open. */
 struct net_search {
@@ -144,7 +143,7 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
         return false;
     bool experts_only = network_space(x) == KERNEL_EXPERTS;
     if (experts_only) {
-        s->opts.experts = ALGORITHM_EXPERTS;
+        s->opts.experts = TUNING_ALGORITHM_EXPERTS;
         s->session->accuracy = session_network_accuracy(t->session->accuracy);
     }
     s->opts.n_pins = history_current(s->session->history)->program->n_steps > 0;
@@ -288,7 +287,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
                : r->joint + r->round > LEAST_TRIALS ? r->joint + r->round : LEAST_TRIALS;
     bool seeds_only = network_space(&r->t->net->task[s->task]) == KERNEL_EXPERTS;
     if (seeds_only)
-        trials = 1 + ALGORITHM_EXPERTS;
+        trials = 1 + TUNING_ALGORITHM_EXPERTS;
     s->trials += trials < left ? trials : left;
     if (!tuning_go(s->inquiry, s->trials, limit, e))
         return false;

@@ -1,6 +1,7 @@
 #include <math.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/deadline.h"
 #include "kernels/base/subprocess.h"
 #include "profile/machine/network_profile.h"
 #include "sessions/file/kernels_text.h"
@@ -13,6 +14,7 @@
 #define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
 #define CLEARLY_LESS 0.97                 /* of the time before, for what was not compared */
 #define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
+#define GRACE_S 20                        /* beyond the time limit, for what cannot be left out */
 #define CHECK_SHARE 0.4                   /* of the time limit: a longer check is left out */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
@@ -276,6 +278,27 @@ static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_
     return check_first(t, out, e);
 }
 
+/* Measures the network as it is, without which nothing can be searched. ERR_RANGE: that takes more
+ * than the time limit, and some seconds of grace. */
+static bool measure_first(struct net_tuner *t, bool check, struct err *e)
+{
+    double limit = t->o->time_s;
+    if (limit <= 0)
+        return network_measure(t, t->net, check, &t->before, e);
+    struct cancel *asked = t->cancel;
+    struct deadline *d = deadline_new(asked, limit + GRACE_S);
+    t->cancel = deadline_cancel(d);
+    bool ok = network_measure(t, t->net, check, &t->before, e);
+    t->cancel = asked;
+    if (!ok && deadline_passed(d)) {
+        err_set(e, ERR_RANGE, "nothing was searched: compiling and timing this network once takes "
+                "more than the %.3g s of --time", limit);
+        err_fix(e, "--time %.0f", ceil(5 * (limit + GRACE_S)));
+    }
+    deadline_free(d);
+    return ok;
+}
+
 /* Builds the network of the session's kernels as t->net, and measures it; without a time limit
  * with a check. */
 static bool open_network(struct net_tuner *t, struct err *e)
@@ -284,7 +307,7 @@ static bool open_network(struct net_tuner *t, struct err *e)
     if (!network_now(t, &t->net, e))
         return false;
     double began = clock_s();
-    if (!network_measure(t, t->net, !limited, &t->before, e))
+    if (!measure_first(t, !limited, e))
         return false;
     const struct network_measurement *m = &t->before;
     t->plain_s = clock_s() - began - m->build_s - m->check_s - m->whole_s;
@@ -326,6 +349,16 @@ static struct network_costs costs(const struct net_tuner *t, double began)
     };
 }
 
+/* Whether measuring the networks alone takes clearly more than the limit: nothing is searched. */
+static bool is_hopeless(struct net_tuner *t, const struct network_costs *c)
+{
+    bool is = c->limit_s > 0 && c->spent_s + network_time_end(c, 1) > c->limit_s + GRACE_S;
+    for (int i = 0; is && i < t->net->n_tasks; i++)
+        if (!t->kernel[i].why)
+            t->kernel[i].why = "measuring the network takes all of the time";
+    return is;
+}
+
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e)
 {
@@ -346,7 +379,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     t.time = network_time_of(&cost);
     rest.time_s = t.time.search_s;
     t.o = &rest;
-    if (!network_search(&t, e))
+    bool hopeless = is_hopeless(&t, &cost);
+    if (!hopeless && !network_search(&t, e))
         return false;
     *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel,
                                     .before_ms = t.before.latency.min_ms,
@@ -354,7 +388,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
                                     .verified = t.before.verified,
                                     .measuring_s = cost.spent_s + network_time_end(&cost, 1),
                                     .cancelled = cancelled(cancel) };
-    bool ok = out->cancelled || choose(&t, frozen, kernels_before, out, e);
+    bool ok = out->cancelled || hopeless || choose(&t, frozen, kernels_before, out, e);
     out->unchecked_s = out->verified || t.checks ? 0 : t.check_s;
     struct err why = *e;
     out->cancelled = out->cancelled || (!ok && why.code == ERR_CANCEL);

@@ -7,6 +7,7 @@
 #include "sessions/file/session.h"
 
 enum { TUNING_BUDGET = 1000, TUNING_EXPERTS = 7 };
+enum { TUNING_ALGORITHM_EXPERTS = 15 };  /* of a kernel with an algorithm, best first */
 
 struct tuning_opts {
     int budget;                          /* 0: of the resumed run, else TUNING_BUDGET */

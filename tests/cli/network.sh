@@ -32,6 +32,9 @@ same 'names of the library' 1 "$(grep -c 'named_run(.*, const float \*input, flo
 sed 's/  input_2: input/  input_9: input/' "$named.yaml" > "$dir/other.yaml"
 t 2 'has no input or output input_9' run "$dir/other.yaml" -m none
 
+t 1 'without --inputs the inputs are random' export "$model" --expect "$data" -o "$dir/lib"
+t 2 'holds arrays .* and no session' run "$data"
+t 2 "fix: tilescope run MODEL.onnx --inputs $data" show "$data"
 t 2 'expected FILE.npz' run "$model" -m none --inputs "$model"
 t 2 'nothing.npz' run "$model" -m none --inputs "$dir/nothing.npz"
 printf 'PK\3\4 this is no archive' > "$dir/broken.npz"

@@ -36,6 +36,9 @@ kernels:
     steps: [algorithm Conv winograd m=2]
 Y
 t 0 '^verified: true' tune "$dir/spoiled.yaml" --time 1 --experts 2 -o "$dir/mended.yaml"
+same 'the end names the file' 1 "$(grep -c '^wrote .*/mended.yaml: the network with' <<< "$out")"
+same 'no time is negative' 0 "$(grep -cE -- '-[0-9]+ s left' <<< "$out")"
+same 'factors say of what' 0 "$(grep -cE 'x so far|[0-9]x\)' <<< "$out")"
 same 'the spoiled schedule is gone' 0 "$(grep -c 'winograd m=2' "$dir/mended.yaml")"
 
 # The same line again measures nothing again: the rounds go the same way.

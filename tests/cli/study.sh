@@ -25,6 +25,11 @@ rows=$dir/rows.yaml
 
 t 0 '^  alt.table3 ' studies
 t 0 '"id": "alt.table3"' studies --json
+narrow=$(COLUMNS=80 "$TILESCOPE" studies)
+same 'the list fits 80 columns' '' "$(grep -E '^.{81,}' <<< "$narrow")"
+same 'titles use the whole width' '' "$(grep -E '^ {40,}' <<< "$narrow")"
+same 'each title is there' "$("$TILESCOPE" studies | wc -l)" \
+    "$(grep -cE '^  (study|[^ ]+\.)' <<< "$narrow")"
 t 2 'which study' study
 t 2 'which study' study alt.table3 alt.table2
 t 2 'did you mean alt.table3' study alt.tabel3

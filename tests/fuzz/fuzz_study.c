@@ -57,7 +57,7 @@ int fuzz_study(const uint8_t *data, size_t n)
     struct err e = {0};
     char *text = fuzz_text(data, n);
     if (study_parse("fuzz.yaml", text, n, &s, &e)) {
-        study_list_text(&list, &s, 1);
+        study_list_text(&list, &s, 1, 80);
         study_list_json(&list, &s, 1);
         if (is_small(s))
             report(s);

@@ -139,6 +139,18 @@ static void branches_can_be_marked(void **state)
     assert_shows(m, "= compares branches");
     type_line(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
+    press(m, "Esc");
+    type_line(m, "mark off");
+    type_line(m, "compare other");
+    assert_shows(m, "other, step 3");
+    assert_int_equal(m->marking.state, history_branch(m->session->history, 1)->at);
+    type_line(m, "compare other");                       /* is no toggle */
+    assert_int_equal(m->marking.state, history_branch(m->session->history, 1)->at);
+    type_line(m, "compare main");
+    assert_shows(m, "this is the current branch");
+    press(m, "Esc");
+    type_line(m, "compare nobody");
+    assert_shows(m, "a branch, or nest, c, asm or ablation");
     model_free(m);
 }
 
@@ -196,7 +208,7 @@ static void other_contracts_are_said(void **state)
     press(m, "b plain Enter");
     type_line(m, "goto 0");
     press(m, "B");
-    assert_shows(m, "-  other contract");
+    assert_shows(m, "-          other contract");
     press(m, "k k k k");
     assert_shows(m, "main: other contract: A arrives as KM instead of MK");
     model_free(m);

@@ -169,11 +169,16 @@ static void accuracy_of_the_session(void **state)
     assert_true(model_run(m, line));
     assert_true(has_algorithm(m));
     assert_true(offers_algorithm(m, &number));           /* the new branch has the setting, too */
-    press(m, "t");
-    assert_shows(m, "the tuner searches direct convolutions");
-    assert_false(m->tuner.out);
     press(m, "Esc : set Space accuracy Space 1e-9 Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
+    struct desired_job w;
+    press(m, "Esc t");
+    assert_shows(m, "searching direct loops; this schedule and");
+    assert_true(m->tuner.out);
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
+    struct app_job *j = model_job(m, &w);
+    assert_true(j->accuracy > 0 && j->tune.experts > TUNING_EXPERTS);
+    job_free(j);
     model_free(m);
     m = model_on("c2d n=1 i=64 h=28 w=28 o=64 k=3 p=1");
     press(m, ": set Space accuracy Space 1e-6 Enter");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "app/ui/grid_svg.h"
 #include "kernels/base/file.h"
+#include "sessions/file/shipped.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/svg_check.h"
@@ -496,6 +497,67 @@ static void test_failed_search_ends(void **state)
     model_free(m);
 }
 
+/* A right kernel for a GPU that is not here has no time, and nothing says that it has one. */
+static void test_gpu_without_a_device(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct desired_job w;
+    press(m, "A A 8");                                   /* auto on and off */
+    assert_shows(m, "Nothing timed yet.");
+    type_line(m, "loop bind C M block.x");
+    press(m, "m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
+    struct app_job *j = model_job(m, &w);
+    j->ok = j->m.verified = true;
+    j->m.outcome = OUTCOME_OK;
+    snprintf(j->m.isa, sizeof j->m.isa, "cuda");
+    snprintf(j->m.device.reason, sizeof j->m.device.reason, "no driver");
+    j->m.sim = (struct sim_result){ .available = true, .gpu = "h100", .l1_misses = 4096,
+                                    .fma_ns = 65, .l1_ns = 586, .l2_ns = 14, .dram_ns = 9 };
+    model_done(m, j);
+    job_free(j);
+    assert_shows(m, "at least 586 ns, simulated on h100; the result is correct; not timed: no");
+    assert_hides(m, "0.00 ns");
+    assert_shows(m, "≥586 ns");                          /* in the steps */
+    assert_shows(m, "No times: this schedule is for a GPU, and none is here.");
+    assert_hides(m, "Press m");
+    press(m, "B");
+    assert_shows(m, "main                           1     ≥586 ns    4096");
+    press(m, "Down");
+    assert_shows(m, "≥: simulated on h100");
+    model_free(m);
+}
+
+/* A process with fewer cores is on the same machine: numbers stay, and the difference is told. */
+static void test_fewer_cores_keep_the_numbers(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    char *cores = strstr(m->session->machine, " core"), *digit = cores - 1;
+    while (digit[-1] != ' ')
+        digit--;
+    memmove(digit + 1, cores, strlen(cores) + 1);
+    *digit = '9';
+    type_line(m, "loop unroll C K");
+    press(m, "m");
+    measured(m, 3, 0.01, 1000);
+    assert_shows(m, "measured here: the other numbers are of 9 core");
+    assert_shows(m, "4.00 ms");
+    press(m, "m");
+    measured(m, 2, 0.01, 1000);
+    assert_hides(m, "of 9 core");                        /* told once */
+    char *isa = strchr(m->session->machine, '|');
+    isa[2] = 'x';                                        /* another instruction set */
+    press(m, "m");
+    measured(m, 1, 0.01, 1000);
+    assert_shows(m, "the numbers of another machine are gone (2 steps)");
+    assert_hides(m, "4.00 ms");
+    model_free(m);
+}
+
 /* pasting */
 
 static void test_pasted_lines_are_steps(void **state)
@@ -557,6 +619,18 @@ static void test_shipped_files_ask_for_a_name(void **state)
     assert_shows(m, "saved to first.yaml");
     assert_false(m->prompt.open);
     model_free(m);
+    assert_true(shipped_file("examples/first.yaml"));
+    assert_true(mkdir("share", 0700) == 0         /* another installation is there as well */
+                && mkdir("share/tilescope", 0700) == 0
+                && mkdir("share/tilescope/examples", 0700) == 0);
+    assert_true(session_new(GMM, &s, &e)
+                && session_save(s, "share/tilescope/examples/second.yaml", &e));
+    session_free(s);
+    assert_int_equal(setenv("PREFIX", here, 1), 0);
+    assert_true(shipped_file("share/tilescope/examples/second.yaml"));
+    assert_true(shipped_file("examples/first.yaml"));
+    assert_false(shipped_file("first.yaml"));
+    unsetenv("PREFIX");
     unsetenv("TILESCOPE_HOME");
 }
 
@@ -604,13 +678,11 @@ static void test_no_orphaned_heading(void **state)
 
 /* a killed run */
 
-static void test_killed_run_is_offered(void **state)
+/* Leaves the autosave of a process that was killed with one step on s. */
+static void leave_killed(struct session *s)
 {
-    (void)state;
-    struct session *s;
-    struct err e;
-    assert_true(session_new(GMM, &s, &e) && session_save(s, "killed.yaml", &e));
     int status;
+    struct err e;
     pid_t child = fork_child();
     if (child == 0) {
         enum command_effect effect;
@@ -619,6 +691,15 @@ static void test_killed_run_is_offered(void **state)
     }
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
+}
+
+static void test_killed_run_is_offered(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "killed.yaml", &e));
+    leave_killed(s);
     session_free(s);
     static const struct { const char *key; int states; bool again; } answer[] = {
         { "n", 1, true }, { "y", 2, false },
@@ -636,6 +717,26 @@ static void test_killed_run_is_offered(void **state)
         session_autosave_drop(m->session);
         model_free(m);
     }
+}
+
+/* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
+static void test_killed_operator_is_offered(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new("gmm m=24 k=16 n=8", &s, &e));
+    leave_killed(s);
+    session_free(s);
+    struct model *m = model_on("gmm m=24 k=16 n=16");
+    assert_hides(m, "ago?");
+    type_line(m, "new gmm n=8 m=24 k=16");
+    assert_shows(m, "ago? gmm m=24 k=16 n=8");
+    press(m, "y");
+    assert_string_equal(step_of(m), "loop unroll C K");
+    assert_true(m->session->dirty);
+    session_autosave_drop(m->session);
+    model_free(m);
 }
 
 static int in_private_folders(void **state)
@@ -661,6 +762,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_best_stays),
+        cmocka_unit_test(test_gpu_without_a_device),
+        cmocka_unit_test(test_fewer_cores_keep_the_numbers),
         cmocka_unit_test(test_other_ways_do_not_mix),
         cmocka_unit_test(test_partial_numbers_merge),
         cmocka_unit_test(test_noise_is_marked),
@@ -686,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(test_killed_run_is_offered),
+        cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
 }

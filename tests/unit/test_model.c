@@ -1030,6 +1030,33 @@ static void test_start_shows_the_newest(void **state)
     free(before);
 }
 
+/* An operator typed as a command opens: on the start page, and beside an open one after a
+ * question. */
+static void test_operators_are_commands(void **state)
+{
+    (void)state;
+    struct model *m = model_on(NULL);
+    type_line(m, "gmm m=8 k=8");
+    assert_shows(m, "n");
+    assert_null(m->session);
+    assert_true(m->prompt.open);
+    press(m, "Esc");
+    type_line(m, "gmm m=8 k=8 n=16");
+    assert_non_null(m->session);
+    assert_shows(m, "gmm m=8 k=8 n=16");
+    type_line(m, "gmm");                                 /* no operator, and no step */
+    assert_shows(m, "there is no such step or command");
+    press(m, "Esc");
+    type_line(m, "loop unroll C K");
+    type_line(m, "c2d n=1 i=8 h=8 w=8 o=8 k=3");
+    assert_shows(m, "Save the changes first?");
+    press(m, "n");
+    assert_shows(m, "c2d n=1 i=8 h=8 w=8 o=8 k=3");
+    type_line(m, "x = input n=4; y = relu(x)");
+    assert_shows(m, "relu");
+    model_free(m);
+}
+
 static char started_in[400];              /* the repository */
 
 /* A model is opened as a session without changes: nothing to ask about, nothing to keep. */
@@ -1048,7 +1075,7 @@ static void test_onnx(void **state)
     assert_string_equal(m->session->path, "");
     assert_false(model_unsaved(m));
     press(m, "s");
-    assert_shows(m, "save as: graph.yaml");
+    assert_shows(m, "save as: conv.yaml");
     press(m, "Esc q");
     assert_true(m->out.quit);
     m->out.quit = false;
@@ -1674,7 +1701,7 @@ int main(void)
         cmocka_unit_test(test_dump_and_export),
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_start_shows_the_newest),
-        cmocka_unit_test(test_onnx),
+        cmocka_unit_test(test_onnx), cmocka_unit_test(test_operators_are_commands),
         cmocka_unit_test(test_operator_goes_to_the_prompt),
         cmocka_unit_test(test_unsaved_work_is_asked_about),
         cmocka_unit_test(test_measuring),

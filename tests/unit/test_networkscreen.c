@@ -172,6 +172,7 @@ static void changed_steps_go_into_the_network(void **state)
     assert_shows(m, "it is being measured");
     run_jobs(m);
     assert_shows(m, "verified: true, every kernel");
+    assert_hides(m, "chosen steps");
     while (!str_starts(m->network->made->net->task[model_kernel(m)].spec, "gmm "))
         press(m, "Down");
     press(m, "Enter");
@@ -181,6 +182,9 @@ static void changed_steps_go_into_the_network(void **state)
     assert_true(m->network->build_wanted);
     run_jobs(m);
     assert_shows(m, "stale:    kernels have other steps");
+    assert_shows(m, "; * 1 with chosen steps");
+    assert_shows(m, " *gmm");
+    assert_shows(m, "* steps:  of your choice");
     bool found = false;
     const struct network *net = m->network->made->net;
     for (int i = 0; i < net->n_tasks; i++)
@@ -194,22 +198,22 @@ static void changed_steps_go_into_the_network(void **state)
     press(m, "q");
     assert_shows(m, "Save the changes first?");
     press(m, "c w");
-    assert_shows(m, "save as: graph.yaml");
+    assert_shows(m, "save as: net.yaml");
     press(m, "Enter");
-    assert_shows(m, "saved to graph.yaml");
+    assert_shows(m, "saved to net.yaml");
     press(m, "q");
     assert_true(m->out.quit);
     model_free(m);
     struct session *s = NULL;
     struct err e;
     struct model_opts o = { .no_auto = true };
-    assert_true(session_load("graph.yaml", &s, &e));
+    assert_true(session_load("net.yaml", &s, &e));
     m = model_new(s, &o, true);
     run_jobs(m);
     assert_shows(m, "network:");
     assert_true(strstr(str_text(&m->network->session->kernels), "layout set C \"N M\""));
     model_free(m);
-    unlink("graph.yaml");
+    unlink("net.yaml");
 }
 
 static int autosaved(void)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
+#include "kernels/base/deadline.h"
 #include "kernels/base/subprocess.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -22,6 +23,31 @@ static struct subprocess_result run_sh(const char *script, double limit_s)
     struct err e = {0};
     assert_true(subprocess_run(argv, limit_s, NULL, &r, &e));
     return r;
+}
+
+/* A deadline ends a program at its time or with the user's cancel, and knows which it was. */
+static void deadlines(void **state)
+{
+    (void)state;
+    static const struct { double seconds; bool raised, passed; } rows[] = {
+        { 0.1, false, true }, { 1000, true, false },
+    };
+    const char *const argv[] = { "sleep", "100", NULL };
+    for (int i = 0; i < 2; i++) {
+        struct cancel user = { rows[i].raised };
+        struct deadline *d = deadline_new(&user, rows[i].seconds);
+        struct subprocess_result r;
+        struct err e = {0};
+        assert_false(subprocess_run(argv, 0, deadline_cancel(d), &r, &e));
+        assert_int_equal(e.code, ERR_CANCEL);
+        assert_true(cancelled(deadline_cancel(d)));
+        assert_int_equal(deadline_passed(d), rows[i].passed);
+        deadline_free(d);
+        str_free(&r.out);
+    }
+    struct deadline *d = deadline_new(NULL, 1000);        /* ends before its time */
+    assert_false(cancelled(deadline_cancel(d)) || deadline_passed(d));
+    deadline_free(d);
 }
 
 static void output_and_status(void **state)
@@ -210,7 +236,8 @@ static void finding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(output_and_status), cmocka_unit_test(stdin_is_empty_and_files_are_closed),
+        cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
+        cmocka_unit_test(stdin_is_empty_and_files_are_closed),
         cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
         cmocka_unit_test(it_is_asked_first),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),

@@ -1,0 +1,13 @@
+/* A cancel that is raised when another one is, or when its time is up. */
+#ifndef TS_BASE_DEADLINE_H
+#define TS_BASE_DEADLINE_H
+#include "kernels/base/subprocess.h"
+
+struct deadline;
+/* other may be NULL. */
+struct deadline *deadline_new(const struct cancel *other, double seconds);
+struct cancel *deadline_cancel(struct deadline *d);
+/* Whether its time was up before the other cancel was raised. */
+bool deadline_passed(const struct deadline *d);
+void deadline_free(struct deadline *d);
+#endif

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Schedules for a GPU on the command line: what other targets and `export` say of them.
+. "$(dirname "$0")/lib.sh"
+cd "$dir" || exit 1
+
+cat > gpu.steps << 'S'
+loop split C M 4 8
+loop split C N 4 8
+loop split C K 4 8
+loop reorder C M.0 N.0 M.1 N.1 K.0 K.1
+loop bind C M.0 block.y
+loop bind C N.0 block.x
+loop bind C M.1 thread.y
+loop bind C N.1 thread.x
+loop cache_write C at=N.1
+loop cache_read C A at=K.0 scope=shared
+S
+op='gmm m=32 k=32 n=32'
+t 0 '' run "$op" --steps gpu.steps --meters none -o gpu.yaml
+
+# The schedule and the instruction set do not fit: nothing is measured, and it is wrong usage.
+t 2 'gpu.yaml and --isa plain do not go together: A_tile lies in shared memory' \
+    run gpu.yaml --isa plain
+t 2 'fix: leave --isa out, or --target cuda' run gpu.yaml --isa plain
+t 2 'gpu.yaml and --isa plain do not go together' bench gpu.yaml "$op" --isa plain --time 500
+
+# Names of places are whole.
+t 0 '^ +shared ld ' run gpu.yaml --meters sim
+same 'nothing is cut' 0 "$(grep -c '…' <<< "$out")"
+
+# Export: CUDA C, where the name asks for it.
+t 2 'this schedule is for a GPU, and a C file runs on a CPU' export gpu.yaml -o kernel.c
+t 2 'fix: a name that ends in .cu gets its CUDA C' export gpu.yaml
+same 'nothing was written' '' "$(ls kernel.c 2> /dev/null)"
+t 0 'compile it with' export gpu.yaml -o kernel.cu
+same 'it is the CUDA C of show' "$("$TILESCOPE" show gpu.yaml --what cuda)" "$(cat kernel.cu)"
+# The bytes of shared memory are one number: of the tiles, in the launches and by NVRTC.
+if grep -q '^/\* NVRTC' kernel.cu; then
+    same 'one number of shared memory' \
+        "$(grep -oE '[0-9]+ of 49152 bytes of shared' kernel.cu | cut -d' ' -f1)" \
+        "$(grep -oE '[0-9]+ of shared memory; occupancy' kernel.cu | cut -d' ' -f1)"
+else
+    pass 'one number of shared memory # SKIP no NVRTC'
+fi
+finish
