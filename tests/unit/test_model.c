@@ -313,9 +313,10 @@ static void test_ledger_changes_the_past(void **state)
     press(m, "g j j i loop Space split Space C Space M Space 8 Space 8 Enter");
     assert_shows(m, "kept for repair");
     assert_shows(m, "5 loop parallel C M ");
-    assert_shows(m, "held                !");
+    assert_shows(m, "held                 !");
     press(m, "j");
-    assert_shows(m, "without effect: it could be");
+    assert_shows(m, "without effect: C has no loop M;");
+    assert_shows(m, "or `loop parallel C M.1`");
     press(m, "g d");
     assert_shows(m, "step 0 is the operator as given");
     model_free(m);
