@@ -10,7 +10,7 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define FORECAST_WIDTH 28                 /* "  0.198 ms, misses +1000 %" */
+#define FORECAST_WIDTH 30                 /* "  ≥ 0.198 ms, misses +1000 %" */
 
 /* Ids of rows: bindings, steps and commands, topics. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
@@ -106,7 +106,7 @@ void view_help_title(const struct model *m, struct str *out)
     else
         str_add(out, key_context_title[m->help_chain[0]]);
     if (m->help_menu && m->menu_ranked)
-        str_add(out, model_forecast_has_time(m) ? ", least predicted time first"
+        str_add(out, model_forecast_has_time(m) ? ", least bound of the time first"
                                                 : ", fewest predicted misses first");
 }
 
