@@ -130,6 +130,7 @@ struct preview {
     struct history *copy;                /* has the program */
     const struct program *program;
     struct str line;
+    struct str note;                     /* what becomes of the steps after it; "": nothing new */
     unsigned stamp, version;
     bool slow, late;
 };
@@ -151,7 +152,7 @@ struct lensing {
 
 /* Predicted misses (model_forecast.c) after `line` from a state of the history, or with "" of that
  * state, as of the program with that stamp. */
-struct foreseen { int state; char *line; struct forecast after, now; };
+struct foreseen { int state; char *line; struct forecast after, now; int tries; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 
 /* What the cursor is on.  SUBJECT_LOOP: model_loop says which.  An access has its tensor and its
@@ -535,12 +536,13 @@ bool model_forecast_has_time(const struct model *m);
  * ranks schedules far better than misses do. Without times, or with equal ones, compares misses; a
  * line with a prediction comes before one without. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
-/* Appends "198 µs, misses -94 %", the predicted time and the predicted change of the misses;
- * "misses …" while they are being predicted. */
+/* Appends "≥ 198 µs, misses -94 %", the least time and the predicted change of the misses;
+ * "misses …" while they are being predicted, "not predicted" when that takes too long. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
-/* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" for a line,
- * or for the step under the cursor if the line is ""; "predicted …" while the prediction is being
- * made. Times are for one thread, and need the machine model. */
+/* Appends "predicted 1.05M L1 misses, -94 %; at least 0.26 ms (now at least 2.1 ms)" for a line, or
+ * for the step under the cursor if the line is ""; "predicted …" while the prediction is being
+ * made. The times are what loads, stores and FLOPs take on one thread; they need the machine
+ * model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */
