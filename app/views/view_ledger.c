@@ -117,13 +117,13 @@ struct ledger_cell {
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    if (r->m && r->m->latency.runs > 0) {
+    if (!r->held && r->m && r->m->latency.runs > 0) {
         str_add(s, other_code(r->m, c->of) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
     }
     bool running = !r->m && !r->held && r->state == model_measuring(c->m);
-    str_add(s, r->m ? short_outcome(r->m->outcome) : r->held ? "held" : running ? "running" : "-");
+    str_add(s, r->held ? "held" : r->m ? short_outcome(r->m->outcome) : running ? "running" : "-");
     return r->m || r->held ? STYLE_BAD : STYLE_DIM;
 }
 
@@ -182,8 +182,8 @@ static enum style put_misses(struct str *s, const struct ledger_cell *c)
 static enum style put_mark(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    str_add(s, r->held ? "! " : !r->m ? "" : !r->m->verified ? "✗ "
-             : measurement_noisy(r->m) ? "~✓ " : "✓ ");
+    str_add(s, r->held ? "!" : !r->m ? "" : !r->m->verified ? "✗"
+             : measurement_noisy(r->m) ? "~✓" : "✓");
     return r->held || (r->m && !r->m->verified) ? STYLE_BAD : STYLE_GOOD;
 }
 
@@ -326,6 +326,8 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
         describe_time(r, out);
+    if (r->note)
+        str_printf(out, "; %s", r->note);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;
@@ -360,6 +362,17 @@ void view_ledger_hint(const struct model *m, struct str *out)
         str_printf(out, "%s%s", out->len ? "; " : "", str_text(&misses));
     str_free(&misses);
     free(rows);
+}
+
+bool view_ledger_explains(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    const struct ledger_row *r = l && l->id >= 0 && l->id < n ? &rows[l->id] : NULL;
+    bool explains = r && (r->held || r->note || (r->m && !r->m->verified && r->m->reason[0]));
+    free(rows);
+    return explains;
 }
 
 /* branches */
