@@ -383,6 +383,20 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     return x + 2;
 }
 
+/* How to stop the search, where its own view does not say it.  Returns the column behind it. */
+static int draw_bar_search(struct model *m, struct grid *g, int x)
+{
+    bool shown = m->session && m->overlay == OVERLAY_NONE && m->focus != PANE_LEDGER
+              && m->view[m->focus] == VIEW_TUNE;
+    if (!m->tuner.out || !m->tuner.wanted || shown)
+        return x;
+    int from = x;
+    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, "t x");
+    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, "stop the search");
+    add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, 't');
+    return x + 2;
+}
+
 /* The keys of help, the prompt and quitting are always shown at the right; the keys of the context
  * use the remaining width. */
 static void draw_bar(struct model *m, struct grid *g)
@@ -396,6 +410,7 @@ static void draw_bar(struct model *m, struct grid *g)
     int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
     for (int i = 0; i < first; i++)
         right -= bar_width(fixed[i]);
+    x = draw_bar_search(m, g, x);
     for (int c = 0; c < n; c++)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
