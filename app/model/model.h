@@ -379,6 +379,10 @@ void model_save_as(struct model *m);             /* prompts for a file name */
 void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
 void model_show_topic(struct model *m, const char *name);        /* "": the list of keys */
 void model_forget_menu(struct model *m);
+/* Appends the line that a key stands for: with `here` as it would run at the cursor, else, or if
+ * nothing fits there, with names like STAGE and LOOP for what is filled in. */
+void model_key_line(const struct model *m, const struct key_binding *b, bool here,
+                    struct str *out);
 
 /* model_command.c: command lines. */
 
@@ -520,6 +524,7 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* line i is a 
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
 bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
+bool model_lens_on_cure(const struct model *m);  /* the cursor is on a step that Enter applies */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over its result */
 

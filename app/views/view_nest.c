@@ -211,6 +211,23 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     m->to_loop = false;
 }
 
+/* The iterations that the nest under the cursor runs of the loop under the cursor: 21 of 22 where
+ * the last one is in a nest of its own.  0: they are not in the same row of the text. */
+static int64_t iterations_here(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const char *at = l ? strstr(l->text, " in ") : NULL;
+    int64_t number[MAX_DIMS * 2];
+    int n = 0;
+    at = at ? strchr(at, '(') : NULL;
+    for (; at && n < COUNT_OF(number); at = strchr(at + 1, ','))
+        number[n++] = strtoll(at + 1, NULL, 10);
+    if (n == 2 && l->n_items == 1)        /* from the first up to the second number */
+        return number[1] - number[0];
+    return n > 0 && n == l->n_items && p->scroll.item < n ? number[p->scroll.item] : 0;
+}
+
 void view_nest_hint(const struct model *m, struct str *out)
 {
     static const char *const how[LOOP_ANN_COUNT] = {
@@ -233,7 +250,12 @@ void view_nest_hint(const struct model *m, struct str *out)
         return;
     }
     const struct axis *a = &s->axis[axis];
-    str_printf(out, "loop %s of %s: %lld iteration%s%s%s. Enter lists what can be done.", a->name,
-               s->name, (long long)a->extent, a->extent == 1 ? "" : "s",
+    int64_t here = iterations_here(m);
+    str_printf(out, "loop %s of %s: ", a->name, s->name);
+    if (here > 0 && here < a->extent)
+        str_printf(out, "%lld of its ", (long long)here);
+    str_printf(out, "%lld iteration%s%s%s%s. Enter lists what can be done.",
+               (long long)a->extent, a->extent == 1 ? "" : "s",
+               here > 0 && here < a->extent ? " are in this nest" : "",
                a->reduce ? ", summed over" : "", how[a->ann]);
 }
