@@ -102,6 +102,7 @@ bool model_set_isa(struct model *m, const char *arg)
     if (!t && !is_default(arg))
         return model_error(m, &e);
     m->set.target = t;
+    m->stamp++;                           /* the nest says what does not fit the registers */
     return changed(m);
 }
 
