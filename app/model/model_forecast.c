@@ -98,7 +98,7 @@ void model_forecast_job(const struct model *m, struct app_job *j)
     j->stamp = m->stamp;
 }
 
-/* Keeps the prediction of a line, or of the state itself; one that is known already is completed. */
+/* Keeps the prediction of a line, or of the state itself; completes one that is known already. */
 static void add_row(struct model *m, const struct forecast *after, const struct forecast *now,
                     int state)
 {

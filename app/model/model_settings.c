@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "kernels/gen/target.h"
 #include "profile/build/build.h"
+#include "profile/measure/program_text.h"
 
 void model_apply_settings(struct model *m, const struct model_opts *o)
 {
@@ -104,6 +105,15 @@ bool model_set_isa(struct model *m, const char *arg)
     m->set.target = t;
     m->stamp++;                           /* the nest says what does not fit the registers */
     return changed(m);
+}
+
+const struct target *model_target_of(const struct model *m, const struct state *s)
+{
+    struct err ignored;
+    const struct target *t = m->set.target;
+    if (!t && s->measured && s->measured->isa[0])
+        t = target_find(s->measured->isa, &ignored);
+    return program_text_target(s->program, t);
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

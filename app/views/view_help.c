@@ -19,7 +19,7 @@ enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
 static const struct { const char *sign, *help; } signs[] = {
     {"✓ ✗", "the result is correct, or wrong"},
     {"~", "noisy: the times of this measurement differ much from run to run"},
-    {"*", "measured in another way, or for another contract; the bottom line of the step says which"},
+    {"*", "measured in another way, or for another contract; its bottom line says which"},
     {"!", "held: the step does not apply here, is kept for repair and has no effect"},
     {"●", "the current step"},
     {"=", "the marked step, for comparisons"},

@@ -6,7 +6,6 @@
 #include "app/ui/text.h"
 #include "kernels/gen/tile_registers.h"
 #include "kernels/ops/source.h"
-#include "profile/measure/program_text.h"
 
 #define NOISE 0.03                       /* changes below this are not coloured */
 
@@ -313,13 +312,13 @@ static void describe_settings(const struct ledger_row *r, const struct measureme
 }
 
 /* Names the tile that the registers cannot hold. */
-static void describe_spill(const struct model *m, const struct program *p, struct str *out)
+static void describe_spill(const struct model *m, const struct state *s, struct str *out)
 {
     const struct func *f;
     struct err ignored;
     int64_t needs;
-    const struct target *t = program_text_target(p, m->set.target);
-    int tile = program_lower(p, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
+    const struct target *t = model_target_of(m, s);
+    int tile = program_lower(s->program, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
     if (tile >= 0)
         str_printf(out, "; the tile %s needs %lld of %d vector registers: some are spilled",
                    f->buffer[tile].name, (long long)needs, t->registers);
@@ -344,7 +343,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     if (r->note)
         str_printf(out, "; %s", r->note);
     if (!r->held)
-        describe_spill(m, history_state(m->session->history, r->state)->program, out);
+        describe_spill(m, history_state(m->session->history, r->state), out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;

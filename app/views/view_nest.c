@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/gen/tile_registers.h"
-#include "profile/measure/program_text.h"
 
 /* Where the cursor was, in words that survive a step. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
@@ -157,7 +156,7 @@ struct spill { const char *name; int64_t needs; int has; };
 
 static struct spill find_spill(const struct model *m, const struct func *f)
 {
-    const struct target *t = program_text_target(model_program(m), m->set.target);
+    const struct target *t = model_target_of(m, history_current(m->session->history));
     struct spill s = { .has = t->registers };
     int tile = tile_that_spills(f, t, &s.needs);
     s.name = tile >= 0 ? f->buffer[tile].name : NULL;

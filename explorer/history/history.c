@@ -491,7 +491,8 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         const struct state *s = h->states.data[path[i]];
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
-                                      .note = s->note, .m = s->measured, .here = i == at, .ahead = i > at,
+                                      .note = s->note, .m = s->measured, .here = i == at,
+                                      .ahead = i > at,
                                       .other_contract = -1 };
         add_change(h, &out[i], comparable(out, i));
     }

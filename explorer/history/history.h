@@ -12,7 +12,7 @@ struct state {
      * applied. */
     const char *held;
     const char *origin;                 /* the step before it was renamed (rebase.h); or NULL */
-    const char *note;                   /* loops that its names no longer mean (rebase.h); or NULL */
+    const char *note;                   /* names that mean other loops now (rebase.h); or NULL */
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };

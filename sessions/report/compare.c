@@ -87,8 +87,8 @@ static void cut(struct arena *a, const char *text, enum compare_of of, struct cu
     }
 }
 
-/* Appends a difference, or a part of one: n lines of A and m of B, where line i of A is in one row with line i of
- * B. */
+/* Appends a difference, or a part of one: n lines of A and m of B, where line i of A is in one row
+ * with line i of B. */
 static void put_difference(struct compare_lines *out, const char *const *a, int n,
                            const char *const *b, int m)
 {

@@ -13,11 +13,11 @@
 #define SAME_BEGIN 0.5                    /* and of two that begin with the same line */
 
 /* A statement, or a loop with its body: lines from .. from + n - 1. */
-struct block { int from, n; };
+struct nest_block { int from, n; };
 struct text_lines { const char *const *line; int n; };
 
-/* A part of both texts: lines from[k] .. end[k] - 1 of side k, inside loops of outer[k] iterations. */
-struct part { int from[2], end[2]; double outer[2]; };
+/* A part of both texts: lines from[k] .. end[k] - 1 of side k, in loops of outer[k] iterations. */
+struct nest_part { int from[2], end[2]; double outer[2]; };
 
 struct nest_diff {
     struct text_lines side[2];
@@ -31,7 +31,7 @@ static int indent_of(const char *line)
 }
 
 /* Lists the blocks among lines from .. end - 1; returns their number, or BLOCKS_MOST + 1. */
-static int blocks_of(const struct text_lines *x, int from, int end, struct block *out)
+static int blocks_of(const struct text_lines *x, int from, int end, struct nest_block *out)
 {
     int n = 0, indent = from < end ? indent_of(x->line[from]) : 0;
     for (int i = from; i < end; i++)
@@ -43,7 +43,7 @@ static int blocks_of(const struct text_lines *x, int from, int end, struct block
         }
         if (n == BLOCKS_MOST)
             return BLOCKS_MOST + 1;
-        out[n++] = (struct block){ i, 1 };
+        out[n++] = (struct nest_block){ i, 1 };
     }
     return n;
 }
@@ -53,7 +53,8 @@ static int blocks_of(const struct text_lines *x, int from, int end, struct block
 /* The iterations of a line "for m, n.0 in range(64, 3):" or "for h in range(3, 227):"; 1: none. */
 static double trips_of(const char *line)
 {
-    const char *p = line + indent_of(line), *in = strstr(p, " in "), *at = in ? strchr(in, '(') : NULL;
+    const char *p = line + indent_of(line), *in = strstr(p, " in ");
+    const char *at = in ? strchr(in, '(') : NULL;
     double product = 1, last = 0, first = 0;
     int names = 1, numbers = 0;
     if (!str_starts(p, "for ") || !at)
@@ -83,7 +84,7 @@ static size_t written(const char *line, const char **name)
 /* The tensor that the block writes at last, and how many statements it executes. */
 struct block_work { const char *name; size_t len; double statements; };
 
-static struct block_work work_of(const struct text_lines *x, struct block b)
+static struct block_work work_of(const struct text_lines *x, struct nest_block b)
 {
     struct block_work w = { "", 0, 0 };
     double trips[64] = { 1 };
@@ -105,8 +106,8 @@ static struct block_work work_of(const struct text_lines *x, struct block b)
     return w;
 }
 
-static double alike(const struct nest_diff *d, const struct part *in, struct block a,
-                    struct block b)
+static double alike(const struct nest_diff *d, const struct nest_part *in, struct nest_block a,
+                    struct nest_block b)
 {
     struct block_work x = work_of(&d->side[0], a), y = work_of(&d->side[1], b);
     bool same = a.n == b.n;
@@ -130,7 +131,7 @@ static void put_only(struct nest_diff *d, int side, int from, int n)
         d->row[d->rows++] = side == 0 ? (struct diff_row){ i, -1 } : (struct diff_row){ -1, i };
 }
 
-static void put_lines(struct nest_diff *d, const struct part *in)
+static void put_lines(struct nest_diff *d, const struct nest_part *in)
 {
     struct diff_row *row;
     int a = in->from[0], b = in->from[1];
@@ -142,12 +143,13 @@ static void put_lines(struct nest_diff *d, const struct part *in)
     free(row);
 }
 
-static void align(struct nest_diff *d, const struct part *in);
+static void align(struct nest_diff *d, const struct nest_part *in);
 
 /* Two blocks beside each other: their first lines, then what is inside. */
-static void put_pair(struct nest_diff *d, const struct part *in, struct block a, struct block b)
+static void put_pair(struct nest_diff *d, const struct nest_part *in, struct nest_block a,
+                     struct nest_block b)
 {
-    struct part inside = { { a.from + 1, b.from + 1 }, { a.from + a.n, b.from + b.n },
+    struct nest_part inside = { { a.from + 1, b.from + 1 }, { a.from + a.n, b.from + b.n },
                            { in->outer[0] * trips_of(d->side[0].line[a.from]),
                              in->outer[1] * trips_of(d->side[1].line[b.from]) } };
     if (streq(d->side[0].line[a.from], d->side[1].line[b.from])) {
@@ -160,8 +162,8 @@ static void put_pair(struct nest_diff *d, const struct part *in, struct block a,
 }
 
 /* best[i * (m + 1) + j]: the highest sum of scores of the blocks from i and from j on. */
-static double *best_sums(const struct nest_diff *d, const struct part *in, const struct block *x,
-                         int n, const struct block *y, int m)
+static double *best_sums(const struct nest_diff *d, const struct nest_part *in,
+                         const struct nest_block *x, int n, const struct nest_block *y, int m)
 {
     double *best = xcalloc((size_t)(n + 1) * (size_t)(m + 1), sizeof *best);
     for (int i = n - 1; i >= 0; i--)
@@ -176,9 +178,9 @@ static double *best_sums(const struct nest_diff *d, const struct part *in, const
 
 /* Aligns the blocks of two bodies in their order.  Blocks of A without a counterpart come before
  * those of B. */
-static void align(struct nest_diff *d, const struct part *in)
+static void align(struct nest_diff *d, const struct nest_part *in)
 {
-    struct block x[BLOCKS_MOST + 1], y[BLOCKS_MOST + 1];
+    struct nest_block x[BLOCKS_MOST + 1], y[BLOCKS_MOST + 1];
     int n = blocks_of(&d->side[0], in->from[0], in->end[0], x);
     int m = blocks_of(&d->side[1], in->from[1], in->end[1], y);
     if (n > BLOCKS_MOST || m > BLOCKS_MOST || n == 0 || m == 0) {
@@ -213,7 +215,7 @@ int compare_nest_rows(const char *const *a, int n, const char *const *b, int m,
 {
     struct nest_diff d = { { { a, n }, { b, m } }, NULL, 0 };
     d.row = xcalloc((size_t)(n + m) + 1, sizeof *d.row);
-    align(&d, &(struct part){ { 0, 0 }, { n, m }, { 1, 1 } });
+    align(&d, &(struct nest_part){ { 0, 0 }, { n, m }, { 1, 1 } });
     *out = d.row;
     return d.rows;
 }

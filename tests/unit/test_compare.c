@@ -235,7 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_diff), cmocka_unit_test(check_large_diff),
-        cmocka_unit_test(check_assembly), cmocka_unit_test(check_nests), cmocka_unit_test(check_printed),
+        cmocka_unit_test(check_assembly), cmocka_unit_test(check_nests),
+        cmocka_unit_test(check_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

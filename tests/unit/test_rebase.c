@@ -169,8 +169,8 @@ static void test_held(void **state)
 static void test_reasons(void **state)
 {
     (void)state;
-    static const char want[] = "Conv has no loop O; as `loop split Conv O.1 1 32`: factor 32 is not "
-                               "between 1 and 16, the extent of loop O.1";
+    static const char want[] = "Conv has no loop O; as `loop split Conv O.1 1 32`: factor 32 is "
+                               "not between 1 and 16, the extent of loop O.1";
     struct session *s, *again;
     struct str text = {0};
     struct err e;

@@ -20,7 +20,7 @@ static const struct { const char *step[7], *isa; int64_t needs; bool spills; } r
     { { TILED(8, 16), "loop unroll C M.1" }, "avx2", 16, true },
     { { TILED(8, 16), "loop unroll C M.1" }, "avx512", 8, false },
     { { TILED(32, 16), "loop unroll C M.1" }, "avx512", 32, true },
-    { { TILED(32, 16) }, "avx512", 0, false },            /* indexed by a loop: it stays in memory */
+    { { TILED(32, 16) }, "avx512", 0, false },            /* indexed by a loop: in memory */
     { { "loop cache_write C at=N" }, "avx2", 1, false },
     { { "loop unroll C N" }, "avx2", 0, false },          /* no tile */
 };
@@ -62,6 +62,7 @@ static void is_shown(void **state)
     press(m, ": focus Space steps Enter k j");
     assert_shows(m, "the tile C_acc needs 16 of 16 vector registers");
     type_line(m, "isa sse");
+    press(m, "k j");
     assert_shows(m, "the tile C_acc needs 32 of 16 vector registers");
     assert_shows(m, "# needs 32 of 16 vector registers");
     type_line(m, "goto 0");
