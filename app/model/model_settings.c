@@ -111,8 +111,10 @@ const struct target *model_target_of(const struct model *m, const struct state *
 {
     struct err ignored;
     const struct target *t = m->set.target;
-    if (!t && s->measured && s->measured->isa[0])
+    if (!t && s->measured)
         t = target_find(s->measured->isa, &ignored);
+    if (!t && s->measured)
+        return NULL;
     return program_text_target(s->program, t);
 }
 

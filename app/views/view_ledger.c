@@ -318,7 +318,7 @@ static void describe_spill(const struct model *m, const struct state *s, struct 
     struct err ignored;
     int64_t needs;
     const struct target *t = model_target_of(m, s);
-    int tile = program_lower(s->program, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
+    int tile = t && program_lower(s->program, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
     if (tile >= 0)
         str_printf(out, "; the tile %s needs %lld of %d vector registers: some are spilled",
                    f->buffer[tile].name, (long long)needs, t->registers);

@@ -157,8 +157,8 @@ struct spill { const char *name; int64_t needs; int has; };
 static struct spill find_spill(const struct model *m, const struct func *f)
 {
     const struct target *t = model_target_of(m, history_current(m->session->history));
-    struct spill s = { .has = t->registers };
-    int tile = tile_that_spills(f, t, &s.needs);
+    struct spill s = { .has = t ? t->registers : 0 };
+    int tile = t ? tile_that_spills(f, t, &s.needs) : -1;
     s.name = tile >= 0 ? f->buffer[tile].name : NULL;
     return s;
 }
