@@ -354,8 +354,8 @@ bool model_search(struct model *m, int dir, int from);            /* false: not 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
-/* The target whose registers a state's code has: the chosen one, else that of its measurement (NULL:
- * that does not say it), else this machine's. */
+/* The target whose registers a state's code has: the chosen one, else that of its measurement or
+ * the session's last one (NULL: that does not say it), else this machine's. */
 const struct target *model_target_of(const struct model *m, const struct state *s);
 
 /* model_tour.c: the guided tour. */

@@ -110,10 +110,14 @@ bool model_set_isa(struct model *m, const char *arg)
 const struct target *model_target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
+    const struct history *h = m->session->history;
     const struct target *t = m->set.target;
-    if (!t && s->measured)
-        t = target_find(s->measured->isa, &ignored);
-    if (!t && s->measured)
+    const struct measurement *r = s->measured;
+    for (int i = history_n_states(h) - 1; !r && i >= 0; i--)
+        r = history_state(h, i)->measured;
+    if (!t && r)
+        t = target_find(r->isa, &ignored);
+    if (!t && r)
         return NULL;
     return program_text_target(s->program, t);
 }

@@ -11,7 +11,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-#define USUAL_COLUMNS 26  /* usual width of the ledger's columns: best, change, misses, ok */
+#define USUAL_COLUMNS 27  /* usual width of the ledger's columns: best, change, misses, ok */
 #define LEAST_PANE 24                    /* least width of a pane beside others */
 #define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
