@@ -114,11 +114,11 @@ static void add_latency(struct str *out, const struct latency *l)
     str_printf(out, "  %5.1f %%%c", 100 * l->spread, l->noisy ? '!' : ' ');
 }
 
-/* Sessions with different operators may have ratios below 0.001, so small ones get %g. */
 static void add_ratio(struct str *out, const struct ratio *r)
 {
-    str_printf(out, r->ratio < 0.1 ? "   %.3g [%.3g, %.3g]  " : "   %.3f [%.3f, %.3f]  ",
-               r->ratio, r->low, r->high);
+    str_add(out, "   ");
+    ratio_print(out, r);
+    str_add(out, "  ");
 }
 
 /* Adds what the simulator says of a kernel that no device could time. */

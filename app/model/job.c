@@ -72,12 +72,30 @@ static bool rebuild(struct arena *a, const char *recipe, const struct program **
 struct machine_task {
     const struct compiler *cc; const struct machine *here; const struct progress *pr;
     const struct cancel *c;
+    int tries;
 };
+
+/* A doubtful result is measured again: the progress says which try it is. */
+static void report_try(void *ctx, const char *what, double fraction)
+{
+    const struct machine_task *t = ctx;
+    struct str text = {0};
+    str_add(&text, what);
+    if (t->tries > 1) {
+        str_clear(&text);
+        str_printf(&text, "again, try %d of %d", t->tries, MACHINE_TRIES);
+    }
+    if (t->pr && t->pr->report)
+        t->pr->report(t->pr->ctx, str_text(&text), fraction);
+    str_free(&text);
+}
 
 static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
 {
-    const struct machine_task *t = ctx;
-    return machine_model_measure(t->cc, t->here, MACHINE_S, t->pr, t->c, out, e);
+    struct machine_task *t = ctx;
+    const struct progress pr = { report_try, t };
+    t->tries++;
+    return machine_model_measure(t->cc, t->here, MACHINE_S, &pr, t->c, out, e);
 }
 
 /* Measures the machine model.  Uses it even when it cannot be stored; uses the stored one when that
@@ -87,7 +105,7 @@ static bool measure_machine(struct app_job *j, const struct cancel *c, const str
     struct machine here;
     struct compiler cc;
     machine_read(&here);
-    struct machine_task task = { &cc, &here, pr, c };
+    struct machine_task task = { &cc, &here, pr, c, 0 };
     struct machine_fresh *fresh = xcalloc(1, sizeof *fresh);
     bool ok = compiler_find(NULL, &cc, &j->e);
     if (ok && !machine_file_measure(&here, measure_once, &task, MACHINE_TRIES, fresh,
@@ -266,7 +284,7 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     if (j->ok && j->kind == JOB_LENS)
         j->ok = job_run_lens(j, p, c);
     else if (j->ok && j->kind == JOB_FORECAST)
-        j->ok = job_run_forecast(j, p, c);
+        j->ok = job_run_forecast(j, p, other, c);
     else if (j->ok && j->kind == JOB_MEASURE)
         j->ok = measure_program(p, &o, pr, c, &j->m, &j->e);
     else if (j->ok)

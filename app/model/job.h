@@ -74,8 +74,9 @@ struct app_job {
     unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
     struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
     struct tuning_opts tune;     /* TUNE, STOPPED: set after job_new; its texts are never freed */
-    char *other;                 /* COMPARE: the recipe of A, set after job_new */
+    char *other;                 /* COMPARE: the recipe of A; FORECAST: of the preview; or NULL */
     int from;                    /* BISECT: steps of the earlier state, set after job_new */
+    double patience;             /* FORECAST: factor of its time limit, set after job_new; or 0 */
     int64_t lens_from;           /* LENS: of struct lens_opts, set after job_new */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
     /* The result. */
@@ -116,7 +117,9 @@ bool job_run_compare(struct app_job *j, const struct program *p, const struct pr
 
 /* job_lens.c: does the work of LENS and of FORECAST. */
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
-bool job_run_forecast(struct app_job *j, const struct program *p, const struct cancel *c);
+/* other: the program after the only line; NULL: the lines are to be run. */
+bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
+                      const struct cancel *c);
 
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);

@@ -17,11 +17,23 @@ bool job_run_lens(struct app_job *j, const struct program *p, const struct cance
     return forecast_lens(p, j->lens, o.target, c, j->cure, &j->n_cures, &j->now, &j->e);
 }
 
-bool job_run_forecast(struct app_job *j, const struct program *p, const struct cancel *c)
+bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
+                      const struct cancel *c)
 {
     struct predict_opts o = { .cache = j->set.cache, .target = j->set.target,
                               .budget = FORECAST_BUDGET,
                               .limit_s = j->set.forecast_s > 0 ? j->set.forecast_s : FORECAST_S };
+    if (j->patience > 0)
+        o.limit_s *= j->patience;
+    if (other) {                          /* the line has already been run, on a copy */
+        j->cure = xcalloc(1, sizeof *j->cure);
+        j->n_cures = 1;
+        j->text.data[strcspn(str_text(&j->text), "\n")] = 0;
+        j->cure[0].line = arena_strdup(j->mem, str_text(&j->text));
+        j->cure[0].ok = predict_misses(other, &o, c, &j->cure[0].misses, &j->e);
+        j->now.ok = predict_misses(p, &o, c, &j->now.misses, &j->e);
+        return !cancelled(c) || err_set(&j->e, ERR_CANCEL, "cancelled");
+    }
     char *rest = arena_strdup(j->mem, str_text(&j->text));
     j->cure = xcalloc(j->text.len + 1, sizeof *j->cure);
     for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))

@@ -130,6 +130,7 @@ struct preview {
     struct history *copy;                /* has the program */
     const struct program *program;
     struct str line;
+    struct str note;                     /* what becomes of the steps after it; "": nothing new */
     unsigned stamp, version;
     bool slow, late;
 };
@@ -151,7 +152,7 @@ struct lensing {
 
 /* Predicted misses (model_forecast.c) after `line` from a state of the history, or with "" of that
  * state, as of the program with that stamp. */
-struct foreseen { int state; char *line; struct forecast after, now; };
+struct foreseen { int state; char *line; struct forecast after, now; int tries; };
 struct foreseeing { unsigned stamp; VEC(struct foreseen) rows; };
 
 /* What the cursor is on.  SUBJECT_LOOP: model_loop says which.  An access has its tensor and its
@@ -353,6 +354,10 @@ bool model_search(struct model *m, int dir, int from);            /* false: not 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
+/* The target whose registers a state's code has: the chosen one, else that of its measurement or
+ * the session's last one (NULL: that does not say it), else this machine's. */
+const struct target *model_target_of(const struct model *m, const struct state *s);
+
 /* model_tour.c: the guided tour. */
 
 bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
@@ -378,6 +383,10 @@ void model_save_as(struct model *m);             /* prompts for a file name */
 void model_open_help(struct model *m, const char *what /* a topic, or a filter */);
 void model_show_topic(struct model *m, const char *name);        /* "": the list of keys */
 void model_forget_menu(struct model *m);
+/* Appends the line that a key stands for: with `here` as it would run at the cursor, else, or if
+ * nothing fits there, with names like STAGE and LOOP for what is filled in. */
+void model_key_line(const struct model *m, const struct key_binding *b, bool here,
+                    struct str *out);
 
 /* model_command.c: command lines. */
 
@@ -519,6 +528,7 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* line i is a 
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
 bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
+bool model_lens_on_cure(const struct model *m);  /* the cursor is on a step that Enter applies */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over its result */
 
@@ -535,12 +545,13 @@ bool model_forecast_has_time(const struct model *m);
  * ranks schedules far better than misses do. Without times, or with equal ones, compares misses; a
  * line with a prediction comes before one without. */
 bool model_forecast_before(const struct model *m, const char *line, const char *other);
-/* Appends "198 µs, misses -94 %", the predicted time and the predicted change of the misses;
- * "misses …" while they are being predicted. */
+/* Appends "≥ 198 µs, misses -94 %", the least time and the predicted change of the misses;
+ * "misses …" while they are being predicted, "not predicted" when that takes too long. */
 void model_forecast_brief(const struct model *m, const char *line, struct str *out);
-/* Appends "predicted 1.05M L1 misses, -94 %; about 0.26 ms by loads, stores and FLOPs" for a line,
- * or for the step under the cursor if the line is ""; "predicted …" while the prediction is being
- * made. Times are for one thread, and need the machine model. */
+/* Appends "predicted 1.05M L1 misses, -94 %; at least 0.26 ms (now at least 2.1 ms)" for a line, or
+ * for the step under the cursor if the line is ""; "predicted …" while the prediction is being
+ * made. The times are what loads, stores and FLOPs take on one thread; they need the machine
+ * model. */
 void model_forecast_print(const struct model *m, const char *line, struct str *out);
 
 /* model_tune.c: the tuner. */

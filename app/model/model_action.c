@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/help.h"
+#include "app/ui/text.h"
 #include "sessions/file/shipped.h"
 
 /* filling in placeholders */
@@ -144,7 +145,14 @@ static bool put_layout(struct model *m, struct str *out, char what)
     if (t < 0)
         return model_say_error(m, "the cursor is not on a tensor", "");
     const struct layout *l = model_program(m)->layout[t];
-    if (what == 'L')
+    if (what == 'Y' && l->n_prims == 0) {
+        struct str why = {0};
+        str_printf(&why, "%s is plain row-major already", l->tensor->name);
+        model_say_error(m, str_text(&why), "");
+        str_free(&why);
+        return false;
+    }
+    if (what == 'L' || what == 'Y')
         str_add(out, l->tensor->name);
     for (int i = 0; what == 'O' && i < l->rank; i++)
         str_printf(out, "%s%s", i ? " " : "", l->dim[i]);
@@ -160,7 +168,14 @@ static bool put_row(struct model *m, struct str *out, char what)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     bool valid = l && l->id >= 0 && l->id < n;
-    if (valid && what == 'S')
+    if (valid && what == 'E' && l->id == 0) {
+        free(rows);
+        return model_say_error(m, "step 0 is the operator as given: it cannot be changed",
+                               "i inserts a step before step 1");
+    }
+    if (valid && what == 'F')
+        str_printf(out, "%d", l->id > 0 ? l->id : 1);
+    else if (valid && what != 'I')
         str_printf(out, "%d", l->id);
     else if (valid)
         str_add(out, rows[l->id].step);
@@ -202,9 +217,9 @@ static bool put_blank(struct model *m, struct str *out, char what)
     switch (what) {
     case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R': case 'W':
         return put_loop(m, out, what);
-    case 'L': case 'O': case 'Q':
+    case 'L': case 'O': case 'Q': case 'Y':
         return put_layout(m, out, what);
-    case 'S': case 'I':
+    case 'S': case 'I': case 'E': case 'F':
         return put_row(m, out, what);
     case 'K':
         if (model_tune_selected(m) < 0)
@@ -235,6 +250,52 @@ static bool fill_in(struct model *m, const char *line, struct str *out)
             return false;
     }
     return true;
+}
+
+/* Returns line, or the line that removes the annotation if the loop under the cursor has it. */
+static const char *toggled(const struct model *m, const char *line)
+{
+    const struct stage *s;
+    int axis;
+    if (model_loop(m, &s, &axis)) {
+        enum loop_ann ann = s->axis[axis].ann;
+        if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
+            line = "loop serial %T %D";
+    }
+    return line;
+}
+
+/* What a reader puts in the place of a placeholder that has nothing under the cursor. */
+static const char *name_of_blank(char what)
+{
+    static const char *const names[] = {
+        ['T'] = "STAGE", ['D'] = "LOOP", ['X'] = "LOOP", ['P'] = "LOOP", ['A'] = "LOOPS",
+        ['C'] = "STAGE", ['R'] = "TENSOR", ['W'] = "LOOP", ['L'] = "TENSOR", ['Y'] = "TENSOR",
+        ['O'] = "DIMS", ['Q'] = "NOTATION", ['S'] = "STEP", ['E'] = "STEP", ['F'] = "STEP",
+        ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]", ['V'] = "LINE",
+    };
+    return names[(unsigned char)what];
+}
+
+void model_key_line(const struct model *m, const struct key_binding *b, bool here, struct str *out)
+{
+    struct model quiet = *m;              /* takes the messages of fill_in */
+    struct str line = {0};
+    quiet.message = (struct message){0};
+    const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
+    if (here && fill_in(&quiet, pattern, &line)) {
+        str_add(out, str_text(&line));
+    } else {
+        for (const char *p = b->line; *p; p++) {
+            if (*p == '%')
+                str_add(out, name_of_blank(*++p));
+            else
+                str_add_char(out, *p);
+        }
+    }
+    struct str *said[] = { &line, &quiet.message.echo, &quiet.message.text, &quiet.message.fix };
+    for (int i = 0; i < COUNT_OF(said); i++)
+        str_free(said[i]);
 }
 
 static void run_line(struct model *m, const char *line)
@@ -271,19 +332,6 @@ void model_save_as(struct model *m)
     put_file(m, &file);
     prompt_open(&m->prompt, PROMPT_SAVE, str_text(&file));
     str_free(&file);
-}
-
-/* Returns line, or the line that removes the annotation if the loop under the cursor has it. */
-static const char *toggled(const struct model *m, const char *line)
-{
-    const struct stage *s;
-    int axis;
-    if (model_loop(m, &s, &axis)) {
-        enum loop_ann ann = s->axis[axis].ann;
-        if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
-            line = "loop serial %T %D";
-    }
-    return line;
 }
 
 /* moving loops */
@@ -375,11 +423,11 @@ static void scroll_sideways(struct model *m, int delta)
     struct pane_doc *p = model_focused(m);
     int left = p->scroll.left + delta * (m->count > 0 ? (int)m->count : 8), widest = 0;
     for (int i = 0; i < p->doc.lines.len; i++) {
-        int w = (int)strlen(p->doc.lines.data[i].text);
+        int w = text_width(p->doc.lines.data[i].text);
         widest = w > widest ? w : widest;
     }
     int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
-    p->scroll.left = left < 0 || p->doc.is_list ? 0 : left > most ? most : left;
+    p->scroll.left = left < 0 ? 0 : left > most ? most : left;
 }
 
 static void go_to_line(struct model *m, int otherwise)

@@ -257,7 +257,7 @@ static void after_effect(struct model *m, enum command_effect effect)
         struct str what = {0};
         history_rebased_print(m->session->history, &what);
         model_info(m, "%s", str_text(&what));
-        m->message.stays = did->held > 0 || did->renamed > 0 || did->kept;
+        m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->first_held : did->at;
     }
@@ -271,10 +271,15 @@ static void look_at_step(struct model *m)
         m->step_stage[0] = m->step_axis[0] = 0;
 }
 
-static void say_note(struct model *m)
+/* said: what an undo or redo did; or "". */
+static void say_note(struct model *m, const char *said)
 {
-    struct str note = {0};
-    model_note(m, &note);
+    struct str note = {0}, more = {0};
+    str_add(&note, said);
+    model_note(m, &more);
+    if (more.len > 0)
+        str_printf(&note, "%s%s", note.len ? "; " : "", str_text(&more));
+    str_free(&more);
     if (note.len > 0 && m->message.kind != MESSAGE_ERROR)
         model_info(m, "%s", str_text(&note));
     str_free(&note);
@@ -335,7 +340,8 @@ bool model_command(struct model *m, const char *line)
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
     if (effect == EFFECT_STATE)
-        say_note(m);
+        say_note(m, str_starts(line, "undo") || str_starts(line, "redo")
+                    ? history_said(m->session->history) : "");
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
         && !str_starts(line, "branch")) {
         model_info(m, "the undone steps were measured: branch %s keeps them",

@@ -8,6 +8,8 @@
 #include "profile/machine/roofline.h"
 
 #define MOST_FORESEEN 64                  /* lines of one job */
+#define MOST_TRIES 2                      /* the first one may meet a busy machine */
+#define PATIENCE 10                       /* the second one may take longer by this factor */
 
 void model_forecast_forget(struct model *m)
 {
@@ -58,24 +60,57 @@ static int wanted(const struct model *m, int *state, const char **line, int max)
     return n;
 }
 
+/* Whether r says all that it ever will. */
+static bool is_final(const struct foreseen *r)
+{
+    return r && ((r->after.ok && r->now.ok) || r->tries >= MOST_TRIES);
+}
+
+/* Lists the lines to predict next: those without a try, else those whose try took too long. */
+static int due(const struct model *m, int *state, const char **line, int *tries)
+{
+    int n = wanted(m, state, line, MOST_FORESEEN), kept = 0;
+    for (*tries = 0; *tries < MOST_TRIES && kept == 0; ++*tries)
+        for (int i = 0; i < n; i++) {
+            const struct foreseen *r = find(m, *state, line[i]);
+            if (!is_final(r) && (r ? r->tries : 0) == *tries)
+                line[kept++] = line[i];
+        }
+    return kept;
+}
+
 bool model_desired_forecast(const struct model *m, int *state)
 {
     const char *line[MOST_FORESEEN];
-    int n = wanted(m, state, line, MOST_FORESEEN);
-    for (int i = 0; i < n; i++)
-        if (!find(m, *state, line[i]))
-            return true;
-    return false;
+    int tries;
+    return due(m, state, line, &tries) > 0;
 }
 
 void model_forecast_job(const struct model *m, struct app_job *j)
 {
     const char *line[MOST_FORESEEN];
-    int state, n = wanted(m, &state, line, MOST_FORESEEN);
+    int state, tries, n = due(m, &state, line, &tries);
     for (int i = 0; i < n; i++)
-        if (!find(m, state, line[i]))
-            str_printf(&j->text, "%s\n", line[i]);
+        str_printf(&j->text, "%s\n", line[i]);
+    if (m->preview.program)
+        j->other = job_recipe(m->preview.program);
+    j->patience = tries > 1 ? PATIENCE : 1;
     j->stamp = m->stamp;
+}
+
+/* Keeps the prediction of a line, or of the state itself; completes one that is known already. */
+static void add_row(struct model *m, const struct forecast *after, const struct forecast *now,
+                    int state)
+{
+    struct foreseen *r = (struct foreseen *)find(m, state, after->line);
+    if (!r) {
+        vec_push(&m->foreseen.rows, ((struct foreseen){ .state = state,
+                                                        .line = xstrdup(after->line) }));
+        r = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
+    }
+    r->tries++;
+    r->after = after->line[0] ? *after : *now;
+    r->now = *now;
 }
 
 void model_forecast(struct model *m, const struct app_job *j, int state)
@@ -88,9 +123,7 @@ void model_forecast(struct model *m, const struct app_job *j, int state)
     f->stamp = m->stamp;
     model_find_roofs(m);
     for (int i = 0; i < j->n_cures; i++)
-        vec_push(&f->rows, ((struct foreseen){ state, xstrdup(j->cure[i].line),
-                                               j->cure[i].line[0] ? j->cure[i] : j->now,
-                                               j->now }));
+        add_row(m, &j->cure[i], &j->now, state);
 }
 
 /* Appends the separator and "-94 %"; nothing when the misses of the current state are unknown. */
@@ -124,14 +157,21 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
     double ms = r && r->after.ok ? predicted_ms(m, &r->after.misses) : 0;
     if (ms > 0) {
+        str_add(out, "≥ ");
         text_ms(out, ms);
         str_add(out, ", ");
     }
-    str_add(out, "misses");
-    if (r && r->after.ok)
+    if (r && r->after.ok && r->now.ok) {
+        str_add(out, "misses");
         add_change(out, " ", r);
-    else
-        str_add(out, " …");
+    } else if (!is_final(r)) {
+        str_add(out, "misses …");
+    } else if (r->after.ok) {
+        text_count(out, r->after.misses.l1_misses);
+        str_add(out, " misses");
+    } else {
+        str_add(out, "not predicted");
+    }
 }
 
 /* Whether x is better than y, of which either may be unknown (NULL). */
@@ -150,15 +190,20 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; about 0.26 ms by loads, stores and FLOPs"; nothing without the machine model. */
-static void add_time(const struct model *m, const struct prediction *p, struct str *out)
+/* Appends "; at least 0.26 ms (now at least 2.1 ms)"; nothing without the machine model. */
+static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
+                     struct str *out)
 {
-    double ms = predicted_ms(m, p);
+    double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
     if (ms <= 0)
         return;
-    str_add(out, "; about ");
+    str_add(out, "; at least ");
     text_ms(out, ms);
-    str_add(out, " by loads, stores and FLOPs");
+    if (was <= 0)
+        return;
+    str_add(out, " (now at least ");
+    text_ms(out, was);
+    str_add(out, ")");
 }
 
 void model_forecast_print(const struct model *m, const char *line, struct str *out)
@@ -168,7 +213,7 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     if (state < 0)
         return;
     if (!r || !r->after.ok) {
-        str_add(out, "predicted …");
+        str_add(out, is_final(r) ? "not predicted: that takes too long" : "predicted …");
         return;
     }
     str_add(out, "predicted ");
@@ -176,5 +221,5 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, " L1 misses");
     if (line[0])
         add_change(out, ", ", r);
-    add_time(m, &r->after.misses, out);
+    add_time(m, &r->after.misses, line[0] ? &r->now : NULL, out);
 }

@@ -9,6 +9,16 @@
 
 /* searching */
 
+/* The text that is searched. */
+static const char *pane_name(const struct model *m)
+{
+    if (m->overlay == OVERLAY_BRANCHES)
+        return "the list of branches";
+    if (m->overlay == OVERLAY_HELP || !m->session)
+        return "this list";
+    return m->focus == PANE_LEDGER ? "the steps" : "this view";
+}
+
 bool model_search(struct model *m, int dir, int from)
 {
     struct pane_doc *p = model_focused(m);
@@ -17,8 +27,13 @@ bool model_search(struct model *m, int dir, int from)
         return false;
     }
     int found = doc_find(&p->doc, str_text(&m->search), from, dir);
-    if (found < 0)
-        return model_say_error(m, "not found in this view", "/ searches for something else");
+    if (found < 0) {
+        struct str text = {0};
+        str_printf(&text, "not found in %s", pane_name(m));
+        model_say_error(m, str_text(&text), "/ searches for something else");
+        str_free(&text);
+        return false;
+    }
     doc_scroll_to(&p->doc, &p->scroll, found, p->height);
     return true;
 }

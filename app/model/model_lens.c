@@ -53,12 +53,23 @@ void model_lensed(struct model *m, struct app_job *j)
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
-static bool apply_cure(struct model *m)
+/* The cure under the cursor; -1: none. */
+static int chosen_cure(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_LENS];
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    int i = l ? l->id : -1;
-    if (i < 0 || i >= m->lensing.n_cures)
+    return l && l->id >= 0 && l->id < m->lensing.n_cures ? l->id : -1;
+}
+
+bool model_lens_on_cure(const struct model *m)
+{
+    return model_lens_fits(m) && chosen_cure(m) >= 0;
+}
+
+static bool apply_cure(struct model *m)
+{
+    int i = chosen_cure(m);
+    if (i < 0)
         return model_say_error(m, "there is no cure on this line", "move to one with j and k");
     return model_run(m, m->lensing.cure[i].line);
 }

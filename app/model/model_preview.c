@@ -7,12 +7,35 @@
 #include "kernels/base/subprocess.h"
 
 #define PREVIEW_S 0.05                   /* no preview if a step takes longer than this */
+#define MOST_NOTED 3                     /* later steps that a preview names */
 #define MOST_NODES 64                    /* nor with more nodes: lowering takes longer */
+
+/* Appends which steps would have no effect, which names would mean other loops, and the place of a
+ * layout that goes before loops. */
+static void note_later_steps(const struct history *copy, struct str *out)
+{
+    const struct rebased *did = history_rebased(copy);
+    int n, at, listed = 0;
+    const int *path = history_path(copy, history_branch_index(copy), &n, &at);
+    if (streq(did->what, "inserted"))
+        str_printf(out, "It becomes step %d.", did->at);
+    for (int i = 1; i < n; i++) {
+        const struct state *s = history_state(copy, path[i]);
+        if (!s->held && !s->note)
+            continue;
+        if (listed++ == MOST_NOTED)
+            str_printf(out, "%s...", out->len ? " " : "");
+        if (listed > MOST_NOTED)
+            continue;
+        str_printf(out, "%sStep %d%s %s.", out->len ? " " : "", i,
+                   s->held ? " would have no effect:" : ":", s->held ? s->held : s->note);
+    }
+}
 
 /* Runs the line on a copy of the branch, so that later steps are renamed and held, and layouts go
  * before loops, as they will be.  *out stays valid until the copy is freed. */
 static struct history *replay(const struct history *h, const char *line,
-                              const struct program **out)
+                              const struct program **out, struct str *note)
 {
     struct history *copy;
     enum command_effect effect;
@@ -28,13 +51,25 @@ static struct history *replay(const struct history *h, const char *line,
     }
     ok = ok && history_goto(copy, at, &ignored) && command_run(copy, line, &effect, &ignored);
     *out = ok ? history_current(copy)->program : NULL;
+    if (ok && effect == EFFECT_REBASED)
+        note_later_steps(copy, note);
     return copy;
+}
+
+/* Whether the line is a whole `drop N` or `move N M`. */
+static bool is_change(const char *line)
+{
+    int used = 0;
+    return (sscanf(line, "drop %*[0-9] %n", &used), used > 0 && !line[used])
+        || (used = 0, sscanf(line, "move %*[0-9] %*[a-z0-9] %n", &used), used > 0 && !line[used]);
 }
 
 /* Whether the line looks like a whole step, so that trying it is worth the time. */
 static bool is_step(const char *line)
 {
     int used = 0;
+    if (is_change(line))
+        return true;
     sscanf(line, "edit %*d %n", &used);
     sscanf(line, "insert %*d %n", &used);
     const char *step = line + used;
@@ -57,6 +92,7 @@ void model_preview_update(struct model *m)
     if (v->stamp == m->stamp && streq(str_text(&v->line), line))
         return;
     bool slow = v->slow && v->stamp == m->stamp;
+    str_clear(&v->note);
     str_clear(&v->line);
     str_add(&v->line, line);
     v->stamp = m->stamp;
@@ -67,7 +103,7 @@ void model_preview_update(struct model *m)
         return;
     history_free(v->copy);
     double start = clock_s();
-    v->copy = replay(m->session->history, line, &v->program);
+    v->copy = replay(m->session->history, line, &v->program, &v->note);
     v->slow = clock_s() - start > PREVIEW_S;
 }
 
@@ -75,4 +111,5 @@ void model_preview_free(struct model *m)
 {
     history_free(m->preview.copy);
     str_free(&m->preview.line);
+    str_free(&m->preview.note);
 }

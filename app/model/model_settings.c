@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include "kernels/gen/target.h"
 #include "profile/build/build.h"
+#include "profile/measure/program_text.h"
 
 void model_apply_settings(struct model *m, const struct model_opts *o)
 {
@@ -102,7 +103,23 @@ bool model_set_isa(struct model *m, const char *arg)
     if (!t && !is_default(arg))
         return model_error(m, &e);
     m->set.target = t;
+    m->stamp++;                           /* the nest says what does not fit the registers */
     return changed(m);
+}
+
+const struct target *model_target_of(const struct model *m, const struct state *s)
+{
+    struct err ignored;
+    const struct history *h = m->session->history;
+    const struct target *t = m->set.target;
+    const struct measurement *r = s->measured;
+    for (int i = history_n_states(h) - 1; !r && i >= 0; i--)
+        r = history_state(h, i)->measured;
+    if (!t && r)
+        t = target_find(r->isa, &ignored);
+    if (!t && r)
+        return NULL;
+    return program_text_target(s->program, t);
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

@@ -329,8 +329,12 @@ static void measured(struct model *m, const struct app_job *j)
     bool stays = history_add_measured(m->session->history, state, &j->m, m->newest && current);
     m->newest = m->newest && !current;
     model_keep_safe(m);
+    const struct measurement *here = history_current(m->session->history)->measured;
     if (current)
         say_measured(m, &j->m, stays);
+    else if (here && m->message.kind == MESSAGE_INFO
+             && str_starts(str_text(&m->message.text), "measured: best"))
+        say_measured(m, here, false);    /* the step that it is compared with may be the late one */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

@@ -4,6 +4,8 @@
 #include <string.h>
 #include "app/ui/text.h"
 
+#define LEAST_TAIL 12                     /* columns for a continued row */
+
 void doc_open(struct doc *d)
 {
     memset(d, 0, sizeof *d);
@@ -145,8 +147,8 @@ int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, in
     if (colour)
         colour(p, style, state);
     int hang = (int)strspn(p, " ") + 4;
-    if (width > 0 && hang > width / 2)
-        hang = width / 2;
+    if (width > 0 && hang > width - LEAST_TAIL)
+        hang = hang - 4 <= width - LEAST_TAIL ? hang - 4 : width / 2;
     size_t at = 0;
     for (int indent = 0; at < row.len || d->lines.len == first; indent = hang) {
         size_t n = width > 0 ? text_break(p + at, width - indent) : row.len;
@@ -325,11 +327,12 @@ static void mark_word(struct grid *g, const struct line *l, const char *word, in
     }
 }
 
-static void draw_line(const struct line *l, int left, struct grid *g, struct rect r, int y,
-                      struct doc_look look)
+/* Draws the columns of a line, from column `left` on, into r. */
+static void draw_columns(const struct line *l, int left, struct grid *g, struct rect r,
+                         struct doc_look look)
 {
-    int x = r.x + 1 - left, i = 0;
-    struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
+    int x = r.x - left, y = r.y, i = 0;
+    struct rect old = grid_clip(g, r);
     for (const char *p = l->text; *p;) {
         unsigned style = l->style[i];
         const char *start = p;
@@ -340,14 +343,33 @@ static void draw_line(const struct line *l, int left, struct grid *g, struct rec
     }
     bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
     if (look.word && same_stage)
-        mark_word(g, l, look.word, r.x + 1 - left, y);
+        mark_word(g, l, look.word, r.x - left, y);
     if (look.search && look.search[0])
-        mark_matches(g, l, look.search, r.x + 1 - left, y);
+        mark_matches(g, l, look.search, r.x - left, y);
     if (x > r.x + r.w)
         grid_char(g, r.x + r.w - 1, y, STYLE_DIM, 0x2026);
-    if (left > 0 && x > r.x + 1 - left)
-        grid_char(g, r.x + 1, y, STYLE_DIM, 0x2026);
     grid_unclip(g, old);
+}
+
+/* The columns that stay when a line is scrolled sideways. */
+static int staying(const struct line *l, int width)
+{
+    return l->stays < width / 2 ? l->stays : 0;
+}
+
+static void draw_line(const struct line *l, int left, struct grid *g, struct rect r, int y,
+                      struct doc_look look)
+{
+    int stays = left > 0 ? staying(l, r.w) : 0;
+    struct rect rest = {r.x + 1 + stays, y, r.w - 1 - stays, 1};
+    draw_columns(l, left + stays, g, rest, look);
+    if (left > 0 && text_width(l->text) > stays)
+        grid_char(g, rest.x, y, STYLE_DIM, 0x2026);
+    if (stays > 0) {
+        struct rect old = grid_clip(g, (struct rect){r.x + 1, y, stays, 1});
+        draw_columns(l, 0, g, (struct rect){r.x + 1, y, r.w - 1, 1}, look);
+        grid_unclip(g, old);
+    }
 }
 
 /* Draws the cursor in reverse: the selected word, or the whole row of a line without words to
@@ -359,7 +381,8 @@ static void draw_cursor(const struct line *l, const struct scroll *s, struct gri
     if (l->n_items > 0) {
         struct doc_item it = l->item[clamp(s->item, 0, l->n_items - 1)];
         struct rect old = grid_clip(g, (struct rect){r.x + 1, y, r.w - 1, 1});
-        struct rect word = {r.x + 1 - s->left + it.col, y, it.len, 1};
+        int left = it.col < staying(l, r.w) ? 0 : s->left;
+        struct rect word = {r.x + 1 - left + it.col, y, it.len, 1};
         if (focused)
             grid_restyle(g, word, STYLE_REVERSE, 0);
         grid_unclip(g, old);

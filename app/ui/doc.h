@@ -20,6 +20,7 @@ struct line {
     const char *loop;                    /* the loop of that stage that it belongs to, or NULL */
     int n_items;
     const struct doc_item *item;
+    int stays;                               /* columns that are not scrolled sideways */
     bool heading;                            /* of the lines below: never the last row of a pane */
 };
 

@@ -1,5 +1,6 @@
 #include "app/ui/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -100,13 +101,21 @@ void text_right(struct str *out, const char *s, int width)
     str_add(out, s);
 }
 
+/* Whether the blank before s[i] separates groups of three digits of one number. */
+static bool in_number(const char *s, size_t i)
+{
+    return i > 1 && isdigit((unsigned char)s[i - 2]) && isdigit((unsigned char)s[i])
+        && isdigit((unsigned char)s[i + 1]) && isdigit((unsigned char)s[i + 2])
+        && !isdigit((unsigned char)s[i + 3]);
+}
+
 size_t text_break(const char *s, int width)
 {
     size_t n = prefix_bytes(s, width > 1 ? width : 1);
-    if (s[n] == 0 || s[n] == ' ')
+    if (s[n] == 0 || (s[n] == ' ' && !in_number(s, n + 1)))
         return n;
     for (size_t i = n; i > n / 2; i--)
-        if (s[i - 1] == ' ')
+        if (s[i - 1] == ' ' && !in_number(s, i))
             return i;
     if (n == 0) {
         const char *p = s;

@@ -29,6 +29,7 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
         str_clear(&text);
         str_printf(&text, "%c  %s  (", 'A' + i, side[i].name);
         contract_print(&text, side[i].program);
+        contract_print_packed(&text, side[i].program);
         str_add(&text, ")");
         doc_wrap(d, STYLE_STRONG, str_text(&text), width, 3);
     }
@@ -50,8 +51,9 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
         enum style s = time->verdict == VERDICT_FASTER ? STYLE_GOOD
                      : time->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
         str_clear(&text);
-        str_printf(&text, "time B / A: %.3f [%.3f, %.3f]  %s", r->ratio, r->low, r->high,
-                   verdict_name[time->verdict]);
+        str_add(&text, "time B / A: ");
+        ratio_print(&text, r);
+        str_printf(&text, "  %s", verdict_name[time->verdict]);
         doc_wrap(d, s, str_text(&text), width, 3);
     }
     put_simulated(d, side, width);
@@ -68,14 +70,41 @@ static bool near_difference(const struct compare_lines *x, int i)
     return false;
 }
 
+/* Takes the next row of *text, which is broken to fit `width` columns, with `hang` blanks before
+ * all rows but the first. */
+static void put_half(struct doc *d, enum style s, const char **text, int hang, int width)
+{
+    struct str row = {0};
+    size_t n = text_break(*text, width - hang);
+    str_repeat(&row, ' ', hang);
+    str_add_n(&row, *text, n);
+    doc_fit(d, s, str_text(&row), width);
+    *text += n;
+    *text += hang > 0 || n > 0 ? strspn(*text, " ") : 0;
+    str_free(&row);
+}
+
+static int hang_of(const char *text, int width)
+{
+    int hang = (int)strspn(text, " ") + 4;
+    return hang < width - 12 ? hang : width / 2;
+}
+
 static void put_beside(struct doc *d, const struct compare_line *l, int width)
 {
-    int half = (width - 3) / 2;
+    int half = (width - 3) / 2, hang[2];
     const char *mark = l->same ? " " : !l->text[0] ? ">" : !l->text[1] ? "<" : "|";
-    doc_fit(d, l->same ? STYLE_PLAIN : STYLE_BAD, l->text[0] ? l->text[0] : "", half);
-    doc_printf(d, l->same ? STYLE_RULE : STYLE_NOTE, " %s ", mark);
-    doc_fit(d, l->same ? STYLE_PLAIN : STYLE_GOOD, l->text[1] ? l->text[1] : "", half);
-    doc_end(d);
+    const char *rest[2];
+    for (int i = 0; i < 2; i++) {
+        rest[i] = l->text[i] ? l->text[i] : "";
+        hang[i] = hang_of(rest[i], half);
+    }
+    for (bool first = true; first || *rest[0] || *rest[1]; first = false) {
+        put_half(d, l->same ? STYLE_PLAIN : STYLE_BAD, &rest[0], first ? 0 : hang[0], half);
+        doc_printf(d, l->same ? STYLE_RULE : STYLE_NOTE, " %s ", mark);
+        put_half(d, l->same ? STYLE_PLAIN : STYLE_GOOD, &rest[1], first ? 0 : hang[1], half);
+        doc_end(d);
+    }
 }
 
 static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)

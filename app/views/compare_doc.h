@@ -5,7 +5,7 @@
 #include "profile/measure/measure.h"
 #include "sessions/report/compare.h"
 
-#define COMPARE_SIDE_BY_SIDE 100          /* columns; narrower documents have A above B */
+#define COMPARE_SIDE_BY_SIDE 88           /* columns; narrower documents have A above B */
 
 /* Adds names and contracts, and the ratio of B's time to A's (NULL: not measured). */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],

@@ -35,15 +35,24 @@ static void put_text(struct lens_pane *v, enum style style, struct str *text)
     str_free(text);
 }
 
+static void put_prose(struct lens_pane *v, const char *text)
+{
+    struct str s = {0};
+    str_add(&s, text);
+    put_text(v, STYLE_DIM, &s);
+}
+
 /* --- Conflicts and cures ---------------------------------------------------------------------- */
 
 static void add_line(struct str *out, const struct lens *l, int32_t line)
 {
     int b = lens_buffer_of(l, line);
     if (b < 0)
-        str_printf(out, "line %d beyond the buffers", line);
+        str_add(out, "line ");
     else
-        str_printf(out, "%s line %d", l->buffer[b].name, line - l->buffer[b].first);
+        str_printf(out, "%s line ", l->buffer[b].name);
+    str_count(out, b < 0 ? line : line - l->buffer[b].first);
+    str_add(out, b < 0 ? " beyond the buffers" : "");
 }
 
 void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p)
@@ -61,9 +70,13 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 {
     if (p->loop < 0)
         return;
-    str_printf(out, "%s moves by %lld bytes with each %s: %lld iterations use %d of %d sets, which "
-               "hold %d lines", l->site[p->by].text, (long long)p->stride, l->loop[p->loop].axis,
-               (long long)p->trips, p->sets, l->n_sets, p->sets * l->ways);
+    str_printf(out, "%s moves by ", l->site[p->by].text);
+    str_count(out, p->stride);
+    str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
+    str_count(out, p->trips);
+    str_printf(out, " iterations use %d of %d sets, which hold ", p->sets, l->n_sets);
+    str_count(out, p->sets * l->ways);
+    str_add(out, " lines");
 }
 
 /* Adds the reason why the access of pair i uses few sets, unless an earlier pair has it too. */
@@ -97,7 +110,7 @@ static void put_pairs(struct lens_pane *v)
         put_stride(v, i);
     }
     if (l->n_pairs == 0)
-        doc_line(v->d, STYLE_DIM, "  None in this window: no line was evicted for want of ways.");
+        put_prose(v, "None in this window: no line was evicted for want of ways.");
 }
 
 int lens_cures_that_help(const struct lens_look *k)
@@ -140,13 +153,15 @@ static void put_cures(struct lens_pane *v)
             doc_end(v->d)->id = i;
             doc_pad(v->d, 6);
         }
-        struct line *line = doc_line(v->d, STYLE_GOOD, str_text(&text));
-        line->id = fits ? i : line->id;
+        if (fits)
+            doc_line(v->d, STYLE_GOOD, str_text(&text))->id = i;
+        else
+            doc_wrap(v->d, STYLE_GOOD, str_text(&text), k->width, 8);
         str_free(&text);
     }
     if (n == 0)
-        doc_line(v->d, STYLE_DIM, k->n_cures == 0 ? "  There is nothing to cure."
-                                                  : "  No step that was tried has fewer misses.");
+        put_prose(v, k->n_cures == 0 ? "There is nothing to cure."
+                                     : "No step that was tried has fewer misses.");
 }
 
 /* --- Playback --------------------------------------------------------------------------------- */
@@ -191,8 +206,12 @@ static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bo
     top = top > all - rows ? all - rows : top;
     top = top < 0 ? 0 : top;
     doc_printf(v->d, STYLE_STRONG, "  %s", of->name);
-    doc_printf(v->d, STYLE_DIM, "%s%s  %d lines, %d a row", of->notation[0] ? "  " : "",
-               of->notation, of->lines, row);
+    struct str text = {0};
+    str_printf(&text, "%s%s  ", of->notation[0] ? "  " : "", of->notation);
+    str_count(&text, of->lines);
+    str_printf(&text, " lines, %d a row", row);
+    doc_put(v->d, STYLE_DIM, str_text(&text));
+    str_free(&text);
     end(v);
     for (int32_t y = top; y < top + rows && y < all; y++) {
         doc_printf(v->d, STYLE_DIM, "%*d ", LABEL - 1, y * row);
@@ -206,7 +225,11 @@ static void put_touch(struct lens_pane *v, const struct lens_touch *t)
 {
     const struct lens *l = v->l;
     struct str text = {0};
-    str_printf(&text, "touch %d of %d: ", v->k->at + 1, l->n_touches);
+    str_add(&text, "touch ");
+    str_count(&text, v->k->at + 1);
+    str_add(&text, " of ");
+    str_count(&text, l->n_touches);
+    str_add(&text, ": ");
     if (t->site == LENS_PREFETCH)
         str_add(&text, "the prefetcher brings ");
     else
@@ -246,7 +269,7 @@ static void put_playback(struct lens_pane *v)
                          : "the first conflict miss, or the first touch");
     put_touch(v, t);
     put_loops(v);
-    doc_line(v->d, STYLE_DIM, "  . not in L1   o in L1   H hit   M missed   X evicted");
+    put_prose(v, ". not in L1   o in L1   H hit   M missed   X evicted");
     lens_held(l, v->k->at, held);
     for (int i = 0; i < l->n_buffers; i++)
         put_buffer(v, t, held, i, i == here ? v->k->rows / 2 : v->k->rows / 6 + 1);
@@ -297,8 +320,8 @@ static void put_sets(struct lens_pane *v)
     str_printf(&legend, " %s; the darkest cell has ", whole ? "accesses" : "touches");
     str_count(&legend, llround(most));
     str_add(&legend, " misses");
-    doc_printf(v->d, STYLE_DIM, "%*s %s", LABEL - 1, "", str_text(&legend));
-    end(v);
+    doc_pad(v->d, v->k->width > 2 * LABEL ? LABEL : 2);
+    doc_wrap(v->d, STYLE_DIM, str_text(&legend), v->k->width, LABEL);
     str_free(&legend);
     free(cell);
 }
@@ -313,7 +336,9 @@ static void put_head(struct lens_pane *v)
     str_count(&text, l->n_touches);
     str_add(&text, " touches of lines");
     if (l->iterations > 0) {
-        str_printf(&text, " from iteration %lld of ", (long long)l->from);
+        str_add(&text, " from iteration ");
+        str_count(&text, l->from);
+        str_add(&text, " of ");
         str_count(&text, l->iterations);
         str_printf(&text, " (%s)", l->along);
     }

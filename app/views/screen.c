@@ -11,7 +11,7 @@
 
 #define SMALLEST_W 30
 #define SMALLEST_H 6
-#define USUAL_COLUMNS 26  /* usual width of the ledger's columns: best, change, misses, ok */
+#define USUAL_COLUMNS 27  /* usual width of the ledger's columns: best, change, misses, ok */
 #define LEAST_PANE 24                    /* least width of a pane beside others */
 #define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
 
@@ -32,6 +32,13 @@ static int wrapped_rows(const char *text, int w)
     return rows;
 }
 
+/* Whether the row of the message shows what is wrong with the step under the cursor. */
+static bool explains_step(const struct model *m)
+{
+    return m->session && m->focus == PANE_LEDGER && m->overlay == OVERLAY_NONE && !m->prompt.open
+        && m->message.kind != MESSAGE_ECHO && view_ledger_explains(m);
+}
+
 /* Returns the number of rows that the message, or the reminder above the prompt, needs. */
 static int message_rows(const struct model *m, int w)
 {
@@ -39,11 +46,12 @@ static int message_rows(const struct model *m, int w)
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
     echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report follows its command line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
-    if (rows == 0 && m->prompt.open && m->prompt.mark == ':') {
+    if (rows == 0 && m->prompt.open && m->prompt.mark == ':')
         appcmd_hint(str_text(&m->prompt.line), &hint);
-        rows = wrapped_rows(str_text(&hint), w - 2);
-        str_free(&hint);
-    }
+    else if (rows == 0 && explains_step(m))
+        view_ledger_hint(m, &hint);
+    rows += wrapped_rows(str_text(&hint), w - 2);
+    str_free(&hint);
     if (m->message.kind == MESSAGE_ERROR && m->message.echo.len > 0 && !m->prompt.open)
         rows++;
     rows += wrapped_rows(str_text(&m->message.fix), w - 7);

@@ -383,6 +383,20 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     return x + 2;
 }
 
+/* How to stop the search, where its own view does not say it.  Returns the column behind it. */
+static int draw_bar_search(struct model *m, struct grid *g, int x)
+{
+    bool shown = m->session && m->overlay == OVERLAY_NONE && m->focus != PANE_LEDGER
+              && m->view[m->focus] == VIEW_TUNE;
+    if (!m->tuner.out || !m->tuner.wanted || shown)
+        return x;
+    int from = x;
+    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, "t x");
+    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, "stop the search");
+    add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, 't');
+    return x + 2;
+}
+
 /* The keys of help, the prompt and quitting are always shown at the right; the keys of the context
  * use the remaining width. */
 static void draw_bar(struct model *m, struct grid *g)
@@ -396,11 +410,14 @@ static void draw_bar(struct model *m, struct grid *g)
     int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
     for (int i = 0; i < first; i++)
         right -= bar_width(fixed[i]);
+    x = draw_bar_search(m, g, x);
     for (int c = 0; c < n; c++)
         for (int i = 0; i < key_binding_count(); i++) {
             const struct key_binding *b = key_binding_get(i);
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
-            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2] || other;
+            bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
+            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2] || other
+                     || (cure && !model_lens_on_cure(m));
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);
         }
@@ -416,6 +433,16 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
         x = grid_text(g, x, r.y, STYLE_KEY, pairs[0]);
         x = grid_text(g, x + 1, r.y, STYLE_DIM, pairs[1]) + 2;
     }
+}
+
+/* A refused line stays on the prompt: keys change it until it is run or left. */
+static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
+{
+    static const char text[] = " refused: change it, or Esc leaves it ";
+    int x = r.x + r.w - text_width(text);
+    if (m->message.kind == MESSAGE_ERROR && m->prompt.mark != '/' && g->cursor_x + 2 < x
+        && text_width(str_text(&m->prompt.line)) + 2 < x)
+        grid_text(g, x, r.y, STYLE_NOTE, text);
 }
 
 static void draw_bottom(struct model *m, struct grid *g)
@@ -440,6 +467,7 @@ static void draw_bottom(struct model *m, struct grid *g)
     if (m->prompt.open) {
         int rows = prompt_list_rows(&m->prompt, m->h / 2 - 1);
         prompt_draw(&m->prompt, g, r);
+        draw_way_out(m, g, r);
         prompt_draw_list(&m->prompt, g, (struct rect){0, r.y - rows, r.w, rows});
     } else if (m->overlay == OVERLAY_ASK) {
         draw_text_bar(g, r, m->recover ? recover : m->ask_stop ? stop : ask);

@@ -100,7 +100,7 @@ static void put_head(const struct sim_tables *t, const char *name, const char *a
     doc_printf(t->d, STYLE_DIM, "%*s%-*s%*s%*s%*s%*s%*s", INDENT, "", t->name, name, t->count, a,
                t->count, b, t->count, misses, t->change, t->change ? "change" : "", t->rate,
                t->rate ? "rate" : "");
-    doc_end(t->d);
+    doc_end(t->d)->stays = t->k->exact ? 0 : INDENT + t->name;
 }
 
 static void put_title(const struct sim_tables *t, const char *title, const char *remark)
@@ -143,7 +143,9 @@ static struct line *put_row(const struct sim_tables *t, struct sim_row r, double
         doc_pad(t->d, INDENT + t->name + 3 * t->count + t->change + t->rate + 1);
         doc_bar(t->d, STYLE_NOTE, bar, t->bar);
     }
-    return doc_end(t->d);
+    struct line *l = doc_end(t->d);
+    l->stays = t->k->exact ? 0 : INDENT + t->name;
+    return l;
 }
 
 static void put_tensors(const struct sim_tables *t)

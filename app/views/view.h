@@ -18,6 +18,8 @@ view_hint view_nest_hint, view_layout_hint, view_tune_hint, view_graph_hint;
 view_build view_preview_build, view_ledger_build, view_start_build, view_detail_build,
     view_network_build, view_kernel_build, view_branches_build, view_help_build;
 view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hint, view_help_hint;
+/* Whether the hint of the ledger explains what is wrong with a step, and must be read whole. */
+bool view_ledger_explains(const struct model *m);
 /* The pane that the preview of the step on the prompt takes; -1: there is none. */
 int view_preview_pane(const struct model *m);
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused);

@@ -1,15 +1,19 @@
 /* The marked state beside the current one, and what each step of the current one is worth. */
+#include "app/ui/text.h"
 #include "app/views/ablation_doc.h"
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
-static void put_what(struct doc *d, const struct marking *k, int width)
+/* hint: how to see the texts side by side; or "". */
+static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
     for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
         doc_printf(d, k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
                    name[i]);
     doc_put(d, STYLE_DIM, width >= 50 ? "   (Space: the next)" : "");
+    if (k->what != MARKING_ABLATION && doc_col(d) + text_width(hint) + 3 < width)
+        doc_put(d, STYLE_DIM, hint);
     doc_end(d);
 }
 
@@ -109,7 +113,9 @@ void view_compare_build(struct model *m, struct pane_doc *p, int width)
         put_advice(d, width - 2);
         return;
     }
-    put_what(d, k, width);
+    bool narrow = width - 2 < COMPARE_SIDE_BY_SIDE;
+    put_what(d, k, width, !narrow ? "" : m->w - 2 >= COMPARE_SIDE_BY_SIDE
+             ? "   (+: side by side)" : "   (side by side from 90 columns)");
     if (k->what != MARKING_ABLATION)
         put_pair(m, d, width - 2);
     else if (k->wanted && k->job == JOB_ABLATE)

@@ -10,10 +10,21 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
-#define FORECAST_WIDTH 28                 /* "  0.198 ms, misses +1000 %" */
+#define FORECAST_WIDTH 30                 /* "  ≥ 0.198 ms, misses +1000 %" */
 
 /* Ids of rows: bindings, steps and commands, topics. */
-enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000 };
+enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
+
+/* The signs in the list of steps. */
+static const struct { const char *sign, *help; } signs[] = {
+    {"✓ ✗", "the result is correct, or wrong"},
+    {"~", "noisy: the times of this measurement differ much from run to run"},
+    {"*", "measured in another way, or for another contract; its bottom line says which"},
+    {"!", "held: the step does not apply here, is kept for repair and has no effect"},
+    {"●", "the current step"},
+    {"=", "the marked step, for comparisons"},
+    {"-", "not measured"},
+};
 
 static bool passes(const struct model *m, const char *a, const char *b, const char *c)
 {
@@ -106,7 +117,7 @@ void view_help_title(const struct model *m, struct str *out)
     else
         str_add(out, key_context_title[m->help_chain[0]]);
     if (m->help_menu && m->menu_ranked)
-        str_add(out, model_forecast_has_time(m) ? ", least predicted time first"
+        str_add(out, model_forecast_has_time(m) ? ", least bound of the time first"
                                                 : ", fewest predicted misses first");
 }
 
@@ -164,6 +175,16 @@ static void put_commands(const struct model *m, struct doc *d, int width)
     }
 }
 
+static void put_signs(const struct model *m, struct doc *d, int width)
+{
+    bool heading = false;
+    for (int i = 0; i < COUNT_OF(signs); i++)
+        if (passes(m, signs[i].sign, signs[i].help, "")) {
+            put_heading(d, "Signs in the list of steps", &heading);
+            put_row(m, d, signs[i].sign, MENU_KEYS, signs[i].help, width, ID_SIGN + i);
+        }
+}
+
 /* The topics of `tilescope help`: their names, or the rows that the filter asks for. */
 static void put_topics(const struct model *m, struct doc *d, int width)
 {
@@ -210,6 +231,8 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         if (!in_chain(m, (enum key_context)c))
             put_context(m, d, (enum key_context)c, width);
     if (!m->help_menu)
+        put_signs(m, d, width);
+    if (!m->help_menu)
         put_commands(m, d, width);
     if (d->lines.len == 0)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
@@ -220,6 +243,8 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};
+    if (id >= ID_SIGN)
+        return;
     if (id >= ID_TOPIC) {
         model_show_topic(m, help_topic_name(id - ID_TOPIC));
         return;
@@ -259,16 +284,12 @@ static void edit_filter(struct model *m, int key)
     m->pane[DOC_HELP].stamp = 0;
 }
 
-/* The line that a key stands for, without the marks of what is filled in. */
-static void put_pattern(struct str *out, const char *line)
-{
-    for (const char *p = line; *p; p++)
-        if (*p != '%')
-            str_add_char(out, *p);
-}
-
 static void hint_for(int id, struct str *out)
 {
+    if (id >= ID_SIGN) {
+        str_printf(out, "%s  %s", signs[id - ID_SIGN].sign, signs[id - ID_SIGN].help);
+        return;
+    }
     if (id >= ID_TOPIC) {
         str_printf(out, "help %s: %s", help_topic_name(id - ID_TOPIC),
                    help_topic_summary(id - ID_TOPIC));
@@ -296,7 +317,7 @@ void view_help_hint(const struct model *m, struct str *out)
     if (b->line[0]) {
         key_binding_key(out, b);
         str_add(out, b->action == ACTION_ASK ? " begins  :" : " is  :");
-        put_pattern(out, b->line);
+        model_key_line(m, b, in_chain(m, b->context), out);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
+#include "kernels/gen/tile_registers.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/gpu_memory.h"
 
@@ -120,19 +121,19 @@ struct ledger_cell {
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    if (r->m && r->m->latency.runs > 0) {
+    if (!r->held && r->m && r->m->latency.runs > 0) {
         str_add(s, other_code(r->m, c->of) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
     }
-    double simulated = r->m ? gpu_memory_untimed_ms(r->m) : 0;
+    double simulated = r->m && !r->held ? gpu_memory_untimed_ms(r->m) : 0;
     if (simulated > 0) {
         str_add(s, "≥");
         text_ms(s, simulated);
         return STYLE_DIM;
     }
     bool running = !r->m && !r->held && r->state == model_measuring(c->m);
-    str_add(s, r->m ? short_outcome(r->m->outcome) : r->held ? "held" : running ? "running" : "-");
+    str_add(s, r->held ? "held" : r->m ? short_outcome(r->m->outcome) : running ? "running" : "-");
     return r->m || r->held ? STYLE_BAD : STYLE_DIM;
 }
 
@@ -328,6 +329,19 @@ static void describe_settings(const struct ledger_row *r, const struct measureme
     }
 }
 
+/* Names the tile that the registers cannot hold. */
+static void describe_spill(const struct model *m, const struct state *s, struct str *out)
+{
+    const struct func *f;
+    struct err ignored;
+    int64_t needs;
+    const struct target *t = model_target_of(m, s);
+    int tile = t && program_lower(s->program, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
+    if (tile >= 0)
+        str_printf(out, "; the tile %s needs %lld of %d vector registers: some are spilled",
+                   f->buffer[tile].name, (long long)needs, t->registers);
+}
+
 static void describe_row(const struct model *m, const struct ledger_row *r, int i,
                          const struct measurement *of, struct str *out)
 {
@@ -346,6 +360,10 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         describe_time(r, out);
     else if (r->m && gpu_memory_untimed_ms(r->m) > 0)
         describe_simulated(r->m, out);
+    if (r->note)
+        str_printf(out, "; %s", r->note);
+    if (!r->held)
+        describe_spill(m, history_state(m->session->history, r->state), out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;
@@ -380,6 +398,17 @@ void view_ledger_hint(const struct model *m, struct str *out)
         str_printf(out, "%s%s", out->len ? "; " : "", str_text(&misses));
     str_free(&misses);
     free(rows);
+}
+
+bool view_ledger_explains(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    const struct ledger_row *r = l && l->id >= 0 && l->id < n ? &rows[l->id] : NULL;
+    bool explains = r && (r->held || r->note || (r->m && !r->m->verified && r->m->reason[0]));
+    free(rows);
+    return explains;
 }
 
 /* branches */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "kernels/gen/tile_registers.h"
 
 /* Where the cursor was, in words that survive a step. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
@@ -150,6 +151,31 @@ static void find_accesses(struct doc *d, struct line *l, const char **rest)
     vec_free(&items);
 }
 
+/* A tile that does not fit the registers; name NULL: none. */
+struct spill { const char *name; int64_t needs; int has; };
+
+static struct spill find_spill(const struct model *m, const struct func *f)
+{
+    const struct target *t = model_target_of(m, history_current(m->session->history));
+    struct spill s = { .has = t ? t->registers : 0 };
+    int tile = t ? tile_that_spills(f, t, &s.needs) : -1;
+    s.name = tile >= 0 ? f->buffer[tile].name : NULL;
+    return s;
+}
+
+/* Adds a line under that of the tile which says that it spills. */
+static void note_spill(struct doc *d, const struct spill *s, const char *text)
+{
+    const char *at = text + strspn(text, " ");
+    size_t n = s->name ? strlen(s->name) : 0;
+    if (n == 0 || strncmp(at, s->name, n) != 0 || !str_starts(at + n, " = tile"))
+        return;
+    doc_pad(d, (int)(at - text) + 4);
+    doc_printf(d, STYLE_BAD, "# needs %lld of %d vector registers: some are spilled",
+               (long long)s->needs, s->has);
+    doc_end(d);
+}
+
 static void add_line(struct model *m, struct doc *d, const struct tree_lines *lines, int i,
                      int width)
 {
@@ -195,8 +221,11 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
         return;
     }
     struct tree_lines lines = func_lines(p->doc.arena, f);
-    for (int i = 0; i < lines.n; i++)
+    const struct spill spill = find_spill(m, f);
+    for (int i = 0; i < lines.n; i++) {
         add_line(m, &p->doc, &lines, i, width);
+        note_spill(&p->doc, &spill, lines.text[i]);
+    }
     if (first) {                         /* the operator itself, not its padding */
         const struct program *prog = model_program(m);
         first_place(p, prog, prog->stage[prog->graph->main_node]->name);
@@ -209,6 +238,23 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     }
     m->step_stage[0] = m->step_access[0] = 0;
     m->to_loop = false;
+}
+
+/* The iterations that the nest under the cursor runs of the loop under the cursor: 21 of 22 where
+ * the last one is in a nest of its own.  0: they are not in the same row of the text. */
+static int64_t iterations_here(const struct model *m)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    const char *at = l ? strstr(l->text, " in ") : NULL;
+    int64_t number[MAX_DIMS * 2];
+    int n = 0;
+    at = at ? strchr(at, '(') : NULL;
+    for (; at && n < COUNT_OF(number); at = strchr(at + 1, ','))
+        number[n++] = strtoll(at + 1, NULL, 10);
+    if (n == 2 && l->n_items == 1)        /* from the first up to the second number */
+        return number[1] - number[0];
+    return n > 0 && n == l->n_items && p->scroll.item < n ? number[p->scroll.item] : 0;
 }
 
 void view_nest_hint(const struct model *m, struct str *out)
@@ -233,7 +279,12 @@ void view_nest_hint(const struct model *m, struct str *out)
         return;
     }
     const struct axis *a = &s->axis[axis];
-    str_printf(out, "loop %s of %s: %lld iteration%s%s%s. Enter lists what can be done.", a->name,
-               s->name, (long long)a->extent, a->extent == 1 ? "" : "s",
+    int64_t here = iterations_here(m);
+    str_printf(out, "loop %s of %s: ", a->name, s->name);
+    if (here > 0 && here < a->extent)
+        str_printf(out, "%lld of its ", (long long)here);
+    str_printf(out, "%lld iteration%s%s%s%s. Enter lists what can be done.",
+               (long long)a->extent, a->extent == 1 ? "" : "s",
+               here > 0 && here < a->extent ? " are in this nest" : "",
                a->reduce ? ", summed over" : "", how[a->ann]);
 }

@@ -40,8 +40,10 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
     }
     struct str misses = {0};
     model_forecast_print(m, str_text(&m->preview.line), &misses);
-    doc_line(d, STYLE_NOTE, str_text(&misses));
+    doc_wrap(d, STYLE_NOTE, str_text(&misses), width - 2, 2);
     str_free(&misses);
+    if (m->preview.note.len > 0)
+        doc_wrap(d, STYLE_BAD, str_text(&m->preview.note), width - 2, 2);
     struct tree_lines old = func_lines(d->arena, now), new = func_lines(d->arena, then);
     for (int i = 0; i < new.n; i++) {
         int state = 0, row = doc_code(d, new.text[i], view_colour_nest, &state, width - 1);

@@ -89,13 +89,6 @@ bool ablation_measure(struct ablation *a, const struct measure_opts *o, const st
     return ok;
 }
 
-/* Appends "1.32x slower": the ratio of times, or its inverse with "faster" if it is below 1. */
-static void print_times(struct str *out, const struct ratio *r)
-{
-    bool slower = r->ratio >= 1;
-    str_printf(out, "%.2fx %s", slower ? r->ratio : 1 / r->ratio, slower ? "slower" : "faster");
-}
-
 void ablation_print(struct str *out, const struct ablated *row)
 {
     const struct ratio *r = &row->result.ratio;
@@ -103,9 +96,7 @@ void ablation_print(struct str *out, const struct ablated *row)
     if (row->result.verdict == VERDICT_SAME) {
         str_printf(out, "no difference (%.2f to %.2f)", r->low, r->high);
     } else if (row->result.verdict != VERDICT_NONE) {
-        double half = r->ratio >= 1 ? (r->high - r->low) / 2 : (1 / r->low - 1 / r->high) / 2;
-        print_times(out, r);
-        str_printf(out, " ±%.2f", half);
+        ratio_print_times(out, r);
     } else if (m->outcome != OUTCOME_OK) {
         str_add(out, outcome_name[m->outcome]);
     } else {
@@ -195,10 +186,8 @@ void bisect_print(struct str *out, const struct bisection *b)
                    " to %.2f)", r.low, r.high);
         return;
     }
-    bool faster = r.ratio < 1;
-    str_printf(out, "makes it %.2fx %s (%.2f to %.2f)", faster ? 1 / r.ratio : r.ratio,
-               faster ? "faster" : "slower", faster ? 1 / r.high : r.low,
-               faster ? 1 / r.low : r.high);
+    str_add(out, "makes it ");
+    ratio_print_times(out, &r);
 }
 
 int ablation_step_number(const struct history *h, int state, int k)

@@ -25,7 +25,7 @@ void ablation_free(struct ablation *a);
 /* Times every schedule of *a against the whole one. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
-/* Appends "1.32x slower ±0.02", "no difference (0.99 to 1.02)", or the reason why there is no
+/* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", or why there is no
  * time. */
 void ablation_print(struct str *out, const struct ablated *row);
 

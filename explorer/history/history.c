@@ -268,12 +268,32 @@ static bool take_back(struct history *h)
     if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->after))
         return false;
     stand(h, &x->before);
+    h->said = arena_printf(h->arena, "undid: %s", x->what);
     int kept = x->kept ? find_branch(h, x->kept) : -1;
     struct err ignored;
     if (kept >= 0 && h->branches.data[kept].tip == x->before.tip)
         history_branch_delete(h, x->kept, &ignored);
     h->n_done--;
     return true;
+}
+
+const char *history_said(const struct history *h)
+{
+    return h->said ? h->said : "";
+}
+
+/* Notes what was done: the steps between the position `from` and the current one were undone, or
+ * applied again. */
+static void say_moved(struct history *h, const char *did, int from)
+{
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
+    int steps = at > from ? at - from : from - at, last = at > from ? at : from;
+    if (steps == 1)
+        h->said = arena_printf(h->arena, "%s step %d: %s", did, last,
+                               h->states.data[path[last]]->step);
+    else
+        h->said = arena_printf(h->arena, "%s %d steps; this is step %d", did, steps, at);
 }
 
 /* Repeats the change that was taken back last. */
@@ -285,6 +305,7 @@ static bool repeat(struct history *h)
     if (x->kept)
         x->kept = history_keep(h, x->before.tip);
     stand(h, &x->after);
+    h->said = arena_printf(h->arena, "redid: %s", x->what);
     h->n_done++;
     return true;
 }
@@ -305,7 +326,9 @@ bool history_undo(struct history *h, int n, struct err *e)
         err_set(e, ERR_RANGE, "only %d step%s can be undone, not %d", at, plural(at), n);
         return err_fix(e, "undo %d", at);
     }
-    return go(h, at - n);
+    go(h, at - n);
+    say_moved(h, "undid", at);
+    return true;
 }
 
 bool history_redo(struct history *h, int n, struct err *e)
@@ -327,7 +350,9 @@ bool history_redo(struct history *h, int n, struct err *e)
         err_set(e, ERR_RANGE, "only %d step%s can be redone, not %d", ahead, plural(ahead), n);
         return err_fix(e, "redo %d", ahead);
     }
-    return go(h, at + n);
+    go(h, at + n);
+    say_moved(h, "redid", at);
+    return true;
 }
 
 bool history_goto(struct history *h, int position, struct err *e)
@@ -466,7 +491,8 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
     for (int i = 0; i < n && i < max; i++) {
         const struct state *s = h->states.data[path[i]];
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
-                                      .m = s->measured, .here = i == at, .ahead = i > at,
+                                      .note = s->note, .m = s->measured, .here = i == at,
+                                      .ahead = i > at,
                                       .other_contract = -1 };
         add_change(h, &out[i], comparable(out, i));
     }

@@ -12,6 +12,7 @@ struct state {
      * applied. */
     const char *held;
     const char *origin;                 /* the step before it was renamed (rebase.h); or NULL */
+    const char *note;                   /* names that mean other loops now (rebase.h); or NULL */
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };
@@ -45,6 +46,8 @@ bool history_keeps_undone(const struct history *h);
  * and redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
+/* What the last undo or redo did: "undid: edit 3 loop split C N 8", "undid step 7: ..." */
+const char *history_said(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits
@@ -64,7 +67,12 @@ void history_forget_measured(struct history *h, int state);
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
  * "dropped", "moved" or "inserted".  first_held: number of the first held step; 0: none.  kept: the
  * branch that keeps the measured steps from before; NULL: none. */
-struct rebased { const char *what; int at, replayed, renamed, held, first_held; const char *kept; };
+struct rebased {
+    const char *what;
+    int at, replayed, renamed, held, first_held;
+    int other, first_other;             /* steps whose names now mean other loops; the first */
+    const char *kept;
+};
 const struct rebased *history_rebased(const struct history *h);
 
 /* The ledger: one row per state on the current branch. */
@@ -72,6 +80,7 @@ struct ledger_row {
     int state; const char *step;
     const char *held;                   /* as of the state */
     bool here;                          /* this is the current state */
+    const char *note;                   /* as of the state */
     bool ahead;                         /* this state is undone: it comes after the current state */
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the

@@ -6,6 +6,7 @@
 
 /* A change of a past step, stored for undo: the branch's position before it and now. */
 struct past_change {
+    const char *what;                     /* as a command: "edit 3 loop split C N 8" */
     const char *branch;
     struct branch before, after;          /* tip and at */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
@@ -21,6 +22,7 @@ struct history {
     VEC(struct past_change) changes;      /* all but the first n_done are taken back */
     int n_done;
     struct rebased rebased;               /* the last history_rebase */
+    const char *said;                     /* what the last undo or redo did; NULL: none yet */
 };
 
 struct branch *history_here(struct history *h);

@@ -16,6 +16,7 @@ struct replay {
     int first;                            /* items before it are as they were */
     int at, last;                         /* state that is being followed; the last one added */
     int new_at;
+    int number;                           /* of the step that is replayed */
     struct rebased did;
     struct err *e;
 };
@@ -75,6 +76,25 @@ static bool list_items(struct replay *r, struct err *e)
 
 /* --- Replaying -------------------------------------------------------------------------------- */
 
+/* Notes loops that the names of an applied step no longer mean; an older note stays. */
+static void note_other_loops(struct replay *r, const struct state *old, const char *text)
+{
+    struct state *s = r->h->states.data[r->last];
+    const struct step *step;
+    struct str note = {0};
+    struct err ignored;
+    s->note = old->note;
+    if (!s->held && !old->held && streq(text, old->step)
+        && step_parse(r->h->arena, text, &step, &ignored)
+        && rename_other_loops(r->h->arena, r->h->states.data[old->parent]->program,
+                              r->h->states.data[s->parent]->program, step, &note)) {
+        s->note = arena_strdup(r->h->arena, str_text(&note));
+        r->did.other++;
+        r->did.first_other = r->did.first_other ? r->did.first_other : r->number;
+    }
+    str_free(&note);
+}
+
 static void add_state(struct replay *r, const char *text, const struct program *p,
                       const char *held, int was)
 {
@@ -82,60 +102,71 @@ static void add_state(struct replay *r, const char *text, const struct program *
     const char *origin = old->origin ? old->origin : old->step;
     r->last = history_add(r->h, r->last, text, p, held);
     r->h->states.data[r->last]->origin = streq(origin, text) ? NULL : origin;
+    note_other_loops(r, old, text);
     if (was == r->at)
         r->new_at = r->last;
 }
 
-/* Says why a step is held: the error, or the choice that the user has. */
-static const char *why_held(struct arena *a, const struct err *e, int n, const char *const *line)
+/* Says why a step is held: why its own text does not apply, and why its renamed text does not, or
+ * the choice that the user has. */
+static const char *why_held(struct arena *a, const struct err *own, const struct err *renamed,
+                            int n, const char *const *line)
 {
     struct str s = {0};
+    str_add(&s, own->text);
     if (n > 1)
-        str_add(&s, "it could be ");
+        str_add(&s, "; it could be ");
     for (int i = 0; n > 1 && i < n && i < 4; i++)
         str_printf(&s, "%s`%s`", i ? " or " : "", line[i]);
-    if (n <= 1)
-        str_add(&s, e->text);
+    if (n <= 1 && !streq(own->text, renamed->text))
+        str_printf(&s, "; %s", renamed->text);
     const char *why = arena_strdup(a, str_text(&s));
     str_free(&s);
     return why;
 }
 
+/* A move that makes another step illegal is refused, with that step's error and its fix. */
+static bool refuse_move(struct replay *r, const char *text, const struct err *why)
+{
+    err_set(r->e, ERR_STEP, "`%.200s`, which would then be step %d, would not apply: %.400s",
+            text, r->number, why->text);
+    return err_fix(r->e, "%s%sa move never changes or holds another step; e and d may",
+                   why->fix, why->fix[0] ? "; " : "");
+}
+
 /* Applies a later step, renamed where only one new name fits; else holds it. */
-static bool replay_step(struct replay *r, const struct rebase_item *x, int number)
+static bool replay_step(struct replay *r, const struct rebase_item *x)
 {
     struct arena *a = r->h->arena;
     const struct program *p = r->h->states.data[r->last]->program, *next;
     const struct step *s;
-    struct err why;
+    struct err own, why, ignored;
     const char *line[RENAMES_MAX];
     bool was_held = r->h->states.data[x->was]->held != NULL;
     if (!step_parse(a, x->text, &s, r->e))
         return false;
     r->did.replayed++;
-    if (program_apply(p, s, &next, &why)) {
+    if (program_apply(p, s, &next, &own)) {
         add_state(r, s->text, next, NULL, x->was);
         return true;
     }
-    if (r->change->kind == REBASE_MOVE && !was_held) {
-        err_set(r->e, ERR_STEP, "`%.200s`, which would then be step %d, would not apply: %.400s",
-                x->text, number, why.text);
-        return err_fix(r->e, "e edits a step, d drops one: what no longer applies is kept then");
-    }
+    if (r->change->kind == REBASE_MOVE && !was_held)
+        return refuse_move(r, x->text, &own);
     const char *origin = r->h->states.data[x->was]->origin;
+    why = own;
     int n = r->change->kind == REBASE_MOVE ? 0 : rename_step(a, p, s, line, &why);
-    if (origin && program_apply_line(p, origin, &next, &why)) {
+    if (origin && program_apply_line(p, origin, &next, &ignored)) {
         add_state(r, origin, next, NULL, x->was);
         return true;
     }
-    if (n == 1 && program_apply_line(p, line[0], &next, &why)) {
+    if (n == 1 && program_apply_line(p, line[0], &next, &ignored)) {
         r->did.renamed++;
         add_state(r, line[0], next, NULL, x->was);
         return true;
     }
     r->did.held++;
-    r->did.first_held = r->did.first_held ? r->did.first_held : number;
-    add_state(r, s->text, p, why_held(a, &why, n, line), x->was);
+    r->did.first_held = r->did.first_held ? r->did.first_held : r->number;
+    add_state(r, s->text, p, why_held(a, &own, &why, n, line), x->was);
     return true;
 }
 
@@ -160,7 +191,8 @@ static bool replay_all(struct replay *r)
 {
     for (int i = r->first - 1; i < r->items.len; i++) {
         const struct rebase_item *x = &r->items.data[i];
-        if (x->was < 0 ? !apply_new(r, x) : !replay_step(r, x, i + 1))
+        r->number = i + 1;
+        if (x->was < 0 ? !apply_new(r, x) : !replay_step(r, x))
             return false;
     }
     return true;
@@ -192,6 +224,15 @@ static int new_place(const struct replay *r, const struct branch *before)
     return at < r->first ? before->at : id;
 }
 
+/* The change as a command line. */
+static const char *line_of(struct arena *a, const struct rebase *c)
+{
+    if (c->kind == REBASE_MOVE)
+        return arena_printf(a, "move %d %d", c->at, c->to);
+    return c->kind == REBASE_DROP ? arena_printf(a, "drop %d", c->at)
+         : arena_printf(a, "%s %d %s", c->kind == REBASE_EDIT ? "edit" : "insert", c->at, c->line);
+}
+
 static const char *what_of(enum rebase_kind kind)
 {
     return kind == REBASE_DROP ? "dropped" : kind == REBASE_MOVE ? "moved"
@@ -216,7 +257,8 @@ static void settle(struct replay *r)
     r->did.what = what_of(r->change->kind);
     h->rebased = r->did;
     h->changes.len = h->n_done;
-    vec_push(&h->changes, (struct past_change){ before.name, before, *history_here(h), kept,
+    vec_push(&h->changes, (struct past_change){ line_of(h->arena, r->change), before.name, before,
+                                             *history_here(h), kept,
                                              r->change->kind == REBASE_MOVE });
     h->n_done++;
 }
@@ -269,17 +311,34 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
 bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e)
 {
     const struct step *s;
-    struct err why;
+    struct err own;
     if (!step_parse(h->arena, line, &s, e))
         return false;
-    bool applies = history_apply(h, line, &why);
+    bool applies = history_apply(h, line, &own);
     struct branch *b = history_here(h);
-    if (!applies)
-        b->at = b->tip = history_add(h, b->at, s->text, history_current(h)->program,
-                                     arena_strdup(h->arena, why.text));
+    if (!applies) {
+        const struct program *p = history_current(h)->program;
+        const char *renamed[RENAMES_MAX];
+        struct err why = own;
+        int n = rename_step(h->arena, p, s, renamed, &why);
+        const char *held = why_held(h->arena, &own, &why, n, renamed);
+        b->at = b->tip = history_add(h, b->at, s->text, p, held);
+    }
     if (origin)
         h->states.data[b->at]->origin = arena_strdup(h->arena, origin);
     return true;
+}
+
+/* Appends "; step 4: N.1 is now another loop (extent 4, was 24)". */
+static void print_other(const struct history *h, struct str *out)
+{
+    const struct rebased *did = &h->rebased;
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
+    const char *note = did->first_other < n ? h->states.data[path[did->first_other]]->note : NULL;
+    str_printf(out, "; step %d: %s", did->first_other, note ? note : "");
+    if (did->other > 1)
+        str_printf(out, ", and so in %d later step%s", did->other - 1, did->other > 2 ? "s" : "");
 }
 
 void history_rebased_print(const struct history *h, struct str *out)
@@ -294,6 +353,8 @@ void history_rebased_print(const struct history *h, struct str *out)
     if (did->held)
         str_printf(out, "; %d no longer appl%s and %s kept for repair (step %d)", did->held,
                    did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are", did->first_held);
+    if (did->other)
+        print_other(h, out);
     if (did->kept)
         str_printf(out, "; the measured steps from before are branch %s", did->kept);
     str_add(out, "; u takes it back");

@@ -4,7 +4,8 @@
  * A replayed step names loops and dimensions, which the change may have split or joined: O is now
  * O.0 and O.1, or the other way round.  Where only one new name fits, the step is renamed.
  * A step that no longer applies is held: it stays in the list with the reason, has no effect, and
- * is tried again at the next change. */
+ * is tried again at the next change.  A step that applies, but whose names now mean other loops
+ * (N.1 was the innermost part of three, and is the middle one), gets a note. */
 #ifndef TS_EXPLORER_REBASE_H
 #define TS_EXPLORER_REBASE_H
 #include "explorer/history/history.h"

@@ -1,8 +1,16 @@
 #include "explorer/history/rename.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include "kernels/base/vec.h"
+
+/* The stage or tensor whose loops or dimensions the step names. */
+static const char *owner_of(const struct step *s)
+{
+    bool at_other = s->kind == STEP_LOOP_COMPUTE_AT && s->n_args > 0;
+    return at_other ? s->arg[0].text : s->target;
+}
 
 /* The names that there are now: the loops of a stage, or the dimensions of a layout. */
 struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
@@ -10,8 +18,7 @@ struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
 static struct loop_names names_of(const struct program *p, const struct step *s)
 {
     struct loop_names x = {0};
-    bool at_other = s->kind == STEP_LOOP_COMPUTE_AT && s->n_args > 0;
-    const char *owner = at_other ? s->arg[0].text : s->target;
+    const char *owner = owner_of(s);
     bool loops = streq(step_info(s->kind)->room, "loop");
     int t = loops ? program_stage(p, owner) : graph_tensor(p->graph, owner);
     if (t < 0)
@@ -130,6 +137,61 @@ static void write_from(struct renaming *r, int i, const char *begun)
     if (list && now.n > 0)
         write_from(r, i + 1, arena_printf(r->a, "%s%s", begun, str_text(&all)));
     str_free(&all);
+}
+
+/* The number behind the last dot of a loop's name, "1" of "O.1"; -1: it has none. */
+static long part_of(const char *name, size_t *stem)
+{
+    const char *dot = strrchr(name, '.');
+    *stem = dot ? (size_t)(dot - name) : strlen(name);
+    return dot ? strtol(dot + 1, NULL, 10) : -1;
+}
+
+/* The highest number among the parts of the loop that `name` is a part of. */
+static long last_part(const struct stage *s, const char *name)
+{
+    size_t stem;
+    long last = part_of(name, &stem);
+    for (int i = 0; i < s->n_axes; i++) {
+        const char *other = s->axis[i].name;
+        if (strncasecmp(other, name, stem + 1) == 0 && strtol(other + stem + 1, NULL, 10) > last)
+            last = strtol(other + stem + 1, NULL, 10);
+    }
+    return last;
+}
+
+/* Whether the part `name` of a split loop is another part now: the first of them stays the first,
+ * and others are counted from the innermost one. */
+static bool is_other_part(const struct stage *was, const struct stage *now, const char *name)
+{
+    size_t stem;
+    int i = stage_axis(was, name), k = stage_axis(now, name);
+    return i >= 0 && k >= 0 && part_of(name, &stem) > 0
+        && was->axis[i].extent != now->axis[k].extent
+        && last_part(was, name) != last_part(now, name);
+}
+
+bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
+                        const struct step *s, struct str *out)
+{
+    const struct step_word *w;
+    int n, before = program_stage(was, owner_of(s)), after = program_stage(now, owner_of(s));
+    struct err ignored;
+    bool any = false;
+    if (!streq(step_info(s->kind)->room, "loop") || before < 0 || after < 0
+        || !step_words(a, s->text, &w, &n, &ignored))
+        return false;
+    const struct stage *x = was->stage[before], *y = now->stage[after];
+    for (int i = 3; i < n; i++) {
+        const char *name = w[i].text + (str_starts(w[i].text, "at=") ? 3 : 0);
+        if (!is_other_part(x, y, name))
+            continue;
+        str_printf(out, "%s%s is now another loop (extent %lld, was %lld)", any ? ", " : "",
+                   name, (long long)y->axis[stage_axis(y, name)].extent,
+                   (long long)x->axis[stage_axis(x, name)].extent);
+        any = true;
+    }
+    return any;
 }
 
 int rename_step(struct arena *a, const struct program *p, const struct step *s,

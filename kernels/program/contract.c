@@ -67,6 +67,17 @@ void contract_print(struct str *out, const struct program *p)
     print_role(out, p, TENSOR_OUTPUT);
 }
 
+void contract_print_packed(struct str *out, const struct program *p)
+{
+    for (int t = 0; t < p->graph->n_tensors; t++) {
+        const struct tensor *tensor = &p->graph->tensor[t];
+        if (tensor->role != TENSOR_CONST || p->layout[t]->n_prims == 0)
+            continue;
+        str_printf(out, "; %s packed as ", tensor->name);
+        print_layout(out, p->layout[t]);
+    }
+}
+
 /* Returns the tensor of q that the caller passes for tensor t of p; -1: there is none. */
 static int counterpart(const struct program *p, int t, const struct program *q)
 {

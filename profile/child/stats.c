@@ -166,3 +166,24 @@ enum verdict stats_verdict(const struct ratio *r)
         return VERDICT_NONE;
     return r->high < 1 ? VERDICT_FASTER : r->low > 1 ? VERDICT_SLOWER : VERDICT_SAME;
 }
+
+static void print_interval(struct str *out, const struct ratio *r, const char *what)
+{
+    int decimals = r->ratio >= 99.5 ? 0 : r->ratio >= 9.95 ? 1 : r->ratio >= 0.995 ? 2 : 3;
+    if (r->ratio < 0.1)
+        str_printf(out, "%.3g%s (%.3g to %.3g)", r->ratio, what, r->low, r->high);
+    else
+        str_printf(out, "%.*f%s (%.*f to %.*f)", decimals, r->ratio, what, decimals, r->low,
+                   decimals, r->high);
+}
+
+void ratio_print(struct str *out, const struct ratio *r)
+{
+    print_interval(out, r, "");
+}
+
+void ratio_print_times(struct str *out, const struct ratio *r)
+{
+    const struct ratio inverse = { 1 / r->ratio, 1 / r->high, 1 / r->low };
+    print_interval(out, r->ratio < 1 ? &inverse : r, r->ratio < 1 ? "x faster" : "x slower");
+}

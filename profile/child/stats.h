@@ -4,6 +4,7 @@
 #define TS_PROFILE_STATS_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "kernels/base/str.h"
 
 /* Returns the q-quantile of n > 0 ascending values, interpolated between the two nearest values
  * (type 7 of Hyndman and Fan 1996). */
@@ -41,4 +42,8 @@ enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME };
 enum verdict stats_verdict(const struct ratio *r);
 /* "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];
+/* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio. */
+void ratio_print(struct str *out, const struct ratio *r);
+/* Appends "1.32x slower (1.30 to 1.34)", or the inverse of all three with "faster". */
+void ratio_print_times(struct str *out, const struct ratio *r);
 #endif

@@ -7,6 +7,7 @@
 #include "kernels/program/contract.h"
 #include "profile/measure/gpu_memory.h"
 #include "sessions/file/json.h"
+#include "sessions/report/compare_nest.h"
 
 const char *const compare_of_name[] = { "nest", "c", "asm" };
 
@@ -86,15 +87,16 @@ static void cut(struct arena *a, const char *text, enum compare_of of, struct cu
     }
 }
 
-/* Appends a difference: n lines of A and m of B, where line i of A is in one row with line i of
- * B. */
+/* Appends a difference, or a part of one: n lines of A and m of B, where line i of A is in one row
+ * with line i of B. */
 static void put_difference(struct compare_lines *out, const char *const *a, int n,
                            const char *const *b, int m)
 {
+    bool more = out->row.len > 0 && !out->row.data[out->row.len - 1].same;
     for (int i = 0; i < n || i < m; i++)
         vec_push(&out->row, (struct compare_line){ { i < n ? a[i] : NULL, i < m ? b[i] : NULL },
                                                    false });
-    out->differences += n > 0 || m > 0;
+    out->differences += (n > 0 || m > 0) && !more;
 }
 
 void compare_lines(const struct compare_side side[2], enum compare_of of,
@@ -105,7 +107,8 @@ void compare_lines(const struct compare_side side[2], enum compare_of of,
     *out = (struct compare_lines){ .arena = arena_new() };
     for (int i = 0; i < 2; i++)
         cut(out->arena, side[i].text, of, &t[i]);
-    int n = diff_lines(t[0].key.data, t[0].key.len, t[1].key.data, t[1].key.len, &row);
+    int n = (of == COMPARE_NEST ? compare_nest_rows : diff_lines)
+            (t[0].key.data, t[0].key.len, t[1].key.data, t[1].key.len, &row);
     for (int i = 0; i < n;) {
         int a = 0, b = 0;
         if (row[i].a >= 0 && row[i].b >= 0) {

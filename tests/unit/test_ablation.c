@@ -61,8 +61,10 @@ static void check_plan(void **state)
 static void check_print(void **state)
 {
     static const struct { struct ratio r; enum outcome outcome; const char *text; } rows[] = {
-        { { 1.32, 1.30, 1.34 }, OUTCOME_OK, "1.32x slower ±0.02" },
-        { { 0.5, 0.48, 0.52 }, OUTCOME_OK, "2.00x faster ±0.08" },
+        { { 1.32, 1.30, 1.34 }, OUTCOME_OK, "1.32x slower (1.30 to 1.34)" },
+        { { 0.5, 0.48, 0.52 }, OUTCOME_OK, "2.00x faster (1.92 to 2.08)" },
+        { { 64.49, 47.2, 81.8 }, OUTCOME_OK, "64.5x slower (47.2 to 81.8)" },
+        { { 0.001, 0.0005, 0.002 }, OUTCOME_OK, "1000x faster (500 to 2000)" },
         { { 1.0, 0.98, 1.02 }, OUTCOME_OK, "no difference (0.98 to 1.02)" },
         { { 0, 0, 0 }, OUTCOME_TIMEOUT, "timeout" },
         { { 0, 0, 0 }, OUTCOME_OK, "too few samples for an interval" },

@@ -9,6 +9,7 @@
 #include "app/views/compare_doc.h"
 #include "kernels/base/arena.h"
 #include "kernels/base/diff.h"
+#include "sessions/report/compare_nest.h"
 #include "tests/unit/golden.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -108,6 +109,58 @@ static void check_assembly(void **state)
     }
 }
 
+/* The number of the line of B beside line `a` of A; -1: none. */
+static int beside(const char *const *a, int n, const char *const *b, int m, int line)
+{
+    struct diff_row *row;
+    int rows = compare_nest_rows(a, n, b, m, &row), found = -1, i = 0, j = 0;
+    for (int k = 0; k < rows; k++) {
+        assert_true(row[k].a < 0 || row[k].a == i++);
+        assert_true(row[k].b < 0 || row[k].b == j++);
+        if (row[k].a >= 0 && row[k].b >= 0)
+            assert_string_equal(a[row[k].a], b[row[k].b]);
+        if (row[k].a == line && (row[k].b >= 0 || (k + 1 < rows && row[k + 1].a < 0)))
+            found = row[k].b >= 0 ? row[k].b : row[k + 1].b;
+    }
+    assert_int_equal(i, n);
+    assert_int_equal(j, m);
+    free(row);
+    return found;
+}
+
+/* The only nest of A is beside the main nest of B, though it shares more lines with its remainder;
+ * the same within a loop, and for nests of other tensors. */
+static void check_nests(void **state)
+{
+    static const char *const a[] = {
+        "for m, n in range(128, 512):", "    C[m][n] = 0", "    for k in range(256):",
+        "        C[m][n] += A[m][k] * B[k][n]",
+    };
+    static const char *const b[] = {
+        "for n in range(512):", "    A[n] = A_in[n]",
+        "for m.1, n in range(2, 512):  # m.0 = 21", "    C[m][n] = 0",
+        "    for k in range(256):", "        C[m][n] += A[m][k] * B[k][n]",
+        "for m.0, m.1, n in range(21, 6, 512):", "    C[6*m.0 + m.1][n] = 0",
+        "    for k in range(256):", "        C[6*m.0 + m.1][n] += A[6*m.0 + m.1][k] * B[k][n]",
+    };
+    static const char *const c[] = {
+        "for h in range(3):", "    for w in range(0, 3):", "        X[w] = 0",
+        "    for w in range(3, 220):", "        X[w] = Y[w] + 1",
+    };
+    static const char *const d[] = {
+        "for h in range(3):", "    for w in range(230):", "        X[w] = Y[w] + 2",
+    };
+    (void)state;
+    assert_int_equal(beside(a, 4, b, 10, 0), 6);
+    assert_int_equal(beside(a, 4, b, 10, 2), 8);
+    assert_int_equal(beside(b, 10, a, 4, 6), 0);
+    assert_int_equal(beside(b, 10, a, 4, 2), -1);
+    assert_int_equal(beside(c, 5, d, 3, 3), 1);
+    assert_int_equal(beside(c, 5, d, 3, 0), 0);
+    assert_int_equal(beside(d, 3, c, 5, 1), 3);
+    assert_int_equal(beside(a, 4, a, 0, 0), -1);
+}
+
 static void print_doc(const struct compare_side side[2], const struct compared *time, int width,
                       struct str *out)
 {
@@ -182,7 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_diff), cmocka_unit_test(check_large_diff),
-        cmocka_unit_test(check_assembly), cmocka_unit_test(check_printed),
+        cmocka_unit_test(check_assembly), cmocka_unit_test(check_nests),
+        cmocka_unit_test(check_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

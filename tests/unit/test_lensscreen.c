@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/ui/text.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -115,11 +116,62 @@ static void a_cure_is_applied(void **state)
     model_free(m);
 }
 
+/* Nothing is cut that can be broken; what is wider scrolls. Enter is offered on a cure only. */
+static void narrow_lens(void **state)
+{
+    struct model *m = with_lens();
+    (void)state;
+    press(m, "g");
+    assert_shows(m, "Enter apply");
+    press(m, "G");
+    assert_hides(m, "Enter apply");
+    for (int w = 40; w <= 120; w += 16) {
+        model_resize(m, w, 60);
+        type_line(m, "focus view");
+        screen_refresh(m);
+        const struct pane_doc *p = &m->pane[VIEW_LENS];
+        for (int i = 0; i < p->doc.lines.len; i++)
+            if (text_width(p->doc.lines.data[i].text) > p->width - 1
+                && !strstr(p->doc.lines.data[i].text, "loops:"))
+                fail_msg("at %d columns cut: %s", w, p->doc.lines.data[i].text);
+    }
+    model_free(m);
+}
+
+/* `>` scrolls a list that is wider than its pane; the names of rows stay. */
+static void scrolls_sideways(void **state)
+{
+    struct model *m = with_lens();
+    struct pane_doc *p = &m->pane[VIEW_LENS];
+    (void)state;
+    model_resize(m, 60, 40);
+    screen_refresh(m);
+    struct line *l = &p->doc.lines.data[0];
+    l->text = "name  0123456789012345678901234567890123456789012345678901234567890123456789";
+    l->style = arena_alloc(p->doc.arena, strlen(l->text));
+    memset((unsigned char *)l->style, STYLE_PLAIN, strlen(l->text));
+    l->stays = 6;
+    press(m, "> g");
+    assert_int_equal(p->scroll.left, 8);
+    struct grid g;
+    struct str text = {0};
+    grid_open(&g, 60, 4, true);
+    doc_draw(&p->doc, &p->scroll, &g, (struct rect){0, 0, 60, 4}, (struct doc_look){0});
+    grid_dump(&g, &text);
+    assert_true(str_starts(str_text(&text), " name  …9012345"));
+    press(m, "<");
+    assert_int_equal(p->scroll.left, 0);
+    grid_close(&g);
+    str_free(&text);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(playback), cmocka_unit_test(simulated_again),
-        cmocka_unit_test(a_cure_is_applied),
+        cmocka_unit_test(a_cure_is_applied), cmocka_unit_test(narrow_lens),
+        cmocka_unit_test(scrolls_sideways),
     };
     if (!getcwd(root, sizeof root))
         return 1;

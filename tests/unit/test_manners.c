@@ -322,6 +322,64 @@ static void test_held_steps_have_no_effect(void **state)
     model_free(m);
 }
 
+/* The preview says what becomes of the steps after a change; `drop` and `move` have one, too. */
+static void test_preview_of_changes(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 120, 40);
+    type_line(m, "loop split C N 16");
+    type_line(m, "loop unroll C N.1");
+    press(m, ": drop Space 1");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "for m in range(64):");
+    assert_shows(m, "in unroll(48)");
+    press(m, "Esc : insert Space 2 Space loop Space split Space C Space N.1 Space 4");
+    assert_shows(m, "It becomes step 2. Step 3 would have no effect: C has no loop");
+    assert_shows(m, "`loop unroll C N.1.0` or");
+    press(m, "Esc : edit Space 1 Space loop Space split Space C Space N Space 8 Space 3 Space 2");
+    assert_shows(m, "Step 2: N.1 is now another loop (extent 3, was 16).");
+    press(m, "Esc : move Space 2 Space u");
+    assert_hides(m, "preview");
+    press(m, "Esc");
+    type_line(m, "loop parallel C M");
+    press(m, ": move Space 3 Space 1");
+    assert_shows(m, "in parallel(64)");
+    assert_hides(m, "no effect");
+    press(m, "Esc u");
+    assert_shows(m, "undid step 3: loop parallel C M");
+    model_free(m);
+}
+
+/* What is wrong with a step is shown whole, also after it was measured. */
+static void test_ledger_marks(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C N 16");
+    press(m, "m");
+    measured(m, 3, 0.31, 80900);
+    model_resize(m, 120, 30);
+    assert_shows(m, "80.9k ~✓");
+    type_line(m, "loop unroll C N.1");
+    type_line(m, "edit 1 loop split C K 8");
+    type_line(m, "insert 2 loop split C N 16 3");
+    type_line(m, "edit 2 loop split C N 4 4 3");
+    press(m, "m");
+    measured(m, 3, 0.01, 80900);
+    press(m, "u");
+    model_resize(m, 80, 24);
+    type_line(m, "insert 3 loop split C N.1 3 1");
+    press(m, ": focus Space steps Enter G");
+    assert_shows(m, "held");
+    assert_shows(m, "N.1.1`");
+    struct measurement r = *history_state(m->session->history, 1)->measured;
+    history_set_measured(m->session->history, history_current(m->session->history)->id, &r);
+    m->data_stamp++;
+    assert_shows(m, "held");
+    model_free(m);
+}
+
 /* A whole step on the prompt shows the nest that it would make. */
 static void test_preview(void **state)
 {
@@ -773,6 +831,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
+        cmocka_unit_test(test_preview_of_changes), cmocka_unit_test(test_ledger_marks),
         cmocka_unit_test(test_preview_is_what_enter_makes), cmocka_unit_test(test_preview_rebases),
         cmocka_unit_test(test_held_steps_have_no_effect),
         cmocka_unit_test(test_clearing_the_prompt),

@@ -313,11 +313,55 @@ static void test_ledger_changes_the_past(void **state)
     press(m, "g j j i loop Space split Space C Space M Space 8 Space 8 Enter");
     assert_shows(m, "kept for repair");
     assert_shows(m, "5 loop parallel C M ");
-    assert_shows(m, "held                !");
+    assert_shows(m, "held                 !");
     press(m, "j");
-    assert_shows(m, "without effect: it could be");
+    assert_shows(m, "without effect: C has no loop M;");
+    assert_shows(m, "or `loop parallel C M.1`");
     press(m, "g d");
     assert_shows(m, "step 0 is the operator as given");
+    model_free(m);
+}
+
+/* Keys that stand for lines say them as they would run here; step 0 and plain layouts offer no
+ * change; signs have a legend; the pane that is searched has a name. */
+static void test_keys_say_what_they_do(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 100, 40);
+    press(m, "1 g ?");
+    press(m, "split Space this");
+    assert_shows(m, "S begins  :loop split C M");
+    press(m, "Esc 3 ? split Space a Space dim");
+    assert_shows(m, "S begins  :layout split C");
+    press(m, "Esc 3 ? split Space this");
+    assert_shows(m, "S begins  :loop split STAGE LOOP");
+    press(m, "Esc ? noisy");
+    assert_shows(m, "differ much from run to run");
+    press(m, "Esc 3 Backspace");
+    assert_shows(m, "C is plain row-major already");
+    assert_string_equal(step_of(m), "");
+    type_line(m, "focus steps");
+    press(m, "g e");
+    assert_shows(m, "step 0 is the operator as given: it cannot be changed");
+    assert_false(m->prompt.open);
+    press(m, "i");
+    assert_string_equal(str_text(&m->prompt.line), "insert 1 ");
+    press(m, "loop Space parallel Space C Space M Enter");
+    assert_string_equal(step_of(m), "loop parallel C M");
+    press(m, "/ nowhere Enter");
+    assert_shows(m, "not found in the steps");
+    type_line(m, "loop split C N 5");
+    assert_hides(m, "refused");
+    press(m, "1");
+    for (int i = 0; i < 9 && !streq(loop_of(m), "N.0"); i++)
+        press(m, "Right");
+    assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
+    type_line(m, "loop reorder C N.0 K N.0 K N.0 K M");
+    assert_shows(m, "loop N.0 is named twice");
+    assert_shows(m, "refused: change it, or Esc leaves it");
+    press(m, "Esc");
+    assert_hides(m, "refused");
     model_free(m);
 }
 
@@ -1675,6 +1719,7 @@ int main(void)
         cmocka_unit_test(test_undo_redo_and_counts),
         cmocka_unit_test(test_ledger_goes_to_a_step),
         cmocka_unit_test(test_ledger_changes_the_past),
+        cmocka_unit_test(test_keys_say_what_they_do),
         cmocka_unit_test(test_ledger_compares_with_libraries),
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_views),

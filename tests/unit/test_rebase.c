@@ -154,12 +154,102 @@ static void test_held(void **state)
     must_run(h, "insert 2 loop split Conv W.1 7 1");
     const int *path = history_path(h, 0, &n, &at);
     assert_string_equal(history_state(h, path[3])->held,
-                        "it could be `loop unroll Conv W.1.0` or `loop unroll Conv W.1.1`");
+                        "Conv has no loop W.1; it could be `loop unroll Conv W.1.0` or "
+                        "`loop unroll Conv W.1.1`");
     assert_ptr_equal(history_state(h, path[3])->program, history_state(h, path[2])->program);
     assert_int_equal(history_current(h)->program->n_steps, 2);
     must_run(h, "drop 2");
     assert_string_equal(shown(h, &s), "loop split Conv W 4 7; loop unroll Conv W.1");
     str_free(&s);
+    history_free(h);
+}
+
+/* A step whose renamed text does not apply either says both reasons, also after a file was read; a
+ * refused move says the fix of the step that would not apply. */
+static void test_reasons(void **state)
+{
+    (void)state;
+    static const char want[] = "Conv has no loop O; as `loop split Conv O.1 1 32`: factor 32 is "
+                               "not between 1 and 16, the extent of loop O.1";
+    struct session *s, *again;
+    struct str text = {0};
+    struct err e;
+    int n, at;
+    assert_true(session_new(CONV, &s, &e));
+    struct history *h = s->history;
+    must_run(h, "loop split Conv O 1 32");
+    must_run(h, "layout set Conv \"N O/16 H W 16o\"");
+    const int *path = history_path(h, 0, &n, &at);
+    assert_string_equal(history_state(h, path[2])->held, want);
+    session_yaml_in(s, NULL, &text);
+    assert_true(session_parse("held.yaml", str_text(&text), text.len, &again, &e));
+    path = history_path(again->history, 0, &n, &at);
+    assert_string_equal(history_state(again->history, path[2])->held, want);
+    session_free(s);
+    session_free(again);
+    str_free(&text);
+    h = must_open("gmm m=64 k=32 n=48");
+    must_run(h, "loop reorder C M K N");
+    must_run(h, "loop vectorize C N");
+    assert_false(run(h, "move 2 up", &e));
+    assert_non_null(strstr(e.text, "cannot vectorize loop N of C: loop K runs inside it"));
+    assert_string_equal(e.fix, "make N the innermost loop (loop reorder C ... N) or unroll K; a "
+                               "move never changes or holds another step; e and d may");
+    history_free(h);
+}
+
+/* A name that a change gives to another part of a split loop is pointed out. */
+static void test_other_loops(void **state)
+{
+    (void)state;
+    struct history *h = must_open("gmm m=64 k=32 n=512");
+    struct str s = {0};
+    int n, at;
+    must_run(h, "loop split C N 32");
+    must_run(h, "loop reorder C N.0 M K N.1");
+    must_run(h, "loop unroll C N.1");
+    must_run(h, "edit 1 loop split C N 64");              /* the innermost part, as it was */
+    assert_int_equal(history_rebased(h)->other, 0);
+    must_run(h, "edit 1 loop split C N 32 4 4");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "2 later steps replayed; step 2: N.1 is now another loop "
+                        "(extent 4, was 64), and so in 1 later step; u takes it back");
+    const int *path = history_path(h, 0, &n, &at);
+    assert_string_equal(history_state(h, path[3])->note,
+                        "N.1 is now another loop (extent 4, was 64)");
+    must_run(h, "insert 4 loop parallel C N.0");
+    path = history_path(h, 0, &n, &at);
+    assert_non_null(history_state(h, path[3])->note);     /* it stays */
+    must_run(h, "undo");
+    must_run(h, "undo");
+    path = history_path(h, 0, &n, &at);
+    assert_null(history_state(h, path[3])->note);
+    str_free(&s);
+    history_free(h);
+}
+
+static void test_said(void **state)
+{
+    (void)state;
+    static const char *const table[][2] = {
+        { "undo", "undid step 3: loop unroll Conv KH" },
+        { "undo 2", "undid 2 steps; this is step 0" },
+        { "redo", "redid step 1: loop parallel Conv H" },
+        { "redo 2", "redid 2 steps; this is step 3" },
+        { "drop 2", NULL }, { "undo", "undid: drop 2" }, { "redo", "redid: drop 2" },
+        { "edit 1 loop parallel Conv N", NULL }, { "undo", "undid: edit 1 loop parallel Conv N" },
+        { "move 2 up", NULL }, { "undo", "undid: move 2 1" },
+    };
+    struct history *h = must_open(CONV);
+    must_run(h, "loop parallel Conv H");
+    must_run(h, "loop unroll Conv KW");
+    must_run(h, "loop unroll Conv KH");
+    assert_string_equal(history_said(h), "");
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        must_run(h, table[i][0]);
+        if (table[i][1])
+            assert_string_equal(history_said(h), table[i][1]);
+    }
     history_free(h);
 }
 
@@ -335,7 +425,9 @@ static void check_pick(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes), cmocka_unit_test(test_held), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
+        cmocka_unit_test(test_reasons), cmocka_unit_test(test_other_loops),
+        cmocka_unit_test(test_said),    cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
         cmocka_unit_test(check_pick),
     };

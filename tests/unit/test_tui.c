@@ -313,7 +313,7 @@ static void test_cancels(void **state)
     tty_send(t, "m");
     tty_press(t, "Esc");
     tty_assert_shows(t, "measuring cancelled");
-    tty_assert_shows(t, "0 as given                                                -");
+    tty_assert_shows(t, "0 as given                                               -");
     tty_send(t, "m");
     tty_send(t, "q");
     assert_int_equal(tty_end(t), 0);

@@ -232,6 +232,10 @@ static void says_where_it_is(void **state)
     assert_shows(m, "the tuner is at 27 of 90; p pauses it, x stops it");
     press(m, "1 Esc");
     assert_shows(m, "the tuner goes on; t shows it, then x stops it");
+    press(m, "Tab");
+    assert_shows(m, "t x stop the search");               /* in every other view and pane */
+    press(m, "1");
+    assert_shows(m, "t x stop the search");
     press(m, "t p 1 t");
     assert_shows(m, "the tuner is at 27 of 90, paused; p lets it go on");
     assert_true(m->tuner.paused);

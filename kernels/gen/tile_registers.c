@@ -1,0 +1,75 @@
+#include "kernels/gen/tile_registers.h"
+
+#define OPERANDS 2                        /* registers for what is loaded */
+#define DEEPEST 64
+#define LARGEST (1 << 14)                 /* elements; larger tiles never become registers */
+
+struct tile_walk {
+    int buffer, lanes;                    /* lanes: of the stores to the tile */
+    bool inside, known;                   /* within the scope; every place is known so far */
+    const struct expr *rolled[DEEPEST];   /* variables of loops that remain loops */
+    int n_rolled;
+    const struct expr *lane;              /* variable of the loop over lanes around; NULL */
+};
+
+static void look_at_store(struct tile_walk *w, const struct tree *t)
+{
+    if (t->buffer != w->buffer)
+        return;
+    for (int d = 0; d < t->rank; d++) {
+        for (int i = 0; i < w->n_rolled; i++)
+            w->known = w->known && !expr_uses(t->idx[d], w->rolled[i]);
+        if (w->lane && expr_uses(t->idx[d], w->lane))
+            w->lanes = 2;
+    }
+}
+
+static void walk_tile(struct tile_walk *w, const struct tree *t)
+{
+    if (t->kind == TREE_STORE) {
+        look_at_store(w, t);
+        return;
+    }
+    bool was_inside = w->inside;
+    const struct expr *lane = w->lane;
+    int n = w->n_rolled;
+    if (t->kind == TREE_SCOPE)
+        w->inside = w->inside || t->buffer == w->buffer;
+    else if (t->ann == LOOP_VECTORIZE)
+        w->lane = t->var;
+    else if (t->ann != LOOP_UNROLL && w->inside && t->extent > 1 && n < DEEPEST)
+        w->rolled[w->n_rolled++] = t->var;
+    for (int i = 0; i < t->n_kids; i++)
+        walk_tile(w, t->kid[i]);
+    w->inside = was_inside;
+    w->lane = lane;
+    w->n_rolled = n;
+}
+
+int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
+{
+    const struct buffer *b = &f->buffer[buffer];
+    struct tile_walk w = { .buffer = buffer, .lanes = 1, .known = true };
+    if (b->memory != MEMORY_LOCAL || t->gpu || b->elems > LARGEST)
+        return 0;
+    for (int i = 0; i < f->n_roots; i++)
+        walk_tile(&w, f->root[i]);
+    if (!w.known)
+        return 0;
+    if (b->rank == 0)
+        return 1;
+    int64_t lanes = w.lanes > 1 ? target_lanes(t, b->type) : 1, row = b->shape[b->rank - 1];
+    return b->elems / row * ((row + lanes - 1) / lanes);
+}
+
+int tile_that_spills(const struct func *f, const struct target *t, int64_t *needs)
+{
+    for (int i = f->n_params; i < f->n_buffers; i++) {
+        if (f->buffer[i].elems <= t->registers - OPERANDS)
+            continue;
+        *needs = tile_registers(f, i, t);
+        if (*needs + OPERANDS > t->registers)
+            return i;
+    }
+    return -1;
+}
