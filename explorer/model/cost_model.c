@@ -13,6 +13,8 @@
 #define FIRST 32
 #define GROWTH 1.2
 #define WEIGHT_LEAST 0.05
+#define PEAK_CYCLES 32.0  /* least cycles_of: two vectors a cycle */
+#define MOST_CORRECTION 3.0  /* most correction of an estimate, as a logarithm */
 /* Training ends after this many rounds in which the error did not fall by a minimum.  With gamma
  * 0.001 trees stop splitting after about 35 rounds; with the patience of TVM (50), make
  * bench-model shows 85 trees and the same order of unseen programs to three digits. */
@@ -25,6 +27,9 @@ struct cost_model {
     VEC(float) x;                         /* the rows of all samples */
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
+    VEC(double) cycles;                   /* per sample: cycles_of its features */
+    bool corrects;                        /* the ensemble corrects estimates of cycles */
+    double level;                         /* corrects: mean logarithm of cycles / ms */
     double best_ms;
     struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
@@ -55,6 +60,7 @@ void cost_model_free(struct cost_model *m)
     vec_free(&m->x);
     vec_free(&m->first);
     vec_free(&m->ms);
+    vec_free(&m->cycles);
     xgb_free(m->ensemble);
     free(m);
 }
@@ -74,6 +80,16 @@ static bool usable(const struct features *f)
         if (!isfinite(f->x[i]))
             return false;
     return f->rows > 0 && f->columns > 0 && f->columns <= FEATURES_ALL;
+}
+
+/* Returns the cycles that the code takes by estimate, in 1/64 of the vectors that the operator
+ * needs at least (feature_work.c); 0: unknown. */
+static double cycles_of(const struct features *f)
+{
+    double most = 0;
+    for (int r = 0; f->columns == FEATURES_ALL && r < f->rows; r++)
+        most = fmax(most, f->x[r * f->columns + FEATURE_WORK_CYCLES]);
+    return exp2(most) - 1;
 }
 
 /* Copies the columns that the ensemble uses. */
@@ -113,6 +129,8 @@ static void learned_scores(const struct cost_model *m, const struct features *f,
         score[i] = ok && fits(m, &f[i]) ? 0 : -INFINITY;
         for (int r = 0; score[i] != -INFINITY && r < f[i].rows; r++)
             score[i] += y[at++];
+        if (m->corrects && score[i] != -INFINITY)
+            score[i] = m->best_ms * exp(score[i] + m->level) / cycles_of(&f[i]);
     }
     free(x);
     free(y);
@@ -125,7 +143,8 @@ void cost_model_predict(struct cost_model *m, const struct features *f, int n, d
         return;
     }
     for (int i = 0; i < n; i++)
-        score[i] = fits(m, &f[i]) ? random_score(m, &f[i]) : -INFINITY;
+        score[i] = !fits(m, &f[i]) ? -INFINITY
+                 : cycles_of(&f[i]) > 0 ? PEAK_CYCLES / cycles_of(&f[i]) : random_score(m, &f[i]);
 }
 
 /* --- Samples --------------------------------------------------------------------------------- */
@@ -144,6 +163,7 @@ bool cost_model_add(struct cost_model *m, const struct features *f, double laten
     }
     vec_push(&m->first, m->x.len / m->columns);
     vec_push(&m->ms, ms);
+    vec_push(&m->cycles, cycles_of(f));
     for (int i = 0; i < f->rows * f->columns; i++)
         vec_push(&m->x, f->x[i]);
     m->best_ms = fmin(m->best_ms, ms);
@@ -190,6 +210,7 @@ struct packs {
     int n;
     int *first;                           /* first row of each of n packs, and the number of rows */
     double *y, *w;
+    bool corrects; double level;          /* as in struct cost_model */
     double error, mark;                   /* error now, and at the last improvement */
     int rounds, idle;
 };
@@ -208,6 +229,33 @@ static bool on_round(void *ctx, const float *predicted, float *gradient, float *
     return true;
 }
 
+/* Sets the labels to the logarithms of how much faster each program is than its estimate says,
+ * compared with the mean of all. */
+static void label_corrections(const struct cost_model *m, struct packs *p)
+{
+    double sum = 0, weights = 0;
+    for (int i = 0; i < p->n; i++)
+        if (isfinite(m->ms.data[i])) {
+            sum += p->w[i] * log(m->cycles.data[i] / m->ms.data[i]);
+            weights += p->w[i];
+        }
+    p->level = sum / weights;
+    for (int i = 0; i < p->n; i++) {
+        double y = isfinite(m->ms.data[i]) ? log(m->cycles.data[i] / m->ms.data[i]) - p->level
+                                           : -MOST_CORRECTION;
+        p->y[i] = fmax(-MOST_CORRECTION, fmin(y, MOST_CORRECTION));
+    }
+}
+
+/* Whether every sample with a time has an estimate, and there is one. */
+static bool has_estimates(const struct cost_model *m)
+{
+    for (int i = 0; i < m->cycles.len; i++)
+        if (isfinite(m->ms.data[i]) && !(m->cycles.data[i] > 0))
+            return false;
+    return isfinite(m->best_ms);
+}
+
 static void label(const struct cost_model *m, struct packs *p)
 {
     p->n = m->first.len;
@@ -220,6 +268,9 @@ static void label(const struct cost_model *m, struct packs *p)
         p->y[i] = isfinite(m->ms.data[i]) ? m->best_ms / m->ms.data[i] : 0;
         p->w[i] = fmax(p->y[i], WEIGHT_LEAST);
     }
+    p->corrects = has_estimates(m);
+    if (p->corrects)
+        label_corrections(m, p);
 }
 
 /* Finds the columns that differ among the samples. Constant columns would only cost time. */
@@ -260,6 +311,8 @@ bool cost_model_train_now(struct cost_model *m, const struct cancel *c, struct e
         m->ensemble = ensemble;
         m->n_used = n_used;
         memcpy(m->used, used, sizeof used);
+        m->corrects = p.corrects;
+        m->level = p.level;
         m->trained_at = m->first.len;
         m->stats.trainings++;
         m->stats.trees = p.rounds;

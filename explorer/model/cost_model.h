@@ -5,9 +5,14 @@
  * program p has gradient w_p (sum of p - y_p) and hessian w_p (pack-sum squared error). w_p =
  * y_p, but at least WEIGHT_LEAST, so that failures also have an effect.
  *
- * Until there are enough samples, scores are random numbers that depend only on seed and
- * features.  Everything is deterministic: the same samples in the same order give the same
- * scores. */
+ * When all samples have the columns of the code (features.h), their estimate of cycles is half
+ * the answer: the ensemble then learns y = log(cycles / time), relative to the mean of the samples,
+ * and the score is that correction applied to the estimate.  A few samples teach how an operator
+ * differs from the estimate, but not what a good program is.
+ *
+ * Until there are enough samples, the score is the fraction of the peak by that estimate.  Programs
+ * without one get random numbers that depend only on seed and features.  Everything is
+ * deterministic: the same samples in the same order give the same scores. */
 #ifndef TS_EXPLORER_MODEL_COST_MODEL_H
 #define TS_EXPLORER_MODEL_COST_MODEL_H
 #include "explorer/model/features.h"
@@ -16,7 +21,7 @@
 
 struct cost_model_opts {
     uint64_t seed;
-    bool random;                          /* the model never learns: all scores stay random */
+    bool random;                          /* the model never learns: scores stay as at the start */
     int rounds;                           /* most trees (0 = 300) */
     int first;                            /* samples before the first training (0 = 32) */
     double growth;  /* train again when the number of samples has grown by this factor (0 = 1.2) */
@@ -51,7 +56,7 @@ struct model_accuracy cost_model_accuracy(const struct cost_model *m);
 struct cost_model_stats {
     int samples, failed;
     int trainings, trees;                 /* numbers of trainings, and of trees in the last one */
-    bool learned;                         /* scores are not random */
+    bool learned;                         /* scores are those of the ensemble */
     double train_s, last_train_s;
     double error;                         /* weighted root mean square error of y on the samples */
 };

@@ -78,11 +78,6 @@ static void walk(struct feature_walk *w, const struct tree *t)
 
 /* --- Columns --------------------------------------------------------------------------------- */
 
-static float log_scale(double x)
-{
-    return (float)(x < 0 ? -log2(1 - x) : log2(x + 1));
-}
-
 static void op_columns(const struct nest *n, int buffer, float *row)
 {
     double real[OP_CLASSES] = { 0 }, integer[OP_CLASSES] = { 0 }, bools = 0, selects = 0;
@@ -98,11 +93,11 @@ static void op_columns(const struct nest *n, int buffer, float *row)
         selects += s->prod * s->ops.selects;
     }
     for (int k = 0; k < OP_CLASSES; k++) {
-        row[FEATURE_FLOAT_MAD + k] = log_scale(real[k]);
-        row[FEATURE_INT_MAD + k] = log_scale(integer[k]);
+        row[FEATURE_FLOAT_MAD + k] = feature_scale(real[k]);
+        row[FEATURE_INT_MAD + k] = feature_scale(integer[k]);
     }
-    row[FEATURE_BOOL_OP] = log_scale(bools);
-    row[FEATURE_SELECT_OP] = log_scale(selects);
+    row[FEATURE_BOOL_OP] = feature_scale(bools);
+    row[FEATURE_SELECT_OP] = feature_scale(selects);
 }
 
 /* Returns the offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6
@@ -143,9 +138,9 @@ static void annotation_columns(const struct nest *n, const struct feature_site *
             len = l->trips;
         }
     }
-    column[0] = log_scale(num);
-    column[1] = log_scale(num ? prod : 0);
-    column[2] = log_scale(len);
+    column[0] = feature_scale(num);
+    column[1] = feature_scale(num ? prod : 0);
+    column[2] = feature_scale(len);
     column[3 + annotation_type(n, s, ann)] = 1;
 }
 
@@ -172,7 +167,7 @@ static void access_columns(struct nest *n, const struct feature_site *s, float *
     for (int i = 0; i < s->n_accesses && i < FEATURE_BUFFERS; i++)
         for (int k = 0; k < FEATURES_PER_BUFFER; k++)
             row[FEATURE_B0_READ + i * FEATURES_PER_BUFFER + k] =
-                is_flag(k) ? c[i].x[k] : log_scale(c[i].x[k]);
+                is_flag(k) ? c[i].x[k] : feature_scale(c[i].x[k]);
 }
 
 /* Computes operations per byte over operations, loop by loop from the inside, piecewise linear,
@@ -202,7 +197,7 @@ static void intensity_columns(const struct nest *n, const struct feature_site *s
         if (at > 0 && ops[at] > ops[at - 1])
             y = per_byte[at - 1] + (x - ops[at - 1]) * (per_byte[at] - per_byte[at - 1]) /
                                        (ops[at] - ops[at - 1]);
-        row[FEATURE_INTENSITY_0 + i] = log_scale(y);
+        row[FEATURE_INTENSITY_0 + i] = feature_scale(y);
     }
 }
 
@@ -211,13 +206,13 @@ static void loop_columns(const struct nest *n, const struct feature_site *s, flo
     const struct buffer *b = &n->f->buffer[s->store->buffer];
     double elems = (double)b->elems;
     if (s->alloc_prod > 0) {
-        row[FEATURE_ALLOC_SIZE] = log_scale((double)buffer_bytes(b));
-        row[FEATURE_ALLOC_PROD] = log_scale(elems * s->alloc_prod);
-        row[FEATURE_ALLOC_OUTER_PROD] = log_scale(s->alloc_prod);
-        row[FEATURE_ALLOC_INNER_PROD] = log_scale(s->prod / s->alloc_prod);
+        row[FEATURE_ALLOC_SIZE] = feature_scale((double)buffer_bytes(b));
+        row[FEATURE_ALLOC_PROD] = feature_scale(elems * s->alloc_prod);
+        row[FEATURE_ALLOC_OUTER_PROD] = feature_scale(s->alloc_prod);
+        row[FEATURE_ALLOC_INNER_PROD] = feature_scale(s->prod / s->alloc_prod);
     }
-    row[FEATURE_OUTER_PROD] = log_scale(s->total);
-    row[FEATURE_NUM_LOOPS] = log_scale(s->n_loops);
+    row[FEATURE_OUTER_PROD] = feature_scale(s->total);
+    row[FEATURE_NUM_LOOPS] = feature_scale(s->n_loops);
 }
 
 /* --- Columns of the layout ------------------------------------------------------------------- */
@@ -279,18 +274,20 @@ static void layout_columns(const struct nest *n, const struct feature_site *s,
     for (int k = 0; k < 3; k++) {
         const struct feature_access *x = operand(s, k);
         double bytes = x ? x->touched[tile] * x->bytes : 0;
-        row[FEATURE_OUT_EXPANSION + k] = log_scale(x ? expansion(f, x->buffer) : 0);
-        row[FEATURE_OUT_TILE_BYTES + k] = log_scale(bytes);
+        row[FEATURE_OUT_EXPANSION + k] = feature_scale(x ? expansion(f, x->buffer) : 0);
+        row[FEATURE_OUT_TILE_BYTES + k] = feature_scale(bytes);
         all += bytes;
     }
-    row[FEATURE_CONVERSIONS] = log_scale(conversions);
-    row[FEATURE_TILE_OF_L1] = log_scale(all / (double)(o->l1_bytes > 0 ? o->l1_bytes : 32 << 10));
-    row[FEATURE_TILE_OF_L2] = log_scale(all / (double)(o->l2_bytes > 0 ? o->l2_bytes : 1 << 20));
+    row[FEATURE_CONVERSIONS] = feature_scale(conversions);
+    double l1 = (double)(o->l1_bytes > 0 ? o->l1_bytes : 32 << 10);
+    double l2 = (double)(o->l2_bytes > 0 ? o->l2_bytes : 1 << 20);
+    row[FEATURE_TILE_OF_L1] = feature_scale(all / l1);
+    row[FEATURE_TILE_OF_L2] = feature_scale(all / l2);
     if (out->rank > 0)
         row[FEATURE_LAST_DIM_LANES] =
-            log_scale((double)out->shape[out->rank - 1] / (o->lanes > 0 ? o->lanes : 16));
+            feature_scale((double)out->shape[out->rank - 1] / (o->lanes > 0 ? o->lanes : 16));
     row[FEATURE_DIVMOD_FREE] = divmod_free(n, s);
-    row[FEATURE_SHARED_LOOPS] = log_scale(shared_loops(n, s));
+    row[FEATURE_SHARED_LOOPS] = feature_scale(shared_loops(n, s));
 }
 
 /* --- Rows ------------------------------------------------------------------------------------ */
@@ -308,6 +305,20 @@ static const struct feature_site *chief(const struct nest *n, int buffer)
     return best;
 }
 
+/* Returns the buffer of the statement that does most work. */
+static int main_buffer(const struct nest *n)
+{
+    const struct feature_site *best = &n->site.data[0];
+    for (int i = 1; i < n->site.len; i++)
+        best = n->site.data[i].work > best->work ? &n->site.data[i] : best;
+    return best->store->buffer;
+}
+
+static int columns_of(const struct feature_opts *o)
+{
+    return o->code ? FEATURES_ALL : o->layout ? FEATURES_LAYOUT : FEATURES;
+}
+
 static void fill_row(struct nest *n, int buffer, const struct feature_opts *o, float *row)
 {
     const struct feature_site *s = chief(n, buffer);
@@ -316,12 +327,14 @@ static void fill_row(struct nest *n, int buffer, const struct feature_opts *o, f
     annotation_columns(n, s, LOOP_UNROLL, row + FEATURE_UNROLL_NUM);
     annotation_columns(n, s, LOOP_PARALLEL, row + FEATURE_PARALLEL_NUM);
     for (int i = FEATURE_BLOCK_X_LEN; i <= FEATURE_VTHREAD_LEN; i++)
-        row[i] = log_scale(1);
+        row[i] = feature_scale(1);
     access_columns(n, s, row);
     intensity_columns(n, s, row);
     loop_columns(n, s, row);
     if (o->layout)
         layout_columns(n, s, o, row);
+    if (o->code && buffer == main_buffer(n))
+        feature_work_columns(n->f, o, row);
 }
 
 static bool fill_rows(struct arena *a, struct nest *n, const struct feature_opts *o,
@@ -335,7 +348,7 @@ static bool fill_rows(struct arena *a, struct nest *n, const struct feature_opts
             vec_push(&buffers, b);
         done[b] = true;
     }
-    struct features f = { .rows = buffers.len, .columns = o->layout ? FEATURES_ALL : FEATURES };
+    struct features f = { .rows = buffers.len, .columns = columns_of(o) };
     f.x = ARENA_ARRAY(a, float, f.rows * f.columns);
     for (int i = 0; i < f.rows; i++)
         fill_row(n, buffers.data[i], o, f.x + i * f.columns);

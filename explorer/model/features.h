@@ -21,7 +21,7 @@
  * Loops of one iteration are ignored. */
 #ifndef TS_EXPLORER_MODEL_FEATURES_H
 #define TS_EXPLORER_MODEL_FEATURES_H
-#include "kernels/nest/tree.h"
+#include "kernels/gen/gen.h"
 
 #define FEATURE_BUFFERS 5  /* the buffers with most cache lines; others are left out */
 
@@ -31,7 +31,8 @@ enum feature {
 #undef FEATURE
     FEATURES_ALL
 };
-#define FEATURES FEATURE_OUT_EXPANSION    /* 164; FEATURES_ALL has the columns of the layout, too */
+#define FEATURES FEATURE_OUT_EXPANSION    /* 164 without the columns of the layout */
+#define FEATURES_LAYOUT FEATURE_WORK_VECTOR              /* 176 without those of the code */
 #define FEATURES_PER_BUFFER 18
 extern const char *const feature_name[FEATURES_ALL];
 
@@ -46,6 +47,10 @@ struct feature_opts {
     bool layout;
     int64_t l1_bytes, l2_bytes;
     int lanes;
+    /* Add the columns of the code that executes this work, behind those of the layout (0 unless
+     * asked for).  Only the row that does most work has them; in the others they are 0.  NULL: do
+     * not add them. */
+    const struct gen_work *code;
 };
 
 /* Computes the features of f in arena a; o may be NULL. ERR_STEP when f stores nothing. */

@@ -2,6 +2,8 @@
  * them, and the memory that they touch. */
 #ifndef TS_EXPLORER_MODEL_FEATURES_IMPL_H
 #define TS_EXPLORER_MODEL_FEATURES_IMPL_H
+#include <math.h>
+
 #include "explorer/model/features.h"
 #include "kernels/base/vec.h"
 
@@ -82,6 +84,15 @@ void feature_accesses(struct nest *n, struct feature_site *s);
 void feature_touched(struct nest *n, struct feature_site *s);
 /* Computes bytes and once of every level, after feature_touched of all sites. */
 void feature_level_bytes(struct nest *n);
+
+/* Returns sgn(x) * log2(|x| + 1). */
+static inline float feature_scale(double x)
+{
+    return (float)(x < 0 ? -log2(1 - x) : log2(x + 1));
+}
+
+/* Fills the columns of the code; see feature_work.c. */
+void feature_work_columns(const struct func *f, const struct feature_opts *o, float *row);
 
 struct buffer_columns { double lines, bytes; float x[FEATURES_PER_BUFFER]; };
 /* Computes the 18 columns of an access, not log-scaled, and the values by which buffers are

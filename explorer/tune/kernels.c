@@ -194,7 +194,8 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     return true;
 }
 
-/* Opens the model. Without XGBoost every score is random; the search still works, but less well. */
+/* Opens the model. Without XGBoost scores stay estimates from the code; the search still works, but
+ * less well. */
 static bool open_model(struct kernels *k, const char **note, struct err *e)
 {
     struct cost_model_opts o = { .seed = k->o.seed };

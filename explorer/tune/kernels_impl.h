@@ -24,6 +24,7 @@ struct lowered {
     const struct program *p;
     const char *code; bool openmp;       /* the C code to be measured; NULL: not generated */
     size_t bytes;                        /* bytes of the code; SIZE_MAX: no code, or too large */
+    struct gen_work work;                /* what the code executes; 0: unknown */
     struct features x;
 };
 

@@ -8,10 +8,13 @@
 #include "profile/measure/program_text.h"
 
 enum {
-    /* Limits on code size. gcc takes 0.1 s, and 1.4 s more for every 100 KB of C.  Code that is
-     * more than twice as large as that of the fastest candidate, or would compile for more than
-     * 1.5 s, is not tried; most of it is recognised by its statements, before its C is made. */
-    MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 100 << 10
+    /* Limits on code size. gcc takes 1.5 to 2 s for every 100 KB of C.  Code that is more than
+     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried;
+     * most of it is recognised by its statements, before its C is made. */
+    MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 64 << 10,
+    /* Code of this size must promise twice the speed of short code, because it costs more time to
+     * try. */
+    DEAR_BYTES = 48 << 10
 };
 
 /* --- Features, on several threads; candidates live in the arena of their thread ------------- */
@@ -41,7 +44,7 @@ static void generate(const struct kernels *k, const struct func *f, bool seed, s
     if (target->gpu)                      /* kernels_gpu.c makes its code */
         x->bytes = 0;
     else if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
-        program_text_code(x->p, target, &text, &x->openmp, &e)) {
+        program_text_code(x->p, target, &text, &x->openmp, &x->work, &e)) {
         x->bytes = text.len;
         x->code = arena_bytes(a, str_text(&text), text.len);
     }
@@ -58,7 +61,10 @@ static bool lower_candidate(const struct kernels *k, struct arena *a, struct tun
         !program_lower(x->p, &f, &e))
         return false;
     generate(k, f, c->seed, a, x);
-    if ((!c->seed && x->bytes > most_bytes(k)) || !features_of(a, f, NULL, &x->x, &e))
+    if (!c->seed && x->bytes > most_bytes(k))
+        return false;
+    const struct feature_opts o = { .code = &x->work, .lanes = k->lanes };
+    if (!features_of(a, f, &o, &x->x, &e))
         return false;
     c->features = features_hash(&x->x);
     c->model = x;
@@ -95,9 +101,17 @@ static void forget(void *ctx)
 
 /* --- The model ----------------------------------------------------------------------------- */
 
+/* Before the model has learned anything, candidates are ranked by estimates from their code. */
 static bool ranks(void *ctx)
 {
-    return cost_model_stats(((struct kernels *)ctx)->model).learned;
+    const struct kernels *k = ctx;
+    return !kernels_for_gpu(k) || cost_model_stats(k->model).learned;
+}
+
+/* Returns by what the score of a candidate is divided because its code is long. */
+static double dearness(const struct lowered *x)
+{
+    return x->bytes < SIZE_MAX ? 1 + (double)x->bytes / DEAR_BYTES : 1;
 }
 
 static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
@@ -114,7 +128,7 @@ static void score(void *ctx, struct arena *a, struct tune_candidate **c, int n)
     m = 0;
     for (int i = 0; i < n; i++)
         if (!c[i]->illegal)
-            c[i]->score = y[m++];
+            c[i]->score = y[m++] / dearness(c[i]->model);
 }
 
 static void learn(void *ctx, struct tune_candidate **c, int n, const struct cancel *cancel)

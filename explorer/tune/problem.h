@@ -100,8 +100,8 @@ struct tune_problem {
     bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
     int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
-    /* Whether the model can rank already (ranks NULL: it never can).  score() sets the score of
-     * valid programs and marks the others as illegal. */
+    /* Whether the model, or an estimate, can rank already (ranks NULL: it never can).  score() sets
+     * the score of valid programs and marks the others as illegal. */
     bool (*ranks)(void *ctx);
     void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);

@@ -84,6 +84,8 @@ bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, stru
     bool ok = unit_open(&u, f, o, e);
     if (ok && f->autovectorize)
         str_add(out, GEN_FREE);
+    if (ok && o->work)
+        code_count_work(&u, o->work);
     if (ok)
         o->target->print(&u, out);
     unit_close(&u);

@@ -15,6 +15,24 @@ struct gen_opts {
     bool openmp;                          /* whether to emit the pragmas of parallel loops */
     const char *header;                   /* a comment at the top of the file; NULL: none */
     bool marks;                           /* the text has marks for gen_take_marks */
+    struct gen_work *work;                /* what the code executes is added here, or NULL */
+};
+
+/* An estimate, from its code alone, of what one call of a kernel executes.  Vectors have the lanes
+ * of the target; a wider value counts as several.  A loop has the mean of its trip counts, and the
+ * body of a condition always runs. */
+struct gen_work {
+    double vector, scalar;                /* operations; a fused multiply-add is one */
+    double loads, broadcasts;             /* loads of vectors, and of scalars */
+    double stores, scalar_stores;
+    double moves;                         /* single lanes taken or put, and shuffles */
+    double iterations, conditions;
+    double spills;                        /* loads and stores of registers that do not fit */
+    double cycles;  /* of a core with two ports for sums and loads, without cache misses */
+    /* Of the straight line that takes most cycles: registers live at once, statements, and how
+     * often it updates one register in a row. */
+    double pressure, body, chain;
+    double statements;                    /* in the text */
 };
 
 /* The loops that the lines of a text belong to. loop: the loops of the C code, outer ones before

@@ -143,6 +143,9 @@ void code_prefetch(struct unit *u);       /* for CPUs only */
 void code_pair_stores(struct unit *u);    /* for a GPU only */
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
+/* Adds what the code executes to *out (work.c). */
+void code_count_work(struct unit *u, struct gen_work *out);
+
 /* Whether every kernel of a GPU can be a function of its own (print_cuda.c). */
 bool code_has_kernels(const struct unit *u, struct err *e);
 /* Prints CUDA C.  Stores the launches, in arena a, unless that is NULL. */

@@ -19,10 +19,12 @@ bool program_text_module(const struct program *p, const struct module **out, str
 }
 
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
-                       bool *openmp, struct err *e)
+                       bool *openmp, struct gen_work *work, struct err *e)
 {
     const struct module *m;
-    const struct gen_opts o = { .target = t, .openmp = true };
+    const struct gen_opts o = { .target = t, .openmp = true, .work = work };
+    if (work)
+        *work = (struct gen_work){0};
     if (!program_text_module(p, &m, e))
         return false;
     *openmp = module_is_parallel(m);

@@ -9,9 +9,10 @@
  * the measured code. */
 bool program_text_module(const struct program *p, const struct module **out, struct err *e);
 
-/* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. */
+/* Generates the C that is compiled when p is measured. *openmp: compile it with -fopenmp. work:
+ * what the code executes, or NULL. */
 bool program_text_code(const struct program *p, const struct target *t, struct str *text,
-                       bool *openmp, struct err *e);
+                       bool *openmp, struct gen_work *work, struct err *e);
 
 /* Returns t; for NULL the target that the loops of p ask for: CUDA if they are bound to a GPU, else
  * the best target of this CPU. */

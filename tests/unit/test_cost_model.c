@@ -213,6 +213,59 @@ static void the_same_samples_give_the_same_scores(void **state)
     assert_memory_equal(score[0], score[1], sizeof score[0]);
 }
 
+/* A made-up program with an estimate of its cycles, whose time is that times a power of one
+ * column. */
+static struct made estimated(struct arena *a, struct rng *r)
+{
+    struct made m = { .f = { .rows = 2, .columns = FEATURES_ALL } };
+    m.f.x = ARENA_ARRAY(a, float, m.f.rows * m.f.columns);
+    float *x = m.f.x + rng_range(r, 0, 1) * m.f.columns;
+    double ratio = (double)rng_range(r, 32, 4096);
+    int column = (int)rng_range(r, 0, 3);
+    m.f.x[8] = (float)column;
+    x[FEATURE_WORK_CYCLES] = (float)log2(ratio + 1);
+    m.ms = ratio * exp2(column);
+    return m;
+}
+
+static double order_of(struct cost_model *m, const struct made *x, int n)
+{
+    double score[TESTS], ms[TESTS];
+    for (int i = 0; i < n; i++) {
+        cost_model_predict(m, &x[i].f, 1, &score[i]);
+        ms[i] = x[i].ms;
+    }
+    return rank_pair_order(score, ms, n);
+}
+
+/* Estimates rank before anything was learned, and what is learned corrects them: the time of a
+ * program that is twice as slow as its estimate is known from 40 others. */
+static void estimates_rank_and_are_corrected(void **state)
+{
+    (void)state;
+    SKIP_WITHOUT_LIBRARY();
+    struct arena *a = arena_new();
+    struct rng r = rng_seed(seed);
+    struct cost_model *m = fresh(1);
+    struct made x[TESTS];
+    struct err e;
+    for (int i = 0; i < TESTS; i++)
+        x[i] = estimated(a, &r);
+    double before = order_of(m, x, TESTS);
+    assert_false(cost_model_stats(m).learned);
+    assert_true(before > 0.7 && before < 0.95);
+    for (int i = 0; i < 40; i++) {
+        struct made y = estimated(a, &r);
+        assert_true(cost_model_add(m, &y.f, i == 7 ? INFINITY : y.ms));
+    }
+    assert_true(cost_model_train_now(m, NULL, &e));
+    double after = order_of(m, x, TESTS);
+    if (after < before + 0.03 || after < 0.93)
+        fail_msg("seed %llu: %.3f before, %.3f after", (unsigned long long)seed, before, after);
+    cost_model_free(m);
+    arena_free(a);
+}
+
 static void random_scores_follow_the_seed(void **state)
 {
     (void)state;
@@ -399,6 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pack_sum_by_differences),
         cmocka_unit_test(it_learns),
         cmocka_unit_test(the_same_samples_give_the_same_scores),
+        cmocka_unit_test(estimates_rank_and_are_corrected),
         cmocka_unit_test(random_scores_follow_the_seed),
         cmocka_unit_test(what_is_no_number_stays_outside),
         cmocka_unit_test(poor_samples),

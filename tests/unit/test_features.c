@@ -62,7 +62,8 @@ static void names_are_columns(void **state)
 {
     (void)state;
     assert_int_equal(FEATURES, 164);
-    assert_int_equal(FEATURES_ALL, 176);
+    assert_int_equal(FEATURES_LAYOUT, 176);
+    assert_int_equal(FEATURES_ALL, 191);
     assert_int_equal(FEATURE_B0_READ, 57);
     assert_int_equal(FEATURE_B1_READ - FEATURE_B0_READ, FEATURES_PER_BUFFER);
     assert_int_equal(FEATURE_INTENSITY_0, 57 + 5 * 18);

@@ -509,7 +509,7 @@ static struct build joined_object(const struct program *const p[2], const char *
     struct err e;
     bool openmp;
     for (int i = 0; i < 2; i++)
-        assert_true(program_text_code(p[i], target_named("avx2"), &text[i], &openmp, &e));
+        assert_true(program_text_code(p[i], target_named("avx2"), &text[i], &openmp, NULL, &e));
     gen_join((const char *const[]){ str_text(&text[0]), str_text(&text[1]) }, 2, 0, &joined);
     if (!compiler_find(compiler, &cc, &e)
         || !build_shared(&cc, str_text(&joined), target_named("avx2"), false, NULL, &b, &e))

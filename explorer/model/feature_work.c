@@ -1,0 +1,24 @@
+/* The columns of the generated code: what it executes, in multiples of what the operator needs. */
+#include "explorer/model/features_impl.h"
+
+#define RATIO_SCALE 64.0  /* so that small ratios differ on the logarithmic scale */
+
+/* Returns the vectors of multiply-adds that the operator takes at least. */
+static double least_vectors(const struct func *f, int lanes)
+{
+    return fmax(f->graph->flops / 2 / (lanes > 0 ? lanes : 8), 1);
+}
+
+void feature_work_columns(const struct func *f, const struct feature_opts *o, float *row)
+{
+    const struct gen_work *w = o->code;
+    const double ratio[] = { w->vector, w->scalar, w->loads, w->broadcasts, w->stores,
+                             w->scalar_stores, w->moves, w->iterations, w->conditions, w->spills,
+                             w->cycles };
+    const double number[] = { w->pressure, w->body, w->chain, w->statements };
+    double least = least_vectors(f, o->lanes);
+    for (int i = 0; i < COUNT_OF(ratio); i++)
+        row[FEATURE_WORK_VECTOR + i] = feature_scale(RATIO_SCALE * ratio[i] / least);
+    for (int i = 0; i < COUNT_OF(number); i++)
+        row[FEATURE_WORK_PRESSURE + i] = feature_scale(number[i]);
+}

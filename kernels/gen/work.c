@@ -1,0 +1,250 @@
+/* Counts what code executes: a static estimate of the work of one call (struct gen_work). */
+#include "kernels/gen/gen_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FUNCTION_COST 12.0  /* operations of exp and the like */
+#define MOVE_COST 0.5        /* a lane taken or put; most CPUs of today do two in a cycle */
+#define ACROSS_COST 4.0     /* operations that combine the lanes of a vector */
+#define FMA_LATENCY 4.0     /* cycles, as of most CPUs of today */
+#define SPILL_COST 2.0      /* a register that does not fit is stored and loaded */
+
+/* Operations of one execution of a straight line. */
+struct line_work {
+    double vector, scalar, loads, broadcasts, stores, scalar_stores, moves;
+    double chain;                         /* longest chain of updates of one register */
+    int statements;
+    double pressure;                      /* vectors that are live at once */
+};
+
+/* How a line uses a register: the statements that use it first and last; updates: how often it is
+ * accumulated into.  resident: it is live before the line. */
+struct line_reg { int line, first, last, updates; bool resident; };
+
+struct worker {
+    struct unit *u;
+    struct gen_work *out;
+    struct line_reg *reg;                 /* per register of the unit */
+    VEC(int) used;                        /* registers of the current line */
+    int line, statement;
+    double hottest;                       /* cycles of the line that takes most */
+};
+
+static double vectors(const struct worker *w, int lanes)
+{
+    return ceil((double)lanes / w->u->lanes);
+}
+
+static double registers(const struct worker *w, int reg)
+{
+    return vectors(w, w->u->regs.data[reg].lanes);
+}
+
+static struct line_reg *use(struct worker *w, int reg, bool before_set)
+{
+    struct line_reg *r = &w->reg[reg];
+    if (r->line != w->line) {
+        *r = (struct line_reg){ .line = w->line, .first = w->statement, .resident = before_set };
+        vec_push(&w->used, reg);
+    }
+    r->last = w->statement;
+    return r;
+}
+
+static void count_arithmetic(struct worker *w, int lanes, double times, struct line_work *l)
+{
+    if (lanes > 1)
+        l->vector += times * vectors(w, lanes);
+    else
+        l->scalar += times;
+}
+
+static bool is_product(const struct code_term *t)
+{
+    return t->kind == TERM_BIN && t->op == VAL_MUL;
+}
+
+static void count_operation(struct worker *w, const struct code_term *t, struct line_work *l)
+{
+    bool across = t->kind == TERM_CALL && (t->op == VAL_ADD || t->op == VAL_MAX);
+    bool fused = t->kind == TERM_BIN && (t->op == VAL_ADD || t->op == VAL_SUB) &&
+                 (is_product(t->a) || is_product(t->b));
+    if (across)
+        l->moves += ACROSS_COST;
+    else if (!fused)                      /* the product counts */
+        count_arithmetic(w, t->lanes, t->kind == TERM_CALL ? FUNCTION_COST : 1, l);
+}
+
+static bool same_scalar(const struct code_term *x, const struct code_term *y)
+{
+    return x->kind == y->kind &&
+           ((x->kind == TERM_LOAD && place_same(&x->at, &y->at)) ||
+            (x->kind == TERM_REG && x->reg == y->reg && x->lane == y->lane) ||
+            (x->kind == TERM_CONST && x->value == y->value));
+}
+
+static void count_term(struct worker *w, const struct code_term *t, struct line_work *l);
+
+/* A scalar that several lanes have in common is broadcast and blended, at the cost of one move. */
+static void count_gather(struct worker *w, const struct code_term *t, struct line_work *l)
+{
+    for (int i = 0; i < t->lanes; i++) {
+        bool again = false;
+        for (int k = 0; k < i && !again; k++)
+            again = same_scalar(t->part[k], t->part[i]);
+        if (again)
+            continue;
+        l->moves++;
+        count_term(w, t->part[i], l);
+    }
+}
+
+static void count_term(struct worker *w, const struct code_term *t, struct line_work *l)
+{
+    if (t->kind == TERM_LOAD)
+        *(t->lanes > 1 ? &l->loads : &l->broadcasts) += vectors(w, t->lanes);
+    if (t->kind == TERM_REG) {
+        use(w, t->reg, true);
+        l->moves += t->lane >= 0;
+    }
+    if (t->kind == TERM_SHUFFLE)
+        l->moves += vectors(w, t->lanes);
+    if (t->kind == TERM_GATHER)
+        count_gather(w, t, l);
+    if (t->kind == TERM_BIN || t->kind == TERM_CALL)
+        count_operation(w, t, l);
+    if (t->kind == TERM_SELECT)
+        count_arithmetic(w, t->lanes, 1, l);
+    if (t->a)
+        count_term(w, t->a, l);
+    if (t->b)
+        count_term(w, t->b, l);
+}
+
+static void count_set(struct worker *w, const struct code *c, struct line_work *l)
+{
+    int lanes = c->reg >= 0 ? w->u->regs.data[c->reg].lanes : c->at.lanes;
+    count_term(w, c->value, l);
+    if (c->how != STORE_SET && !(c->how == STORE_ADD && is_product(c->value)))
+        count_arithmetic(w, lanes, 1, l);
+    if (c->reg >= 0) {
+        struct line_reg *r = use(w, c->reg, c->how != STORE_SET || c->lane >= 0);
+        r->updates += c->how != STORE_SET;
+        l->chain = fmax(l->chain, r->resident ? r->updates : 0);
+        l->moves += c->lane >= 0;
+    } else {
+        *(lanes > 1 ? &l->stores : &l->scalar_stores) += vectors(w, lanes);
+        if (c->how != STORE_SET)
+            *(lanes > 1 ? &l->loads : &l->broadcasts) += vectors(w, lanes);
+    }
+    l->statements++;
+    w->statement++;
+}
+
+/* Returns the most registers that are live at once in the line. */
+static double pressure_of(struct worker *w, int n)
+{
+    double resident = 0, most = 0, now = 0;
+    double *change = ARENA_ARRAY(w->u->arena, double, n + 2);
+    for (int i = 0; i < w->used.len; i++) {
+        const struct line_reg *r = &w->reg[w->used.data[i]];
+        double size = registers(w, w->used.data[i]);
+        if (r->resident)
+            resident += size;
+        else {
+            change[r->first] += size;
+            change[r->last + 1] -= size;
+        }
+    }
+    for (int i = 0; i <= n; i++) {
+        now += change[i];
+        most = fmax(most, now);
+    }
+    return resident + most;
+}
+
+static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
+{
+    double loads = l->loads + l->broadcasts + spilled;
+    double stores = l->stores + l->scalar_stores + spilled;
+    double sums = l->vector + l->scalar;
+    double most = fmax(fmax(sums / 2, loads / 2), fmax(stores, MOVE_COST * l->moves));
+    most = fmax(most, (sums + loads + stores + l->moves) / 4);
+    return in_loop ? fmax(most, FMA_LATENCY * l->chain) : most;
+}
+
+/* Adds a line that is executed `times` times. */
+static void add_line(struct worker *w, struct line_work *l, double times, bool in_loop)
+{
+    struct gen_work *o = w->out;
+    l->pressure = pressure_of(w, l->statements);
+    double over = fmax(0, l->pressure - w->u->opts->target->registers);
+    double cycles = times * cycles_of(l, SPILL_COST * over / 2, in_loop);
+    o->vector += times * l->vector;
+    o->scalar += times * l->scalar;
+    o->loads += times * l->loads;
+    o->broadcasts += times * l->broadcasts;
+    o->stores += times * l->stores;
+    o->scalar_stores += times * l->scalar_stores;
+    o->moves += times * l->moves;
+    o->spills += times * SPILL_COST * over;
+    o->cycles += cycles;
+    o->statements += l->statements;
+    if (cycles > w->hottest) {
+        w->hottest = cycles;
+        o->pressure = l->pressure;
+        o->body = l->statements;
+        o->chain = l->chain;
+    }
+}
+
+/* Returns the mean number of iterations over the values that its bounds can take. */
+static double mean_trips(const struct code *c)
+{
+    double n = 0.5 * ((double)c->end->hi + (double)c->end->lo -
+                      (double)c->begin->hi - (double)c->begin->lo);
+    return n > 0 ? n : 0;
+}
+
+static void count_block(struct worker *w, const struct block *b, double times, bool in_loop);
+
+static void count_inside(struct worker *w, const struct code *c, double times, bool in_loop)
+{
+    if (c->kind == CODE_FOR) {
+        double trips = mean_trips(c);
+        w->out->iterations += times * trips;
+        w->out->cycles += times * trips;
+        count_block(w, &c->body, times * trips, true);
+    } else {
+        w->out->conditions += c->kind == CODE_IF ? times : 0;
+        count_block(w, &c->body, times, in_loop);
+    }
+}
+
+static void count_block(struct worker *w, const struct block *b, double times, bool in_loop)
+{
+    for (int i = 0; i < b->n;) {
+        if (b->item[i]->kind != CODE_SET) {
+            count_inside(w, b->item[i++], times, in_loop);
+            continue;
+        }
+        struct line_work l = { 0 };
+        w->line++;
+        w->statement = 0;
+        vec_clear(&w->used);
+        for (; i < b->n && b->item[i]->kind != CODE_FOR && b->item[i]->kind != CODE_IF &&
+               b->item[i]->kind != CODE_SCOPE; i++)
+            if (b->item[i]->kind == CODE_SET)
+                count_set(w, b->item[i], &l);
+        add_line(w, &l, times, in_loop);
+    }
+}
+
+void code_count_work(struct unit *u, struct gen_work *out)
+{
+    struct worker w = { .u = u, .out = out };
+    w.reg = ARENA_ARRAY(u->arena, struct line_reg, u->regs.len + 1);
+    count_block(&w, &u->body, 1, false);
+    vec_free(&w.used);
+}
