@@ -35,8 +35,9 @@ void *xrealloc(void *p, size_t size_bytes);
  * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
-/* Between these two, arrays that are freed stay with the process and serve the next ones: the system
- * clears every page that it hands out, which takes as long as the arithmetic on it.  Not nested. */
+/* Between these two, arrays that are freed stay with the process and serve the next ones: the
+ * system clears every page that it hands out, which takes as long as the arithmetic on it.  Not
+ * nested. */
 void memory_keep(void);
 void memory_give_back(void);
 
