@@ -29,7 +29,7 @@ static void branches_show_their_best_times(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "B");
-    assert_shows(m, "main                             0           -");
+    assert_shows(m, "main                           0           -");
     press(m, "Esc");
     measured(m, 7, true);
     press(m, "p");
@@ -40,12 +40,12 @@ static void branches_show_their_best_times(void **state)
     press(m, ": l o o p Space s p l i t Space C Space N Space 4 Enter");
     measured(m, 1, false);
     press(m, "B");
-    assert_shows(m, "main                             2     3.00 ms");
+    assert_shows(m, "main                           2     3.00 ms");
     assert_shows(m, "tiled                            3     3.00 ms");
     press(m, "Esc");
     measured(m, 2, true);
     press(m, "B");
-    assert_shows(m, "main                             2     3.00 ms");
+    assert_shows(m, "main                           2     3.00 ms");
     assert_shows(m, "tiled                            3     2.00 ms");
     model_free(m);
 }
