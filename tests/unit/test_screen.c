@@ -41,12 +41,12 @@ static void branches_show_their_best_times(void **state)
     measured(m, 1, false);
     press(m, "B");
     assert_shows(m, "main                           2     3.00 ms");
-    assert_shows(m, "tiled                            3     3.00 ms");
+    assert_shows(m, "tiled                          3     3.00 ms");
     press(m, "Esc");
     measured(m, 2, true);
     press(m, "B");
     assert_shows(m, "main                           2     3.00 ms");
-    assert_shows(m, "tiled                            3     2.00 ms");
+    assert_shows(m, "tiled                          3     2.00 ms");
     model_free(m);
 }
 
