@@ -307,10 +307,8 @@ static int run(struct bench_call *b)
     cli_progress_clear(b->cli);
     if (!ok)
         return cli_fail(b->cli, &e);
-    struct machine machine;
     struct str json = {0}, text = {0}, fingerprint = {0};
-    machine_read(&machine);
-    machine_fingerprint(&fingerprint, &machine);
+    machine_fingerprint_here(&fingerprint);
     report_bench_json(&json, b->entry, b->n, &b->how, str_text(&fingerprint));
     bool good = true;
     for (int i = 0; i < b->n; i++)
@@ -335,7 +333,6 @@ static bool open_one(struct bench_call *b, struct err *e)
     return open_contender(b, 0, &n_kernels, e);
 }
 
-/* Times the session with each of its steps left out. */
 static bool check_ablation_names(const struct bench_call *b, const struct ablation *a,
                                  struct err *e)
 {
@@ -346,6 +343,7 @@ static bool check_ablation_names(const struct bench_call *b, const struct ablati
     return cli_asserts_named(b->cli->args, &json, e);
 }
 
+/* Times the session with each of its steps left out. */
 static int ablate(struct bench_call *b)
 {
     struct err e = {0};

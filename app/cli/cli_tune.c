@@ -410,11 +410,9 @@ static bool write_session(const struct tune_call *u, const struct tuning *t, str
 
 static int finish(const struct tune_call *u, const struct tuning *t, struct opened *o)
 {
-    struct machine machine;
     struct str fingerprint = {0}, out = {0};
     struct err e = {0};
-    machine_read(&machine);
-    machine_fingerprint(&fingerprint, &machine);
+    machine_fingerprint_here(&fingerprint);
     if (u->json)
         tuning_json(&out, t, str_text(&fingerprint));
     else

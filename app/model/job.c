@@ -80,11 +80,10 @@ static void report_try(void *ctx, const char *what, double fraction)
 {
     const struct machine_task *t = ctx;
     struct str text = {0};
-    str_add(&text, what);
-    if (t->tries > 1) {
-        str_clear(&text);
+    if (t->tries > 1)
         str_printf(&text, "again, try %d of %d", t->tries, MACHINE_TRIES);
-    }
+    else
+        str_add(&text, what);
     if (t->pr && t->pr->report)
         t->pr->report(t->pr->ctx, str_text(&text), fraction);
     str_free(&text);

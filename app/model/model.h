@@ -354,9 +354,10 @@ bool model_search(struct model *m, int dir, int from);            /* false: not 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
-/* The target whose registers a state's code has: the chosen one, else that of its measurement or
- * the session's last one (NULL: that does not say it), else this machine's. */
-const struct target *model_target_of(const struct model *m, const struct state *s);
+/* Returns the name of a tile of f, the nest of state s, that the vector registers of its target
+ * cannot hold, and appends "needs 56 of 16 vector registers: some are spilled".  NULL: none. */
+const char *model_spill(const struct model *m, const struct state *s, const struct func *f,
+                        struct str *out);
 
 /* model_tour.c: the guided tour. */
 

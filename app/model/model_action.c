@@ -265,7 +265,7 @@ static const char *toggled(const struct model *m, const char *line)
     return line;
 }
 
-/* What a reader puts in the place of a placeholder that has nothing under the cursor. */
+/* Returns the name that stands for a placeholder when nothing under the cursor fits it. */
 static const char *name_of_blank(char what)
 {
     static const char *const names[] = {

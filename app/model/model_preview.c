@@ -23,10 +23,10 @@ static void note_later_steps(const struct history *copy, struct str *out)
         const struct state *s = history_state(copy, path[i]);
         if (!s->held && !s->note)
             continue;
-        if (listed++ == MOST_NOTED)
-            str_printf(out, "%s...", out->len ? " " : "");
-        if (listed > MOST_NOTED)
-            continue;
+        if (listed++ == MOST_NOTED) {
+            str_add(out, " ...");
+            break;
+        }
         str_printf(out, "%sStep %d%s %s.", out->len ? " " : "", i,
                    s->held ? " would have no effect:" : ":", s->held ? s->held : s->note);
     }

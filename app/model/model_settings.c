@@ -4,7 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include "kernels/gen/target.h"
+#include "kernels/gen/tile_registers.h"
 #include "profile/build/build.h"
 #include "profile/measure/program_text.h"
 
@@ -107,7 +107,9 @@ bool model_set_isa(struct model *m, const char *arg)
     return changed(m);
 }
 
-const struct target *model_target_of(const struct model *m, const struct state *s)
+/* The target whose registers a state's code has: the chosen one, else that of its measurement or
+ * the session's last one (NULL: that does not say it), else this machine's. */
+static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
     const struct history *h = m->session->history;
@@ -120,6 +122,19 @@ const struct target *model_target_of(const struct model *m, const struct state *
     if (!t && r)
         return NULL;
     return program_text_target(s->program, t);
+}
+
+const char *model_spill(const struct model *m, const struct state *s, const struct func *f,
+                        struct str *out)
+{
+    const struct target *t = target_of(m, s);
+    int64_t needs;
+    int tile = t ? tile_that_spills(f, t, &needs) : -1;
+    if (tile < 0)
+        return NULL;
+    str_printf(out, "needs %lld of %d vector registers: some are spilled", (long long)needs,
+               t->registers);
+    return f->buffer[tile].name;
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

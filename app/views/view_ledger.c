@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
-#include "kernels/gen/tile_registers.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/gpu_memory.h"
 
@@ -334,12 +333,11 @@ static void describe_spill(const struct model *m, const struct state *s, struct 
 {
     const struct func *f;
     struct err ignored;
-    int64_t needs;
-    const struct target *t = model_target_of(m, s);
-    int tile = t && program_lower(s->program, &f, &ignored) ? tile_that_spills(f, t, &needs) : -1;
-    if (tile >= 0)
-        str_printf(out, "; the tile %s needs %lld of %d vector registers: some are spilled",
-                   f->buffer[tile].name, (long long)needs, t->registers);
+    struct str says = {0};
+    const char *tile = program_lower(s->program, &f, &ignored) ? model_spill(m, s, f, &says) : NULL;
+    if (tile)
+        str_printf(out, "; the tile %s %s", tile, str_text(&says));
+    str_free(&says);
 }
 
 static void describe_row(const struct model *m, const struct ledger_row *r, int i,
@@ -385,13 +383,20 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     }
 }
 
-void view_ledger_hint(const struct model *m, struct str *out)
+/* The row under the cursor, of n; -1: none. */
+static int row_here(const struct model *m, int n)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    return l && l->id < n ? l->id : -1;
+}
+
+void view_ledger_hint(const struct model *m, struct str *out)
+{
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
-    if (l && l->id >= 0 && l->id < n)
-        describe_row(m, &rows[l->id], l->id, reference_of(rows, n), out);
+    int i = row_here(m, n);
+    if (i >= 0)
+        describe_row(m, &rows[i], i, reference_of(rows, n), out);
     struct str misses = {0};
     model_forecast_print(m, "", &misses);
     if (misses.len > 0)
@@ -402,10 +407,10 @@ void view_ledger_hint(const struct model *m, struct str *out)
 
 bool view_ledger_explains(const struct model *m)
 {
-    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
-    const struct ledger_row *r = l && l->id >= 0 && l->id < n ? &rows[l->id] : NULL;
+    int i = row_here(m, n);
+    const struct ledger_row *r = i >= 0 ? &rows[i] : NULL;
     bool explains = r && (r->held || r->note || (r->m && !r->m->verified && r->m->reason[0]));
     free(rows);
     return explains;

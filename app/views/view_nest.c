@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "kernels/gen/tile_registers.h"
 
 /* Where the cursor was, in words that survive a step. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
@@ -151,28 +150,15 @@ static void find_accesses(struct doc *d, struct line *l, const char **rest)
     vec_free(&items);
 }
 
-/* A tile that does not fit the registers; name NULL: none. */
-struct spill { const char *name; int64_t needs; int has; };
-
-static struct spill find_spill(const struct model *m, const struct func *f)
-{
-    const struct target *t = model_target_of(m, history_current(m->session->history));
-    struct spill s = { .has = t ? t->registers : 0 };
-    int tile = t ? tile_that_spills(f, t, &s.needs) : -1;
-    s.name = tile >= 0 ? f->buffer[tile].name : NULL;
-    return s;
-}
-
-/* Adds a line under that of the tile which says that it spills. */
-static void note_spill(struct doc *d, const struct spill *s, const char *text)
+/* Adds a line under that of the tile which says that it spills. tile NULL: none does. */
+static void note_spill(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");
-    size_t n = s->name ? strlen(s->name) : 0;
-    if (n == 0 || strncmp(at, s->name, n) != 0 || !str_starts(at + n, " = tile"))
+    size_t n = tile ? strlen(tile) : 0;
+    if (n == 0 || strncmp(at, tile, n) != 0 || !str_starts(at + n, " = tile"))
         return;
     doc_pad(d, (int)(at - text) + 4);
-    doc_printf(d, STYLE_BAD, "# needs %lld of %d vector registers: some are spilled",
-               (long long)s->needs, s->has);
+    doc_printf(d, STYLE_BAD, "# %s", str_text(says));
     doc_end(d);
 }
 
@@ -221,11 +207,13 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
         return;
     }
     struct tree_lines lines = func_lines(p->doc.arena, f);
-    const struct spill spill = find_spill(m, f);
+    struct str says = {0};
+    const char *tile = model_spill(m, history_current(m->session->history), f, &says);
     for (int i = 0; i < lines.n; i++) {
         add_line(m, &p->doc, &lines, i, width);
-        note_spill(&p->doc, &spill, lines.text[i]);
+        note_spill(&p->doc, tile, &says, lines.text[i]);
     }
+    str_free(&says);
     if (first) {                         /* the operator itself, not its padding */
         const struct program *prog = model_program(m);
         first_place(p, prog, prog->stage[prog->graph->main_node]->name);

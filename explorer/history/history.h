@@ -46,7 +46,7 @@ bool history_keeps_undone(const struct history *h);
  * and redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-/* What the last undo or redo did: "undid: edit 3 loop split C N 8", "undid step 7: ..." */
+/* Returns "undid: edit 3 loop split C N 8" or "undid step 7: ...", for the last undo or redo. */
 const char *history_said(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);

@@ -29,8 +29,8 @@ struct gen_work {
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
     double cycles;  /* of a core with two ports for sums and loads, without cache misses */
-    /* Of the straight line that takes most cycles: registers live at once, statements, and how
-     * often it updates one register in a row. */
+    /* The straight line that takes most cycles: its registers live at once, its statements, and
+     * how often it updates one register in a row. */
     double pressure, body, chain;
     double statements;                    /* in the text */
 };

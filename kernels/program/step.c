@@ -400,7 +400,7 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     return true;
 }
 
-/* What a positional word of the syntax column stands for. */
+/* Returns the meaning of a positional word of the syntax column. */
 static const char *noun_of(const struct step_info *i, const char *name)
 {
     bool loop = streq(i->room, "loop");

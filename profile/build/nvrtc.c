@@ -163,13 +163,13 @@ static void read_info(const struct cubin *c, const Elf64_Shdr *s, struct gpu_ker
     }
 }
 
-/* Lists the kernels, which are the sections .text.NAME, in the order of the file. */
 /* Returns the bytes of the kernel's tiles: its section begins with the system's own share. */
 static int64_t without_system(int64_t section)
 {
     return section > SYSTEM_SHARED ? section - SYSTEM_SHARED : 0;
 }
 
+/* Lists the kernels, which are the sections .text.NAME, in the order of the file. */
 static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
 {
     struct cubin c;

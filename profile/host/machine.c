@@ -300,3 +300,10 @@ void machine_fingerprint(struct str *out, const struct machine *m)
     cache_geometry_print(out, &m->l1d);
     str_add(out, m->l1d_assumed ? " (assumed)" : "");
 }
+
+void machine_fingerprint_here(struct str *out)
+{
+    struct machine machine;
+    machine_read(&machine);
+    machine_fingerprint(out, &machine);
+}

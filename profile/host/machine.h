@@ -31,6 +31,7 @@ void machine_date(char *out, size_t n);          /* the time in UTC: "2026-11-23
 /* Prints the fingerprint that sessions and records store with a measurement: "AMD EPYC | avx512 |
  * 2 cores | L1d 32K/8/64". */
 void machine_fingerprint(struct str *out, const struct machine *m);
+void machine_fingerprint_here(struct str *out);          /* the same, of this machine */
 /* Whether two fingerprints are of one machine: they may differ in the cores, which affinity and
  * cgroups limit for one process. */
 bool machine_is_same(const char *a, const char *b);

@@ -36,11 +36,9 @@ void session_free(struct session *s)
 int session_measured_here(struct session *s)
 {
     struct history *h = s->history;
-    struct machine machine;
     struct str here = {0};
     int forgotten = 0;
-    machine_read(&machine);
-    machine_fingerprint(&here, &machine);
+    machine_fingerprint_here(&here);
     bool elsewhere = s->machine[0] && !machine_is_same(s->machine, str_text(&here));
     for (int i = 0; elsewhere && i < history_n_states(h); i++)
         if (history_state(h, i)->measured) {
@@ -55,11 +53,9 @@ int session_measured_here(struct session *s)
 void session_cores_note(const struct session *s, struct str *out)
 {
     const struct history *h = s->history;
-    struct machine machine;
     struct str here = {0};
     bool numbers = false;
-    machine_read(&machine);
-    machine_fingerprint(&here, &machine);
+    machine_fingerprint_here(&here);
     for (int i = 0; i < history_n_states(h); i++)
         numbers = numbers || history_state(h, i)->measured;
     if (numbers && s->machine[0] && !streq(s->machine, str_text(&here))

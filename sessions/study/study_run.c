@@ -520,10 +520,8 @@ static const char *now(struct arena *a)
 
 static const char *this_host(struct arena *a)
 {
-    struct machine machine;
     struct str text = {0};
-    machine_read(&machine);
-    machine_fingerprint(&text, &machine);
+    machine_fingerprint_here(&text);
     const char *host = arena_strdup(a, str_text(&text));
     str_free(&text);
     return host;

@@ -120,8 +120,8 @@ static void of_the_menu(void **state)
     model_free(m);
 }
 
-/* What takes too long is tried once more with patience; then the menu says that it is not known,
- * and that of the current state decides whether there is a change. */
+/* A prediction that takes too long is tried once more; then the menu says that it is not known,
+ * and the one of the current state decides whether there is a change. */
 static void of_the_menu_when_late(void **state)
 {
     struct model *m = on_gmm();

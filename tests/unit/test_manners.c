@@ -351,7 +351,7 @@ static void test_preview_of_changes(void **state)
     model_free(m);
 }
 
-/* What is wrong with a step is shown whole, also after it was measured. */
+/* The reason why a step is held is shown whole, also after it was measured. */
 static void test_ledger_marks(void **state)
 {
     (void)state;

@@ -67,7 +67,7 @@ static void a_register_tile_by_hand(void **state)
     arena_free(a);
 }
 
-/* What a schedule without vectors does, and one with too large a tile. */
+/* A schedule without vectors takes more cycles, and so does one with too large a tile. */
 static void what_is_slow_costs_more(void **state)
 {
     (void)state;
