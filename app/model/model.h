@@ -355,7 +355,7 @@ void model_ask_save(struct model *m, enum after_ask then, struct session *next /
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
 /* Returns the name of a tile of f, the nest of state s, that the vector registers of its target
- * cannot hold, and appends "needs 56 of 16 vector registers: some are spilled".  NULL: none. */
+ * cannot hold, and appends "spills: needs 56 of 16 vector registers".  NULL: none. */
 const char *model_spill(const struct model *m, const struct state *s, const struct func *f,
                         struct str *out);
 

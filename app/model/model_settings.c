@@ -132,7 +132,7 @@ const char *model_spill(const struct model *m, const struct state *s, const stru
     int tile = t ? tile_that_spills(f, t, &needs) : -1;
     if (tile < 0)
         return NULL;
-    str_printf(out, "needs %lld of %d vector registers: some are spilled", (long long)needs,
+    str_printf(out, "spills: needs %lld of %d vector registers", (long long)needs,
                t->registers);
     return f->buffer[tile].name;
 }
