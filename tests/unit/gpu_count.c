@@ -71,9 +71,10 @@ static void count_banks(struct expected *x, const struct touch *t, long from, lo
         int n = 0, bank[32] = { 0 }, most = 0;
         for (long i = from; i < to; i++) {
             bool together = t[i].thread % 32 / each == first / each;
-            for (unsigned k = 0; together && k < t[i].bytes / 4; k++) {
+            uintptr_t begin = (uintptr_t)t[i].at, last = (begin + t[i].bytes - 1) / 4;
+            for (uintptr_t w = begin / 4; together && w <= last; w++) {
                 int at = 0;
-                word[n] = (uintptr_t)t[i].at / 4 + k;
+                word[n] = w;
                 while (word[at] != word[n])
                     at++;
                 if (at == n)
@@ -221,6 +222,7 @@ void gpu_check_units(const struct gpu_unit *u, int n)
     if (!kernel_compiler("g++"))
         skip();
     str_add(&cpp, touch_prologue);
+    str_add(&cpp, touch_half_prologue);
     for (int i = 0; i < n; i++) {
         struct str text = {0};
         struct err e;

@@ -11,7 +11,7 @@ void gpu_simulate(const struct func *f, const char *device, double budget, struc
 struct gpu_unit { const struct program *p; const struct func *f; char what[160]; };
 void gpu_unit(struct gpu_unit *u, const struct program *p);
 
-/* Runs the CUDA C of n kernels.  The test fails unless the simulator has the same accesses, sectors,
- * conflicts and misses for every tensor; it is skipped where there is no g++. */
+/* Runs the CUDA C of n kernels.  The test fails unless the simulator has the same accesses,
+ * sectors, conflicts and misses for every tensor; it is skipped where there is no g++. */
 void gpu_check_units(const struct gpu_unit *u, int n);
 #endif

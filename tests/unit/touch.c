@@ -31,16 +31,17 @@ const char touch_prologue[] =
     "alignas(4096) static float shared_memory[64 * 16384];\n"
     "struct uint4 { int x, y, z, w; };\n"
     "#define __syncthreads()\n"
-    "static __attribute__((noinline)) void note(const float *p, bool store, unsigned n)\n"
-    "{ long i = p - shared_memory; bool shared = i >= 0 && i < 64 * 16384;\n"
-    "  *to++ = touch{shared ? (const float *)(4 * i) : p, store + 2u * shared, 4 * n,\n"
+    "static __attribute__((noinline)) void note(const void *p, bool store, unsigned bytes)\n"
+    "{ long i = (const char *)p - (const char *)shared_memory;\n"
+    "  bool shared = i >= 0 && i < (long)sizeof shared_memory;\n"
+    "  *to++ = touch{(const float *)(shared ? (const void *)i : p), store + 2u * shared, bytes,\n"
     "               __builtin_return_address(0), launch, block, thread,\n"
     "                turn}; }\n"
     "struct at { float *p; operator const float *() const { return p; } };\n"
     "struct ref {\n"
     "    float *p;\n"
-    "    INLINE operator float() const { note(p, false, 1); return *p; }\n"
-    "    INLINE void operator=(float v) const { note(p, true, 1); *p = v; }\n"
+    "    INLINE operator float() const { note(p, false, 4); return *p; }\n"
+    "    INLINE void operator=(float v) const { note(p, true, 4); *p = v; }\n"
     "    INLINE void operator=(const ref &r) const { *this = float(r); }\n"
     "    INLINE void operator+=(float v) const { *this = float(*this) + v; }\n"
     "    at operator&() const { return at{p}; }\n"
@@ -67,13 +68,41 @@ const char touch_prologue[] =
     "    typedef float v##n __attribute__((vector_size(4 * n))); \\\n"
     "    typedef float u##n __attribute__((vector_size(4 * n), aligned(4))); \\\n"
     "    static inline v##n load##n(at a) \\\n"
-    "    { v##n x; note(a.p, false, n); std::memcpy(&x, a.p, sizeof x); return x; } \\\n"
+    "    { v##n x; note(a.p, false, 4 * n); std::memcpy(&x, a.p, sizeof x); return x; } \\\n"
     "    static inline void store##n(at a, v##n x) \\\n"
-    "    { note(a.p, true, n); std::memcpy(a.p, &x, sizeof x); } \\\n"
+    "    { note(a.p, true, 4 * n); std::memcpy(a.p, &x, sizeof x); } \\\n"
     "    static inline void stream##n(at a, v##n x) { std::memcpy(a.p, &x, sizeof x); }\n"
     "VEC(2) VEC(4) VEC(8) VEC(16)\n"
     "static INLINE void copy4(at a, at b)\n"
-    "{ note(b.p, false, 4); note(a.p, true, 4); std::memcpy(a.p, b.p, 16); }\n";
+    "{ note(b.p, false, 16); note(a.p, true, 16); std::memcpy(a.p, b.p, 16); }\n";
+
+/* Nothing turns these pointers into plain ones, so what the text does with them is counted, or does
+ * not compile.  ldmatrix reads 16 bytes at the address that each lane gives. */
+const char touch_half_prologue[] =
+    "typedef unsigned short half;\n"
+    "struct half_at { half *p; };\n"
+    "struct half_ref {\n"
+    "    half *p;\n"
+    "    INLINE operator half() const { note(p, false, 2); return *p; }\n"
+    "    INLINE void operator=(half v) const { note(p, true, 2); *p = v; }\n"
+    "    INLINE void operator=(const half_ref &r) const { *this = half(r); }\n"
+    "    half_at operator&() const { return half_at{p}; }\n"
+    "};\n"
+    "struct half_ptr {\n"
+    "    half *p;\n"
+    "    half_ptr(const void *q) : p((half *)q) {}\n"
+    "    half_ptr(half_at a) : p(a.p) {}\n"
+    "    half_at operator+(long i) const { return half_at{p + i}; }\n"
+    "    half_at operator-(long i) const { return half_at{p - i}; }\n"
+    "    half_ref operator[](long i) const { return half_ref{p + i}; }\n"
+    "};\n"
+    "static INLINE void copy8(half_ptr a, half_ptr b)\n"
+    "{ note(b.p, false, 16); note(a.p, true, 16); std::memcpy(a.p, b.p, 16); }\n"
+    "static INLINE void store_pair(half_ptr a, float, float) { note(a.p, true, 4); }\n"
+    "static INLINE unsigned fragment_pair(half_ptr a) { note(a.p, false, 4); return 0; }\n"
+    "static INLINE void fragment_rows(unsigned *, half_ptr a) { note(a.p, false, 16); }\n"
+    "static INLINE void fragment_columns(unsigned *, half_ptr a) { note(a.p, false, 16); }\n"
+    "template <class... F> static void mma(const unsigned *, const unsigned *, F *...) {}\n";
 
 /* Does the line define what the prologue defines? */
 static bool is_replaced(const char *line)
@@ -143,19 +172,64 @@ void touch_unit(struct str *out, const struct func *f, const char *c_text, int i
     free(text);
 }
 
+/* Returns whether the text of CUDA has this function, and the prologue one that counts. */
+static bool begins_counted(const char *line)
+{
+    static const char *const counted[] = {
+        " copy4(", " copy8(", " store_pair(", " fragment_pair(", " fragment_rows(",
+        " fragment_columns(", " mma(",
+    };
+    bool found = false;
+    for (int i = 0; i < COUNT_OF(counted); i++)
+        found |= str_starts(line, "static __device__ inline ") && strstr(line, counted[i]);
+    return found;
+}
+
 /* "    __shared__ __align__(16) float A_tile[512];" lies at TOUCH_TILE times its number among the
  * locals. */
 static void shared_line(struct str *out, const struct func *f, const char *line)
 {
-    const char *at = strstr(line, "float ") + strlen("float ");
-    size_t n = strcspn(at, "[");
-    for (int b = f->n_params; b < f->n_buffers; b++)
-        if (strlen(f->buffer[b].name) == n && str_starts(at, f->buffer[b].name)) {
-            str_printf(out, "ptr %s(shared_memory + %d);\n", f->buffer[b].name,
-                       (b - f->n_params) * (TOUCH_TILE / 4));
+    for (int b = f->n_params; b < f->n_buffers; b++) {
+        char begin[128];
+        const char *type = f->buffer[b].type->name;
+        bool narrow = f->buffer[b].type->bytes == 2;
+        snprintf(begin, sizeof begin, " %s %s[", narrow ? type : "float", f->buffer[b].name);
+        if (strstr(line, begin)) {
+            str_printf(out, "%s %s(shared_memory + %d);\n", narrow ? "half_ptr" : "ptr",
+                       f->buffer[b].name, (b - f->n_params) * (TOUCH_TILE / 4));
             return;
         }
+    }
     fail("no buffer for: %s", line);
+}
+
+/* Returns the line with "half_ptr x" for "const f16 *__restrict__ x" and for "f16 *x". */
+static char *narrow_line(const struct func *f, const char *line)
+{
+    struct str out = { 0 };
+    const char *type = "";
+    char *copy;
+    for (int b = 0; b < f->n_buffers; b++)
+        type = f->buffer[b].type->bytes == 2 ? f->buffer[b].type->name : type;
+    char form[4][48];
+    snprintf(form[0], sizeof form[0], "const %s *__restrict__ ", type);
+    snprintf(form[1], sizeof form[1], "%s *__restrict__ ", type);
+    snprintf(form[2], sizeof form[2], "const %s *", type);
+    snprintf(form[3], sizeof form[3], "%s *", type);
+    while (*line) {
+        int i = 0;
+        while (i < COUNT_OF(form) && (!*type || !str_starts(line, form[i])))
+            i++;
+        if (i < COUNT_OF(form)) {
+            str_add(&out, "half_ptr ");
+            line += strlen(form[i]);
+        } else {
+            str_add_char(&out, *line++);
+        }
+    }
+    copy = xstrdup(str_text(&out));
+    str_free(&out);
+    return copy;
 }
 
 /* A loop counts its iterations; a kernel has a name of its own in each namespace. */
@@ -168,10 +242,6 @@ static void add_cuda_line(struct str *out, const struct func *f, const char *lin
         shared_line(out, f, line);
         return;
     }
-    if (strstr(line, " void copy4(")) {                    /* the prologue has one that counts */
-        str_add(out, "static inline void copy_of_text(float *to, const float *from)\n");
-        return;
-    }
     if (str_starts(line + indent, "for (") && !strchr(line, '{'))
         fail("a loop in two lines: %s", line);
     if (str_starts(line + indent, "for ("))
@@ -179,6 +249,25 @@ static void add_cuda_line(struct str *out, const struct func *f, const char *lin
                    (int)strcspn(line, "{"), line, strchr(line, '{') + 1);
     else
         add_line(out, f, line);
+}
+
+/* Appends the functions of a text, but those that the prologue has, and its kernels. */
+static void add_cuda_text(struct str *out, const struct func *f, char *text)
+{
+    char *rest = NULL;
+    bool skips = false, in_kernels = false;
+    for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
+        in_kernels |= str_starts(l, "extern \"C\" ");
+        skips |= begins_counted(l);
+        if (in_kernels) {
+            char *narrow = narrow_line(f, l);
+            add_cuda_line(out, f, narrow);
+            free(narrow);
+        } else if (!skips) {
+            add_cuda_line(out, f, l);
+        }
+        skips &= l[strlen(l) - 1] != '}' || l[0] == ' ';
+    }
 }
 
 static void add_index(struct str *out, const char *name, const int n[3])
@@ -211,15 +300,17 @@ static void add_launch(struct str *out, const struct func *f, const char *line, 
 
 void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, int i)
 {
-    char *text = xstrdup(cuda_text), *rest = NULL;
+    char *text = xstrdup(cuda_text);
     struct str launches = { 0 };
     int n = 0;
-    str_printf(out, "namespace n%d {\n", i);
-    for (char *l = strtok_r(text, "\n", &rest); l; l = strtok_r(NULL, "\n", &rest)) {
-        if (strstr(l, "<<<"))
-            add_launch(&launches, f, l, i, n++);
-        add_cuda_line(out, f, l);
+    for (const char *l = strstr(text, "<<<"); l; l = strstr(l + 1, "<<<")) {
+        while (l > text && l[-1] != '\n')
+            l--;
+        add_launch(&launches, f, l, i, n++);
+        l = strchr(l, '\n');
     }
+    str_printf(out, "namespace n%d {\n", i);
+    add_cuda_text(out, f, text);
     str_printf(out, "}\nextern \"C\" long touch_%d(float *const *b, touch *out)\n{\n", i);
     str_printf(out, "    to = out;\n%s    return to - out;\n}\n", str_text(&launches));
     str_free(&launches);

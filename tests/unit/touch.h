@@ -18,7 +18,9 @@ struct touch {
 extern const char touch_prologue[];
 void touch_unit(struct str *out, const struct func *f, const char *c_text, int i);
 
-/* Appends CUDA C, whose launches run thread by thread. */
+/* Appends CUDA C, whose launches run thread by thread.  touch_half_prologue, for elements of 16
+ * bits and tensor blocks, stands after the first one. */
+extern const char touch_half_prologue[];
 void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, int i);
 
 /* Compiles the source and finds the n functions touch_<i>(buffers, to): they run a kernel on
