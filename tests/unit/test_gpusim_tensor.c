@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/gen/gen.h"
@@ -103,10 +104,72 @@ static void products_are_counted(void **state)
     arena_free(a);
 }
 
+/* Convolutions without shared tiles: 16 pixels of a row, or of two, by 16 channels. */
+static const char *const direct[] = {
+    "set input_layout given", "layout set Inp \"N H W I\"", "layout set Ker \"KH KW I O\"",
+    "layout set Conv \"N H W O\"", "loop split Conv H 2", "loop split Conv W 8",
+    "loop split Conv O 2 16", "loop split Conv I 0 16",
+    "loop reorder Conv N H.0 W.0 O.0 I.0 KH KW H.1 W.1 O.1 I.1", "loop fuse Conv H.1 W.1",
+    "loop bind Conv N block.z", "loop bind Conv H.0 block.y", "loop bind Conv W.0 block.x",
+    "loop bind Conv O.0 thread.y",
+    "loop tensorize Conv H.1_W.1 O.1 I.1",
+};
+
+/* more: steps after those of `direct`, or NULL for the schedule of an expert. */
+static const struct { const char *spec, *more; } convolution[] = {
+    { "c2d n=1 i=16 h=4 w=8 o=32 k=1 type=f16", "" },
+    { "c2d n=1 i=32 h=6 w=18 o=32 k=3 type=bf16", "" },
+    { "c2d n=1 i=16 h=9 w=17 o=32 k=3 s=2 type=f16", "" },
+    { "c2d n=1 i=32 h=6 w=18 o=32 k=3 type=bf16",
+      "loop cache_read Conv Ker at=I.0 scope=shared pad=8" },
+    { "c2d n=1 i=16 h=6 w=18 o=32 k=3 type=f16",
+      "loop cache_read Conv Inp at=I.0 scope=shared pad=8;"
+      "loop cache_read Conv Ker at=KH scope=shared; loop swizzle Conv Ker by=8" },
+    { "c2d n=1 i=32 h=8 w=16 o=32 k=3 p=1 bias=1 type=f16", NULL },
+    { "c2d n=1 i=16 h=15 w=15 o=32 k=3 s=2 p=1 type=bf16", NULL },
+    { "grp n=1 i=64 h=8 w=8 o=64 k=3 p=1 g=4 type=f16", NULL },
+    { "grp n=2 i=32 h=4 w=8 o=64 k=1 g=2 bias=1 relu=1 type=bf16", NULL },
+    { "dil n=1 i=16 h=8 w=8 o=32 k=3 p=2 d=2 type=f16", NULL },
+    { "gmm m=64 k=32 n=128 bias=1 relu=1 type=bf16", NULL },
+    { "bmm b=3 m=64 k=32 n=32 type=f16", NULL },
+};
+
+static const struct program *of_expert(struct arena *a, const struct experts *all, const char *spec)
+{
+    struct expert_schedule s;
+    const struct program *p;
+    struct err e;
+    int n, bad;
+    if (!expert_schedules(a, all, spec, target_named("cuda"), 1, 1, &s, &n, &e)
+        || !program_replay(a, spec, s.step, s.n, &p, &bad, &e))
+        fail_msg("%s: %s", spec, e.text);
+    return p;
+}
+
+static void convolutions_are_counted(void **state)
+{
+    struct arena *a = arena_new();
+    struct gpu_unit u[COUNT_OF(convolution)];
+    struct experts all;
+    struct err e;
+    (void)state;
+    if (!expert_file_all(a, &all, &e))
+        fail_msg("%s", e.text);
+    for (int i = 0; i < COUNT_OF(u); i++) {
+        const char *spec = convolution[i].spec, *more = convolution[i].more;
+        gpu_unit(&u[i], !more ? of_expert(a, &all, spec)
+                 : with_steps(program_with(a, spec, direct, COUNT_OF(direct)), more));
+        assert_true(func_tensor_flops(u[i].f) > 0);
+    }
+    gpu_check_units(u, COUNT_OF(u));
+    arena_free(a);
+}
+
 int main(void)
 {
+    setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_counted),
+        cmocka_unit_test(products_are_counted), cmocka_unit_test(convolutions_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
