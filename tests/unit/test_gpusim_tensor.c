@@ -1,6 +1,6 @@
 /* The simulated memory of kernels with tensor blocks, against the accesses that every lane of every
- * warp makes in their CUDA C: fragments by ldmatrix, by pairs and by single elements, and the stores
- * of the results. */
+ * warp makes in their CUDA C: fragments by ldmatrix, by pairs and by single elements, tiles, and
+ * the stores of the results. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
