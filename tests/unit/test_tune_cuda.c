@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explorer/tune/kernels_impl.h"
 #include "kernels/base/file.h"
 #include "sessions/report/report.h"
 #include "sessions/tuning/tuning.h"
+#include "tests/unit/broken_kernel.h"
 #include "tests/unit/fake_libs.h"
 #include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
@@ -217,6 +219,82 @@ static void refusals_say_what_to_do(void **state)
     assert_non_null(strstr(e.text, "for a GPU"));
 }
 
+/* Tiles that 64 threads share, and one thread for each result: right, but slower. */
+static const char *const shared[] = {
+    "loop split C M 4 8", "loop split C N 4 8", "loop split C K 2 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1", "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.y", "loop bind C N.1 thread.x", "loop cache_write C at=N.1",
+    "loop cache_read C A at=K.0 scope=shared", "loop cache_read C B at=K.0 scope=shared",
+};
+static const char *const slow[] = { "loop reorder C N M K", "loop bind C N block.x" };
+
+/* What the twin said of a candidate, which lives only while that is reported. */
+struct said { bool verified; char reason[200]; };
+
+static void note_said(void *ctx, struct tune_candidate *c)
+{
+    struct said *said = (struct said *)ctx + c->trial;
+    said->verified = c->m->verified;
+    snprintf(said->reason, sizeof said->reason, "%.199s", c->reason ? c->reason : "");
+}
+
+/* Has the tuner measure a batch of two: the shared tiles, whose barrier number n is left out (-1:
+ * none), and the slow program. */
+static void measure_two(struct arena *a, struct kernels *k, int n, struct tune_candidate *c,
+                        struct said *said)
+{
+    const struct program *p[2];
+    const struct func *f;
+    struct err e = {0};
+    int bad;
+    if (!program_replay(a, spec, shared, COUNT_OF(shared), &p[0], &bad, &e)
+        || !program_replay(a, spec, slow, COUNT_OF(slow), &p[1], &bad, &e)
+        || !program_lower(p[0], &f, &e))
+        fail_msg("%s", e.text);
+    if (n >= 0)
+        *p[0]->lowered = broken_kernel(p[0]->arena, f, NO_BARRIER, n);
+    assert_non_null(*p[0]->lowered);
+    struct lowered x[2] = { { .p = p[0] }, { .p = p[1] } };
+    struct tune_candidate *both[2] = { &c[0], &c[1] };
+    for (int i = 0; i < 2; i++) {
+        c[i] = (struct tune_candidate){ .model = &x[i], .trial = i, .ms = INFINITY };
+        said[i] = (struct said){ 0 };
+    }
+    const struct tune_problem *problem = kernels_problem(k);
+    if (!problem->measure(problem->ctx, both, 2, note_said, said, NULL, &e))
+        fail_msg("%s", e.text);
+}
+
+/* The fastest of a batch has a race: it is no winner, and the next one is checked in its place. */
+static void a_winner_with_a_race_is_refused(void **state)
+{
+    const struct tune_lines start = { "session", COUNT_OF(slow), slow };
+    struct kernels_opts o = { .spec = spec, .n_seeds = 1, .schedule = &start, .simulated = true,
+                              .measure = { .seed = 1, .target = target_named("cuda") } };
+    struct kernels *k;
+    struct tune_candidate c[2];
+    struct err e = {0};
+    struct said said[2];
+    (void)state;
+    with_device(false);
+    if (!kernels_new(&o, &k, NULL, &e))
+        fail_msg("%s", e.text);
+    struct arena *a = arena_new();
+    measure_two(a, k, -1, c, said);
+    assert_true(c[0].outcome == OUTCOME_OK && c[0].ms < c[1].ms && isfinite(c[1].ms));
+    assert_true(said[0].verified && !said[1].verified);
+    for (int n = 0; n < 2; n++) {
+        measure_two(a, k, n, c, said);
+        assert_int_equal(c[0].outcome, OUTCOME_WRONG);
+        assert_true(isinf(c[0].ms) && !said[0].verified);
+        assert_non_null(strstr(said[0].reason, "race on element"));
+        assert_true(c[1].outcome == OUTCOME_OK && isfinite(c[1].ms)
+                    && said[1].verified);
+    }
+    arena_free(a);
+    kernels_free(k);
+}
+
 /* Two products of 32 by 32, on blocks of other sizes. */
 static void make_two(struct arena *a, const struct program *p[2])
 {
@@ -280,6 +358,7 @@ int main(void)
         cmocka_unit_test(a_stopped_run_goes_on),
         cmocka_unit_test(candidates_are_timed_on_the_device),
         cmocka_unit_test(refusals_say_what_to_do),
+        cmocka_unit_test(a_winner_with_a_race_is_refused),
         cmocka_unit_test(programs_are_compared_on_the_device_only),
     };
     return cmocka_run_group_tests(tests, open_folder, remove_folder);
