@@ -137,7 +137,7 @@ static const struct { const char *spec, *more; } convolution[] = {
 static const struct program *of_expert(struct arena *a, const struct experts *all, const char *spec)
 {
     struct expert_schedule s;
-    const struct program *p;
+    const struct program *p = NULL;
     struct err e;
     int n, bad;
     if (!expert_schedules(a, all, spec, target_named("cuda"), 1, 1, &s, &n, &e)
