@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "app/model/appcmd.h"
 #include "app/model/help.h"
+#include "app/ui/key.h"
 #include "kernels/ops/graph.h"
 
 void cli_help_usage(struct str *out)
@@ -72,6 +74,31 @@ static void print_list(struct str *out)
     str_free(&names);
 }
 
+/* Appends the syntax and help of the steps, commands of the prompt, and keys, that the word names. */
+static bool help_of_line(struct str *out, const char *word)
+{
+    size_t n = strlen(word);
+    bool found = false;
+    for (int i = 0; i < appcmd_rows() && n > 0; i++) {
+        struct command_row row = appcmd_row(i);
+        if (strncmp(row.name, word, n) != 0 || (row.name[n] && row.name[n] != ' '))
+            continue;
+        found = true;
+        struct str line = {0};
+        command_row_print(&line, &row);
+        str_printf(&line, "\n    %s%s\n", row.help,
+                   i < command_rows() ? "" : "; at the `:` prompt of the screen");
+        str_wrap(out, str_text(&line), HELP_WIDTH, 4);
+        str_free(&line);
+    }
+    for (int i = 0; i < key_binding_count() && found; i++) {
+        const struct key_binding *b = key_binding_get(i);
+        if (strncmp(b->line, word, n) == 0 && (!b->line[n] || b->line[n] == ' '))
+            str_printf(out, "    key %s: %s\n", b->keys, b->help);
+    }
+    return found;
+}
+
 static bool no_topic(const char *word, struct err *e)
 {
     VEC(const char *) name = {0};
@@ -100,7 +127,7 @@ bool cli_help_topic(struct str *out, const char *topic, struct err *e)
             cli_help_command(out, (enum cmd)i);
             return true;
         }
-    return no_topic(topic, e);
+    return help_of_line(out, topic) || no_topic(topic, e);
 }
 
 int cli_help(const struct cli *c)

@@ -231,6 +231,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_BRANCHES:   return show_branches(m);
     case APP_TITLE:      return set_title(m, arg);
     case APP_EXPORT:     return model_export(m, arg);
+    case APP_SNAPSHOT:
     case APP_DUMP:       return model_dump(m, arg);
     case APP_COPY:       copy_doc(m); return true;
     case APP_TOUR:       return model_tour(m, arg);
@@ -294,6 +295,19 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
         && (!m->session || strchr(line, '='));
 }
 
+/* A network is exported by the command line, which shows its progress. */
+static bool refuse_export(struct model *m)
+{
+    const char *file = m->network->session->path;
+    bool saved = file && file[0] && !m->network->session->dirty;
+    struct str fix = {0};
+    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
+               file && file[0] ? file : "FILE.yaml");
+    model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
+    str_free(&fix);
+    return false;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -310,8 +324,7 @@ bool model_command(struct model *m, const char *line)
         return model_network_step(m, line);
     bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
     if (model_shows_network(m) && id == APP_EXPORT)
-        return model_say_error(m, "a network becomes a C library, by the command line",
-                               "tilescope export FILE -o FOLDER, after s has saved it");
+        return refuse_export(m);
     if (model_shows_network(m) && kernel)
         return model_say_error(m, "this needs a kernel: the network itself takes no steps but "
                                "module cut and module join",

@@ -26,24 +26,6 @@ bool model_experts(const struct model *m, struct arena *a, int max, struct exper
                             max, out, n, e);
 }
 
-static bool same_steps(const struct program *p, const struct program *q)
-{
-    for (int i = 0; i < p->n_steps && p->n_steps == q->n_steps; i++)
-        if (!streq(p->steps[i], q->steps[i]))
-            return false;
-    return p->n_steps == q->n_steps;
-}
-
-/* Returns a branch whose tip has exactly the steps of p, preferably the current one; -1: none. */
-static int branch_with(const struct history *h, const struct program *p)
-{
-    int now = history_branch_index(h), found = -1;
-    for (int i = history_n_branches(h) - 1; i >= 0; i--)
-        if (same_steps(history_state(h, history_branch(h, i)->tip)->program, p))
-            found = i == now || found != now ? i : found;
-    return found;
-}
-
 static bool has_branch(const struct history *h, const char *name)
 {
     for (int i = 0; i < history_n_branches(h); i++)
@@ -66,7 +48,7 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
                  struct err *e)
 {
     struct history *h = m->session->history;
-    int b = branch_with(h, p);
+    int b = history_branch_with(h, p->steps, p->n_steps);
     if (b >= 0)
         return history_branch_switch(h, history_branch(h, b)->name, e)
             && history_goto(h, p->n_steps, e);

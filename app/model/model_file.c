@@ -122,17 +122,25 @@ bool model_file_named(struct model *m, const char *path, const char *usage)
 
 bool model_export(struct model *m, const char *path)
 {
-    struct str text = {0};
+    struct str text = {0}, command = {0};
     struct err e;
     if (!model_file_named(m, path, "export kernel.c"))
         return false;
-    bool ok = export_c(m->session, &(struct export_opts){ .file = path }, &text, &e);
-    if (ok)
-        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text,
-                         str_ends(path, ".cu") ? "CUDA C" : "C file");
-    else
+    struct export_opts o = { .file = path };
+    bool cuda = export_is_cuda(m->session, &o);
+    bool ok = export_c(m->session, &o, &text, &e) && export_command(m->session, &o, &command, &e);
+    if (!ok)
         model_error(m, &e);
+    else
+        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text,
+                         cuda ? "CUDA C" : "C file");
+    if (ok) {
+        model_info(m, "%s written to %s; %s: %s", cuda ? "CUDA C" : "C file", path,
+                   cuda ? "compile it" : "compile and run it", str_text(&command));
+        m->message.stays = true;
+    }
     str_free(&text);
+    str_free(&command);
     return ok;
 }
 

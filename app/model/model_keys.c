@@ -113,6 +113,7 @@ static void enter_command(struct model *m)
         m->error_col = 0;
         if (!model_run(m, line) && !m->prompt.open) {
             model_prompt_again(m, line);
+            m->prompt.refused = m->prompt.mark == ':';
             if (m->error_col > 0 && (size_t)m->error_col <= n)
                 m->prompt.at = (size_t)m->error_col - 1;
         }

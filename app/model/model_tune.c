@@ -176,7 +176,8 @@ static struct tuning_opts default_options(const struct model *m)
 {
     const struct target *gpu = m->set.target && m->set.target->gpu ? m->set.target : NULL;
     return (struct tuning_opts){
-        .resume = true, .measure = { .threads = m->threads, .seed = 1, .target = gpu },
+        .resume = true, .any_budget = true,
+        .measure = { .threads = m->threads, .seed = 1, .target = gpu },
         .baselines = m->baselines ? m->baselines : 1u << VENDOR_ONEDNN,
         .experts = model_program(m)->n_algorithms > 0 ? TUNING_ALGORITHM_EXPERTS : 0,
     };
@@ -267,6 +268,20 @@ void model_tune_note(struct model *m, struct str *out)
     }
 }
 
+/* Returns the budget of the stopped search that can be continued from `state`; 0: there is none. */
+static int stopped_budget(struct model *m, int state)
+{
+    int budget = 0;
+    if (m->tuner.snapshot && goes_on(&m->tuner, state)) {
+        const struct tune_view *v = tune_snapshot_lock(m->tuner.snapshot);
+        budget = v ? v->budget : 0;
+        tune_snapshot_unlock(m->tuner.snapshot);
+    } else if (model_tune_has_old(m)) {
+        budget = m->tuner.old.budget;
+    }
+    return budget;
+}
+
 /* Starts a search. Without arguments, resumes a stopped one from the state where it started. */
 static bool start(struct model *m, const char *arg)
 {
@@ -286,8 +301,12 @@ static bool start(struct model *m, const char *arg)
         o.fresh = false;
         state = t->state;
     }
+    int stopped = o.fresh ? 0 : stopped_budget(m, state);
     run(m, &o, state);
     model_show_view(m, VIEW_TUNE);
+    if (stopped > 0 && o.budget > 0 && o.budget != stopped)
+        model_info(m, "a new search of %d trials; from the same step, `:tune %d` still continues "
+                   "the one that was stopped", o.budget, stopped);
     if (new)
         model_info(m, "a new search: the session has changed since the last one");
     if (model_program(m)->n_algorithms > 0)
@@ -391,6 +410,7 @@ static bool open_trial(struct model *m, const char *arg)
     long long number;
     struct err e;
     double ms;
+    int branches = history_n_branches(h);
     if (!m->tuner.snapshot)
         return model_say_error(m, "nothing has been tuned yet", "t starts the tuner");
     if (!str_to_int64(arg, 1, INT32_MAX, &number))
@@ -405,7 +425,8 @@ static bool open_trial(struct model *m, const char *arg)
         str_add(&time, isfinite(ms) ? ", " : "");
         if (isfinite(ms))
             text_ms(&time, ms);
-        model_info(m, "trial %lld is branch %s: %d step%s%s; B lists the branches", number,
+        model_info(m, "trial %lld %s branch %s: %d step%s%s; B lists the branches", number,
+                   history_n_branches(h) > branches ? "is" : "has the steps of the existing",
                    history_branch(h, history_branch_index(h))->name, p->n_steps,
                    p->n_steps == 1 ? "" : "s", str_text(&time));
         str_free(&time);

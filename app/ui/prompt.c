@@ -46,6 +46,7 @@ void prompt_open(struct prompt *p, char mark, const char *text)
 {
     p->open = true;
     p->mark = mark;
+    p->refused = false;
     set_line(p, text);
     p->history_at = p->history.len;
     drop_words(p);
@@ -262,8 +263,13 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         complete(p, key == K_TAB ? 1 : -1);
         return PROMPT_EDITED;
     }
-    bool listed = p->words.n > 0;
+    bool listed = p->words.n > 0, anew = p->refused && key == ':';
     drop_words(p);
+    p->refused = false;
+    if (anew) {
+        set_line(p, "");
+        return PROMPT_EDITED;
+    }
     if (key == K_ENTER || key == K_CTRL('j'))
         return PROMPT_ENTERED;
     if (key == K_ESC && listed)

@@ -130,21 +130,22 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
     vec_free(&items);
 }
 
-/* The accesses in a row of a printed statement, as words to select.  *rest: what of the unbroken
- * statement is not in the rows before. */
-static void find_accesses(struct doc *d, struct line *l, const char **rest)
+/* The accesses that begin in a row of a printed statement, as words to select. *row: where the row
+ * begins in the unbroken statement `whole`; then where the next one does. */
+static void find_accesses(struct doc *d, struct line *l, const char *whole, const char **row)
 {
     VEC(struct doc_item) items = {0};
-    size_t name, all, shown;
-    const char *at = l->text, *whole;
-    while ((at = model_next_access(at, &name, &shown))
-           && (whole = model_next_access(*rest, &name, &all))) {
-        struct doc_item it = {arena_strndup(d->arena, whole, name), (int)(at - l->text),
-                              (int)shown, arena_strndup(d->arena, whole, all)};
-        vec_push(&items, it);
-        at += name + 1;                  /* an index can be read from memory too */
-        *rest = whole + name + 1;
-    }
+    size_t indent = *row == whole ? 0 : strspn(l->text, " "), n = strlen(l->text) - indent;
+    size_t name, all;
+    for (const char *at = whole; (at = model_next_access(at, &name, &all)) && at < *row + n;
+         at += name + 1)                 /* an index can be read from memory too */
+        if (at >= *row) {
+            size_t from = (size_t)(at - *row), room = n - from;
+            vec_push(&items, (struct doc_item){
+                arena_strndup(d->arena, at, name), (int)(indent + from),
+                (int)(all < room ? all : room), arena_strndup(d->arena, at, all) });
+        }
+    *row += n + strspn(*row + n, " ");
     l->n_items = items.len;
     l->item = items.len > 0 ? ARENA_DUP(d->arena, items.data, items.len) : NULL;
     vec_free(&items);
@@ -168,7 +169,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     const struct program *prog = model_program(m);
     int state = 0, node = lines->node[i];
     bool in_names = false;
-    const char *rest = lines->text[i];
+    const char *row_text = lines->text[i];
     bool has_accesses = model_has_accesses(lines, i);
     int first = doc_code(d, lines->text[i], view_colour_nest, &state, width - 1);
     for (int row = first; row < d->lines.len; row++) {
@@ -177,7 +178,7 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
         if (lines->axis[i])
             find_items(d, l, prog, node, &in_names);
         else if (has_accesses)
-            find_accesses(d, l, &rest);
+            find_accesses(d, l, lines->text[i], &row_text);
     }
 }
 

@@ -389,6 +389,23 @@ int history_branch_find(const struct history *h, const char *name, struct err *e
     return b;
 }
 
+static bool has_steps(const struct program *p, const char *const *step, int n)
+{
+    bool same = p->n_steps == n;
+    for (int i = 0; same && i < n; i++)
+        same = streq(p->steps[i], step[i]);
+    return same;
+}
+
+int history_branch_with(const struct history *h, const char *const *step, int n)
+{
+    int now = history_branch_index(h), found = -1;
+    for (int i = history_n_branches(h) - 1; i >= 0; i--)
+        if (has_steps(history_state(h, history_branch(h, i)->tip)->program, step, n))
+            found = i == now || found != now ? i : found;
+    return found;
+}
+
 bool history_branch_switch(struct history *h, const char *name, struct err *e)
 {
     int b = history_branch_find(h, name, e);

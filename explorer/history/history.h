@@ -55,6 +55,8 @@ bool history_goto(struct history *h, int position, struct err *e);
 bool history_branch_new(struct history *h, const char *name, struct err *e);
 /* Returns the index of a branch; -1, with *e, when no branch has that name. */
 int history_branch_find(const struct history *h, const char *name, struct err *e);
+/* Returns a branch whose tip has exactly these n steps, preferably the current one; -1: none. */
+int history_branch_with(const struct history *h, const char *const *step, int n);
 bool history_branch_switch(struct history *h, const char *name, struct err *e);
 bool history_branch_delete(struct history *h, const char *name, struct err *e);
 /* Stores a copy of *m, including *m->sim.detail. */

@@ -92,7 +92,7 @@ static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_o
     t->resumed = -1;
     if (!strategy_find(t->strategy, e))
         return false;
-    if (o->resume && !o->study && !old && q->other_budget)
+    if (o->resume && !o->any_budget && !o->study && !old && q->other_budget)
         return refuse_budget(q, o, e);
     if (!old) {
         struct record_run fresh = {

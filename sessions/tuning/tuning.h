@@ -25,6 +25,8 @@ struct tuning_opts {
     int n_pins; const char *const *pin;
     int experts;                         /* as seeds; 0: TUNING_EXPERTS; < 0: none */
     bool resume;                         /* resume the latest stopped or killed run */
+    bool any_budget;                     /* if the stopped run has another budget, start a new run
+                                          * instead of refusing */
     bool fresh;                          /* do not answer from a finished run */
     bool study;                          /* only a run of exactly this budget answers, even before
                                           * a stopped one is resumed; no ledger */
@@ -106,7 +108,7 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
 /* Adds the winner's steps and ledger to s: with `here` to a current branch without steps, else to
- * a new branch "tuned".  If the session won, adds only its measurement; if the operator without
+ * a new branch "tuned", unless a branch has just these steps: that becomes the current one.  If the session won, adds only its measurement; if the operator without
  * steps won, `here` undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Counts the expert schedules among the seeds; t->result must exist. */

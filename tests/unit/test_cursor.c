@@ -127,6 +127,44 @@ static void an_access_survives_a_step(void **state)
     model_free(m);
 }
 
+/* The accesses of the nest that can be selected, in order. */
+static void accesses(const struct model *m, struct str *out)
+{
+    const struct doc *d = &m->pane[VIEW_NEST].doc;
+    for (int i = 0; i < d->lines.len; i++)
+        for (int k = 0; k < d->lines.data[i].n_items; k++) {
+            const struct doc_item *it = &d->lines.data[i].item[k];
+            if (it->col + it->len > (int)strlen(d->lines.data[i].text))
+                fail_msg("%d columns: %s in %s", m->w, it->name, d->lines.data[i].text);
+            if (it->access)
+                str_printf(out, "%s ", it->access);
+        }
+}
+
+/* Rows are broken anywhere, before a bracket and inside a name too: the accesses stay the same. */
+static void narrow_rows_have_the_same_accesses(void **state)
+{
+    (void)state;
+    struct str want = {0}, got = {0};
+    struct model *m = model_on("x = input n=1 i=8 h=8 w=8; a_long_name = c2d(x) o=8 k=3 p=1 relu=1; "
+                               "b = c2d(a_long_name) o=8 k=1; y = add(b, x)");
+    type_line(m, "network off");
+    model_resize(m, 200, 60);
+    screen_refresh(m);
+    accesses(m, &want);
+    assert_non_null(strstr(str_text(&want), "a_long_name["));
+    for (int w = 120; w >= 10; w--) {
+        model_resize(m, w, 40);
+        screen_refresh(m);
+        str_clear(&got);
+        accesses(m, &got);
+        assert_string_equal(str_text(&got), str_text(&want));
+    }
+    str_free(&want);
+    str_free(&got);
+    model_free(m);
+}
+
 /* A statement that takes several rows has the same accesses as at any other width, in whole. */
 static void an_access_survives_wrapped_rows(void **state)
 {
@@ -322,6 +360,7 @@ int main(void)
         cmocka_unit_test(arrows_lead_to_the_accesses),
         cmocka_unit_test(an_access_survives_a_step),
         cmocka_unit_test(an_access_survives_wrapped_rows),
+        cmocka_unit_test(narrow_rows_have_the_same_accesses),
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),

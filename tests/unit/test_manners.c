@@ -813,6 +813,22 @@ static void a_colon_of_the_prompt_is_no_command(void **state)
     assert_string_equal(step_of(m), "loop split C K 8");
     type_line(m, ":nonsense");
     assert_shows(m, "there is no such step or command");
+    assert_string_equal(str_text(&m->prompt.line), "nonsense");
+    press(m, ":");                       /* after a refusal it begins an empty line */
+    assert_string_equal(str_text(&m->prompt.line), "");
+    press(m, "a : Esc");
+    model_free(m);
+}
+
+/* The file is written, and the command that compiles it is said. */
+static void export_says_how_to_compile(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    model_resize(m, 120, 40);
+    type_line(m, "export made.c");
+    assert_shows(m, "C file written to made.c; compile and run it: ");
+    assert_int_equal(access("made.c", R_OK), 0);
     model_free(m);
 }
 
@@ -847,6 +863,7 @@ int main(void)
         cmocka_unit_test(test_picture_of_the_screen),
         cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
+        cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_killed_operator_is_offered),
     };

@@ -436,6 +436,10 @@ static void stopped_goes_on(void **state)
     press(m, "x");
     bring_back(m, SEARCH_CANCELLED, "loop split C M 8", 1);
     assert_string_equal(branch_of(m), "tuned");
+    press(m, "t x");
+    bring_back(m, SEARCH_CANCELLED, "loop split C M 8", 1);          /* the same winner again */
+    assert_string_equal(branch_of(m), "tuned");
+    assert_int_equal(history_n_branches(m->session->history), 2);
     press(m, ": loop Space split Space C Space N Space 2 Enter t");
     assert_true(model_desired_job(m, LANE_TUNE, &w));
     assert_int_equal(m->tuner.state, history_current(m->session->history)->id);
@@ -711,10 +715,15 @@ static void pauses_dies_goes_on(void **state)
     assert_int_equal(runs, 2);
     tty_send(t, "t");
     tty_wait_shows(t, "measuring,", LIMIT_S);
+    tty_send(t, "x");
+    tty_wait_idle(t, LIMIT_S);
+    tty_send(t, ": tune Space 40 Enter");            /* another budget is another search */
+    tty_wait_shows(t, "a new search of 40 trials; from the same step, `:tune 300` still", LIMIT_S);
+    tty_wait_shows(t, "measuring,", LIMIT_S);
     tty_send(t, "Q");                     /* leaving is stopping, too */
     assert_int_equal(tty_end(t), 0);
     count_records(&run, &runs);
-    assert_int_equal(runs, 2);
+    assert_int_equal(runs, 3);
     assert_int_equal(run.state, RUN_STOPPED);
 }
 
