@@ -74,7 +74,7 @@ static void print_list(struct str *out)
     str_free(&names);
 }
 
-/* Appends the syntax and help of the steps, commands of the prompt, and keys, that the word names. */
+/* Appends syntax and help of the steps, commands of the prompt and keys that the word names. */
 static bool help_of_line(struct str *out, const char *word)
 {
     size_t n = strlen(word);

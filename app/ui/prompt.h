@@ -16,7 +16,7 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    bool refused;                        /* the line was just refused: ':' then starts an empty one */
+    bool refused;                        /* just refused: ':' begins an empty line */
     size_t kept;                         /* bytes at the beginning that the first C-u keeps */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;                      /* history.len = the line being typed */

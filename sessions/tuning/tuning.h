@@ -107,9 +107,10 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
  * the times of the search, the cost model and the agents. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
-/* Adds the winner's steps and ledger to s: with `here` to a current branch without steps, else to
- * a new branch "tuned", unless a branch has just these steps: that becomes the current one.  If the session won, adds only its measurement; if the operator without
- * steps won, `here` undoes all steps. */
+/* Adds the winner's steps and ledger to s: to a branch that has just these steps, which becomes the
+ * current one; else, with `here`, to a current branch without steps; else to a new branch "tuned".
+ * If the session won, adds only its measurement; if the operator without steps won, `here` undoes
+ * all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);

@@ -146,7 +146,8 @@ static void narrow_rows_have_the_same_accesses(void **state)
 {
     (void)state;
     struct str want = {0}, got = {0};
-    struct model *m = model_on("x = input n=1 i=8 h=8 w=8; a_long_name = c2d(x) o=8 k=3 p=1 relu=1; "
+    struct model *m = model_on("x = input n=1 i=8 h=8 w=8; "
+                               "a_long_name = c2d(x) o=8 k=3 p=1 relu=1; "
                                "b = c2d(a_long_name) o=8 k=1; y = add(b, x)");
     type_line(m, "network off");
     model_resize(m, 200, 60);
