@@ -425,9 +425,9 @@ static bool open_trial(struct model *m, const char *arg)
         str_add(&time, isfinite(ms) ? ", " : "");
         if (isfinite(ms))
             text_ms(&time, ms);
-        model_info(m, "trial %lld %s branch %s: %d step%s%s; B lists the branches", number,
-                   history_n_branches(h) > branches ? "is" : "has the steps of the existing",
-                   history_branch(h, history_branch_index(h))->name, p->n_steps,
+        model_info(m, "trial %lld is branch %s%s: %d step%s%s; B lists the branches", number,
+                   history_branch(h, history_branch_index(h))->name,
+                   history_n_branches(h) > branches ? "" : ", which had its steps", p->n_steps,
                    p->n_steps == 1 ? "" : "s", str_text(&time));
         str_free(&time);
     } else {
