@@ -77,25 +77,23 @@ static void print_list(struct str *out)
 /* Appends syntax and help of the steps, commands of the prompt and keys that the word names. */
 static bool help_of_line(struct str *out, const char *word)
 {
-    size_t n = strlen(word);
-    bool found = false;
-    for (int i = 0; i < appcmd_rows() && n > 0; i++) {
+    struct str all = {0};
+    for (int i = 0; i < appcmd_rows(); i++) {
         struct command_row row = appcmd_row(i);
-        if (strncmp(row.name, word, n) != 0 || (row.name[n] && row.name[n] != ' '))
+        if (!str_begins(row.name, word))
             continue;
-        found = true;
-        struct str line = {0};
-        command_row_print(&line, &row);
-        str_printf(&line, "\n    %s%s\n", row.help,
+        command_row_print(&all, &row);
+        str_printf(&all, "\n    %s%s\n", row.help,
                    i < command_rows() ? "" : "; at the `:` prompt of the screen");
-        str_wrap(out, str_text(&line), HELP_WIDTH, 4);
-        str_free(&line);
     }
+    bool found = all.len > 0;
     for (int i = 0; i < key_binding_count() && found; i++) {
         const struct key_binding *b = key_binding_get(i);
-        if (strncmp(b->line, word, n) == 0 && (!b->line[n] || b->line[n] == ' '))
-            str_printf(out, "    key %s: %s\n", b->keys, b->help);
+        if (str_begins(b->line, word))
+            str_printf(&all, "    key %s: %s\n", b->keys, b->help);
     }
+    str_wrap(out, str_text(&all), HELP_WIDTH, 4);
+    str_free(&all);
     return found;
 }
 

@@ -57,13 +57,6 @@ void appcmd_nearest(const char *line, struct str *out)
     arena_free(a);
 }
 
-/* Whether line begins with these whole words. */
-static bool begins(const char *line, const char *words)
-{
-    size_t n = strlen(words);
-    return n > 0 && strncmp(line, words, n) == 0 && (line[n] == ' ' || line[n] == 0);
-}
-
 bool appcmd_known(const char *line)
 {
     size_t n = strcspn(line, " ");
@@ -80,7 +73,7 @@ void appcmd_hint(const char *line, struct str *out)
     line += strspn(line, " ");
     for (int i = 0; i < appcmd_rows(); i++) {
         struct command_row row = appcmd_row(i);
-        if (begins(line, row.name)) {
+        if (str_begins(line, row.name)) {
             command_row_print(out, &row);
             str_printf(out, ": %s", row.help);
             return;

@@ -298,11 +298,11 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
 /* A network is exported by the command line, which shows its progress. */
 static bool refuse_export(struct model *m)
 {
-    const char *file = m->network->session->path;
-    bool saved = file && file[0] && !m->network->session->dirty;
+    const struct session *s = m->network->session;
     struct str fix = {0};
-    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
-               file && file[0] ? file : "FILE.yaml");
+    str_printf(&fix, "%stilescope export %s -o FOLDER",
+               s->path[0] && !s->dirty ? "" : "save it with s, then ",
+               s->path[0] ? s->path : "FILE.yaml");
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;

@@ -106,7 +106,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     static const char *const onoff[] = {"on", "off"};
     switch ((int)id) {
     case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
-    case APP_SOURCE:
+    case APP_SNAPSHOT: case APP_SOURCE:
         offer_files(w);
         break;
     case APP_NEW:

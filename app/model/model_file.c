@@ -128,14 +128,14 @@ bool model_export(struct model *m, const char *path)
         return false;
     struct export_opts o = { .file = path };
     bool cuda = export_is_cuda(m->session, &o);
+    const char *what = cuda ? "CUDA C" : "C file";
     bool ok = export_c(m->session, &o, &text, &e) && export_command(m->session, &o, &command, &e);
     if (!ok)
         model_error(m, &e);
     else
-        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text,
-                         cuda ? "CUDA C" : "C file");
+        ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, what);
     if (ok) {
-        model_info(m, "%s written to %s; %s: %s", cuda ? "CUDA C" : "C file", path,
+        model_info(m, "%s written to %s; %s: %s", what, path,
                    cuda ? "compile it" : "compile and run it", str_text(&command));
         m->message.stays = true;
     }

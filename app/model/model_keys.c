@@ -84,7 +84,7 @@ static char *entered_line(const struct model *m)
 static bool is_save(const char *line)
 {
     line += strspn(line, " ");
-    return line[0] == 'w' && (line[1] == ' ' || line[1] == 0);
+    return str_begins(line, "w");
 }
 
 /* Lines to run; of: the file that has them, or "". */

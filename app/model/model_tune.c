@@ -272,7 +272,7 @@ void model_tune_note(struct model *m, struct str *out)
 static int stopped_budget(struct model *m, int state)
 {
     int budget = 0;
-    if (m->tuner.snapshot && goes_on(&m->tuner, state)) {
+    if (goes_on(&m->tuner, state)) {
         const struct tune_view *v = tune_snapshot_lock(m->tuner.snapshot);
         budget = v ? v->budget : 0;
         tune_snapshot_unlock(m->tuner.snapshot);
@@ -451,7 +451,7 @@ bool model_tune(struct model *m, const char *arg)
         return pause_it(m);
     if (streq(arg, "stop"))
         return stop_it(m);
-    if (str_starts(arg, "open") && (arg[4] == ' ' || arg[4] == 0))
+    if (str_begins(arg, "open"))
         return open_trial(m, arg + 4 + strspn(arg + 4, " "));
     if (!m->tuner.out)
         return start(m, arg);

@@ -131,7 +131,8 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
 }
 
 /* The accesses that begin in a row of a printed statement, as words to select. *row: where the row
- * begins in the unbroken statement `whole`; then where the next one does. */
+ * begins in the unbroken statement `whole`; then where the next one does. They are looked for from
+ * the statement's start, since a row can begin inside a name. */
 static void find_accesses(struct doc *d, struct line *l, const char *whole, const char **row)
 {
     VEC(struct doc_item) items = {0};

@@ -106,6 +106,12 @@ bool str_starts(const char *s, const char *prefix)
     return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
+bool str_begins(const char *s, const char *words)
+{
+    size_t n = strlen(words);
+    return n > 0 && str_starts(s, words) && (s[n] == ' ' || s[n] == 0);
+}
+
 bool str_ends(const char *s, const char *suffix)
 {
     size_t n = strlen(s), m = strlen(suffix);

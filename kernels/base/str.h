@@ -33,6 +33,8 @@ void str_wrap(struct str *s, const char *text, int width, int hang);
 bool streq(const char *a, const char *b);
 bool strcaseeq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
+/* Whether s begins with these words, the last one whole; never with none. */
+bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
 
 /* Returns the edit distance (insert, delete, replace, swap), for "did you mean" hints. */

@@ -27,36 +27,25 @@ static void set_ledger(const struct tuning *t, struct history *h, int step)
         history_add_measured(h, history_current(h)->id, &t->ledger[step], false);
 }
 
-/* Goes to a branch that has the winner's steps already, and stores its measurements there. */
-static bool go_to(const struct tuning *t, struct history *h, int branch, struct err *e)
-{
-    bool ok = history_branch_switch(h, history_branch(h, branch)->name, e);
-    for (int i = 0; ok && i <= t->n_lines; i++) {
-        ok = history_goto(h, i, e);
-        if (ok)
-            set_ledger(t, h, i);
-    }
-    return ok;
-}
-
-/* Applies the winner's steps to state 0 of a branch, a new one unless `here` can take them. */
-static bool apply_winner(const struct tuning *t, struct session *s, bool here, struct err *e)
+/* Walks the winner's steps from state 0 and stores their measurements: on the branch that has them,
+ * else by applying them, on a new branch unless `here` can take them. */
+static bool walk_winner(const struct tuning *t, struct session *s, bool here, struct err *e)
 {
     struct history *h = s->history;
     int n, at, same = history_branch_with(h, t->line, t->n_lines);
     history_path(h, history_branch_index(h), &n, &at);
     bool branch = !here || n > 1;
-    if (same >= 0)
-        return go_to(t, h, same, e);
-    if (!session_room(s, t->n_lines, branch, e) || (branch && !new_branch(h, e)))
-        return false;
-    set_ledger(t, h, 0);
-    for (int i = 0; i < t->n_lines; i++) {
-        if (!history_apply(h, t->line[i], e))
-            return false;
-        set_ledger(t, h, i + 1);
+    bool ok = same >= 0 ? history_branch_switch(h, history_branch(h, same)->name, e)
+                          && history_goto(h, 0, e)
+            : session_room(s, t->n_lines, branch, e) && (!branch || new_branch(h, e));
+    if (ok)
+        set_ledger(t, h, 0);
+    for (int i = 0; ok && i < t->n_lines; i++) {
+        ok = same >= 0 ? history_goto(h, i + 1, e) : history_apply(h, t->line[i], e);
+        if (ok)
+            set_ledger(t, h, i + 1);
     }
-    return true;
+    return ok;
 }
 
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e)
@@ -65,7 +54,7 @@ bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct e
     bool none = !t->is_start && t->n_lines == 0;         /* the operator without steps won */
     if (none && here && !history_goto(h, 0, e))
         return false;
-    if (!t->is_start && t->n_lines > 0 && !apply_winner(t, s, here, e))
+    if (!t->is_start && t->n_lines > 0 && !walk_winner(t, s, here, e))
         return false;
     if (t->measured)
         history_add_measured(h, none ? 0 : history_current(h)->id, &t->m, false);
