@@ -364,7 +364,8 @@ const char *model_spill(const struct model *m, const struct state *s, const stru
 bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
 void model_tour_update(struct model *m);                 /* goes on when its step is done */
 void model_tour_title(const struct model *m, struct str *out);
-const char *model_tour_text(const struct model *m);      /* "": no tour */
+bool model_tour_over(const struct model *m);             /* all steps are done */
+void model_tour_text(const struct model *m, struct str *out);
 
 /* model_preview.c: what the step on the prompt would do. */
 

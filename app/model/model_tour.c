@@ -1,7 +1,9 @@
 /* The guided tour: says which key to press, and continues when the user has done so. */
 #include "app/model/model.h"
 
-#include <stdio.h>
+#include "kernels/gen/target.h"
+
+#define TILE_CHANNELS 16                  /* the tile has as many columns, see tour.def */
 
 enum tour_check { TOUR_STEP, TOUR_MEASURED, TOUR_VIEW, TOUR_AUTO };
 
@@ -10,6 +12,24 @@ static const struct { enum tour_check check; const char *arg, *line, *text; } to
 #include "app/model/tour.def"
 #undef TOUR
 };
+
+/* The rows of the tile that fills half of the vector registers. */
+static int tile_rows(const struct model *m)
+{
+    const struct target *t = target_or_host(m->set.target);
+    const struct elem_type *type = history_current(m->session->history)->program->base->type;
+    int rows = t->registers / 2 * target_lanes(t, type) / TILE_CHANNELS;
+    return rows < 2 ? 2 : rows;
+}
+
+static void put_text(struct str *out, const struct model *m, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '@')
+            str_printf(out, "%d", tile_rows(m));
+        else
+            str_add_char(out, *text);
+}
 
 static bool has_step(const struct history *h, const char *begin)
 {
@@ -42,22 +62,39 @@ void model_tour_update(struct model *m)
         m->tour++;
 }
 
+bool model_tour_over(const struct model *m)
+{
+    return m->tour > COUNT_OF(tour);
+}
+
 void model_tour_title(const struct model *m, struct str *out)
 {
-    if (m->tour <= COUNT_OF(tour))
+    if (!model_tour_over(m))
         str_printf(out, " tour: %d of %d ", m->tour, COUNT_OF(tour));
     else
         str_add(out, " tour: done ");
 }
 
-const char *model_tour_text(const struct model *m)
+void model_tour_text(const struct model *m, struct str *out)
 {
-    if (m->tour == 0)
-        return "";
-    if (m->tour <= COUNT_OF(tour))
-        return tour[m->tour - 1].text;
-    return "From plain loops to a tuned kernel. What next? s saves it, X applies an expert's "
-           "schedule, t lets the auto-tuner search, ? lists every key. Esc closes the tour.";
+    if (model_tour_over(m))
+        str_add(out, "From plain loops to a tuned kernel. What next? s saves it, X applies an "
+                     "expert's schedule, t lets the auto-tuner search, ? lists every key. Esc closes "
+                     "the tour.");
+    else if (m->tour > 0)
+        put_text(out, m, tour[m->tour - 1].text);
+}
+
+/* Runs the line of the step, where its effect is seen. */
+static bool do_step(struct model *m)
+{
+    struct str line = {0};
+    put_text(&line, m, tour[m->tour - 1].line);
+    if (tour[m->tour - 1].check == TOUR_STEP)
+        model_show_view(m, VIEW_NEST);
+    bool ok = model_run(m, str_text(&line));
+    str_free(&line);
+    return ok;
 }
 
 bool model_tour(struct model *m, const char *arg)
@@ -66,8 +103,8 @@ bool model_tour(struct model *m, const char *arg)
         m->tour = 0;
         return true;
     }
-    if (streq(arg, "do") && m->tour > 0 && m->tour <= COUNT_OF(tour))
-        return model_run(m, tour[m->tour - 1].line);
+    if (streq(arg, "do") && m->tour > 0 && !model_tour_over(m))
+        return do_step(m);
     if (streq(arg, "do"))
         return model_say_error(m, "there is no step of the tour to do", "tour");
     if (arg[0])

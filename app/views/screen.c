@@ -32,6 +32,16 @@ static int wrapped_rows(const char *text, int w)
     return rows;
 }
 
+/* The rows of the tour's text and of the rule above it. */
+static int tour_rows(const struct model *m, int w)
+{
+    struct str text = {0};
+    model_tour_text(m, &text);
+    int rows = m->tour ? wrapped_rows(str_text(&text), w - 2) + 1 : 0;
+    str_free(&text);
+    return rows;
+}
+
 /* Whether the row of the message shows what is wrong with the step under the cursor. */
 static bool explains_step(const struct model *m)
 {
@@ -147,8 +157,7 @@ static void lay_out(const struct model *m, struct frame *f)
     f->title = (struct rect){0, 0, m->w, 1};
     f->bar = (struct rect){0, m->h - 1, m->w, 1};
     f->message = (struct rect){0, m->h - 1 - message, m->w, message};
-    int tour = m->tour ? wrapped_rows(model_tour_text(m), m->w - 2) + 1 : 0;
-    tour = clamp(tour, 0, clamp(m->h / 3, 0, m->h - 5 - message));
+    int tour = clamp(tour_rows(m, m->w), 0, clamp(m->h / 3, 0, m->h - 5 - message));
     f->tour = (struct rect){0, m->h - 1 - message - tour, m->w, tour};
     struct rect body = {0, 1, m->w, m->h - 2 - message - tour};
     place_panes(m, f, body);

@@ -318,17 +318,19 @@ static void draw_hint(const struct model *m, struct grid *g, struct rect r)
 static void draw_tour(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.tour;
-    struct str title = {0};
+    struct str title = {0}, text = {0};
     if (r.h == 0)
         return;
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
     model_tour_title(m, &title);
     grid_text(g, r.x + 1, r.y, STYLE_TITLE, str_text(&title));
-    const char *help = " :tour do does it, Esc leaves ";
+    const char *help = model_tour_over(m) ? "" : " :tour do does it, Esc leaves ";
     if (text_width(help) + text_width(str_text(&title)) + 4 < r.w)
         grid_text(g, r.x + r.w - text_width(help) - 1, r.y, STYLE_DIM, help);
-    draw_wrapped(g, r.y + 1, r.y + r.h, r.x + 1, r.w - 2, STYLE_STRONG, model_tour_text(m));
+    model_tour_text(m, &text);
+    draw_wrapped(g, r.y + 1, r.y + r.h, r.x + 1, r.w - 2, STYLE_STRONG, str_text(&text));
     str_free(&title);
+    str_free(&text);
 }
 
 static void draw_message(const struct model *m, struct grid *g)

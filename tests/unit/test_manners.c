@@ -446,6 +446,30 @@ static void test_tour(void **state)
     model_free(m);
 }
 
+/* The tile of the tour fits the registers of the chosen instruction set, whatever it is. */
+static void test_tour_fits_the_registers(void **state)
+{
+    (void)state;
+    static const struct { const char *isa, *split; } row[] = {
+        { "avx512", "split Conv W 16" }, { "avx2", "split Conv W 4" }, { "sse", "split Conv W 2" },
+    };
+    for (int k = 0; k < COUNT_OF(row); k++) {
+        struct model *m = model_on("c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1");
+        m->set.target = target_named(row[k].isa);
+        press(m, ": tour Enter m");
+        measured(m, 40, 0.01, 1000);
+        press(m, "6 A");
+        for (int i = 4; i <= 10; i++)
+            press(m, ": tour Space do Enter");
+        assert_shows(m, "tour: done");
+        assert_hides(m, ":tour do");
+        assert_shows(m, row[k].split);
+        assert_hides(m, "spills");
+        assert_int_equal(m->view[m->last_view], VIEW_NEST);
+        model_free(m);
+    }
+}
+
 static void test_panes_resize(void **state)
 {
     (void)state;
@@ -853,6 +877,7 @@ int main(void)
         cmocka_unit_test(test_clearing_the_prompt),
         cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
+        cmocka_unit_test(test_tour_fits_the_registers),
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
