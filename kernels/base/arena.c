@@ -175,9 +175,9 @@ void *xmalloc_elems(size_t n, size_t size_bytes)
     return p;
 }
 
-/* glibc takes an array above a threshold from the system and gives it back when it is freed.  The
- * threshold grows with what is freed, up to 32 MiB, until it is set for the first time: so what was
- * kept is given back at the end with the largest threshold. */
+/* glibc maps an array above a threshold as pages of its own, and unmaps them when the array is
+ * freed. The threshold grows with the sizes that are freed, up to 32 MiB, until a program sets it
+ * for the first time.  These calls set it, so the second one sets the largest threshold. */
 void memory_keep(void)
 {
     mallopt(M_MMAP_MAX, 0);

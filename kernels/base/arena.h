@@ -35,9 +35,9 @@ void *xrealloc(void *p, size_t size_bytes);
  * pages would take longer than filling the array. */
 void *xmalloc_elems(size_t n, size_t size_bytes);
 char *xstrdup(const char *s);
-/* Between these two, arrays that are freed stay with the process and serve the next ones: the
- * system clears every page that it hands out, which takes as long as the arithmetic on it.  Not
- * nested. */
+/* Between memory_keep and memory_give_back, the process keeps freed arrays and reuses them: the
+ * system clears every page that it hands out, which takes as long as the arithmetic on it.  The
+ * pair does not nest. */
 void memory_keep(void);
 void memory_give_back(void);
 

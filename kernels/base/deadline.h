@@ -7,7 +7,7 @@ struct deadline;
 /* other may be NULL. */
 struct deadline *deadline_new(const struct cancel *other, double seconds);
 struct cancel *deadline_cancel(struct deadline *d);
-/* Whether its time was up before the other cancel was raised. */
+/* Whether the time was up before the other cancel was raised. */
 bool deadline_passed(const struct deadline *d);
 void deadline_free(struct deadline *d);
 #endif

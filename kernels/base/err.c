@@ -21,8 +21,7 @@ const char *err_meaning(enum err_code code)
     return code < ERR_COUNT ? codes[code].meaning : "unknown error";
 }
 
-/* Limits of the system as error texts name them, and the fix for each, which is the same
- * everywhere. */
+/* The texts by which errors name a limit of the system, and the fix for each. */
 static const struct { const char *said, *fix; } lacks[] = {
     { "Too many open files in system", "end other programs, or raise fs.file-max" },
     { "Too many open files", "raise `ulimit -n`, the files that a process may have open" },

@@ -33,8 +33,8 @@ bool err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Returns the place in text that names a limit of the system, or NULL if it names none. */
 const char *err_lack(const char *text);
 bool err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Sets the fix for an unknown name: `meant`, a format for the nearest of n names when one is near,
- * else `fmt` (NULL: none). */
+/* Sets the fix for an unknown name.  If one of the n names is near, the fix is `meant`, a format
+ * for that name; otherwise it is `fmt` (NULL: no fix). */
 bool err_near(struct err *e, const char *name, const char *const *list, int n, const char *meant,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Sets column and width, in bytes from 1, of the wrong word in a one-line user text. */
@@ -44,6 +44,7 @@ bool err_where(struct err *e, const char *file, int line, int col, const char *s
 
 const char *err_name(enum err_code code);               /* "E_DIM" */
 const char *err_meaning(enum err_code code);
-/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n"; without unknown parts. */
+/* Prints "FILE:LINE:COL: error: TEXT [E_X]\n SOURCE\n ^~~\n fix: FIX\n".  Unknown parts are left
+ * out. */
 void err_print(struct str *out, const struct err *e);
 #endif

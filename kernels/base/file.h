@@ -11,8 +11,8 @@
 /* Reads a whole file, pipe or device of at most max_bytes ("-" is standard input).  Fails with
  * ERR_IO. */
 bool file_read(const char *path, size_t max_bytes, struct str *out, struct err *e);
-/* Is file_read for a name that the user did not type: reads only regular files, so that it never
- * blocks. */
+/* Like file_read, for a name that the user did not type: it reads only regular files, so that it
+ * never blocks. */
 bool file_read_regular(const char *path, size_t max_bytes, struct str *out, struct err *e);
 
 /* The state of a file as a writer saw it: a hash of its content, or one of these constants. */
@@ -27,10 +27,10 @@ uint64_t file_seen(const char *path);
  * one process writes at a time (FILE.tilescope-lock).  Fails with ERR_CHANGED, and writes nothing,
  * if the file is no longer in the state `seen`. */
 bool file_replace(const char *path, uint64_t seen, const char *data, size_t n, struct err *e);
-/* Is file_replace for any present content of the file. */
+/* Like file_replace, whatever the file contains now. */
 bool file_write_atomic(const char *path, const char *data, size_t n, struct err *e);
-/* The same without fsync, which may take as long as many redraws. The file survives this process,
- * but perhaps not a power failure. */
+/* Like file_write_atomic without fsync, which may take as long as many redraws. The file survives
+ * the end of this process, but perhaps not a power failure. */
 bool file_write_quick(const char *path, const char *data, size_t n, struct err *e);
 /* Removes the temporary files of killed writers from a folder. */
 void file_tidy(const char *dir);

@@ -35,7 +35,7 @@ typedef bool formula_names(void *ctx, const char *name, struct formula_value *ou
  * on. */
 bool formula_number(const char *expr, formula_names *names, void *ctx, double *out, struct err *e);
 bool formula_truth(const char *expr, formula_names *names, void *ctx, bool *out, struct err *e);
-/* Checks the form alone.  names, unless NULL, is asked whether each name exists. */
+/* Checks only the syntax.  If `names` is not NULL, it is asked whether each name exists. */
 bool formula_check(const char *expr, formula_names *names, void *ctx, struct err *e);
 
 /* Whether c is a letter, a digit or _. */

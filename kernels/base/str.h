@@ -33,7 +33,8 @@ void str_wrap(struct str *s, const char *text, int width, int hang);
 bool streq(const char *a, const char *b);
 bool strcaseeq(const char *a, const char *b);
 bool str_starts(const char *s, const char *prefix);
-/* Whether s begins with these words, the last one whole; never with none. */
+/* Whether s begins with `words`, where the last word of them must be a whole word of s.  False if
+ * `words` is empty. */
 bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
 
@@ -48,7 +49,8 @@ bool str_to_int64(const char *s, long long lo, long long hi, long long *out);
 /* Parses all of s as a number: [-] digits [. digits] [e [+-] digits]. Blanks, hexadecimals and
  * nan are refused; a number that is too large becomes INFINITY. */
 bool str_to_double(const char *s, double *out);
-/* Whether the n bytes are well-formed UTF-8; if not, *bad is the offset of the first bad byte. */
+/* Whether the n bytes are well-formed UTF-8. If not, sets *bad to the offset of the first bad
+ * byte. */
 bool utf8_valid(const char *s, size_t n, size_t *bad);
 /* Returns the code point at *s and moves *s behind it.  Returns 0 at the end, and U+FFFD for a
  * malformed byte. */

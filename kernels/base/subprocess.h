@@ -26,8 +26,7 @@ struct subprocess_result {
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
-/* Is subprocess_run for a program that inherits fd as its descriptor SUBPROCESS_KEPT; fd -1:
- * none. */
+/* Like subprocess_run.  The program inherits fd as its descriptor SUBPROCESS_KEPT; fd -1: none. */
 #define SUBPROCESS_KEPT 3
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);

@@ -27,7 +27,7 @@ struct unit_build {
     int n_statements;                     /* statements of the outermost open unrolled loop */
     VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
     VEC(struct code *) picks;             /* indices that the statement needs, in order */
-    VEC(struct code *) had;  /* indices that earlier statements of the block had_in computed */
+    VEC(struct code *) had;  /* indices that earlier statements of block had_in computed */
     const struct block *had_in;
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
@@ -87,9 +87,9 @@ static void leave_lane(struct unit_build *b, const struct env_lane *saved)
     env_set_lanes(b->env, saved->var, saved->first, saved->lanes);
 }
 
-/* Builds a shuffle when all lanes lie in one aligned vector of the buffer. An example are the
- * inputs of 16 outputs in groups of four. An aligned vector cannot reach beyond the buffer, since
- * base and size are multiples of the lanes. Returns NULL when the lanes lie in several vectors. */
+/* Builds a shuffle when all lanes lie in one aligned vector of the buffer, as the inputs of 16
+ * outputs in groups of four do. An aligned vector cannot reach beyond the buffer, since base and
+ * size are multiples of the lanes. Returns NULL when the lanes lie in several vectors. */
 static struct code_term *build_shuffle(struct unit_build *b, const struct code_term *gather)
 {
     const struct place *first = &gather->part[0]->at;

@@ -1,13 +1,13 @@
-/* In a straight line of statements a place in memory that is written and used again is a
- * register meanwhile:
+/* Keeps a place in memory in a register while a straight line of statements writes and uses it
+ * again:
  *
  *     C[i] += a * b;                     float c0 = C[i];
  *     C[i] += c * d;           ==>       c0 += a * b;  c0 += c * d;
  *     R[i] = max(C[i], 0);               C[i] = c0;
  *                                        R[i] = max(c0, 0);
  *
- * Compilers do the same (store forwarding, dead stores); doing it in the text keeps the trace
- * honest. */
+ * Compilers do the same (store forwarding, dead stores).  Doing it in the text makes the trace show
+ * the accesses that the compiled code makes. */
 #include "kernels/gen/gen_impl.h"
 
 #define N_BUCKETS 256

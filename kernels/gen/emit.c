@@ -129,7 +129,7 @@ static void helper_extremum(struct str *out, const struct elem_type *type, const
                lanes, name, lanes, lanes, lanes, lanes, op, lanes, lanes, lanes);
 }
 
-/* Emits a helper le: a <= b, or keep: b where a >= 1.  A choice between values, and not between
+/* Emits a helper le: a <= b, or keep: b where a >= 1.  Both choose between values and not between
  * loads: gcc 12 vectorizes `c[i] == 1 ? x[i] : y[i]` in groups of 6 wrongly. */
 static void helper_mask(struct str *out, const struct elem_type *type, bool keep, int lanes)
 {
@@ -331,7 +331,7 @@ bool gen_calls_libm(const char *source)
         char call[32];
         int n = snprintf(call, sizeof call, "__builtin_%s", val_name((enum val_kind)k));
         const char *at = val_is_function((enum val_kind)k) ? strstr(source, call) : NULL;
-        for (; at; at = strstr(at + n, call))                  /* __builtin_expect is not of libm */
+        for (; at; at = strstr(at + n, call))  /* __builtin_expect is no function of libm */
             if (at[n + (at[n] == 'f')] == '(')
                 return true;
     }

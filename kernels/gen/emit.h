@@ -10,15 +10,16 @@ struct tensor_needs { bool rows, columns, pair, both, mma; };
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
-    bool again[2], prefetch[2];           /* 1: of the narrow type */
-    bool copy[2][GEN_MAX_LANES + 1];      /* of a GPU; 1: of the narrow type */
+    bool again[2], prefetch[2];           /* index 1: of the narrow type */
+    bool copy[2][GEN_MAX_LANES + 1];      /* on a GPU; first index 1: of the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
-    bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];   /* 1: scalar */
+    /* index: lanes; 1: scalar */
+    bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
-    bool store_pair;                      /* of a GPU, of the narrow type */
+    bool store_pair;                      /* on a GPU, of the narrow type */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
@@ -32,7 +33,7 @@ struct pointer {
     int64_t rest;
     bool written;  /* whether the code writes through it; if not, it is const */
     const char *name;
-    int at;                               /* position of its name among the claimed names */
+    int at;                               /* index of its name among the claimed names */
 };
 
 struct emit {
@@ -52,7 +53,7 @@ struct emit {
     VEC(const struct code_term *) shuffles;  /* shuffle k, of helper shuffle<k> */
     int depth;                            /* levels of indentation */
     bool in_parallel;
-    bool gpu;                             /* bound loops are indices, and nothing is prefetched */
+    bool gpu;  /* the code is for a GPU: bound loops are indices, nothing is prefetched */
     bool twin;                            /* whether accesses of shared arrays are watched */
     int *shared;                          /* per buffer: the number of its shared array */
     int64_t most_on_stack;                /* the greatest on_stack so far */
@@ -113,9 +114,9 @@ void code_print_block(struct emit *m, const struct block *b);
 /* Appends the typedefs and helper functions that m->needs lists, and an empty line. */
 void emit_helpers(struct emit *m, struct str *out);
 /* Loads and stores of buffers of a narrow type (narrow.c): the code computes in the type of its
- * registers, and converts.  narrow_prefix: what the names of helpers for this buffer begin with,
- * narrow_type_prefix: for a type, "bf16_", or "".  narrow_helpers appends the typedef and the
- * helpers that m->needs lists. */
+ * registers, and converts.  narrow_prefix: the prefix of the helpers' names for this buffer;
+ * narrow_type_prefix: the same for a type ("bf16_", or "").  narrow_helpers appends the typedef and
+ * the helpers that m->needs lists. */
 const char *narrow_prefix(const struct emit *m, int buffer);
 const char *narrow_type_prefix(const struct emit *m, const struct elem_type *type);
 void narrow_helpers(struct emit *m, struct str *out);

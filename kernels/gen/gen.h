@@ -28,16 +28,17 @@ struct gen_work {
     double moves;                         /* single lanes taken or put, and shuffles */
     double iterations, conditions;
     double spills;                        /* loads and stores of registers that do not fit */
-    double cycles;  /* of a core with two ports for sums and loads, without cache misses */
-    /* The straight line that takes most cycles: its registers live at once, its statements, and
-     * how often it updates one register in a row. */
+    double cycles;  /* cycles on a core with two ports each for sums and loads, no misses */
+    /* The straight line that takes most cycles: how many registers are live at once in it, its
+     * number of statements, and the most updates of one register in a row. */
     double pressure, body, chain;
-    double statements;                    /* in the text */
+    double statements;                    /* number of statements in the text */
 };
 
 /* The loops that the lines of a text belong to. loop: the loops of the C code, outer ones before
- * inner ones; node: of the graph; axis: as in steps; trips: the greatest number of iterations;
- * parent: the enclosing loop, or -1. of[i]: the innermost loop of line i (from 0), or -1. */
+ * inner ones; node: the node of the graph; axis: its name in steps; trips: the greatest number of
+ * iterations; parent: the enclosing loop, or -1. of[i]: the innermost loop of line i (from 0), or
+ * -1. */
 struct code_loop { int node; const char *axis; int64_t trips; int parent; };
 struct code_lines { int n_loops; const struct code_loop *loop; int n; const int *of; };
 /* Removes the marks from a text. The lines are allocated in arena a. */
@@ -71,15 +72,16 @@ long gen_calls(void);
  * number first + i as suffix, so that its entry is ts_entry_i when first is 0. */
 void gen_join(const char *const *source, int n, int first, struct str *out);
 
-/* For text from gen_c that may be compiled with any flags.  If a helper that takes vectors begins
- * at line, and a macro can replace it, writes the macro, sets *next to the line after the helper
- * and returns true.  A vector type that the CPU lacks must not be passed to a function, or gcc
- * and clang warn about its ABI.  Shuffles, streamed stores and functions remain; -Wno-psabi
- * silences the warning for those. */
+/* Replaces a helper by a macro, for text from gen_c that may be compiled with any flags.  If a
+ * helper that takes vectors begins at `line`, and a macro can replace it, writes the macro, sets
+ * *next to the line after the helper and returns true.  Reason: gcc and clang warn about the ABI
+ * when a function takes a vector type that the CPU lacks.  Shuffles, streamed stores and
+ * mathematical functions stay functions; -Wno-psabi silences the warning for them. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
-/* Whether text from gen_c, or joined texts, are all of programs under `set autovectorize on`, so
- * that clang does without the flags that bind it (target_binds).  gcc has pragmas in the text. */
+/* Whether all of this text from gen_c, or of joined texts, is of programs under `set autovectorize
+ * on`.  clang is then called without the flags that forbid it to vectorize (target_binds); for gcc,
+ * the text has pragmas. */
 bool gen_autovectorizes(const char *source);
 
 /* Whether text from gen_c calls functions of the mathematical library (link with -lm). */
@@ -111,8 +113,9 @@ struct ts_sim {
 /* Every run of block makes n accesses at site. streamed: bytes of each, if they are non-temporal
  * stores, which the instrumented kernel does not report; 0: ordinary accesses. */
 struct trace_use { int block, site, n, streamed; };
-/* The loop of one nest whose iterations are sampled and shown over time: the outermost one, or as
- * far inside as iterations stay long.  Its body is block; loops names the axes down to it. */
+/* The loop of one nest whose iterations are sampled and shown over time: the outermost loop, or one
+ * further inside whose iterations are still long enough.  block: its body; loops: the axes down to
+ * it. */
 #define GEN_MAX_MARKS 64
 struct trace_mark { int block; const char *loops; };
 struct trace_table {

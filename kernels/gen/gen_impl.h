@@ -15,8 +15,8 @@
 #include "kernels/gen/gen.h"
 #include "kernels/gen/names.h"
 
-/* Before and after the functions of a program under `set autovectorize on`.  Only gcc has options
- * of single functions. */
+/* Pragmas before and after the functions of a program under `set autovectorize on`.  They are for
+ * gcc only: clang has no options for single functions. */
 #define GEN_FREE \
     "/* The compiler may vectorize and reorder these loops. */\n" \
     "#if defined __GNUC__ && !defined __clang__\n#pragma GCC push_options\n" \
@@ -98,11 +98,12 @@ struct code {
     int site_load, site_store;
 };
 
-/* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
- * rows or transposed; two elements at once, or one by one.  n: the places that it loads from. */
+/* The part of an operand of a tensor block that one lane loads into 4 registers (tensor.c).  way:
+ * how it loads them: by ldmatrix (as rows, or transposed), two elements at once, or one by one.  n:
+ * the number of places that it loads from. */
 enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS };
 #define FRAGMENT_LOADS 8
-#define TENSOR_RESULTS 8                  /* of one lane */
+#define TENSOR_RESULTS 8                  /* results of a tensor block in one lane */
 struct fragment {
     enum fragment_way way;
     int n, buffer;
@@ -151,13 +152,14 @@ bool code_has_kernels(const struct unit *u, struct err *e);
 /* Prints CUDA C.  Stores the launches, in arena a, unless that is NULL. */
 void code_print_cuda(struct unit *u, struct arena *a, struct str *out,
                      struct gen_launches *launches);
-/* Returns the end of the kernel that begins at item i: one bound nest, or all up to the next. */
+/* Returns the end of the kernel that begins at item i.  A bound nest is a kernel of its own; all
+ * items before the next bound nest are one kernel. */
 int code_kernel_end(const struct block *b, int i);
 /* Raises extent (of blocks x y z, threads x y z) to the extents of the bound loops in a block. */
 void code_find_launch(const struct block *b, int64_t *extent);
 
-/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane; sites: of
- * the factors in the order of the tree, and of the result. */
+/* Adds the code of the tensor block that begins at t.  lane: the variable of the lane; sites: those
+ * of the factors in the order of the tree, then that of the result. */
 struct env;
 struct tensor_sites { int a, b, result; };
 void code_build_tensor(struct unit *u, struct env *env, const struct tree *t,

@@ -12,9 +12,10 @@
 
 #define N_BUCKETS 512
 
-/* A stem, and a number: all from 2 to next - 1 are taken behind it. */
+/* A stem of names. All numbers from 2 to next - 1 are taken behind it. */
 struct number { const char *stem; int next; struct number *chain; };
-/* "acc_12" has the value 12 behind the stem "acc_"; of: the stem's number, or NULL without one. */
+/* A claimed name: "acc_12" has the value 12 behind the stem "acc_". of: its stem; NULL for a name
+ * without a number. */
 struct name { const char *text; int bucket, value; struct number *of; struct name *next; };
 struct var_name { const struct expr *var; const char *text; int at; };
 

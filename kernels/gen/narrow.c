@@ -93,7 +93,8 @@ static const char f16_pack[] =
     "    h |= (is_large & 0x7c00) | (is_nan & nan);\n"
     "    return __builtin_convertvector(sign | h, h$);\n}\n";
 
-/* F16C has vectors of 4, 8 and 16 lanes; 4 lanes are only in memory, as half a register. */
+/* F16C has vectors of 4, 8 and 16 lanes.  Vectors of 4 are half a register, so only memory holds
+ * them. */
 static const char f16_load_x86[] =
     "static inline v$ f16_load$(const f16 *p)\n{\n"
     "    v$ x;\n"
@@ -106,7 +107,8 @@ static const char f16_store_x86[] =
 static const char store_text[] =
     "static inline void @_store$(@ *p, v$ x) { *(g$ *)p = @_pack$(x); }\n";
 
-/* ` is the bytes of the vector, and & and ^ are what movntdq needs and is called for them. */
+/* Placeholders: ` is the bytes of the vector; & is the macro that says whether the CPU has movntdq
+ * for it, ^ the suffix of its builtin. */
 static const char stream_text[] =
     "/* Past the caches, to an address that is a multiple of `. */\n"
     "static inline void @_stream$(@ *p, v$ x)\n{\n"

@@ -18,7 +18,7 @@ static void note_place(struct groups *g, const struct place *at, bool stored, bo
 {
     int i = 0;
     if (g->m->u->func->buffer[at->buffer].memory == MEMORY_SHARED)
-        return;                           /* arrays of a fixed place, and the twin watches them */
+        return;  /* shared arrays have a fixed place, and the twin watches each access */
     while (i < g->list.len && (g->list.data[i].least.buffer != at->buffer
                                || g->list.data[i].least.base != at->base))
         i++;

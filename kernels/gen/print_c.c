@@ -410,7 +410,7 @@ static void print_pick(struct emit *m, const struct code *c)
     str_printf(m->out, ", %lld);\n", (long long)c->var->hi);
 }
 
-/* Returns the index after the statements from item i on between which there is no branch. */
+/* Returns the index after the statements without a branch that start at item i. */
 static int straight_end(const struct block *b, int i)
 {
     while (i < b->n && (b->item[i]->kind == CODE_AGAIN || b->item[i]->kind == CODE_AHEAD ||

@@ -17,7 +17,7 @@
 /* A load. reg: the register that it gets at its second use; -1 before. */
 struct loaded { struct code_term *first; int reg; struct loaded *next_here; };
 
-/* A value at some place. time: when it is read, as indices into the reads of the line. */
+/* A value of a place in memory. time: the reads of the line that want it, by index. */
 struct read_value {
     struct place at;
     VEC(int) time;
@@ -35,7 +35,8 @@ struct share {
     const bool *stored;  /* per buffer: whether the enclosing loop nest stores to it */
     struct read_value *bucket[N_BUCKETS];
     VEC(struct read_value *) all;
-    VEC(struct read_value *) read;  /* the value of each read, in order; NULL: only conditional */
+    /* the value of each read, in order; NULL: a place that only conditional loads read */
+    VEC(struct read_value *) read;
     int time;                             /* index of the next read */
     VEC(struct read_value *) at_hand;     /* values in registers now */
     int capacity;

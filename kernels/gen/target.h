@@ -5,8 +5,8 @@
 #define TS_GEN_TARGET_H
 #include "kernels/nest/tree.h"
 
-/* Counts the changes of generated code that change times: raise it with each, so that stored times
- * of older code do not answer for today's. */
+/* The version of the generated code.  Raise it with every change that changes times, so that stored
+ * times of older code are not taken for those of today's code. */
 #define GEN_VERSION 1
 
 struct unit;                              /* gen_impl.h: a function during generation */
@@ -16,12 +16,12 @@ struct target {
     int vector_bytes;                     /* 0: no vectors, plain C */
     int registers;                        /* vector registers; without vectors, scalar ones */
     unsigned annotations;                 /* 1 << enum loop_ann for each kind of loop it can have */
-    unsigned memories;                    /* 1 << enum memory_scope for each it can have */
+    unsigned memories;                    /* 1 << enum memory_scope for each kind it can have */
     const char *emulated;                 /* target that valgrind runs instead; NULL: this one */
     int chains; long rounds;              /* size of the FMA ceiling's loop (gen_peak) */
     const char *const *gcc, *const *clang;         /* compiler flags, NULL-terminated */
     bool (*runs_here)(void);
-    bool gpu;  /* gen_c makes the host twin of its kernels, whose times say nothing (gen_cuda) */
+    bool gpu;  /* a GPU: gen_c makes the host twin (gen_cuda), whose times mean nothing */
     void (*print)(struct unit *u, struct str *out);        /* prints the text of gen_c */
 };
 

@@ -1,15 +1,16 @@
 #include "kernels/gen/tile_registers.h"
 
-#define OPERANDS 2                        /* registers for what is loaded */
+#define OPERANDS 2                        /* registers for loaded operands */
 #define DEEPEST 64
 #define LARGEST (1 << 14)                 /* elements; larger tiles never become registers */
 
 struct tile_walk {
-    int buffer, lanes;                    /* lanes: of the stores to the tile */
-    bool inside, known;                   /* within the scope; every place is known so far */
+    int buffer, lanes;                    /* lanes: lanes of the stores to the tile */
+    /* inside: within the scope of the tile; known: every place so far is known */
+    bool inside, known;
     const struct expr *rolled[DEEPEST];   /* variables of loops that remain loops */
     int n_rolled;
-    const struct expr *lane;              /* variable of the loop over lanes around; NULL */
+    const struct expr *lane;              /* variable of the enclosing loop over lanes, or NULL */
 };
 
 static void look_at_store(struct tile_walk *w, const struct tree *t)

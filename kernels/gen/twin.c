@@ -6,8 +6,8 @@
  * runs.  In a tensor block the lanes of a warp wait for each other and exchange what they loaded.
  *
  * An access to elements of a shared tile first calls ts_read or ts_write, which look for races: a
- * shadow of each element has who wrote and read it since the last barrier (its epoch).  What is
- * wrong, ts_fault says, and the runner reports it. */
+ * shadow of each element records who wrote and read it since the last barrier (its epoch).
+ * ts_fault describes the race, and the runner reports it. */
 #include "kernels/gen/cuda_impl.h"
 
 static const char head[] =
@@ -16,7 +16,8 @@ static const char head[] =
     "struct ts_index { int x, y, z; };\n"
     "static struct ts_index blockIdx, threadIdx;\n\n";
 
-/* Text of the shadow.  ts_tile, ts_elems and ts_shadow come before it. */
+/* C text that records who accessed each element.  ts_tile, ts_elems and ts_shadow come before
+ * it. */
 static const char shadow[] =
     "#define __shared__ static\n#define __align__(n) __attribute__((aligned(n)))\n"
     "#define __syncthreads() ts_meet(__LINE__)\n"
@@ -83,7 +84,7 @@ static const char shadow[] =
     "static inline long ts_write(int tile, int n, long i)\n{\n"
     "    for (int k = 0; k < n; k++)\n        ts_write_one(tile, i + k);\n"
     "    return i;\n}\n\n";
-/* Text of the threads, which have stacks of their own. */
+/* C text of the threads, which have stacks of their own. */
 static const char fibers[] =
     "/* Lets others run until all threads of the block, or of the warp, are at this line. */\n"
     "static __attribute__((noinline)) void ts_wait(int line, int warp)\n{\n"
@@ -199,7 +200,7 @@ static void print_loops(const struct emit *m, const struct cuda_kernel *k, struc
     print_call(m, k, "buffers", out);
 }
 
-#define STACK_BYTES (64 << 10)            /* of a thread, besides its arrays */
+#define STACK_BYTES (64 << 10)            /* stack of a thread, besides its arrays */
 
 static void print_launch(const struct emit *m, const struct cuda_kernel *k, struct str *out)
 {

@@ -135,7 +135,7 @@ static void add_block(struct walk *w, nodes *out, const struct block *b, int loo
     w->varying.len = in_scope;
 }
 
-/* Adds the nodes of each kernel of a GPU. */
+/* Adds the nodes of every kernel of a GPU. */
 static void add_kernels(struct walk *w, nodes *root)
 {
     const struct block *b = &w->unit.body;
@@ -220,7 +220,7 @@ int walk_site_loop(const struct walk *w, int site)
     return w->use[site].access ? w->use[site].loop : -1;
 }
 
-/* The node of a loop, among n nodes and below them; NULL: not there. */
+/* Returns the node of a loop among n nodes and below them; NULL: not found. */
 static const struct walk_node *find_loop(const struct walk_node *v, int n, int loop)
 {
     const struct walk_node *found = NULL;

@@ -1,5 +1,5 @@
-/* Walks through the accesses of one block of a GPU's kernel: every node is run for all threads of
- * the block at once, those that take part being bits of a mask. */
+/* Walks through the accesses of one block of a GPU's kernel.  Every node is run for all threads of
+ * the block at once; a mask has a bit for each thread that takes part. */
 #include "kernels/gen/walk_impl.h"
 
 #include <stdlib.h>
@@ -9,16 +9,17 @@
 /* The active threads: bit t of word w is thread 32 * w + t. */
 struct mask { uint32_t warp[MOST_WARPS]; };
 
-/* The values of a variable that varies, by thread; end: where the loop of each thread ends. */
+/* The values of a variable in each thread.  end: where the loop of each thread ends. */
 struct lanes { int64_t at[WALK_MOST_THREADS], end[WALK_MOST_THREADS]; };
 
 struct block_walk {
     struct walk *w;
-    int n, warps;                         /* threads of the block; of warps, also begun ones */
+    int n, warps;  /* threads of the block, and its warps (the last may be incomplete) */
     int64_t block[3];
     int64_t thread[3][WALK_MOST_THREADS];
-    struct lanes **lanes;  /* per variable: its values; NULL: the same in all threads so far */
-    VEC(int) varying;                     /* the variables that vary, in scope */
+    /* per variable: its value in each thread; NULL: the same in all so far */
+    struct lanes **lanes;
+    VEC(int) varying;                     /* the visible variables that differ between threads */
     unsigned long long addr[WALK_MOST_THREADS];
     walk_warp_fn *access;
     void *ctx;

@@ -72,7 +72,7 @@ static void count_operation(struct worker *w, const struct code_term *t, struct 
                  (is_product(t->a) || is_product(t->b));
     if (across)
         l->moves += ACROSS_COST;
-    else if (!fused)                      /* the product counts */
+    else if (!fused)                      /* the product is counted, not the sum */
         count_arithmetic(w, t->lanes, t->kind == TERM_CALL ? FUNCTION_COST : 1, l);
 }
 
@@ -174,7 +174,7 @@ static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
     return in_loop ? fmax(most, FMA_LATENCY * l->chain) : most;
 }
 
-/* Adds a line that is executed `times` times. */
+/* Adds a straight line that is executed `times` times. */
 static void add_line(struct worker *w, struct line_work *l, double times, bool in_loop)
 {
     struct gen_work *o = w->out;

@@ -30,7 +30,7 @@ struct expr {
     const struct expr *a, *b;      /* operands of the binary kinds */
     const char *name;              /* VAR: its name, "o.1" */
     int var;                       /* VAR: its index in the pool (for expr_eval); else -1 */
-    int64_t lo, hi;  /* bounds of the value; a VAR reaches both, other expressions may not */
+    int64_t lo, hi;  /* bounds of the value; a VAR takes both, other expressions may not */
     uint32_t id;                   /* number in the order of creation in the pool: a sort key */
     bool has_divmod;               /* whether it contains a DIV or MOD */
 };
@@ -78,7 +78,7 @@ const struct expr *expr_subst(struct exprs *p, const struct expr *e,
                               const struct expr *const *vars, const struct expr *const *with,
                               int n);
 
-/* Rebuilds e, which may belong to another pool, in p; a variable called from[i] becomes to[i]. */
+/* Rebuilds e in pool p; e may belong to another pool. A variable called from[i] becomes to[i]. */
 const struct expr *expr_import(struct exprs *p, const struct expr *e, const char *const *from,
                                const struct expr *const *to, int n);
 

@@ -234,7 +234,7 @@ static struct lin difference(struct exprs *p, const struct expr *xy, const struc
     return l;
 }
 
-/* x < y follows from u < v when (x - y) - (u - v) is a constant and not positive. */
+/* x < y follows from u < v when (x - y) - (u - v) is a constant that is at most 0 */
 static bool implies(struct exprs *p, const struct expr *stronger, const struct expr *weaker)
 {
     if (!tame_comparison(stronger) || !tame_comparison(weaker))

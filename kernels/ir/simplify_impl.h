@@ -11,8 +11,8 @@ struct redex {
     const struct expr *e, *a, *b;
     int64_t c;               /* / %: the divisor */
     struct lin l;            /* sums: all of e; / %: a; < == min max: a - b, simplified */
-    struct range range;      /* bounds of l, which is sorted: what a rule tries first is the same
-                              * in every pool */
+    /* bounds of l.  l is sorted, so that a rule tries the same terms first in every pool */
+    struct range range;
 };
 
 /* Every rule returns the rewritten expression, whose parts need not be simplified, or NULL. */

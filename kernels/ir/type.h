@@ -5,17 +5,16 @@
 #define TS_IR_TYPE_H
 #include "kernels/ir/val.h"
 
-/* An element of data that are float32 for every type in which a program computes: values in the
- * text of a graph, weights of ONNX files, random data.  They become elements of the tensor's type
- * when its buffer is filled. */
+/* An element of data that are float32 for every type: values in the text of a graph, weights of
+ * ONNX files, random data.  They become elements of the tensor's type when its buffer is filled. */
 typedef float f32;
 
 struct elem_type {
     const char *name, *title;             /* "f32"; in messages, "float32" */
     int bytes;
     const struct elem_type *sum;          /* the type in which its reductions are summed up */
-    /* In C: the name; the suffix of literals and functions (1.0f, expf); the integer type of the
-     * same size, for masks; the suffix of x86 vectors of it. digits: the significant digits that
+    /* Spellings in C: the name; the suffix of literals and functions (1.0f, expf); the integer type
+     * of the same size, for masks; the suffix of x86 vectors. digits: the significant digits that
      * read back to the same value. */
     const char *c, *suffix, *mask, *packed;
     int digits;
@@ -27,7 +26,7 @@ struct elem_type {
     void (*read)(const void *from, int64_t n, double *to);
     void (*write)(const double *from, int64_t n, void *to);
     void (*round)(double *x, int64_t n);
-    double (*call)(enum val_kind function, double x);      /* the type's own function */
+    double (*call)(enum val_kind function, double x);      /* computes a function in this type */
 };
 
 #define TYPE(id, title, c, suffix, mask, packed, limits, sum) \

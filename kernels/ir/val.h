@@ -64,7 +64,7 @@ static inline int64_t val_picked(double x, int64_t hi)
     double at = x < 0 ? x + (double)hi + 1 : x;
     return at >= (double)hi ? hi : at > 0 ? (int64_t)at : 0;
 }
-/* Returns the operation of v with other operands; y is NULL where v->b is. */
+/* Returns the operation of v with operands x and y; y is NULL where v->b is. */
 const struct val *val_with(struct arena *a, const struct val *v, const struct val *x,
                            const struct val *y);
 /* Returns the printed name: "+", "max", "exp". Functions of one float have their names in C. */
@@ -92,7 +92,7 @@ int val_flops(const struct val *v);
 /* Prints v in the notation of the paper: Inp[n][i][h + kh] * Ker[o][i][kh]. names: per tensor, its
  * name. */
 void val_print(struct str *out, const struct val *v, const char *const *names);
-/* Is val_print for views: of a very long value, as inlining makes them, it prints the beginning and
- * the number of loads. */
+/* Like val_print, for views: of a very long value, as inlining makes them, it prints only the
+ * beginning and the number of loads. */
 void val_print_brief(struct str *out, const struct val *v, const char *const *names);
 #endif

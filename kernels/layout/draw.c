@@ -31,7 +31,8 @@ struct picture {
     int width, line_elems;
     int64_t *env;                         /* scratch for expr_eval: the values of the variables */
     char letter[MAX_RANK];
-    bool has_padding, has_copies, has_jumps;    /* whether the drawn lines contain such cells */
+    /* whether the drawn lines show padding, copies, steps without a growing index */
+    bool has_padding, has_copies, has_jumps;
     struct cell last;                     /* the data cell drawn before the present one */
     bool has_last;
 };

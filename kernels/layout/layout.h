@@ -32,8 +32,8 @@ struct prim {
  *     n = ceil((D_used - B) / S) + 1 tiles hold the rows [0, S*(n-1) + B)
  *
  * Later rows are not stored at all: rho is defined below `stored` only, and I1 holds there.  Rows
- * of [D_used, D) that fit into the last tile are stored as ever (phi's guard is < D).  R18's first
- * layer: D = 230, B = 13, S = 8 has 29 tiles; with size = 229 it has 28. */
+ * of [D_used, D) that fit into the last tile are still stored (phi's guard is < D).  Example, R18's
+ * first layer: D = 230, B = 13, S = 8 has 29 tiles; with size = 229 it has 28. */
 
 enum layout_class { LAYOUT_BIJECTIVE, LAYOUT_PADDED, LAYOUT_DUPLICATING };
 
@@ -56,7 +56,7 @@ struct layout {
     const struct expr *phys[MAX_DIMS];    /* variables of phi, in 0 .. P-1: "o.1" for dim "O.1" */
     const struct expr *rho[MAX_DIMS];     /* physical indices over logical[], simplified */
     const struct expr *phi[MAX_RANK];     /* logical indices over phys[], simplified */
-    const struct expr *guard;  /* phi is defined where the guard is 1; NULL: everywhere */
+    const struct expr *guard;  /* the condition under which phi is defined; NULL: everywhere */
     int n_overlaps;  /* unfolds, not undone, whose tiles share elements */
     enum layout_class klass;              /* class of the stored part */
     int64_t elems;                        /* number of physical elements */
@@ -152,8 +152,8 @@ int64_t layout_bytes(const struct layout *l);  /* size of the physical elements 
  * (padding is 0). unpack reads the canonical copies, and writes 0 where an element is not stored.
  * Both take a few nanoseconds per element and are safe in any thread. */
 void layout_pack(const struct layout *l, const void *logical, void *phys);
-/* Is layout_pack of the data that a caller gives: for a constant that is computed from weights
- * (tensor->winograd) these are the weights. */
+/* Like layout_pack, for data that a caller gives.  A constant that is computed from weights
+ * (tensor->winograd) is computed from these data. */
 void layout_pack_given(const struct layout *l, const void *given, void *phys);
 void layout_unpack(const struct layout *l, const void *phys, void *logical);
 

@@ -63,9 +63,10 @@ const struct lineage *lineage_fuse(struct arena *a, const struct lineage *const 
                                    int64_t size);
 const struct lineage *lineage_resize(struct arena *a, const struct lineage *of, int64_t before,
                                      int64_t after);
-/* Returns the same dim with another name. */
+/* Returns a dim that differs from this one only in its name. */
 const struct lineage *lineage_rename(struct arena *a, const struct lineage *of, const char *name);
-/* Returns the unfold that made dims k and k+1 of l, or NULL (none, or a dim has changed since). */
+/* Returns the unfold that made dims k and k+1 of l.  NULL: no unfold made them, or one of them has
+ * changed since. */
 const struct division *lineage_unfold(const struct layout *l, int k);
 
 /* prim_map.c: the algebra.  `before` is the layout that pr applies to; only its rank and shape

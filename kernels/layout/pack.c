@@ -114,8 +114,9 @@ static void move_along_dim(const struct prim *pr, const struct layout *before,
     free(g.map);
 }
 
-/* A matrix whose rows are consecutive in src or dst, and whose columns are consecutive in the
- * other.  It is copied in blocks, so that src and dst are accessed by whole cache lines. */
+/* A transposition of a matrix whose rows are consecutive in src or dst, and whose columns are
+ * consecutive in the other.  It is copied in blocks, so that src and dst are accessed by whole
+ * cache lines. */
 struct turned { int64_t n_rows, n_cols, src_by_col, dst_by_row; };
 
 INLINE void turn_elements(const struct turned *t, int64_t bytes, const char *src, char *dst)
@@ -148,7 +149,7 @@ static void transpose(const int64_t *src_shape, const int *perm, int rank, int b
 {
     int64_t src_stride[MAX_DIMS], outer[MAX_DIMS], by_src[MAX_DIMS], by_dst[MAX_DIMS];
     int64_t point[MAX_DIMS] = { 0 }, n_src = 1, n_dst = 1;
-    int row = 0, col = 0;  /* innermost dims of src and of dst, as dims of dst */
+    int row = 0, col = 0;  /* the innermost dims of src and of dst, both as positions in dst */
     for (int j = rank - 1; j >= 0; j--) {
         src_stride[j] = n_src;
         n_src *= src_shape[j];

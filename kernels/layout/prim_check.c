@@ -102,8 +102,8 @@ static int64_t inner_product(const struct prim *pr)
     return q;
 }
 
-/* Sets the fix for a factor that does not divide: it names the first such factor from the inside,
- * and divisors near it. */
+/* Sets the fix for a factor that does not divide the extent.  The fix names the innermost such
+ * factor, and divisors near it. */
 static bool fix_division(const struct check *c, int64_t size, int64_t inner)
 {
     const struct prim *pr = &c->r->prim;

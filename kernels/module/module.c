@@ -99,7 +99,8 @@ static const struct tree *copy_tree(struct cut *c, const struct tree *t)
     return out;
 }
 
-/* Makes a function of one nest. *source: per parameter of it, the buffer of f. */
+/* Makes a function of one nest of f. *source: per parameter of the new function, the buffer of
+ * f. */
 static const struct func *cut_nest(const struct func *f, int root, const int **source)
 {
     struct arena *a = exprs_arena(f->pool);

@@ -1,7 +1,7 @@
 /* A module is what is lowered, generated, loaded and called (SPEC L.1): kernels, buffers with their
  * lifetimes, and the calls that make up one run, in order.  An operator is a module of one kernel.
  *
- * A function of very many nests becomes a kernel for each nest, since the time that compilers take
+ * A function with very many nests becomes one kernel per nest, since the time that compilers take
  * for one function grows with the square of its length. */
 #ifndef TS_MODULE_MODULE_H
 #define TS_MODULE_MODULE_H
@@ -12,17 +12,18 @@
 /* name: the C function, "conv2d"; in a module of several kernels, kernel k is conv2d_k. */
 struct module_kernel { const char *name; const struct func *func; };
 
-/* is: name, type, shape, and the tensor of the graph.  Call `first` is the first to write the
- * buffer; -1: the caller fills it (inputs and constants).  Call `last` is the last to use it;
+/* is: name, type, shape, and the tensor of the graph.  first: the first call that writes the
+ * buffer; -1: the caller fills it (inputs and constants).  last: the last call that uses it;
  * n_calls: the caller reads it (outputs). */
 struct module_buffer { const struct buffer *is; int first, last; };
 
 /* buffer[i]: the buffer of the module that is parameter i of the kernel. */
 struct module_call { int kernel; const int *buffer; };
 
-/* The memory of a module's own buffers, which no caller sees: one block. at: per buffer its offset
- * in bytes, a multiple of 64; -1: the caller's.  bytes: of the block; apart: of the buffers without
- * sharing; least: alive in some call, so that no plan needs less. */
+/* The memory of the module's own buffers, which no caller sees: one block. at: per buffer its
+ * offset in bytes, a multiple of 64; -1: the buffer is the caller's.  bytes: size of the block;
+ * apart: size of these buffers without sharing memory; least: the most bytes alive in one call, so
+ * that no plan needs less. */
 struct module_plan { const int64_t *at; int64_t bytes, apart, least; };
 
 struct module {

@@ -16,8 +16,8 @@ static int callers(const struct module *m, enum entry kind, int n)
     return count;
 }
 
-/* Prints the argument for buffer b: one of the caller's buffers, or a place in the block, which is
- * the argument after them. */
+/* Prints the argument for buffer b: one of the caller's buffers, or a place in the block of memory,
+ * which the caller passes after its buffers. */
 static void print_buffer(const struct module *m, enum entry kind, int b, struct str *out)
 {
     if (kind == ENTRY_ALL || m->plan->at[b] < 0)

@@ -18,11 +18,11 @@ struct linker {
     struct network *net;
     network_choose_fn *choose;
     void *ctx;
-    bool *constant;                       /* per tensor of the graph */
+    bool *constant;                       /* per tensor of the graph: whether it is constant */
     VEC(struct network_task) tasks;
     VEC(struct network_call) calls;
     VEC(struct module_call) module_calls;
-    VEC(struct buffer) shapes;            /* per buffer */
+    VEC(struct buffer) shapes;            /* per buffer: its name, type and shape */
     VEC(struct network_buffer) buffers;
     VEC(struct net_place) places;
     VEC(struct packed) constants;
@@ -50,7 +50,7 @@ static bool same_layout(const struct net_place *at, struct exprs *pool, const st
         && layout_memory_equal(pool, copy, want);
 }
 
-/* Adds the lines that give tensor `name` of shape t the primitives of `from`. */
+/* Adds the lines that give tensor `name` of shape t the layout `from`. */
 static bool add_layout_lines(struct linker *k, const char *name, const struct tensor *t,
                              const struct layout *from, struct err *e)
 {
@@ -111,8 +111,8 @@ static bool make_task(struct linker *k, struct network_task *t, int *task, struc
     return true;
 }
 
-/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always has the
- * given layouts, even if steps were chosen for another kernel with its text. */
+/* Finds or makes the task of a kernel, whose given lines are k->lines. A conversion always has
+ * exactly the given layouts, even if steps were chosen for another kernel with the same text. */
 static bool find_task(struct linker *k, const char *spec, bool conversion, int *task,
                       struct err *e)
 {
@@ -297,11 +297,11 @@ static bool add_view(struct linker *k, const struct net_part *p, struct err *e)
     return true;
 }
 
-/* Sets k->lines to the lines that say in which layouts the operands of a part arrive. */
+/* Sets k->lines to the lines that state the layouts in which the operands of a part arrive. */
 static bool given_lines(struct linker *k, const struct net_part *p, struct err *e)
 {
     struct arena *pass = arena_new();
-    const struct graph *kernel = NULL;    /* composed for operands that are not row-major */
+    const struct graph *kernel = NULL;    /* the kernel's graph, if operands are not row-major */
     bool ok = true;
     vec_clear(&k->lines);
     for (int i = 0; ok && i < p->n_operands; i++) {

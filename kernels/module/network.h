@@ -20,12 +20,13 @@ struct network_task {
     bool conversion;
 };
 
-/* part: of the partition; -1: a conversion. */
+/* part: its part of the partition; -1: a conversion. */
 struct network_call { int task, part; };
 
 enum network_role { NETWORK_INPUT, NETWORK_CONST, NETWORK_OUTPUT, NETWORK_INNER };
-/* tensor: of the graph; -1: private to one call. layout: its layout in the buffer; NULL: row-major.
- * The layout's own tensor may have another shape with the same number of elements. */
+/* tensor: the tensor of the graph; -1: the buffer is private to one call. layout: the layout in the
+ * buffer; NULL: row-major. The layout's own tensor may have another shape with the same number of
+ * elements. */
 struct network_buffer { enum network_role role; int tensor; const struct layout *layout; };
 
 struct network {
@@ -47,8 +48,9 @@ typedef bool network_choose_fn(void *ctx, struct arena *a, const char *spec, int
                                const char *const *given, int *n, const char *const **line,
                                struct err *e);
 
-/* Builds the network of a graph from statements, cut by these steps (partition.h), which live as
- * long as a.  It lives in a.  Errors of a kernel name it. */
+/* Builds the network of a graph of statements in arena a.  The graph is cut into kernels by the
+ * given steps (partition.h), which must live as long as a.  An error of a kernel names the
+ * kernel. */
 bool network_build(struct arena *a, const struct graph *g, int n_steps, const char *const *step,
                    network_choose_fn *choose, void *ctx, const struct network **out,
                    struct err *e);

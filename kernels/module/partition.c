@@ -43,7 +43,7 @@ static void add_operand(struct writer *w, const char *name, int tensor)
     vec_push(&w->operands, o);
 }
 
-/* Declares an operand. as: its dims and shape in the kernel. */
+/* Declares an operand.  as: its dims and shape in the kernel's text. */
 static void declare(struct writer *w, const char *name, int tensor, const struct tensor *as,
                     bool own_dims)
 {
@@ -77,7 +77,8 @@ static const char *member_name(const struct writer *w, const struct cut_group *g
     return NULL;
 }
 
-/* Returns the name of tensor t in the text: of an earlier member or operand; NULL: neither. */
+/* Returns the name of tensor t in the text, where it is an earlier member or an operand; NULL: it
+ * is neither. */
 static const char *known_name(const struct writer *w, const struct cut_group *g, int t)
 {
     const char *name = member_name(w, g, t);
@@ -146,7 +147,7 @@ static void find_family(struct writer *w, const struct graph_statement *s)
     str_free(&spec);
 }
 
-/* Returns the parameters of a family's text without those that its first tensor gives. */
+/* Returns the parameters of a family's text, except those that follow from its first tensor. */
 static const char *own_params(struct arena *a, const struct graph *f)
 {
     const struct op_family *family = ops_find(f->op);
@@ -166,8 +167,8 @@ static const char *own_params(struct arena *a, const struct graph *f)
     return text;
 }
 
-/* Returns the tensor of the network that tensor x of a family is, as operand i of statement s. One
- * that the statement does not list is called after its result, or as the operator calls it
+/* Returns the tensor of the network for tensor x of a family, which is operand i of statement s. An
+ * operand that the statement does not list is named after its result, or as the operator names it
  * (graph.h). */
 static int family_operand(const struct writer *w, const struct graph_statement *s, int i,
                           const struct tensor *x)
@@ -202,8 +203,8 @@ static void write_family_main(struct writer *w, const struct graph_statement *s)
     w->shape = &f->tensor[f->node[f->n_nodes - 1].out];
 }
 
-/* Returns the declaration of operand t of an element-wise statement. The statement's results have
- * the shape w->shape in the text and `whole` in the network. */
+/* Returns the declaration of operand t of an element-wise statement. The results of the statement
+ * have shape w->shape in the text and shape `whole` in the network. */
 static struct tensor operand_shape(const struct writer *w, const struct tensor *t,
                                    const struct tensor *whole)
 {
@@ -229,7 +230,7 @@ static bool swapped(const struct writer *w, const struct cut_group *g,
         && !member_name(w, g, s->arg[0]) && member_name(w, g, s->arg[1]);
 }
 
-/* Returns statement s with the operands that its family has but its text does not name. */
+/* Returns statement s, extended by the operands that its family has and its text does not name. */
 static struct graph_statement with_own_operands(const struct writer *w,
                                                 const struct graph_statement *s, int *arg)
 {
@@ -261,8 +262,8 @@ static void take_inner_names(struct writer *w, const struct graph_statement *s)
     }
 }
 
-/* Writes statement s after the declarations of its operands. main: in its own shapes; else in those
- * of the main result. */
+/* Writes statement s after the declarations of its operands. main: in its own shapes; otherwise in
+ * the shapes of the main result. */
 static void write_statement(struct writer *w, const struct cut_group *g,
                             const struct graph_statement *own, bool main)
 {
@@ -315,8 +316,8 @@ static bool fits_family(const struct writer *w, const struct cut_group *g)
     return true;
 }
 
-/* Whether all statements after the first are element-wise in the shape of the first one's result,
- * as the rule makes groups. */
+/* Whether all statements after the first are element-wise in the shape of the first one's result.
+ * Groups made by the rule are such chains. */
 static bool is_chain(const struct graph *net, const struct cut_group *g)
 {
     const struct tensor *whole = &net->tensor[net->statement[g->member[0]].out];

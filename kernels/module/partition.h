@@ -31,7 +31,7 @@ struct net_part {
     bool view;
     bool constant;                        /* whether it computes on constants only */
 };
-/* part: in the order of calls. */
+/* part: the parts in the order of calls. */
 struct partition { int n; const struct net_part *part; int n_steps; const char *const *step; };
 
 /* Cuts g, a graph of statements.  The parts are in arena a.  Fails when a step is not legal; the
@@ -40,6 +40,7 @@ bool partition(struct arena *a, const struct graph *g, int n_steps, const char *
                struct partition *out, struct err *e);
 /* Whether the network of g can be cut by these steps. Its statements are simplified first. */
 bool partition_check(const struct graph *g, int n_steps, const char *const *step, struct err *e);
-/* Returns how many kernels the rule makes that run: no views, and none over constants alone. */
+/* Returns how many kernels run when no steps override the rule: views, and kernels over constants
+ * alone, do not count. */
 int partition_count(const struct graph *g);
 #endif

@@ -6,8 +6,8 @@
 #include "kernels/base/arena.h"
 #include "kernels/ops/compose_ops.h"
 
-#define MOST_BY_RULE 9                    /* most statements of a kernel by the rule */
-#define MOST 48                           /* limit by steps: a function with more compiles slowly */
+#define MOST_BY_RULE 9                    /* most statements of a kernel made by the rule */
+#define MOST 48  /* most statements of a kernel made by steps: a longer function compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */
 
@@ -35,8 +35,8 @@ static bool is_constant(const struct cutter *c, const struct graph_statement *s)
 }
 
 /* Returns the group that statement s joins by the rule, or -1. A jump (compose_ops.h) begins a
- * kernel: in one kernel with its operand, a rounding error of the operand could not be told from a
- * wrong result. */
+ * kernel of its own: inside the kernel of its operand, nobody could tell a rounding error of the
+ * operand from a wrong result. */
 static int group_to_join(const struct cutter *c, const struct graph_statement *s, bool constant)
 {
     int best = -1;
@@ -185,7 +185,7 @@ static bool cut(struct cutter *c, const char *name, struct err *e)
                    name_of(c, t));
 }
 
-/* Checks that the result of group x may stay inside a kernel with group y. */
+/* Checks that the result of group x may stay inside a kernel that also has group y. */
 static bool may_join(const struct cutter *c, int x, int y, struct err *e)
 {
     const struct cut_group *a = &c->groups.data[x], *b = &c->groups.data[y];
@@ -223,7 +223,7 @@ static bool join(struct cutter *c, const char *first, const char *second, struct
     return true;
 }
 
-/* Checks that the result of another kernel provides every tensor that a kernel reads. */
+/* Checks that every tensor that a kernel reads is the result of another kernel. */
 static bool is_sound(const struct cutter *c, struct err *e)
 {
     for (int i = 0; i < c->g->n_statements; i++) {

@@ -9,11 +9,12 @@
 struct cut_group {
     int n; const int *member;             /* statements, in order */
     int last;                             /* the last statement */
-    int out;                              /* tensor */
+    int out;                              /* the tensor of its result */
     bool constant;
 };
 
-/* How steps treat a tensor: its kernel ends there, or also computes the statement that reads it. */
+/* What steps demand for a tensor: that its kernel ends there, or also computes the statement that
+ * reads the tensor. */
 enum cut_mark { CUT_BY_RULE, CUT_HERE, CUT_NOT_HERE };
 
 struct cutter {
@@ -21,8 +22,8 @@ struct cutter {
     const struct graph *g;
     int *maker;                           /* per tensor: the statement that computes it, or -1 */
     int *readers;                         /* per tensor: how many statements read it */
-    enum cut_mark *mark;                  /* per tensor */
-    int *group_of;                        /* per statement */
+    enum cut_mark *mark;                  /* per tensor: what the steps demand */
+    int *group_of;                        /* per statement: its group */
     VEC(struct cut_group) groups;
 };
 

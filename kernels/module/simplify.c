@@ -90,8 +90,8 @@ static bool rewritten(struct rewrite *r, unsigned passes, int *counts, const str
     return ok;
 }
 
-/* A new operator may give an inner tensor the name of another statement. Composing then fails with
- * ERR_NAME, and the next attempt does not change the statements that may have made this tensor. */
+/* A new operator may give an inner tensor the name that another statement has. Composing then fails
+ * with ERR_NAME; the next attempt leaves the statements alone that may have made this tensor. */
 bool simplify_graph(struct arena *a, const struct graph *g, unsigned passes,
                     const struct graph **out, int *counts, struct err *e)
 {

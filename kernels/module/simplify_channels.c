@@ -1,5 +1,6 @@
 /* Passes that merge the neighbours of a convolution, or of a product with a constant matrix, into
- * it: factors and summands per output channel, zeros around the input, the function after it. */
+ * it: factors and summands per output channel, zeros around the input, and the function applied to
+ * the result. */
 #include "kernels/module/simplify_impl.h"
 
 #include <float.h>
@@ -63,7 +64,8 @@ static int add_binary(struct rewrite *r, int by, const char *suffix, const char 
     return rewrite_add(r, by, suffix, &shape, op, (int[]){ x, y }, 2, "%s", "");
 }
 
-/* Per channel: scale * x + shift.  Each is a vector of constants, or -1: 1 and 0. */
+/* scale * x + shift per channel.  Each is a vector of constants; -1 means 1 for scale, 0 for
+ * shift. */
 struct channel_terms { int scale, shift; };
 
 /* Makes statement i the convolution or product w with scaled weights and a new bias. */
@@ -158,7 +160,7 @@ static int add_filled(struct rewrite *r, int by, const char *suffix, const struc
                        (long long)v->shape[0], rewrite_text(r, value));
 }
 
-/* Merges mul * x + add, with the same numbers for all channels. */
+/* constants are float32 */
 static bool merge_affine(struct rewrite *r, int i)
 {
     if (!rewrite_is(r, i, "affine") || !is_weighted(r, rewrite_at(r, i)->arg[0]))

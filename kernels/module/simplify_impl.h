@@ -9,17 +9,17 @@
 #include "kernels/base/vec.h"
 #include "kernels/module/simplify.h"
 
-/* A declaration (op is "input" or "const") or a statement.  op "": a tensor inside statement
- * arg[0], which other statements or outputs name. */
+/* A declaration (op is "input" or "const"), a statement, or (op "") a tensor inside statement
+ * arg[0] that other statements or outputs name. */
 struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
     struct tensor shape;                  /* only rank, shape and source are used */
-    bool family;  /* of an operator family whose name an operator on any rank has as well */
+    bool family;  /* an operator family, though an operator on any rank has the same name */
     bool constant;                        /* computed from constants alone */
-    bool output, fixed;                   /* fixed: must stay, for the names of its inner tensors */
+    bool output, fixed;  /* fixed: passes must keep it, because of the names of its inner tensors */
     bool live;                            /* an output needs it */
-    int n_readers;                        /* arguments of live statements that are this one */
+    int n_readers;                        /* how many arguments of live statements name this one */
 };
 
 struct rewrite {
@@ -39,8 +39,8 @@ static inline const struct rewrite_stmt *rewrite_at(const struct rewrite *r, int
     return &r->stmt.data[i];
 }
 
-/* Whether statement i is this operator on tensors of any rank, or this family if no such operator
- * exists. */
+/* Whether statement i is the operator `op` on tensors of any rank; or the family `op`, if no such
+ * operator exists. */
 bool rewrite_is(const struct rewrite *r, int i, const char *op);
 /* Whether the operator of i is in the list ops, which is separated by blanks. */
 bool rewrite_is_any(const struct rewrite *r, int i, const char *ops);

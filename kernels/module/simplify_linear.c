@@ -1,7 +1,8 @@
 /* Passes over products with constant matrices: matmul(x, w, bias) is their one form. */
 #include "kernels/module/simplify_impl.h"
 
-/* Whether constant c has one element per column of product i: a vector, or repeated like one. */
+/* Whether constant c has one element per column of product i: a vector, or a tensor that is
+ * broadcast like one. */
 static bool is_row(const struct rewrite *r, int i, int c)
 {
     const struct tensor *x = &rewrite_at(r, i)->shape, *y = &rewrite_at(r, c)->shape;

@@ -6,8 +6,8 @@
 
 #include "kernels/ops/compose_ops.h"
 
-/* Reading.  Constants and inputs that a statement made itself become declarations of their own, and
- * arguments of the statement. */
+/* Reading a graph.  Constants and inputs that a statement made itself become declarations of their
+ * own, and arguments of that statement. */
 
 struct graph_reading {
     struct rewrite *r;
@@ -142,7 +142,7 @@ void rewrite_free(struct rewrite *r)
     vec_free(&r->stmt);
 }
 
-/* Which statements an output needs. */
+/* Marks the statements that an output needs. */
 
 static void mark(struct rewrite *r, int i)
 {
@@ -325,8 +325,8 @@ bool rewrite_fix(struct rewrite *r, const char *name)
     return fixed;
 }
 
-/* Whether statement j can become an output under the name of i, and the order of the outputs
- * stays. */
+/* Whether statement j can become an output under the name of i without changing the order of the
+ * outputs. */
 static bool can_take_name(const struct rewrite *r, int i, int j)
 {
     const struct rewrite_stmt *s = rewrite_at(r, j);

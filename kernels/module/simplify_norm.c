@@ -20,7 +20,7 @@ static bool is_quotient(const struct rewrite *r, int i, int *x, int *y)
     return true;
 }
 
-/* Sets *dim to the only dim that reduction i reduces, and keeps with extent 1. */
+/* Sets *dim if reduction i reduces a single dim, and keeps it with extent 1. */
 static bool reduced_dim(const struct rewrite *r, int i, int *dim)
 {
     int64_t axes[MAX_RANK];

@@ -142,16 +142,16 @@ bool pass_identity(struct rewrite *r, int i)
 }
 
 /* Functions that are spelled in several statements.  Exporters, and versions of them, write GELU in
- * many orders; so a function is recognised by its values: the statements between one tensor and
- * statement i are evaluated on numbers by the float64 reference, and compared with each function
- * that the operators know. */
+ * many orders, so a function is recognised by its values.  The float64 reference evaluates the
+ * statements between one tensor and statement i on numbers; the results are compared with each
+ * function that the operators know. */
 
 enum { MOST = 16, POINTS = 80 };
 static const char *const known[] = {
     "relu", "relu6", "sigmoid", "tanh", "gelu", "gelu_tanh", "silu", "hardswish", "softplus",
 };
 
-/* The statements between x and the root, which is the first. */
+/* The statements from the root back to x.  The root is stmt[0]. */
 struct spelled { int n, stmt[MOST], x; };
 
 static bool is_elementwise(const struct rewrite *r, int i, int root)
@@ -183,7 +183,7 @@ static void print_arg(const struct rewrite *r, const struct spelled *f, int t, s
         str_printf(out, "s%d", t);
 }
 
-/* Prints the statements from x to the root over a vector x, and the functions of x. */
+/* Prints two graphs over a vector x: the statements from x to the root, and the functions of x. */
 static void print_spelled(const struct rewrite *r, const struct spelled *f, struct str *out)
 {
     str_printf(out, "x = input m=%d", POINTS);
@@ -223,7 +223,7 @@ static bool agree(const double *x, const double *y)
     return true;
 }
 
-/* Returns the function of x that the root is, or -1. */
+/* Returns which function of x the root computes, or -1. */
 static int recognise(const struct rewrite *r, const struct spelled *f)
 {
     struct arena *a = arena_new();
@@ -252,8 +252,8 @@ static int recognise(const struct rewrite *r, const struct spelled *f)
     return found;
 }
 
-/* Adds the arguments of a statement that are not numbers to the front: tensors that are read, and
- * not computed, by the statements so far. */
+/* Adds the arguments of a statement to the front, unless they are numbers. The front: tensors that
+ * the statements so far read and do not compute. */
 static int add_front(const struct rewrite *r, int i, int *front, int n)
 {
     const struct rewrite_stmt *s = rewrite_at(r, i);

@@ -43,8 +43,8 @@ static bool reads_chain(const struct lowering *in, int node, int at, const char 
 }
 
 /* The reads of a node that is computed at an axis of stage `at`, directly and through inlined
- * nodes. late: a tensor that is not ready there; elsewhere: a tensor of which other iterations
- * compute the element. */
+ * nodes. late: a tensor that is not computed yet at the axis; elsewhere: a tensor whose element
+ * another iteration computes. */
 struct readiness {
     const struct lowering *in;
     int at;
@@ -388,7 +388,7 @@ static void note_axes(void *ctx, const struct val *load)
             r->moves[i] |= expr_uses(load->idx[d], r->s->axis[i].var);
 }
 
-/* Returns the innermost loop that changes the element and can be prefetched ahead on, or NULL. */
+/* Returns the innermost loop that changes which element is read and can prefetch; NULL: none. */
 static const char *moving_loop(const struct attach_reading *r)
 {
     for (int i = r->s->n_axes - 1; i >= 0; i--)

@@ -1,6 +1,6 @@
-/* Barriers: where the threads of a block share a tile, they wait for each other between a write and
- * a read of an element by another thread, and before an element is overwritten that another thread
- * may still read (SPEC N).
+/* Barriers.  Where the threads of a block share a tile, they wait for each other in two places:
+ * between the write of an element and its read by another thread, and before an element is
+ * overwritten that another thread may still read (SPEC N).
  *
  * A walk in program order notes which tiles were written and which were read since the last
  * barrier, and puts a barrier before the statement that would collide:
@@ -11,9 +11,9 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * An iteration of a loop follows the iteration before, with all that the loop writes and reads.
- * A barrier never stands below what holds no loop over threads: what is around such a loop is
- * executed by all threads of the block equally often (tree_shares). */
+ * An iteration of a loop follows the iteration before, so everything that the loop writes and reads
+ * may collide with it.  A barrier stands only where all threads of the block come equally often: on
+ * the path to a loop over threads (tree_shares). */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ struct barriers {
     struct exprs *p;
     const struct buffer *buffer;
     int n;
-    bool *written, *read;                 /* per tile: since the last barrier */
-    bool *writes, *reads;                 /* per tile: in the tree that find_use saw */
+    bool *written, *read;  /* per tile: whether it was written, read since the last barrier */
+    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes, reads it */
 };
 
 bool tree_shares(const struct tree *t)
@@ -34,7 +34,7 @@ bool tree_shares(const struct tree *t)
     return found;
 }
 
-/* Returns the first buffer of this buffer's name: pieces of a cut loop share the array. */
+/* Returns the first buffer with the name of this buffer: pieces of a cut loop share the array. */
 static int array_of(const struct barriers *b, int buffer)
 {
     int first = 0;
@@ -80,7 +80,7 @@ static bool collides(struct barriers *b, const struct tree *t)
         clash |= (b->writes[i] && (b->read[i] || b->written[i])) || (b->reads[i] && b->written[i]);
     for (int i = 0; i < b->n; i++) {
         b->written[i] = (b->written[i] && !clash) || b->writes[i];
-        /* A thread that fills an element reads only its own of the same tile. */
+        /* a thread that fills an element reads only its own elements of the tile */
         b->read[i] = (b->read[i] && !clash) || (b->reads[i] && !b->writes[i]);
     }
     return clash;

@@ -9,8 +9,9 @@
  *
  * A tile that a block shares is copied 16 bytes at a time where both sides are aligned.
  *
- * The compiler must not vectorize loops on its own, because then the nest would not be what runs.
- * A copy has no order that matters, so it need not wait for a step. */
+ * The compiler must not vectorize loops on its own, because then other loops would run than the
+ * nest shows.  The order of a copy does not matter, so lowering vectorizes it without being asked
+ * by a step. */
 #include "kernels/nest/lower_impl.h"
 
 #include "kernels/ir/simplify.h"
@@ -38,7 +39,7 @@ static bool is_copy(const struct low *w, const struct tree *t)
     return expr_coef(p, at, t->var, &by) && by == 1;
 }
 
-/* Returns the store with `with` instead of variable var. */
+/* Returns the store with variable var replaced by `with`. */
 static const struct tree *moved(struct exprs *p, const struct tree *store, const struct expr *var,
                                 const struct expr *with)
 {
@@ -65,7 +66,7 @@ static const struct tree *loop_like(struct arena *a, const struct tree *t, const
     return loop;
 }
 
-/* Appends a vector loop of n iterations, of which the first is iteration `from` of t. */
+/* Appends a vector loop of n iterations; the first one is iteration `from` of t. */
 static const struct tree *lanes(struct exprs *p, const struct tree *t, const struct expr *from,
                                 int64_t n)
 {
@@ -92,7 +93,8 @@ static bool is_aligned(struct exprs *p, const struct expr *offset, const struct 
 
 #define WIDE_BYTES 16                     /* the widest access of a thread of a GPU */
 
-/* Returns the innermost loop t that fills a shared tile as a loop over 16 bytes; or t. */
+/* If t is the innermost loop that fills a shared tile, returns it as a loop over 16 bytes; else
+ * returns t. */
 static const struct tree *wide_copy(const struct low *w, const struct tree *t)
 {
     struct exprs *p = w->in->pool;
@@ -103,7 +105,7 @@ static const struct tree *wide_copy(const struct low *w, const struct tree *t)
     const struct buffer *from = &w->buffers.data[store->value->source];
     int64_t n = WIDE_BYTES / to->type->bytes;
     if (to->swizzle.mask & (n - 1))
-        return t;                         /* the 16 bytes do not stay together */
+        return t;                         /* the swizzle separates the 16 bytes */
     if (from->memory != MEMORY_GLOBAL || n < 2 || t->extent % n || to->type != from->type
         || !is_aligned(p, buffer_offset(p, to, store->idx), t->var, n)
         || !is_aligned(p, buffer_offset(p, from, store->value->idx), t->var, n))

@@ -6,8 +6,8 @@
 
 #define MOST_STEPS 20000000  /* most iterations that are counted one by one; about 0.2 s */
 
-/* sums_of: count only the accumulations of this node; -1: everything.  blocks: count only what is
- * in tensor blocks. */
+/* sums_of: count only the accumulations of this node; -1: count everything.  blocks: count only
+ * what is inside tensor blocks. */
 struct counter { int64_t *vals; int64_t steps; int sums_of; bool blocks, in_block; };
 
 static bool decides(const struct tree *t, const struct expr *v)

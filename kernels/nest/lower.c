@@ -112,7 +112,7 @@ static void wrap_scope(struct low *w, int node, int buffer, struct kids *kids)
     vec_push(kids, t);
 }
 
-/* The tile dims are the spatial axes inside the cache_write axis. */
+/* The dims of the accumulator tile are the spatial axes inside the cache_write axis. */
 static struct low_place tile_place(struct low *w, const struct stage *s, int from)
 {
     struct low_place at = { 0 };
@@ -149,8 +149,9 @@ static const struct val *place_load(struct low *w, const struct low_place *at)
                     ARENA_DUP(w->arena, at->idx, at->rank ? at->rank : 1));
 }
 
-/* The body of a nest over the spatial axes. FILL: copies the tensor in memory to its tile. */
-enum leaf { LEAF_INIT, LEAF_FILL /* the tile from home */, LEAF_EPILOGUE };
+/* What a nest over the spatial axes does at each element. FILL: copies the tensor from memory to
+ * its tile. */
+enum leaf { LEAF_INIT, LEAF_FILL /* copies the tile from home */, LEAF_EPILOGUE };
 
 /* Writes the tile back, then runs the consumers attached at this depth. */
 static void epilogue_leaf(struct low *w, const struct nest_state *st, int depth, struct kids *kids)
@@ -191,8 +192,8 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
         epilogue_leaf(w, st, depth, kids);
 }
 
-/* Makes the loop of an axis around what is done once for each element.  The results of a tensor
- * block are then plain elements of their lanes. */
+/* Makes the loop of an axis around work that is done once for each element.  The results of a
+ * tensor block are then plain elements of their lanes. */
 static const struct tree *spatial_loop(struct low *w, const struct stage *s, int i,
                                        struct kids *inner)
 {
@@ -240,8 +241,8 @@ static const struct tree *update_store(struct low *w, const struct nest_state *s
     return place_store(w, st->s, &st->target, how, v, inside);
 }
 
-/* Notes the value of axis x at kids[from]: this piece of a loop cut into n pieces has one
- * iteration, and no loop. */
+/* Notes at kids[from] the value of axis x: this piece of a loop (cut into n pieces) has a single
+ * iteration, and therefore no loop. */
 static void note_piece(struct low *w, const struct axis *x, int n, struct kids *kids, int from)
 {
     if (n < 2 || !axis_is_fixed(x) || kids->len == from)
@@ -358,8 +359,8 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 }
 
 /* Returns the depth at which the accumulator tile opens, or -1.  Sums of a narrow type are never
- * in memory of that type, where every addition would be rounded: they have a tile outside of all
- * reductions. */
+ * kept in memory of that type, where every addition would be rounded: their tile lies outside of
+ * all reductions. */
 static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
 {
     int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);
@@ -391,7 +392,8 @@ int lower_tiles(const struct lowering *in)
     return tiles;
 }
 
-/* Checks that tensor cores can multiply the tensor blocks in t.  lane: of the loops around it. */
+/* Checks that tensor cores can multiply the tensor blocks in t.  lane: the lane variable of the
+ * enclosing loops. */
 static bool check_tensors(struct low *w, const struct tree *t, const struct expr *lane)
 {
     const struct graph *g = w->in->graph;

@@ -23,7 +23,8 @@ struct lowering {
  * or of a cached operand is too large, or tensor cores cannot multiply a tensor block.  So a
  * program without such tiles and blocks always has a tree. */
 bool lower(const struct lowering *in, const struct func **out, struct err *e);
-int lower_tiles(const struct lowering *in);  /* number of tiles of such operands, and of blocks */
+/* number of tiles of such operands, and of tensor blocks */
+int lower_tiles(const struct lowering *in);
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
@@ -38,8 +39,8 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e);
 /* Whether the result of `node` may be stored around the caches.  It must be stored in memory,
  * once. */
 bool lower_stream_check(const struct lowering *in, int node, struct err *e);
-/* Whether a streamed node is still stored once, in the loops that it has now.  True for a node
- * that is not stored in memory. */
+/* Whether a streamed node is still stored only once, with its present loops.  True for a node that
+ * is not stored in memory. */
 bool lower_streamed_check(const struct lowering *in, int node, struct err *e);
 bool lower_read_check(const struct lowering *in, int node, const char *tensor, struct err *e);
 /* Whether `node` may prefetch `tensor` for later iterations of axis `axis`: it must read the

@@ -22,7 +22,7 @@ void low_copies(struct low *w, const struct tree *t, struct kids *out);
 
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {
-    /* element-wise: the value that replaces the load, at the current point; NULL: none */
+    /* element-wise: the value that replaces the load at the current point; NULL: none */
     const struct val *value;
     int tile;                             /* buffer of the producer tile, or -1 */
     bool one_copy;  /* whether the tile holds only the first copy of an unfolded element */
@@ -30,8 +30,8 @@ struct binding {
     const struct expr *origin[MAX_DIMS];
 };
 
-/* Puts barriers into t, in which tiles are shared by the threads of a block: between their writes
- * and reads by other threads, and before they are overwritten.  Returns t where there are none. */
+/* Puts barriers into t where threads of a block share tiles: between the writes of one thread and
+ * the reads of others, and before elements are overwritten.  Returns t if it shares none. */
 const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, int n_buffers,
                                  const struct tree *t);
 /* Whether the threads of a block fill a tile of t together. All threads must then run the loops
@@ -43,7 +43,7 @@ struct low {
     struct arena *arena;
     VEC(struct buffer) buffers;
     int *param;  /* per tensor: its parameter buffer, or -1 (the tensor exists only in tiles) */
-    struct binding *bound;                /* per tensor: its loads now */
+    struct binding *bound;                /* per tensor: what replaces its loads now */
     bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     int first_shared;                     /* the first buffer of the nest that is being lowered */
@@ -72,7 +72,8 @@ struct nest_state {
     const struct node *n;
     int tile_from;  /* depth at which the accumulator tile opens; -1: no tile */
     struct low_place home, target;            /* target: the tile while it is open, else home */
-    bool stored;  /* home exists; if not, only consumers attached at the tile read the result */
+    /* whether home exists; if not, only consumers attached at the tile read the result */
+    bool stored;
 };
 
 /* Splits the loop of axis i into the pieces in which it is emitted.  Returns how many there are:
@@ -92,8 +93,7 @@ const struct expr *low_end(struct exprs *p, const struct tree *loop);
 const struct tree *low_ranged(struct exprs *p, const struct tree *loop, const struct expr *lo,
                               const struct expr *hi);
 const struct tree *low_with_kids(struct exprs *p, const struct tree *t, const struct kids *kids);
-/* Appends the conjuncts of e. Returns false when there are too many; the remaining ones are
- * dropped. */
+/* Appends the conjuncts of e. Returns false when there are too many; then some are left out. */
 #define MAX_CONJUNCTS 32
 struct conjuncts { int n; const struct expr *c[MAX_CONJUNCTS]; };
 bool low_conjuncts(const struct expr *e, struct conjuncts *out);
@@ -131,8 +131,8 @@ const struct val *low_init(struct low *w, int node, const struct expr *const *in
 const struct val *low_summand(struct low *w, const struct val *v, const struct stage *s,
                               const struct expr **guard);
 
-/* The same as low_body, for a node computed inside the loops of another node. It does not use the
- * tiles there, because they hold operands of the other node. */
+/* Like low_body, for a node computed inside the loops of another node. It does not use the tiles
+ * there, because they hold operands of the other node. */
 const struct val *low_body_past_tiles(struct low *w, int node, const struct expr *const *index,
                                       const struct stage *s, const struct expr **guard);
 
@@ -143,7 +143,7 @@ const struct val *low_guarded(struct low *w, const struct val *v, const struct e
  * elements that stage s reads inside depth pos. Adds the nest that fills the tile, and binds the
  * tensor to it. Returns the buffer of the tile, or -1 with w->ok false. */
 int low_producer(struct low *w, int node, const struct stage *s, int pos, struct kids *kids);
-/* Is low_producer for an operand in memory (cache_read): the tile is a copy. */
+/* Like low_producer, for an operand in memory (cache_read): the tile is a copy. */
 int low_cached_read(struct low *w, const struct cached_read *read, const struct stage *s, int pos,
                     struct kids *kids);
 #endif

@@ -31,7 +31,8 @@ static bool reads_through(const struct lowering *in, int n, int t)
     return s.found;
 }
 
-/* Tensor t lives in memory unless it is an intermediate that only attached nodes touch:
+/* Whether tensor t is stored in memory.  It is, except for an intermediate that only attached nodes
+ * use:
  *   - a producer attached to its only consumer lives in that consumer's tile;
  *   - an attached stage's intermediate lives in the accumulator tile when every consumer is
  * attached at the tile's own loop, and an attached consumer's intermediate when every consumer of
@@ -221,8 +222,8 @@ static void point_open(struct point *pt, struct low *w, int node, const struct e
 static const struct val *point_load(void *ctx, const struct val *load);
 
 /* Whether the tile must always hold the same copy of an unfolded element.  The loop bounds decide
- * which copy a window reads, and a loop that is cut inside of a tile gets other bounds than the
- * tile was made for. */
+ * which copy a window reads; a loop that is cut inside of a tile has other bounds than the tile was
+ * made for. */
 static bool one_copy(const struct point *pt, int tensor)
 {
     const struct binding *b = &pt->w->bound[tensor];

@@ -27,7 +27,8 @@ static bool uses_inner(const struct tree *loop, const struct expr *e)
     return false;
 }
 
-/* Tightens [*lo, *hi) by one condition. False: it does not bound the variable of this loop. */
+/* Tightens [*lo, *hi) by one condition. Returns false when the condition does not bound the
+ * variable of this loop. */
 static bool bound(struct exprs *p, const struct tree *loop, const struct expr *cond,
                   const struct expr **lo, const struct expr **hi)
 {

@@ -124,7 +124,8 @@ static int limit_of(struct low *w, const struct stage *s, int i, int from)
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out)
 {
     bool whole = axis_is_fixed(&st->s->axis[i]) || loop_is_bound(st->s->axis[i].ann);
-    int l = whole ? -1 : limit_of(w, st->s, i, 0);     /* the threads of a block stay together */
+    /* whole: the loop is not cut, so that the threads of a block stay together */
+    int l = whole ? -1 : limit_of(w, st->s, i, 0);
     if (l < 0) {
         out[0] = *st;
         return 1;

@@ -1,5 +1,6 @@
-/* Skipping: iterations for which a guard is false are left out, not tested, as a person writes a
- * convolution that reads its unpadded input.  With the padding inlined, a tap (h + kh, w + kw)
+/* Skipping: iterations for which a guard is false are left out instead of tested, as a person
+ * writes
+ * a convolution that reads its unpadded input.  With the padding inlined, a tap (h + kh, w + kw)
  * outside the image adds nothing, so
  *
  *     for kh in range(3):
@@ -8,17 +9,19 @@
  *     for kh in range(max(0, 1 - h), min(3, 57 - h)):
  *         S
  *
- * Four rewrites, each of one conjunct 0 <= c*v + rest of the guards below the loop of v:
- *   tighten  every store below has the conjunct, which has no variable of a loop inside: it is made
- *            a bound; so does any condition on v alone that holds in one range of a short loop, as
- *            (1 + v) % 2 == 0 does for the taps of one phase of a transposed convolution
- *   cut      the conjunct has variables of unrolled loops inside, so its reach is known: outside of
+ * There are four rewrites.  Each handles one conjunct 0 <= c*v + rest of the guards below the loop
+ * of v:
+ *   tighten  every store below has the conjunct, and no variable of an inner loop occurs in it: it
+ *            becomes a bound.  So does any condition on v alone that holds in one range of a short
+ *            loop, as (1 + v) % 2 == 0 does for the taps of one phase of a transposed convolution
+ *   cut      the conjunct has variables of unrolled inner loops, so its reach is known: outside of
  *            the border iterations it always holds.  The loop is cut into border, middle, border,
  *            and only the border tests.  A narrow border is cut into its iterations; a wide border
  *            stays a loop, since the code of two such loops would be multiplied
  *   range    a short reduction around an unrolled tile, in the border: it is cut where another part
- *            of the tile is valid, and each range has that part of the tile
- *   unroll   as range, for less simple conditions: all loops are written out, so each tap and each
+ *            of the tile becomes valid, and each range computes that part of the tile
+ *   unroll   like range, for less simple conditions: all loops are written out, so each tap and
+ * each
  *            element of the tile is a number, and the test disappears */
 #include "kernels/nest/lower_impl.h"
 
@@ -89,7 +92,7 @@ static void gather(const struct tree *t, const struct expr *v, struct conjuncts 
     }
 }
 
-/* Returns the loop of variable v below t; NULL: the loop is around t. */
+/* Returns the loop of variable v below t; NULL: that loop encloses t. */
 static const struct tree *loop_of(const struct tree *t, const struct expr *v)
 {
     for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++) {
@@ -112,7 +115,8 @@ struct form {
     int64_t step;                         /* increment per iteration of `only` */
 };
 
-/* The enclosing loops. value: the constant of a loop with one iteration, else its variable. */
+/* The state of skipping. value: per enclosing loop its variable, or the constant if it has one
+ * iteration. */
 struct skip {
     struct exprs *p;
     VEC(const struct expr *) var;
@@ -224,8 +228,8 @@ static const struct tree *tighten(struct skip *s, const struct tree *t)
     return any ? low_ranged(p, t, expr_simplify(p, lo), expr_simplify(p, hi)) : t;
 }
 
-/* Computes the iterations [*lo, *hi) of t in which conjunct f is true in all iterations of the
- * loops inside.  Returns false when this depends on enclosing loops. */
+/* Sets [*lo, *hi) to the iterations of t in which conjunct f holds throughout the inner loops.
+ * Returns false when this depends on enclosing loops. */
 static bool middle_of(const struct form *f, int64_t *lo, int64_t *hi)
 {
     if (f->rest->kind != EXPR_CONST)

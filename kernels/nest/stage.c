@@ -128,9 +128,8 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Sets f to the factors. One factor may be inferred; it is ceil(extent / product of the others).
- * Fails unless the product is at least the extent, and would be less than it with the outermost
- * factor one smaller. */
+/* Sets f to the factors. One factor may be inferred as ceil(extent / product of the others). Fails
+ * if the product is below the extent, or if the outermost factor could be smaller by one. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -175,7 +174,7 @@ static bool check_excess(const struct stage *s, const struct axis *x, int64_t pr
     return err_fix(e, "leave out factors that are not needed to cover %lld", (long long)x->extent);
 }
 
-/* Moves the tiles and prefetches of loop `was` to loop `now`. */
+/* Moves the tiles and prefetches at loop `was` to loop `now`. */
 static void rename_tiles(struct stage *t, const char *was, const char *now)
 {
     if (t->cache_at && streq(t->cache_at, was))
@@ -356,7 +355,7 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
     struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
     struct axis *list = ARENA_DUP(exprs_arena(p), s->axis, s->n_axes);
     if (list[axis].ann == LOOP_TENSOR && ann == LOOP_SERIAL) {
-        t->lane = NULL;                   /* the whole block is a plain nest again */
+        t->lane = NULL;  /* the step covers the whole tensor block: it becomes a plain nest again */
         for (int i = 0; i < s->n_axes; i++)
             list[i].ann = list[i].ann == LOOP_TENSOR ? LOOP_SERIAL : list[i].ann;
     }

@@ -18,13 +18,14 @@ struct axis {
 };
 
 /* The condition value < below.  It must be checked where loops of an inexact split run past the
- * end. */
+ * end.  reduce: it is a limit of a reduction. */
 struct limit { const struct expr *value; int64_t below; bool reduce; };
 #define MAX_LIMITS 8
 #define MAX_READS 4
 
-/* Where and how a tile is stored: in local memory or in memory shared by a block. Its rows are
- * longer by `pad`, or its columns are swizzled in groups of `keep` elements (0: not). */
+/* Where and how a tile is stored: in local memory, or in memory that a block shares. pad: elements
+ * added to each row. keep: columns are swizzled in groups of this many elements; 0: not
+ * swizzled. */
 struct tile_form { enum memory_scope memory; int64_t pad, keep; };
 
 struct stage {
@@ -52,8 +53,9 @@ struct stage {
     int attach;  /* compute_at: the stage in whose loops this stage is computed; -1: none */
     const char *attach_axis;              /* compute_at: the axis of that stage */
     struct tile_form attach_form;         /* compute_at of a producer: its tile */
-    const char *lane;                     /* tensorize: the loop over the lanes of a warp, of which
-                                           * each has a part of the tensor block; NULL: none */
+    /* tensorize: the loop over the lanes of a warp, each of which has a part of the tensor block;
+     * NULL: none */
+    const char *lane;
     int n_steps;                          /* loop steps applied to this stage so far */
 };
 

@@ -165,8 +165,9 @@ static bool check_tile(const struct stage *s, struct err *e)
     return err_fix(e, "cache_write at a deeper loop");
 }
 
-/* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. A tile with
- * no reduction inside must move outside of the reductions; otherwise it keeps no sums. */
+/* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. If no
+ * reduction is inside the tile, it must move outside of the reductions, because otherwise it keeps
+ * no sums. */
 static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
 {
     int outer = -1, at = lanes - 1;

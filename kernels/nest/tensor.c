@@ -2,8 +2,8 @@
 
 #include "kernels/ir/simplify.h"
 
-/* Returns the condition of a store or select in t, or NULL.  *cut: a loop that does not run over
- * all of its extent, if there is one. */
+/* Returns the condition of a store or select in t, or NULL.  *cut: a loop in t that runs over a
+ * part of its extent only, if there is one. */
 static const struct expr *find_condition(const struct tree *t, const struct tree **cut)
 {
     if (t->kind == TREE_STORE) {
@@ -27,7 +27,8 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
 /* Refuses a block that is not four whole loops around one store. */
 static bool refuse_shape(const struct tree *t, const char *of, struct err *e)
 {
-    const struct tree *cut = t->reduce ? NULL : t;       /* NULL: the sum has no loop of its own */
+    /* no reduction: the sum has no loop of its own */
+    const struct tree *cut = t->reduce ? NULL : t;
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
     if (condition)
@@ -101,7 +102,7 @@ static bool are_factors(struct exprs *p, struct tensor_block *b, const struct va
         && !any_uses(b->b_idx, y->rank, rows, COUNT_OF(rows));
 }
 
-/* Checks the element type of an operand, and that all lanes see it. */
+/* Checks the element type of an operand, and that its memory is visible to all lanes. */
 static bool check_operand(const struct buffer *x, const struct elem_type *type, struct err *e)
 {
     if (!type_is_narrow(x->type) || x->type != type) {

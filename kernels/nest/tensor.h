@@ -4,16 +4,17 @@
  *         for m.0, n.0, n.1 in tensor(2, 2, 2):            the 8 results of one lane
  *             C_acc[m.0][n.0][n.1] += A[8*m.0 + lane/4][k] * B[k][8*n.0 + 2*(lane%4) + n.1]
  *
- * Each of the 32 lanes adds to results of its own, so the loops do in any order what they say.  On
- * a GPU the lanes of a warp load A and B once and share them.  That makes the block fast, and that
- * is why nothing inside may depend on a condition. */
+ * Each of the 32 lanes adds to its own results, so the loops may run in any order.  On a GPU the
+ * lanes of a warp load A and B once and share them.  This makes the block fast, and requires that
+ * nothing inside depends on a condition. */
 #ifndef TS_NEST_TENSOR_H
 #define TS_NEST_TENSOR_H
 #include "kernels/nest/tree.h"
 
-/* A tensor block, with lane = 4 * row + column.  a: the load of rows by sum, whose indices a_idx
- * use only the variables of sum, rows and row, and of loops outside; b: the load of sum by columns,
- * with those of sum, columns, column and pair. */
+/* A tensor block, with lane = 4 * row + column.  a: the load indexed by rows and sum; its indices
+ * a_idx use only the variables of sum, rows and row, and of outer loops.  b: the load indexed by
+ * sum and columns; its indices use only those of sum, columns, column and pair, and of outer
+ * loops. */
 struct tensor_block {
     const struct tree *sum, *rows, *columns, *pair, *store;
     const struct val *a, *b;

@@ -12,9 +12,9 @@
 
 /* The box of physical indices of tensor t that stage s reads in its loops inside depth pos:
  *     origin[d] = access with the inner variables at 0,   extent[d] = 1 + max of (access - origin)
- * In a dim where access - origin depends on outer loops, or the access on data, the box is the
- * whole dim.  The region of a tile that a block shares holds what all its threads read: their loops
- * count as inner ones, though they are around it. */
+ * In a dim where access - origin depends on outer loops, or the access depends on data, the box is
+ * the whole dim.  A tile that a block shares holds what all threads of the block read: for it the
+ * loops over threads count as inner loops, though they enclose the tile. */
 struct region {
     struct low *w;
     const struct stage *s;

@@ -84,8 +84,8 @@ static bool same_line(const struct tree *t)
            !bounded(k) && k->node == t->node && !k->barrier;
 }
 
-/* Whether the generated code has no loop for t, because it has one iteration or is unrolled. Then
- * it has no prefetches either (gen/build.c). */
+/* Whether the generated code has no loop for t, because t has one iteration or is unrolled. Such a
+ * loop has no prefetches (gen/build.c). */
 static bool no_loop_left(const struct tree *t)
 {
     bool known = (!t->begin || t->begin->kind == EXPR_CONST) &&
@@ -252,7 +252,7 @@ static void verify(struct verifier *v, const struct tree *t)
         v->in_scope[t->buffer] = true;
     else
         verify_loop(v, t);
-    v->guarded = guarded || t->begin; /* the bounds of a narrowed loop replace the guard */
+    v->guarded = guarded || t->begin; /* a narrowed loop has the guard in its bounds */
     vec_push(&v->path, t);
     for (int i = 0; i < t->n_kids; i++)
         verify(v, t->kid[i]);

@@ -9,11 +9,10 @@
 #define TS_NEST_TREE_H
 #include "kernels/layout/layout.h"
 
-/* THREADS: the threads of a block share the iterations.  A tree that runs in order executes all of
- * them for every thread, which stores the same values again.
- * TENSOR: four loops around one store, of which a warp executes all iterations together (tensor.h).
- * BLOCK_X .. THREAD_Z: each iteration is a block of a GPU's grid, or a thread of a block, with this
- * index (SPEC N). */
+/* How a loop runs. THREADS: the threads of a block share the iterations.  A tree that runs in order
+ * executes all of them for every thread, which stores the same values again. TENSOR: four loops
+ * around one store, whose iterations a warp executes all together (tensor.h). BLOCK_X .. THREAD_Z:
+ * each iteration is a block of a GPU's grid, or a thread of a block, with this index (SPEC N). */
 enum loop_ann { LOOP_SERIAL, LOOP_PARALLEL, LOOP_VECTORIZE, LOOP_UNROLL, LOOP_THREADS,
                 LOOP_TENSOR,
                 LOOP_BLOCK_X, LOOP_BLOCK_Y, LOOP_BLOCK_Z,
@@ -60,8 +59,7 @@ struct buffer {
     int64_t shape[MAX_DIMS];
     int64_t elems;                   /* product of shape */
     const struct layout *layout;     /* layout of a parameter, for its notation; NULL for locals */
-    /* for a parameter with other constants inside, a line for each: "K=64 holds Bias"; NULL:
-     * none */
+    /* the constants stored inside this parameter, one line each: "K=64 holds Bias"; or NULL */
     const char *holds;
 };
 
@@ -83,8 +81,7 @@ struct tree {
     const char *axis;  /* "O.1": the name of this loop in the schedule and in commands */
     int n_prefetch;
     const struct prefetch *prefetch;
-    /* "N.0 = 2": a note that this tree begins the one iteration of a piece of a cut loop; else
-     * NULL */
+    /* "N.0 = 2": this tree begins the only iteration of a piece of a cut loop; or NULL */
     const char *piece;
     bool barrier;  /* whether all threads of the block wait for each other before this tree */
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
@@ -138,19 +135,19 @@ void tree_verify(const struct func *f);  /* fail()s when a requirement does not 
  * operator when it skips taps in the padding, and more when it recomputes values.  Returns 0 when f
  * is too irregular to be counted in reasonable time. */
 double func_flops(const struct func *f);
-/* Returns those of them that are in tensor blocks. */
+/* Returns how many of the operations of func_flops are in tensor blocks. */
 double func_tensor_flops(const struct func *f);
 
-/* Returns the float operations that the result of f needs, where its definition has `asked`: work
+/* Returns the float operations that the result of f needs.  asked: those of its definition. Work
  * that f skips does not count, nor does work that it repeats. */
 double func_needed(const struct func *f, double asked);
 
-/* Returns the number of additions and maxima by which one node accumulates in one call of f,
- * without those of values that a condition selects. Every correct kernel executes at least this
- * number. 0: as for func_flops. */
+/* Returns the number of additions and maxima by which one node accumulates in one call of f, except
+ * those of values that a condition selects. Every correct kernel executes at least this number. 0:
+ * f is too irregular to be counted. */
 double func_sums(const struct func *f, int node);
 
-/* Returns the number of stores, of scalars or of vectors with this many lanes, in the code of f
- * after the marked loops are unrolled. It measures the amount of code that a compiler must read. */
+/* Returns the number of stores in the code of f after the marked loops are unrolled; a vector of
+ * this many lanes is one store. It measures the amount of code that a compiler must read. */
 double func_statements(const struct func *f, int lanes);
 #endif

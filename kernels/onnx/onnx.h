@@ -14,7 +14,7 @@
 #include "kernels/base/vec.h"
 #include "kernels/ir/type.h"
 
-enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = INT32_MAX /* as protobuf */ };
+enum { ONNX_MAX_RANK = 16, ONNX_MAX_BYTES = INT32_MAX /* protobuf's limit */ };
 
 /* A tensor with its data: f for floats of any size, as float32; i for integers and bool; both NULL
  * for other types. */
@@ -45,12 +45,12 @@ struct onnx_attr {
 struct onnx_node {
     const char *name, *op, *domain;  /* name: the node's own name, or that of its first output */
     int n_in, n_out, n_attr;
-    const char *const *in, *const *out;   /* "" for an optional one that is left out */
+    const char *const *in, *const *out;   /* "" for an optional input or output that is left out */
     const struct onnx_attr *attr;
 };
 
-/* An input or output of the graph. A dim without a number is -1; dim_name is its name in the model,
- * or NAME.1 for dim 1 of NAME.  rank -1: the shape is unknown. */
+/* An input or output of the graph. A dim without a number is -1; dim_name is then its name in the
+ * model, or NAME.1 for dim 1 of NAME.  rank -1: the shape is unknown. */
 struct onnx_port {
     const char *name;
     int type, rank;
@@ -72,7 +72,7 @@ struct onnx_model {
     const struct onnx_node *node;
     const struct onnx_tensor *init;
     const struct onnx_declared *declared; /* sorted by name */
-    struct onnx_port *in, *out;           /* in: without inputs that are initializers */
+    struct onnx_port *in, *out;           /* in: except those that are initializers */
     const char *dims;                     /* the dims set by onnx_set_dims; NULL: none */
 };
 
@@ -91,7 +91,7 @@ bool onnx_tensor_load(struct arena *a, const char *path, const struct onnx_tenso
 /* A tensor of the graph, and the value of the model that it stands for. */
 struct onnx_binding {
     const char *tensor, *value;           /* name in the graph; name in the model */
-    const struct onnx_tensor *data;       /* NULL: an input of the model, or an output */
+    const struct onnx_tensor *data;       /* the data; NULL: an input or output of the model */
 };
 struct onnx_graph {
     struct str text;                      /* the statements; "" when a node is not supported */
@@ -99,7 +99,7 @@ struct onnx_graph {
     VEC(struct onnx_binding) input, output;
     /* n_unsupported does not count nodes that only depend on unsupported ones */
     int n_nodes, n_unsupported;
-    const char **reason;  /* per node: the reason why it is not supported; NULL: it is */
+    const char **reason;  /* per node: why it is not supported; NULL: it is supported */
     const char **shape;                   /* per node: the shape of its first output, or "" */
     struct arena *arena;
 };
@@ -108,9 +108,9 @@ struct onnx_graph {
 bool onnx_import(const struct onnx_model *m, const struct onnx_tensor *const *given, int n_given,
                  struct onnx_graph *out, struct err *e);
 void onnx_graph_free(struct onnx_graph *g);
-/* Returns the initializer of this name, or the value of this name that nodes compute from
- * constants, as floats; NULL when there is neither.  It lives as long as the model.  A name may end
- * in ?DIMS: then the value is computed with these open dims (onnx_set_dims). */
+/* Returns the initializer called `name`, or the value of that name if nodes compute it from
+ * constants, as floats; NULL: neither exists.  The result lives as long as the model.  If the name
+ * ends in ?DIMS, the value is computed with these open dims (onnx_set_dims). */
 const struct onnx_tensor *onnx_constant(struct onnx_model *m, const char *name);
 /* Prints a line per node: operator, name, shape, and why it is not supported. */
 void onnx_print(struct str *out, const struct onnx_model *m, const struct onnx_graph *g);

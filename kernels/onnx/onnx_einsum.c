@@ -1,7 +1,6 @@
 /* Translates Einsum of one or two tensors.  Two tensors become a product of batches of matrices:
  *
- *     x: batch, kept of x, summed     y: batch, summed, kept of y     ->  batch, kept x, kept y
- */
+ *     x: batch, kept of x, summed     y: batch, summed, kept of y     ->  batch, kept x, kept y */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <ctype.h>
@@ -26,7 +25,8 @@ static void add(struct labels *l, char c)
         l->at[l->n++] = c;
 }
 
-/* Reads the letters of one term, up to , or - or the end.  No letter may occur twice in it. */
+/* Reads the letters of one term, which ends at a comma, a - or the end of the text.  No letter may
+ * occur twice in it. */
 static bool read_term(struct imp *im, const char **s, struct labels *out)
 {
     out->n = 0;
@@ -40,7 +40,8 @@ static bool read_term(struct imp *im, const char **s, struct labels *out)
     return true;
 }
 
-/* Without ->, the result has the letters that occur once, in alphabetical order. */
+/* Sets the letters of the result where the text has no ->: the letters that occur once, in
+ * alphabetical order. */
 static void implicit(const struct labels *in, int n, struct labels *out)
 {
     out->n = 0;

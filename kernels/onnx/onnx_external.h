@@ -1,5 +1,5 @@
-/* Data of tensors in files beside the model.  A model names them, so they may only lie in its
- * folder: a model from elsewhere must not read any other file of this user. */
+/* Tensor data in files beside the model.  The model names these files, and they must lie in its
+ * folder: a model from elsewhere must not make this program read any other file of the user. */
 #ifndef TS_ONNX_EXTERNAL_H
 #define TS_ONNX_EXTERNAL_H
 #include <stddef.h>

@@ -9,12 +9,13 @@
 #include "kernels/ops/graph.h"
 #include "kernels/onnx/onnx.h"
 
-/* ORDER TYPE: the numbers of ONNX. */
+/* ORDER TYPE: the type numbers of ONNX. */
 enum { TYPE_FLOAT = 1, TYPE_INT64 = 7, TYPE_STRING, TYPE_BOOL, TYPE_FLOAT16, TYPE_DOUBLE,
        TYPE_UINT32, TYPE_UINT64, TYPE_COMPLEX64, TYPE_COMPLEX128, TYPE_BFLOAT16 };
 enum {
     MAX_FOLD = 1 << 16,                   /* most elements of one folded constant */
-    MAX_FOLD_FLOATS = 64,                 /* the same, of floats: weights stay statements */
+    /* most elements of a folded constant of floats: larger weights stay statements */
+    MAX_FOLD_FLOATS = 64,
     MAX_FOLDED = 1 << 24,                 /* most elements of all folded constants */
     MAX_STATEMENTS = 8000
 };
@@ -28,10 +29,11 @@ struct stmt {
     int n_in;
     const int *in;                        /* arguments: indices of statements */
     struct shape shape;
-    const char *want, *name;  /* the value of the model that it computes, if any; its final name */
+    /* want: the model's name for the value that it computes, or NULL; name: its final name */
+    const char *want, *name;
     const char *value;                    /* input, const: name of the value in the model */
     const struct onnx_tensor *data;
-    int node;                             /* node of the model for which it was made */
+    int node;                             /* index of the node of the model that caused it */
     bool live;
 };
 
@@ -40,11 +42,11 @@ struct value {
     int type;
     struct shape shape;
     const struct onnx_tensor *data;       /* the data of a constant; NULL for others */
-    const struct onnx_tensor *given;      /* floats of an input, for parameters of operators only */
+    const struct onnx_tensor *given;  /* for parameters of operators: floats given for an input */
     int stmt;                             /* its statement; -1: none yet */
     int port;                             /* index of the input of the model, or -1 */
     int blocked;                          /* the unsupported node on which it depends, or -1 */
-    int next;                             /* in its bucket; -1: none */
+    int next;                             /* index of the next value in the same bucket; -1: none */
 };
 
 struct imp {
@@ -52,13 +54,13 @@ struct imp {
     struct arena *a;
     struct onnx_graph *out;
     VEC(struct stmt) stmt;
-    VEC(struct value *) value;            /* each stays where it is */
+    VEC(struct value *) value;            /* an entry never moves */
     int *bucket, n_buckets;               /* hash table of the values by name */
     int64_t folded;                       /* how many elements were folded so far */
-    bool folding;                         /* whether statements are made to be evaluated here */
+    bool folding;  /* whether the statements being made are evaluated at once */
     const struct onnx_node *n;            /* the node that is being translated */
     int node;
-    int type;                             /* type of its results; by default that of input 0 */
+    int type;  /* type of its results; unless a handler sets it, that of input 0 */
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 
@@ -66,7 +68,7 @@ struct imp {
  * `return onnx_refuse(...)` is one line. */
 bool onnx_refuse(struct imp *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL when none has this name */
+struct value *onnx_find_value(struct imp *im, const char *name);  /* NULL: no value has this name */
 
 /* Whether tensors of this type hold whole numbers (bool: 0 and 1).  Tensors of all numeric types
  * are computed as float32: whole numbers up to 2^24 are exact, and constants beyond are refused. */
@@ -80,16 +82,15 @@ const struct onnx_tensor *onnx_as_floats(struct arena *a, const struct onnx_tens
 /* Sets the reason for a value whose shape is not known. */
 bool onnx_shape_unknown(struct imp *im, const struct value *v);
 
-/* The inputs of the node. onnx_in_value returns NULL, and sets a reason, when input i is
- * missing. */
+/* Inputs of the node.  If input i is missing, onnx_in_value returns NULL and sets a reason. */
 bool onnx_has_in(const struct imp *im, int i);
 struct value *onnx_in_value(struct imp *im, int i);
 /* Sets *s to the statement of input i, a tensor of floats. */
 bool onnx_in_stmt(struct imp *im, int i, int *s);
 bool onnx_value_stmt(struct imp *im, struct value *v, int *s);
-/* Reads input i, constant integers, into out, at most max of them. *n gets their number. */
+/* Reads input i, constant integers, into out, which has room for max. Sets *n to their number. */
 bool onnx_in_ints(struct imp *im, int i, int64_t *out, int max, int *n);
-/* Reads input i, one constant number; up to max constant numbers. */
+/* onnx_in_float reads input i, a single constant number; onnx_in_floats reads up to max numbers. */
 bool onnx_in_float(struct imp *im, int i, double *out);
 bool onnx_in_floats(struct imp *im, int i, double *out, int max, int *n);
 
@@ -105,8 +106,8 @@ bool onnx_axis_in(struct imp *im, int64_t axis, int rank, int *out);
 /* Statements. */
 int onnx_emit(struct imp *im, const char *op, const int *in, int n_in, const struct shape *shape,
               const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-int onnx_emit1(struct imp *im, const char *op, int x);                  /* result: the shape of x */
-bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* broadcasts */
+int onnx_emit1(struct imp *im, const char *op, int x);  /* the result has the shape of x */
+bool onnx_emit2(struct imp *im, const char *op, int x, int y, int *out);/* x and y are broadcast */
 /* Broadcasts y as before opset 7, where axis= gives the dims of x that the dims of y match. */
 bool onnx_old_broadcast(struct imp *im, int x, int *y);
 bool onnx_emit_where(struct imp *im, int c, int x, int y, int *out);
@@ -120,10 +121,10 @@ int onnx_emit_expand(struct imp *im, int x, const struct shape *to);
 bool onnx_emit_concat(struct imp *im, const int *x, int n, int axis, int *out);
 int onnx_emit_pad(struct imp *im, int x, const int64_t *before, const int64_t *after, double value);
 void onnx_add_constant(struct imp *im, const struct onnx_tensor *t);
-/* Declare a constant of one number; of data that belong to the node (`what` names them). */
+/* Declare a constant: of one number, or of data that belong to the node (`what` names them). */
 int onnx_emit_number(struct imp *im, double v);
 int onnx_emit_data(struct imp *im, const char *what, const struct shape *shape, const f32 *data);
-/* Multiplies x along axis by a matrix of n x to elements, where the axis has n. */
+/* Multiplies x along an axis of n elements by a matrix of n x to elements. */
 bool onnx_emit_along(struct imp *im, int x, int axis, const f32 *matrix, int64_t to, int *out);
 const struct shape *onnx_shape_of(const struct imp *im, int s);
 const char *onnx_shape_text(struct imp *im, const struct shape *s, const char *sep);
@@ -150,5 +151,6 @@ void onnx_print_plain(struct imp *im, struct str *out, int i);
 void onnx_print_text(struct imp *im, bool plain);
 
 extern const struct handler onnx_window_ops[], onnx_math_ops[], onnx_move_ops[],
-    onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[], onnx_einsum_ops[];  /* NULL ends */
+    /* each list ends with NULL */
+    onnx_logic_ops[], onnx_index_ops[], onnx_resize_ops[], onnx_einsum_ops[];
 #endif

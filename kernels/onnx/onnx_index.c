@@ -6,8 +6,8 @@
 
 enum { MAX_MATRIX = 1 << 20, MAX_PICKS = 64 };
 
-/* Reads up to max constant indices of input i into at, each in [0, n).  Returns how many; 0 when
- * they are not such constants. */
+/* Reads input i as at most max constant indices into `at`, each in [0, n).  Returns how many; 0
+ * when they are not constant or too many. */
 static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
 {
     int count;
@@ -23,7 +23,8 @@ static int known_indices(struct imp *im, int i, int64_t n, int64_t *at, int max)
     return count;
 }
 
-/* Checks that constant indices of input i are in [-n, n), and others exact as float32. */
+/* Checks that the constant indices of input i are in [-n, n).  Indices that are not constant must
+ * be exact as float32. */
 static bool indices_fit(struct imp *im, int i, int64_t n)
 {
     if (n > 1 << 24)
@@ -37,7 +38,7 @@ static bool indices_fit(struct imp *im, int i, int64_t n)
     return true;
 }
 
-/* Translates Gather: constant indices become slices, where they are a range or few. */
+/* Translates Gather.  Constant indices become slices if they form a range or are few. */
 static bool gather(struct imp *im)
 {
     int64_t at[1 << 12];
@@ -71,7 +72,8 @@ static bool gather(struct imp *im)
         if (!onnx_in_stmt(im, 1, &ids))
             return false;
         struct shape all = onnx_at_least_1d(&out);
-        if (v->shape.rank == 0) {  /* used as a list of one index, whose dim is removed again */
+        /* a scalar is used as a list of one index; its dim is removed later */
+        if (v->shape.rank == 0) {
             all = s;
             all.dim[axis] = 1;
         }
@@ -98,7 +100,7 @@ static bool gather_elements(struct imp *im)
                                    axis));
 }
 
-/* Translates GatherND: the index of an element of the flattened dims is a sum. */
+/* Translates GatherND: flattens the indexed dims, so that the index of an element is a sum. */
 static bool gather_nd(struct imp *im)
 {
     int64_t batch = onnx_attr_int(im, "batch_dims", 0), stride = 1, rows = 1;
@@ -161,8 +163,8 @@ static int numbers_along(struct imp *im, int rank, int axis, int64_t n, double f
     return onnx_emit_data(im, "numbers", &s, f);
 }
 
-/* Emits the index along axis of the largest element of x, of the first or the last of several: the
- * largest of (x is the maximum) * rank in the order of preference. */
+/* Emits the index along axis of the largest element of x; among equal ones the first or the last:
+ * the largest of (x is the maximum) * rank in the order of preference. */
 static bool emit_argmax(struct imp *im, int x, int axis, bool last, bool keep, int *out)
 {
     struct shape s = *onnx_shape_of(im, x);
@@ -304,7 +306,8 @@ static bool cumsum(struct imp *im)
     return onnx_emit_along(im, x, axis, sum, n, &x) && onnx_done(im, x);
 }
 
-/* Sets, for every element of the result of a scatter, which element of (data, updates) it is. */
+/* Sets, for every element of the result of a scatter, its position in the concatenation of data and
+ * updates. */
 static bool scatter_map(struct imp *im, const struct shape *s, const struct shape *u,
                         const struct onnx_tensor *ids, int axis, f32 *map)
 {
@@ -412,7 +415,8 @@ static bool emit_loss(struct imp *im, int x, int at, int weight, int *out)
     return true;
 }
 
-/* Translates NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss: the same of a logsoftmax. */
+/* Translates NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss, which is the former applied to
+ * a logsoftmax. */
 static bool loss(struct imp *im)
 {
     int x, at, weight = -1, y;

@@ -112,7 +112,7 @@ static bool mod(struct imp *im)
     return onnx_emit2(im, "mul", q, y, &q) && onnx_emit2(im, "sub", x, q, &r) && onnx_done(im, r);
 }
 
-/* Emits a factor of 2 ^ y. */
+/* Emits the factor 2 ^ y of a shift. */
 static bool bit_shift(struct imp *im)
 {
     int x, y;
@@ -198,7 +198,7 @@ static bool trigonometry(struct imp *im)
     return ok && onnx_done(im, y);
 }
 
-/* Emits x where |x| is beyond a limit, moved by bias towards 0, else 0. */
+/* Emits x moved by bias towards 0 where |x| is above a limit, else 0. */
 static bool shrink(struct imp *im)
 {
     double limit = onnx_attr_float(im, "lambd", 0.5), bias = onnx_attr_float(im, "bias", 0);

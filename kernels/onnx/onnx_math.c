@@ -170,8 +170,8 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Emits x ^ y for any tensors: |x| ^ y, negative where x is and y is odd; 1 where y is 0; not a
- * number where x is negative and y is not whole. */
+/* Emits x ^ y for any tensors: |x| ^ y, with a minus sign where x is negative and y is odd; 1 where
+ * y is 0; NaN where x is negative and y is not whole. */
 static bool general_power(struct imp *im, int x, int y, int *out)
 {
     int size, below, odd, sign, none, whole, wrong;
@@ -215,7 +215,7 @@ static bool power(struct imp *im)
     return onnx_done(im, y);
 }
 
-/* Translates products. Vectors become matrices, and the result loses the added dim again. */
+/* Translates products. Vectors become matrices, and the result loses the dims that were added. */
 static bool matmul(struct imp *im)
 {
     int x, y;

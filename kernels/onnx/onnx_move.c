@@ -305,7 +305,8 @@ static bool expand(struct imp *im)
     return onnx_done(im, onnx_emit_expand(im, x, &to));
 }
 
-/* Repeats x: every dim d becomes n[d] x d (inner: d x n[d]), expanded from 1 x d (inner: d x 1). */
+/* Repeats x by expansion: dim d becomes n[d] x d, from 1 x d; with `inner` it becomes d x n[d],
+ * from d x 1. */
 static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
 {
     struct shape s = *onnx_shape_of(im, x), apart = { 0 }, wide = { 0 }, out = s;
@@ -342,7 +343,7 @@ static bool tile(struct imp *im)
     return repeat(im, x, n, false);
 }
 
-/* Pads one axis: mirrors (mirror) or repeats the border. */
+/* Pads one axis with the mirrored border (mirror) or the repeated border element. */
 static bool border(struct imp *im, int x, int axis, int64_t before, int64_t after, bool mirror,
                    int *out)
 {

@@ -46,7 +46,7 @@ static const char *text_n(struct onnx_reader *r, const char *s, size_t n)
     size_t plain = 0, bad = 0;
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (i == plain)                   /* valid UTF-8 up to i */
+        if (i == plain)                   /* the text is valid UTF-8 up to i */
             plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
         bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
         if (i >= plain || c < ' ' || c == 0x7f || c1) {
@@ -201,7 +201,8 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Returns the value of a 16-bit float: float16, or bfloat16, which is half of a float32. */
+/* Returns the value of a 16-bit float: float16, or bfloat16, which is the upper half of a
+ * float32. */
 static f32 from_half(uint16_t h, bool brain)
 {
     uint32_t bits = (uint32_t)h << 16;
@@ -236,8 +237,8 @@ static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Reads float32.  Large data stay where they are; they move by up to 3 bytes, over the head of
- * their own field, to be aligned. */
+/* Reads float32.  Large data stay where they are in the file's memory.  To be aligned they move by
+ * up to 3 bytes, over the head of their own field. */
 static bool read_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                         const struct wire_span *raw, struct onnx_tensor *t)
 {
@@ -536,7 +537,7 @@ static bool read_model(struct onnx_reader *r, const Onnx__ModelProto *p, struct 
     return true;
 }
 
-/* Reads a model from data that it owns from now on: they were allocated with malloc. */
+/* Reads a model from `data`, which must be allocated with malloc, and takes ownership of it. */
 static bool read_owned(const char *what, const char *folder, void *data, size_t n,
                        struct onnx_model **out, struct err *e)
 {

@@ -1,5 +1,5 @@
-/* Translates Resize and Upsample.  Resizing an axis is a product with a matrix of the weights that
- * each new pixel gives to the old ones. */
+/* Translates Resize and Upsample.  Resizing an axis is a product with a matrix: it has the weight
+ * of every old pixel in every new one. */
 #include "kernels/onnx/onnx_impl.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@ struct resize {
     double cubic, outside;
     bool antialias, exclude;
     int64_t n, to;                        /* elements of one axis before and after */
-    double scale, start, end;             /* of the same axis; the roi */
+    double scale, start, end;             /* start, end: the roi of this axis */
 };
 
-/* Returns the place in the old axis of the new element i. */
+/* Returns the position in the old axis that corresponds to new element i. */
 static double place_of(const struct resize *r, double i)
 {
     double length = r->scale * (double)r->n;
@@ -45,7 +45,7 @@ static double nearest(const struct resize *r, double x)
     return streq(r->nearest, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
 }
 
-/* Returns the weight of an element at a distance d from the place. */
+/* Returns the weight of an element at a distance d from that position. */
 static double weight(const struct resize *r, double d)
 {
     double a = r->cubic;
@@ -97,7 +97,7 @@ static bool resize_axis(struct imp *im, const struct resize *r, int x, int axis,
     return onnx_emit_along(im, x, axis, matrix, r->to, out);
 }
 
-/* Whether the axis grows by a whole factor, element by element: an expansion does that. */
+/* Whether the axis grows by a whole factor and only repeats elements, which an expansion does. */
 static bool repeats(const struct resize *r)
 {
     bool by_whole = r->to % r->n == 0 && r->scale == (double)(r->to / r->n);
@@ -129,7 +129,7 @@ static bool numbers(struct imp *im, int i, double *out, int *n)
     return !onnx_has_in(im, i) || onnx_in_floats(im, i, out, 2 * ONNX_MAX_RANK, n);
 }
 
-/* Computes the size and the scale of axis number k of those that are resized. */
+/* Computes the size and the scale of the k-th axis that is resized. */
 static void fit(struct imp *im, struct resize *r, const double *scale, const double *size, int k,
                 double common)
 {

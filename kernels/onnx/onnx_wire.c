@@ -9,7 +9,7 @@ enum {
     MAX_DEPTH = 32,                       /* deepest nesting of messages */
     MAX_PARTS = 1 << 20                   /* most messages, texts and unknown fields of a file */
 };
-/* Unpacking n bytes, besides raw data, may take 16 n bytes of memory plus SPARE_BYTES. */
+/* Unpacking n bytes, raw data excluded, may take 16 n bytes of memory plus SPARE_BYTES. */
 #define SPARE_BYTES ((size_t)64 << 20)
 
 /* Counts the parts of a message.  The unpacker recurses and allocates for each part, so depth and

@@ -1,5 +1,5 @@
-/* Unpacks protobuf messages from untrusted files.  The memory for it is limited by the size of
- * the file, since an empty message of two bytes becomes a struct of two hundred.
+/* Unpacks protobuf messages from untrusted files.  The size of the file limits the memory for this:
+ * an empty message takes two bytes in the file, and two hundred bytes as a struct.
  *
  * The raw data of tensors are not copied: a field raw_data holds the number of a span of the file
  * (wire_raw), and only the rest of the file is unpacked. */
@@ -23,8 +23,8 @@ struct wire_memory {
  * message with wire_free and the same *m. */
 void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *data, size_t n,
                   struct wire_memory *m, struct err *e);
-/* Returns the bytes of a field raw_data. They lie in the unpacked data. If there are more than 127,
- * at least 3 bytes of the same message precede them. */
+/* Returns the bytes of a field raw_data. They lie in the data that were unpacked. If there are more
+ * than 127, at least 3 bytes of the same message precede them. */
 struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field);
 void wire_free(void *message, struct wire_memory *m);
 #endif

@@ -15,7 +15,7 @@
 #define KEPT 4
 #define KEPT_BYTES ((int64_t)1 << 30)
 
-/* A tensor that a caller asked for, and the hash of its data. */
+/* A tensor that a caller asked for, and a hash of its data. */
 struct weights_found { const char *name; const struct onnx_tensor *tensor; uint64_t hash; };
 
 struct weights {
@@ -115,7 +115,7 @@ struct weights *weights_load(const char *path, struct err *e)
     struct onnx_model *m;
     struct stat st = { 0 };
     if (stat(path, &st) != 0)
-        st.st_ino = 0;  /* standard input; or a missing file, which onnx_load reports */
+        st.st_ino = 0;  /* standard input, or a missing file (onnx_load reports it) */
     if (!onnx_load(path, &m, e))
         return NULL;
     struct weights *w = xcalloc(1, sizeof *w);

@@ -1,4 +1,4 @@
-/* The data of inputs and constants. */
+/* Provides the data of inputs and constants. */
 #ifndef TS_ONNX_WEIGHTS_H
 #define TS_ONNX_WEIGHTS_H
 #include "kernels/ops/graph.h"

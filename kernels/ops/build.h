@@ -1,10 +1,9 @@
 /* Helpers that builders of graphs share: operator families, and calls in statements.  Only
  * kernels/ops includes this.
  *
- * Both build with the same functions, but are written differently (g->call).  A family names
- * dims, loops and tensors as its definition does.  A call is for tensors of any rank: where a
- * tensor has one element in a dim, its index is 0; reductions keep their dims with extent 1, and
- * their loops are called R and the name of the dim. */
+ * Both build with the same functions, but differ in names (g->call).  A family names dims, loops
+ * and tensors as its definition does.  A call takes tensors of any rank: a dim of one element has
+ * index 0; reductions keep their dims with extent 1, and the loop over dim D is called RD. */
 #ifndef TS_OPS_BUILD_H
 #define TS_OPS_BUILD_H
 #include "kernels/ops/graph.h"
@@ -35,7 +34,7 @@ static inline const struct val *un(const struct graph *g, enum val_kind k, const
     return val_un(exprs_arena(g->pool), k, x);
 }
 
-/* simple.c */
+/* Functions of simple.c. */
 
 /* Returns `name`, or name2, name3 and so on if it is taken. */
 const char *build_fresh(const struct graph *g, const char *name);
@@ -70,13 +69,13 @@ int pad_node(struct graph *g, int x, const char *out, const int64_t *before, con
              double value);
 /* BiasAdd = x + Bias[channel dim]; adds the constant Bias. */
 int bias_node(struct graph *g, int x, int channel_dim);
-/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  Of kind VAL_LE, op is
- * lessequal, less or equal: 1 where that is true, else 0. */
+/* Adds x OP y, broadcast.  Returns -1 with *e when the shapes do not fit.  For kind VAL_LE, op is
+ * lessequal, less or equal, and the result is 1 where the comparison is true, else 0. */
 int binary_node(struct graph *g, const int *xy, enum val_kind kind, const char *op,
                 const char *out, struct err *e);
 
-/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names. A NULL
- * ends those that families have. */
+/* Functions of one tensor, with up to two numbers.  ORDER ACT: act_words lists the names; its NULL
+ * follows the functions that families have. */
 enum act {
     ACT_NONE, ACT_RELU, ACT_RELU6, ACT_SIGMOID, ACT_TANH, ACT_GELU /* with erf */,
     ACT_GELU_TANH /* its approximation */, ACT_SILU, ACT_HARDSWISH, ACT_SOFTPLUS, ACT_COUNT,
@@ -96,16 +95,16 @@ int matmul_node(struct graph *g, const struct matmul *m);
 /* ORDER REDUCE */
 enum reduce { REDUCE_SUM, REDUCE_MAX, REDUCE_MEAN };
 struct reduction {
-    unsigned dims;                        /* a set of dims; bit d: dim d */
+    unsigned dims;                        /* the dims to reduce; bit d: dim d */
     bool keep;                            /* whether reduced dims stay, with extent 1 */
     enum reduce how;
     const char *out;                      /* name of the new tensor; NULL: Sum, Max or Mean */
-    int center;                           /* a tensor: reduces (x - center)^2; 0: x */
+    int center;                           /* a tensor: reduce (x - center)^2; 0: reduce x */
 };
 int reduce_node(struct graph *g, int x, const struct reduction *r);
 /* Adds the nodes Max, Exp and Sum; for the logarithm also Log and Shifted. */
 int softmax_node(struct graph *g, int x, int dim, bool log);
-/* Returns off / sqrt(var + eps) * scale + shift. scale, shift NULL: without it. */
+/* Returns off / sqrt(var + eps) * scale + shift. scale, shift: NULL leaves them out. */
 const struct val *reduce_norm(const struct graph *g, const struct val *off, const struct val *var,
                               double eps, const struct val *scale, const struct val *shift);
 

@@ -23,7 +23,7 @@ struct compose {
     struct err *e;
     struct str spec;           /* the canonical text so far */
     int n_outputs, output[64]; /* the tensors that `output` names */
-    const struct elem_type *type;         /* the type that statements give; NULL: none so far */
+    const struct elem_type *type;         /* the type that statements have given so far, or NULL */
     VEC(struct graph_statement) statements;
 };
 
@@ -227,7 +227,7 @@ static bool declare(struct compose *c, const struct statement *st, enum tensor_r
     int64_t shape[MAX_RANK];
     struct tensor_def def = { st->name, 0, dims, shape, role };
     struct source_words data = { 0 };
-    struct word last = { 0 };             /* the last word that gives data */
+    struct word last = { 0 };             /* the last word that describes data */
     for (const char *s = st->params; *s;) {
         struct word w = take_word(c, &s);
         if (streq(w.name, "type")) {
@@ -273,8 +273,8 @@ struct splice {
     struct compose *c;
     const struct graph *sub;
     const struct statement *st;
-    int *tensor; /* sub tensor -> tensor of the graph */
-    int n_renamed;                        /* dims, and the variable of a pick */
+    int *tensor; /* per tensor of the operator's graph: the tensor of the whole graph */
+    int n_renamed;                        /* number of renamed variables: of dims, and of a pick */
     const char *from[MAX_RANK + 1];
     const struct expr *to[MAX_RANK + 1];
 };
@@ -310,8 +310,8 @@ static bool bind(struct splice *s, int sub, int arg)
     return false;
 }
 
-/* Names a tensor that the statement makes. If the statement has the name of the operator's own
- * result, the operator's names are kept, so that schedules of the operator still apply. */
+/* Names a tensor that the statement makes. If the statement is called as the operator calls its
+ * result, all names of the operator are kept, so that schedules of the operator still apply. */
 static const char *spliced_name(const struct splice *s, const struct tensor *x)
 {
     const struct tensor *result = &s->sub->tensor[s->sub->node[s->sub->n_nodes - 1].out];
@@ -372,7 +372,8 @@ static void rename_dims(struct splice *s, const struct node *n)
     }
 }
 
-/* Names the variable of a pick after the statement, so that picks in each other differ. */
+/* Names the variable of a pick after the statement, so that nested picks have different
+ * variables. */
 static void rename_pick(struct splice *s, const struct node *n)
 {
     if (n->body->kind != VAL_PICK)
@@ -422,7 +423,7 @@ static bool any_rank_operator(struct compose *c, const struct statement *st,
     return true;
 }
 
-/* Gives inputs that are indices or conditions random data of their kind. */
+/* Sets the kind of random data for inputs that are indices or conditions. */
 static void note_whole(const struct compose *c, const struct statement *st)
 {
     const struct val *body = c->g->node[c->g->n_nodes - 1].body;
@@ -531,7 +532,7 @@ static bool add_statement(struct compose *c, const char *text)
     return add_operator(c, &st);
 }
 
-/* Fails when an index comes from a tensor that cannot store whole numbers of its size. */
+/* Fails when an index comes from a tensor whose type cannot store every index exactly. */
 static bool check_picks(struct compose *c)
 {
     for (int n = 0; n < c->g->n_nodes; n++)

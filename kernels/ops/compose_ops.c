@@ -71,7 +71,7 @@ enum compose_kind compose_op_kind(const char *name)
 }
 
 /* Whether there is an operator `name` with these parameters. An operator family of the same name
- * may take others: concat(x, y) c2=2, transpose(x) perm=213. */
+ * may have other parameters: concat(x, y) c2=2, transpose(x) perm=213. */
 bool compose_op_known(const char *name, const char *params)
 {
     const struct row *r = find(name);

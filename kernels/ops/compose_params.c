@@ -138,7 +138,7 @@ static bool check_float(const struct call *c, const struct param *p)
     return blame(c, p);
 }
 
-/* Returns the index in act_words of the function; -1 if families do not have it. */
+/* Returns the index of the function in act_words; -1 if families do not offer it. */
 static int function_index(const char *word)
 {
     for (int i = 0; i < ACT_COUNT; i++)

@@ -3,8 +3,8 @@
 #define TS_OPS_COMPOSE_PARAMS_H
 #include "kernels/ops/build.h"
 
-/* One call, built in a graph of its own.  The arguments are the inputs of that graph; params is
- * the text of the parameters, "axis=1 eps=1e-5". */
+/* One call, built in a graph of its own, whose inputs are the arguments.  params: the text of the
+ * parameters, "axis=1 eps=1e-5". */
 struct call {
     struct graph *g;
     const char *op, *params;

@@ -29,11 +29,11 @@ struct conv {
     const struct op_family *f;
     int n_axes;
     struct window w[MAX_AXES];
-    int inp, ker;                         /* tensors: input, weights */
+    int inp, ker;                         /* tensors of the input and the weights */
 };
-/* Adds Inp, Ker and Conv, and the node "conv2d" (with a prefix) that computes Conv. Returns the
- * node, which still lacks its reductions and its body. lead: the dims of Ker before those of its
- * window. */
+/* Adds Inp, Ker and Conv, and the node "conv2d" (perhaps with a prefix) that computes Conv. Returns
+ * the node, which still lacks its reductions and its body. lead: the dims of Ker before those of
+ * its window. */
 struct node conv_node(struct graph *g, struct conv *c, const int64_t *v, const char *prefix,
                       const struct tensor_def *lead);
 #endif

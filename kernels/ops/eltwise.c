@@ -1,5 +1,5 @@
-/* The families of element-wise operators, over a tensor N C H W of more or fewer dims:
- * activations, sums and products of two tensors, batch normalisation. */
+/* The families of element-wise operators: activations, sums and products of two tensors, batch
+ * normalisation.  They take a tensor N C H W; the last dims may be left out or added. */
 #include "kernels/ops/params.h"
 
 static bool build_act(struct graph *g, const struct op_family *f, const int64_t *v, struct err *e)

@@ -19,11 +19,13 @@ struct tensor {
     int64_t shape[MAX_RANK];
     enum tensor_role role;
     int producer;  /* the node that computes it; -1 for inputs and constants */
-    const struct tensor_source *source;   /* NULL: random data are used (reference_fill) */
-    /* For a constant computed from another one when its buffer is filled (winograd.h): how. That
-     * constant has the same position in the base graph. NULL: an ordinary constant. */
+    /* where the data are; NULL: random data (reference_fill) */
+    const struct tensor_source *source;
+    /* For a constant computed from another one when its buffer is filled (winograd.h): how it is
+     * computed. The other constant has the same position in the base graph. NULL: an ordinary
+     * constant. */
     const struct winograd_weights *winograd;
-    int64_t whole;                        /* random data are indices below this; 0: any floats */
+    int64_t whole;  /* random data are whole numbers below this; 0: any floats */
 };
 
 enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
@@ -31,7 +33,7 @@ enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 /* Parameters of the operator, by which a caller (vendor libraries) recognises the operator without
  * its expression. 0 where an operator has no such parameter. */
 struct node_params {
-    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of windows, for each spatial axis */
+    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of a window, per spatial axis */
     /* pad: elements added before each dim; tconv: elements that padding removes before each axis */
     int64_t before[MAX_RANK];
     const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
@@ -54,17 +56,17 @@ struct node {
     double init;
     const struct val *body;               /* its loads have a tensor and logical indices */
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
-    bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
+    bool elementwise;  /* element-wise: out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
     double flops;                         /* float operations; a multiply-add counts 2 */
     struct node_params params;
 };
 
-/* A statement of the text of a graph: out = op(arg, ...) params.  It made the nodes from `node` on,
- * of which the last computes out. */
+/* A statement of the text of a graph: out = op(arg, ...) params.  It made n_nodes nodes from `node`
+ * on; the last of them computes out. */
 struct graph_statement {
     const char *op, *params;
-    int n_args; const int *arg;           /* tensors */
+    int n_args; const int *arg;           /* the arguments, as tensors */
     int out, node, n_nodes;
 };
 
@@ -92,7 +94,8 @@ struct op_param {
     const char *name;
     int64_t def, min, max;  /* range of a number; of words: 0 to the index of the last word */
     const char *help;
-    /* NULL: the value is a number; else it is the index of one of these words (NULL at the end) */
+    /* NULL: the value is a number; else the value is an index of this list of words, which NULL
+     * ends */
     const char *const *words;
 };
 void op_param_print(struct str *out, const struct op_param *p, int64_t v);      /* "3", "gelu" */
@@ -111,17 +114,18 @@ struct op_family {
      * the spec. */
     bool (*build)(struct graph *g, const struct op_family *f, const int64_t *values,
                   struct err *e);
-    /* Brings values to the canonical form, after the rules for names in ops.c; NULL: nothing more
-     * to do.  ERR_SYNTAX when values contradict each other ("NAME=..." as above). */
+    /* Brings the values to canonical form, after the rules for names in ops.c have been applied;
+     * NULL: these rules suffice.  Fails with ERR_SYNTAX when values contradict each other
+     * ("NAME=..." as above). */
     bool (*canonical)(const struct op_family *f, int64_t *values, struct err *e);
 };
 int ops_count(void);
 const struct op_family *ops_get(int i);
 const struct op_family *ops_find(const char *name);
 
-/* Makes a graph in arena a from "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1". Unknown
- * operator or parameter, duplicate, missing or out-of-range value: the error points at the word and
- * suggests the nearest name. */
+/* Makes a graph in arena a from a text such as "c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1
+ * relu=1". An error (unknown operator or parameter, duplicate, missing or out-of-range value)
+ * points at the word and suggests the nearest name. */
 /* Several operators make a graph: statements separated by ; or line ends,
  *
  *     x  = input n=1 i=64 h=56 w=56
@@ -130,18 +134,19 @@ const struct op_family *ops_find(const char *name);
  *     y  = add(c2, x)
  *     output y
  *
- * NAME = OPERATOR(TENSORS) PARAMETERS: the tensors stand for the operator's inputs and constants in
- * order; its other inputs and constants become NAME_Inp, NAME_Ker, ..., its intermediate tensors
- * NAME_Conv, ..., and its result NAME; if NAME is what the operator itself calls its result
- * (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.  Parameters that say
- * the shape of the first tensor may be left out.  compose_ops.c has operators on tensors of any
- * rank: relu(x), add(x, y), matmul(x, y), softmax(x) axis=1, transpose(x) perm=0,2,1.
- * `NAME = const o=64 i=64` is a constant of its own; it may say its data: `value=8`, `value=1,2,3`
- * or `file=F tensor=T hash=H` (source.h). Without `output`, the tensors that no node reads are
- * outputs. */
+ * In NAME = OPERATOR(TENSORS) PARAMETERS, the tensors stand for the operator's inputs and
+ * constants, in order.  Its other inputs and constants become NAME_Inp, NAME_Ker, ...; its
+ * intermediate tensors become NAME_Conv, ...; its result becomes NAME.  If NAME is the operator's
+ * own name for its result (Conv = c2d(x, w)), the others keep their names as well: Inp, Ker, Conv.
+ * Parameters that follow from the shape of the first tensor may be left out.
+ *
+ * compose_ops.c has operators on tensors of any rank: relu(x), add(x, y), matmul(x, y), softmax(x)
+ * axis=1, transpose(x) perm=0,2,1. `NAME = const o=64 i=64` is a constant of its own, perhaps with
+ * its data: `value=8`, `value=1,2,3` or `file=F tensor=T hash=H` (source.h). Without `output`, the
+ * tensors that no node reads are outputs. */
 bool graph_from_spec(struct arena *a, const char *spec, const struct graph **out, struct err *e);
-/* Prints the operator of a statement as a text of its own, with the shape parameters that its first
- * tensor gives (NULL: none): "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56". */
+/* Prints the operator of a statement as a text of its own: "c2d o=64 k=3 p=1 n=1 i=64 h=56 w=56".
+ * The shape parameters come from its first tensor (NULL: they are left out). */
 void graph_family_spec(struct str *out, const char *op, const char *params,
                        const struct tensor *first);
 /* Whether the text starts like a statement, NAME = ... */
@@ -190,26 +195,29 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
 /* Returns a load of tensor t at idx[rank], with simplified indices. */
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
-/* Returns the same graph with a "convert" node (an identity copy) between input tensor t and all
- * its consumers: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes
- * the intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
- * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
- * new output, keeps the caller's layout. NAME_in stands just before NAME, NAME_out just after it,
- * the node where it runs: later tensor and node indices move up by one, so look them up by name. */
+/* Returns the same graph with a "convert" node (an identity copy) between the caller and tensor t
+ * (SPEC A.8, C.2).  It is built anew in a, over the pool of g.  The caller's tensor keeps its
+ * layout.
+ *
+ * Input t: the caller's tensor is renamed NAME_in; NAME becomes the intermediate that the consumers
+ * read.  NAME_in stands just before NAME.  Output t: the convert node comes last; NAME becomes an
+ * intermediate, and NAME_out, just after it, is the new output.  Later tensor and node indices move
+ * up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
-/* Returns the same graph with a "convert" node between tensor t and its reader `node`.  It writes a
- * new tensor just after t, called NAME_Inp after the output NAME of `node` (SPEC C.2). */
+/* Returns the same graph with a "convert" node between tensor t and its reader `node`.  The node
+ * writes a new tensor just after t; if NAME is the output of `node`, the new tensor is called
+ * NAME_Inp (SPEC C.2). */
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node);
 
-/* Returns the same graph with reduction r of a node factored (rfactor): NAME_rf gains a first dim
- * D.0 of `factor` partial results, each over D.1 = extent / factor, and NAME combines them.  factor
- * divides the extent; rank < MAX_RANK. */
+/* Returns the same graph with reduction r of a node factored (rfactor). The tensor NAME_rf has a
+ * first dim D.0 of `factor` partial results, each over D.1 = extent / factor, and NAME combines
+ * them.  factor must divide the extent, and the rank be below MAX_RANK. */
 const struct graph *graph_with_rfactor(struct arena *a, const struct graph *g, int node, int r,
                                        int64_t factor);
 
-/* Makes this the type of all tensors, which had one type before. */
+/* Sets the type of all tensors, which must have had one common type. */
 void graph_set_type(struct graph *g, const struct elem_type *type);
 /* Returns the same graph with this type for all tensors. */
 const struct graph *graph_with_type(struct arena *a, const struct graph *g,

@@ -32,7 +32,8 @@ int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role
     return copy;
 }
 
-/* Copies the tensors of g, with `more` (unless NULL) before number `at`; `inter` becomes INTER. */
+/* Copies the tensors of g to `to`.  more: a tensor to insert before number `at`, or NULL; inter:
+ * the tensor whose copy becomes intermediate. */
 static void copy_tensors(struct graph *to, const struct graph *g, int at,
                          const struct tensor_def *more, int inter)
 {

@@ -8,9 +8,10 @@ struct remap { struct graph *g; int from, by; };
 
 /* Returns an empty graph over the pool of g, with its name and type. */
 struct graph *graph_like(struct arena *a, const struct graph *g);
-/* Adds a copy of tensor t; role: INTER makes it an intermediate one, else as it is. */
+/* Adds a copy of tensor t.  role INTER makes the copy an intermediate tensor; otherwise it has the
+ * role of t. */
 int graph_copy_tensor(struct graph *to, const struct tensor *t, enum tensor_role role);
-/* Adds a copy of the node. */
+/* Adds a copy of the node `from`. */
 void graph_copy_node(const struct remap *m, const struct node *from);
 /* Sets the main node of a graph without a complex node: the node that computes the same tensor. */
 void graph_keep_main(struct graph *to, const struct graph *g);

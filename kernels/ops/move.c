@@ -115,14 +115,14 @@ int gather_node(struct graph *g, int x, int at, int dim, bool each)
     if (t.shape[dim] > 1)
         n.body = val_pick(exprs_arena(g->pool), var,
                           graph_load_at(g, at, n.spatial + (each ? 0 : dim)), n.body);
-    else                                  /* the indices, which are all 0, are an operand still */
+    else                                  /* the indices, which are all 0, are still an operand */
         n.body = bin(g, VAL_ADD, n.body, bin(g, VAL_MUL, num(g, 0),
                      graph_load_at(g, at, n.spatial + (each ? 0 : dim))));
     graph_add_node(g, &n);
     return n.out;
 }
 
-/* The families.  Each works on a tensor N C H W, of more or fewer dims. */
+/* The families.  Each takes a tensor N C H W; the last dims may be left out or added. */
 
 static bool build_transpose(struct graph *g, const struct op_family *f, const int64_t *v,
                             struct err *e)

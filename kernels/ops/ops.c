@@ -44,7 +44,7 @@ struct parse {
     const struct op_family *family;
     struct spec_word op;
     int64_t values[MAX_PARAMS];
-    struct spec_word given[MAX_PARAMS];                          /* len 0: not given */
+    struct spec_word given[MAX_PARAMS];  /* given[i]: the word of parameter i; len 0: not given */
 };
 
 /* Sets the position of *e to this word of the spec. Returns false. */
@@ -64,7 +64,7 @@ static bool next_word(const struct parse *p, size_t *pos, struct spec_word *w)
     return len > 0;
 }
 
-/* Returns the names joined, with `between` between two of them. */
+/* Returns the names joined by `between`. */
 static const char *joined(const struct parse *p, const char *const *names, int n,
                           const char *between)
 {
@@ -270,8 +270,9 @@ static const char *canonical_spec(const struct parse *p)
     return text;
 }
 
-/* Rewrites values to canonical form (kh=3 kw=3 to k=3): equal operators have equal specs.  Fails
- * with ERR_SYNTAX if values contradict each other.  A name means the same in every family. */
+/* Rewrites values to canonical form (kh=3 kw=3 to k=3), so that equal operators have equal specs.
+ * Fails with ERR_SYNTAX if values contradict each other.  A parameter name means the same in every
+ * family. */
 static bool canonical(const struct op_family *f, int64_t *v, struct err *e)
 {
     int n = param_row(f, "n");

@@ -5,7 +5,7 @@
 #include "kernels/ops/build.h"
 
 #define MAX_SIZE (1 << 20)
-#define MAX_STEP 4096                     /* largest stride, dilation and padding */
+#define MAX_STEP 4096                     /* largest stride, dilation or padding */
 
 /* Whether the parameter was given or has a default. */
 static inline bool param_is_set(int64_t v)
@@ -20,8 +20,8 @@ int64_t param_value(const struct op_family *f, const int64_t *v, const char *nam
                     int64_t otherwise);
 
 /* A common parameter (k) and its parts (kh, kw), as rows.  The canonical form has the common one
- * when all parts are equal, else the parts that differ from the default. apart: whether the parts
- * of a part differ (ph0, ph1), so that the parts stay. */
+ * when all parts are equal; else it has the parts that differ from the default. apart: the parts
+ * are themselves divided (ph0, ph1) and differ, so they must stay. */
 struct param_group { int all, n; const int *part; bool apart; };
 bool param_collapse(const struct op_family *f, int64_t *v, const struct param_group *group,
                     struct err *e);
@@ -49,7 +49,7 @@ bool param_clash(const struct op_family *f, const int64_t *v, int part, int all,
     ROW_SIZE("m", "rows"), ROW_SIZE("n", "columns"), ROW_PART_OF("k", "a third dimension"), \
     ROW_PART_OF("l", "a fourth dimension")
 #define DATA_LINES { "m", "n", "k", "l" }
-/* Adds Inp with the given dims of data_params, at least two.  Returns the tensor. */
+/* Adds Inp with those dims of data_params that are given, at least two.  Returns the tensor. */
 int family_input(struct graph *g, const struct op_family *f, const int64_t *v);
 /* Fails with ERR_SYNTAX when a parameter of data_params is given without the one before it. */
 bool params_without_gaps(const struct op_family *f, const int64_t *v, struct err *e);

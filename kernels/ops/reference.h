@@ -27,16 +27,16 @@ bool reference_eval_single(const struct graph *g, double *const *data, const str
 bool reference_eval_node(const struct graph *g, int node, double *const *data, bool single,
                          const struct cancel *c, struct err *e);
 
-/* Is reference_eval, and also bounds the error of each element that nodes compute in the type of
+/* Like reference_eval, and also bounds the error of each element that nodes compute in the type of
  * the tensors, when sums run in any order (SPEC L.2).  error[t]: an array like data[t].  For inputs
  * and constants it is given, or NULL when they are exact; for all other tensors it is written.  An
  * error is INFINITY where no bound exists: a divisor may be 0, or a value exceeds the type.
  *
- * The roundings of one element are bounded in the worst case.  Errors of different tensors, and
- * of the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A
- * new approach to probabilistic rounding error analysis, 2019); a worst-case bound would be
- * useless after a few layers.  The result is therefore a scale with a margin and not a proof: for
- * an element just beyond it, ask reference_eval_single. */
+ * The roundings of one element are bounded in the worst case.  Errors of different tensors, and of
+ * the terms of a sum, are added by their squares, as independent errors (Higham and Mary, A new
+ * approach to probabilistic rounding error analysis, 2019); a worst-case bound would be useless
+ * after a few layers.  The result is therefore a scale with a margin and not a proof: for an
+ * element just beyond it, ask reference_eval_single. */
 bool reference_error(const struct graph *g, double *const *data, double *const *error,
                      const struct cancel *c, struct err *e);
 #endif

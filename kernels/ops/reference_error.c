@@ -37,7 +37,7 @@ static double settled(const struct elem_type *type, double error, double result)
 
 /* --- Operations ------------------------------------------------------------------------------- */
 
-/* The own error of one operation: part * |result| + tiny. */
+/* The error that one operation itself adds: part * |result| + tiny. */
 struct own { double part, tiny; };
 
 static double sum_error(const struct own *o, bool shared, double r, double ea, double eb)
@@ -57,14 +57,15 @@ static double quotient_error(const struct own *o, double a, double ea, double b,
     return fabs(b) <= eb ? INFINITY : (ea + q * eb) / (fabs(b) - eb) + o->part * q + o->tiny;
 }
 
-/* Returns the error of max(a, b): that of the larger operand, or the larger error when either may
- * be the maximum. */
+/* Returns the error of max(a, b): the error of the larger operand, or the larger error when either
+ * operand may be the maximum. */
 static double larger_error(double a, double ea, double b, double eb)
 {
     return a - ea > b + eb ? ea : b - eb > a + ea ? eb : fmax(ea, eb);
 }
 
-/* Returns the error of b where a >= 1: all of b, when that is uncertain. */
+/* Returns the error of b where a >= 1, else of 0.  When the comparison is uncertain, the error is
+ * all of b. */
 static double kept_error(double a, double ea, double b, double eb)
 {
     return a - ea >= 1 ? eb : a + ea < 1 ? 0 : fabs(b) + eb;
@@ -130,7 +131,7 @@ bool vals_share_tensor(const struct val *a, const struct val *b)
 
 /* --- Reductions ------------------------------------------------------------------------------- */
 
-/* Returns (MARGIN u)^2 * n / 3, or for few terms (n u)^2, which is smaller. */
+/* Returns (MARGIN u)^2 * n / 3; for few terms (n u)^2 is smaller and is returned instead. */
 static double sum_factor(const struct row_plan *p)
 {
     double n = (double)p->terms;
@@ -178,7 +179,7 @@ double error_of_product(const struct row_plan *p, const struct product_bound *b,
 
 /* --- Stored results --------------------------------------------------------------------------- */
 
-/* A value that the type has is stored as it is, if it has no error. */
+/* Returns the error of a stored value: 0 if the value is exact and the type can represent it. */
 static double stored_error(const struct elem_type *type, double value, double error)
 {
     double same = value, most = fabs(value) + error;

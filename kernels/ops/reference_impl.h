@@ -10,20 +10,21 @@
 /* The operands and the mode of an evaluation.  Arrays are one per tensor, logical and row-major. */
 struct row_how {
     double *const *data;
-    double *const *error;  /* per tensor: errors of the elements, NULL: exact; or NULL: no bounds */
-    bool single;  /* whether to round after every operation, as the type does */
+    /* per tensor the errors of its elements (NULL: exact); NULL: compute none */
+    double *const *error;
+    bool single;  /* whether every operation is rounded to the type of the tensors */
     const struct cancel *cancel;
 };
 
-/* The points of some spatial variables of a node, as rows: rows of the row variable, one for each
- * point of the outer variables. */
+/* Some points of a node's iteration space, arranged as rows.  A row runs along the row variable;
+ * there is one row for each point of the outer variables. */
 struct rows {
-    const struct expr *row;               /* NULL: none, and all rows have one element */
-    int64_t len, stride;                  /* extent of row; its stride in the output */
+    const struct expr *row;  /* the row variable; NULL: none, and all rows have one element */
+    int64_t len, stride;                  /* extent of the row variable; its stride in the output */
     int n_outer;
-    const struct expr *outer[MAX_RANK];   /* the fastest one first */
+    const struct expr *outer[MAX_RANK];   /* the outer variables, the fastest one first */
     int64_t outer_stride[MAX_RANK];       /* stride of outer[i] in the output */
-    int64_t n_points;                     /* product of the extents of outer */
+    int64_t n_points;                     /* number of rows: product of the extents of outer */
 };
 
 struct row_plan {
@@ -35,7 +36,8 @@ struct row_plan {
     double work;                          /* number of points of the whole iteration space */
 };
 
-/* One segment of one row: n elements from element i0 on.  env holds all other variables. */
+/* One segment of one row: n elements from element i0 on.  env has the values of all other
+ * variables. */
 #define ROW_SEGMENT 256  /* greatest length of a segment; the scratch rows then stay in L1 */
 struct row_segment {
     const struct row_plan *p;
@@ -44,7 +46,7 @@ struct row_segment {
 };
 
 struct row_plan row_plan_of(const struct graph *g, const struct node *n, const struct row_how *how);
-/* Makes rows along these spatial variables of the node (bit d: the variable of dim d). */
+/* Makes rows along the given spatial variables of the node (bit d: the variable of dim d). */
 struct rows rows_of(const struct row_plan *p, unsigned dims);
 /* Sets all these variables to point number i; points of one row have consecutive numbers. Returns
  * their part of the offset in the output. */
@@ -62,8 +64,9 @@ void row_eval(const struct row_plan *p);
 bool mac_eval(const struct row_plan *p);
 
 /* reference_error.c: bounds the error e of an operation in the arithmetic of the type, for a row of
- * n elements. a and b: its operands; ea and eb: their errors (zeros if there is no b). e may be ea.
- * shared: a and b are computed from one tensor, so their errors are not independent. */
+ * n elements. a and b: its operands; ea and eb: their errors (zeros if there is no b). e and ea may
+ * be the same array. shared: a and b are computed from one tensor, so their errors are not
+ * independent. */
 struct row_pair { const double *a, *ea, *b, *eb; bool shared; };
 void error_row(const struct elem_type *type, enum val_kind kind, int64_t n,
                const struct row_pair *of, double *e);
@@ -84,14 +87,15 @@ struct product_bound { double per_square, per_value, tiny; };
 struct product_bound product_bound(const struct row_plan *p);
 double error_of_product(const struct row_plan *p, const struct product_bound *b, double value,
                         double squares);
-/* Stores n results of the node in the type of its tensor, which may be narrow: rounds the values
- * of an evaluation in single precision, and adds what rounding may add to the errors (may be
- * NULL). */
+/* Stores n results of the node in the type of its tensor.  The type may be narrow, and the
+ * evaluation in single precision: then this rounds the values.  Adds the error of this rounding to
+ * `error`, unless that is NULL. */
 void row_stored(const struct row_plan *p, int64_t n, double *value, double *error);
-bool vals_share_tensor(const struct val *a, const struct val *b);  /* whether both load one */
+/* whether both load from one tensor */
+bool vals_share_tensor(const struct val *a, const struct val *b);
 
-/* Calls f(ctx, i, env) for every i in [0, n), on all cores when the work (in operations) is worth
- * it.  env has room for every variable of the pool and is private to the call. */
+/* Calls f(ctx, i, env) for every i in [0, n), on all cores if there is enough work (in operations).
+ * env has room for every variable of the pool and is private to the call. */
 void each_task(const struct row_plan *p, int64_t n, void (*f)(const void *ctx, int64_t i,
                int64_t *env), const void *ctx);
 /* Moves to the next point of n variables that start at 0, the last one fastest.  Returns false

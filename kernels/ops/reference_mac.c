@@ -1,16 +1,16 @@
 /* The reference for sums of products: Y[y] = init + sum over r of S[s(y, r)] * X[x(y, r)], perhaps
  * only over the r where a test holds.
  *
- * Spatial variables of one factor alone are the rows or the columns of a matrix product; all others
- * (batch) number such products.  A variable of both that only selects a group of X, as o / 8 does,
- * makes rows as well; a block of rows then lies in one group.
+ * Spatial variables that only one factor uses number the rows or the columns of a matrix product;
+ * all others (the batch) number such products.  A variable that both use makes rows as well if it
+ * only selects a group of X, as o / 8 does; a block of rows then lies in one group.
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
  * Where the offset of a load is a part over y plus a part over r, both parts are computed once, as
  * tables.  Any other X is evaluated by rows, whatever its indices and tests are.
  *
  * In float32 every product and every sum is rounded, in the order of the definition, as row_eval
- * does: the results are the same bits. */
+ * does, so the results have the same bits. */
 #include "kernels/ops/reference_impl.h"
 
 #include <stdlib.h>
@@ -27,13 +27,14 @@
 /* One factor of the products: S, whose points are the rows of the matrix, or X. */
 struct factor {
     const struct val *v;
-    unsigned dims;                        /* bit d: its points are over spatial variable d */
+    unsigned dims;  /* bit d: whether its points are over spatial variable d */
     struct rows rows;
     int64_t n;                            /* number of points */
-    int64_t group;  /* S: X is the same for that many points in a row; 0: for all */
+    int64_t group;  /* S: X is the same for this many points in a row; 0: for all points */
     int64_t step;                         /* distance between the loads of neighbouring points */
     int block;
-    int64_t *offset;  /* per point r: its part of the offset of load v; NULL: no such part */
+    /* per point r: its part of the offset of load v; NULL: the offset has no such part */
+    int64_t *offset;
 };
 
 /* Factor 0 is S, which has offsets; X may be any expression. */
@@ -41,15 +42,15 @@ struct mac {
     const struct row_plan *p;
     struct product_bound bound;
     struct factor of[2];
-    struct val tested;                    /* a factor under the test, else 0 */
+    struct val tested;  /* the value of a factor under the test; unused without a test */
     struct rows batch;
     int chunk;
     int64_t blocks[2];                    /* number of blocks of each factor */
 };
 
-/* The values and errors of a block of each factor for up to CHUNK points of the reduction, S by
- * rows and X by r, and its results.  first: its first points; n: their numbers; all values up to
- * the size of a block are 0. */
+/* A block of each factor, for up to CHUNK points of the reduction, and its results.  The values and
+ * errors of S are stored by rows, those of X by r.  first: the first points of the block; n: their
+ * numbers; values beyond n, up to the size of a block, are 0. */
 struct mac_block {
     int64_t out, first[2];
     int n[2];
@@ -114,7 +115,7 @@ static void find_groups(struct mac *m, unsigned shared, int k)
     }
 }
 
-/* Makes the factors from a product, with the test at factor k. */
+/* Makes the factors from a product.  k: the factor that has the test. */
 static void split(struct mac *m, const struct val *product, int k)
 {
     const struct node *n = m->p->n;
@@ -194,8 +195,8 @@ static void table_reduction(const struct mac *m, struct factor *f)
     free(s.env);
 }
 
-/* Chooses S and X: S has offsets; columns are many, and neighbours in memory.  Returns false when
- * there are no such factors. */
+/* Chooses S and X: S must have offsets; X should have many columns that are neighbours in memory.
+ * Returns false when there are no such factors. */
 static bool order_factors(struct mac *m)
 {
     const struct factor a = m->of[0], b = m->of[1];
@@ -207,8 +208,8 @@ static bool order_factors(struct mac *m)
     return m->of[0].offset && m->of[1].n >= LEAST;
 }
 
-/* Sets s to the longest part of one row from point i of factor k of the block on.  Returns the
- * offset of that point in the output. */
+/* Sets s to the longest part of one row that starts at point i of factor k of the block.  Returns
+ * the offset of that point in the output. */
 static int64_t seek(const struct mac *m, const struct mac_block *b, int k, int64_t i,
                     struct row_segment *s)
 {
@@ -235,8 +236,8 @@ static void table_points(const struct mac *m, struct mac_block *b, int64_t *env)
         b->dense = b->offset[1][i] == b->offset[1][i - 1] + 1;
 }
 
-/* Loads S for n points of the reduction, at the offsets `at`. from NULL, here and in load_columns,
- * gives zeros. */
+/* Loads S for n points of the reduction, at the offsets `at`.  from NULL gives zeros, also in
+ * load_columns. */
 static void load_rows(const struct mac *m, const struct mac_block *b, const double *from,
                       const int64_t *at, int n, double *out)
 {
@@ -268,8 +269,8 @@ static void evaluate_columns(const struct mac *m, struct mac_block *b, double *v
     }
 }
 
-/* Evaluates both factors at n points of the reduction from point number r on, at which env is.
- * Moves env behind them. */
+/* Evaluates both factors at n points of the reduction, from point number r on; env must be at that
+ * point. Moves env behind these points. */
 static void evaluate(const struct mac *m, struct mac_block *b, int64_t r, int n, int64_t *env)
 {
     const struct row_how *how = &m->p->how;

@@ -187,8 +187,8 @@ void row_offsets(const struct row_segment *s, const struct val *load, int64_t *o
 
 /* --- Plans ------------------------------------------------------------------------------------ */
 
-/* Whether a condition jumps to and fro along var, as those of tiles do; a condition of padding does
- * not. */
+/* Whether a condition changes many times along var, as conditions of tiles do; a condition of
+ * padding changes at most twice. */
 static bool alternates(const struct expr *cond, const struct expr *var)
 {
     if (!cond->a)
@@ -281,8 +281,8 @@ static void gather(const double *from, const struct row_index *at, int64_t n, do
             out[i] = from[i * at->step];
 }
 
-/* Loads a row. A select also evaluates the operand that it does not take; where that lies outside
- * of the tensor, another element is loaded instead. */
+/* Loads a row. Both operands of a select are evaluated; where the one that is not taken lies
+ * outside of the tensor, another element is loaded instead. */
 static void load_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     const struct row_how *how = &s->p->how;
@@ -326,8 +326,8 @@ static void select_row(const struct row_segment *s, const struct val *v, double 
         error[i] = cond.each[i] ? error[i] : other_error[i];
 }
 
-/* Evaluates a pick, in pieces of the row with equal indices. The error is infinite where the error
- * of the index allows another index. */
+/* Evaluates a pick, in pieces of the row with equal indices. The error of an element is infinite
+ * where the error of its index allows another index. */
 static void pick_row(const struct row_segment *s, const struct val *v, double *out, double *error)
 {
     double index[ROW_SEGMENT], doubt[ROW_SEGMENT];

@@ -66,7 +66,7 @@ bool build_broadcast(const struct graph *g, const struct tensor *x, const struct
         dim[d] = from_x ? x->dim[dx] : y->dim[dy];
         shape[d] = nx > ny ? nx : ny;
     }
-    for (int d = 0; d < rank; d++) /* x and y may have different dims of one name */
+    for (int d = 0; d < rank; d++) /* x and y may have different dims with the same name */
         if (among(dim[d], dim, d)) {
             const char *other[MAX_RANK] = { NULL };
             memcpy(other, dim, sizeof *dim * (size_t)rank);
@@ -100,7 +100,7 @@ const struct val *build_product(const struct graph *g, int x, const struct expr 
 
 /* Nodes. */
 
-/* Returns cond && more; cond NULL: more. */
+/* Returns cond && more, or just `more` if cond is NULL. */
 static const struct expr *also(struct exprs *p, const struct expr *cond, const struct expr *more)
 {
     return cond ? expr_and(p, cond, more) : more;

@@ -21,7 +21,7 @@ struct tensor_source {
     int64_t n;                            /* number of values; 0: the data are in the file */
     const f32 *value;
     const char *file, *tensor;            /* the path is relative to the current directory */
-    uint64_t hash;                        /* tensor_hash of the data in the file */
+    uint64_t hash;                        /* tensor_hash of the tensor's data in the file */
 };
 
 /* A constant of at most this many elements, or of equal elements, has its values in the text. */

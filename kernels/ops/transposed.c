@@ -45,8 +45,8 @@ static bool side_of(const struct op_family *f, const int64_t *v, struct window *
     return true;
 }
 
-/* Counts a multiply-add for every input element and tap, as in the scatter form, including those
- * that padding cuts off. */
+/* Counts a multiply-add for every input element and tap, as in the scatter form; taps that padding
+ * cuts off count too. */
 static double count_flops(const struct graph *g, const struct conv *c)
 {
     double macs = (double)g->tensor[c->inp].shape[0] * (double)tensor_elems(&g->tensor[c->ker]);

@@ -33,7 +33,8 @@ static int64_t axis_value(const struct op_family *f, const int64_t *v, const cha
     return row >= 0 && param_is_set(v[row]) ? v[row] : otherwise;
 }
 
-/* Collapses ph0= and ph1= to ph= (or to p= of the only axis). *apart: they differ on some axis. */
+/* Collapses ph0= and ph1= to ph= (or to p= of the only axis). *apart: whether they differ on some
+ * axis. */
 static bool collapse_sides(const struct op_family *f, int64_t *v, bool *apart, struct err *e)
 {
     for (int i = 0; i < MAX_AXES; i++) {

@@ -20,8 +20,8 @@ struct window {
 
 /* Brings w and the groups k, s, p, d to canonical form, in families that have windows. */
 bool window_canonical(const struct op_family *f, int64_t *v, struct err *e);
-/* Reads the windows of a family from canonical values; sets all members but `out`.  Returns n: the
- * family has the last n axes of D H W. */
+/* Reads the windows of a family from canonical values, except `out`.  Returns their number n: they
+ * belong to the last n axes of D H W. */
 int windows_read(const struct op_family *f, const int64_t *v, struct window *w);
 /* Computes out = floor((in + before + after - span) / stride) + 1, span = dilation*(k - 1) + 1. */
 bool windows_fit(const struct op_family *f, const int64_t *v, int n_axes, struct window *w,
@@ -35,12 +35,13 @@ const struct expr *window_at(struct graph *g, const struct window *w, const stru
                              const struct expr *k);
 /* Notes strides and dilations of the windows in n->params. */
 void windows_note(struct node *n, int n_axes, const struct window *w);
-/* Adds the caller's input N C or N I and sizes, with zeros[] elements of `value` around each axis.
- * The input is called Inp; if there are such elements it is Inp_in, and a pad node writes Inp. */
+/* Adds the caller's input (N C or N I, then the sizes), with zeros[] elements of `value` around
+ * each axis. The input is called Inp.  If there are such elements, it is called Inp_in instead, and
+ * a pad node writes Inp. */
 int window_input(struct graph *g, const struct op_family *f, const int64_t *v, int n_axes,
                  const struct window *w, double value);
 
-/* Rows of their tables. */
+/* Rows of the parameter tables of these families. */
 #define ROW_STEP(name, def, least, text) { name, def, least, MAX_STEP, text, NULL }
 #define ROW_N { "n", OP_UNSET, 1, MAX_SIZE, "batch, 1 unless given", NULL }
 #define ROW_W ROW_PART_OF("w", "input columns, before padding; as h unless given")

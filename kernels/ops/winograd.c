@@ -127,25 +127,25 @@ bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e)
 
 /* --- Rows as expressions ---------------------------------------------------------------------- */
 
-/* One row of a matrix over the values x: the terms in groups that other rows share, as
- * row 1 and 2 of Bt for m = 4 do: (x4 - 4 x2) +- (x3 - 4 x1). */
+/* One row of a matrix over the values x.  Its terms are in groups that other rows share, as in rows
+ * 1 and 2 of Bt for m = 4: (x4 - 4 x2) +- (x3 - 4 x1). */
 struct matrix_row {
     const struct graph *g;
     const double *coef;
     const struct val *const *x;
     int n;
-    bool back;                            /* a row of At; else of Bt */
+    bool back;                            /* whether it is a row of At; else of Bt */
 };
 
-/* Terms of one group are even or odd positions of an input, or 0, {1, 2}, {3, 4}, 5 of a
- * product. */
+/* Returns the group of term j. The groups of an input are its even and its odd positions; those of
+ * a product are 0, {1, 2}, {3, 4} and 5. */
 static int group_of(const struct matrix_row *r, int j)
 {
     return r->back ? (j + 1) / 2 : j % 2;
 }
 
-/* Returns the factor of a group: its smallest coefficient, with the sign of its last (of At: first)
- * one; 0: the group is empty. */
+/* Returns the factor of a group, its smallest coefficient, with the sign of its last coefficient
+ * (for At: of its first); 0: the group is empty. */
 static double factor_of(const struct matrix_row *r, int group)
 {
     double least = 0, sign = 0;
@@ -192,7 +192,8 @@ static const struct val *row_value(const struct matrix_row *r)
         for (int k = 0; k < MOST_POSITIONS; k++) {
             if (f[k] == 0 || (f[k] < 0) != negative)
                 continue;
-            double sign = any || sum ? 1 : -1;           /* all are negative: turn the first */
+            /* if all terms are negative, the first changes its sign */
+            double sign = any || sum ? 1 : -1;
             sum = plus(r->g, sum, sign * f[k], group_sum(r, k, sign * f[k]));
         }
     return sum;
@@ -306,7 +307,7 @@ static int products(struct winograd *w, const struct node *conv, int inp, int ke
     const struct expr *at_inp[MAX_RANK], *at_ker[MAX_RANK];
     for (int k = 0; k < rank; k++) {
         const struct tensor *x = &g->tensor[inp];
-        bool own = k < n_t || k >= rank - n_t;           /* positions and tiles */
+        bool own = k < n_t || k >= rank - n_t;  /* whether k is a dim of positions or tiles */
         dims[k] = own ? x->dim[k] : out->dim[k - n_t];
         shape[k] = own ? x->shape[k] : out->shape[k - n_t];
     }
@@ -424,7 +425,8 @@ static void transform_axis(const struct matrices *mat, int positions, int64_t ou
             }
 }
 
-/* Returns the number of pairs of channels, and taps of other axes. */
+/* Returns how many small transforms the weights need: pairs of channels times taps of the other
+ * axes. */
 static int64_t n_pairs(const struct tensor *to)
 {
     int64_t n = tensor_elems(to);

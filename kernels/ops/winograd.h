@@ -19,8 +19,8 @@
 #define TS_OPS_WINOGRAD_H
 #include "kernels/ops/graph.h"
 
-/* Typical errors, relative to the largest result (SPEC O).  The worst element of 512 channels of
- * random data is up to four times as far off: 8e-7 and 2e-5. */
+/* Typical errors, relative to the largest result (SPEC O).  In 512 channels of random data, the
+ * worst element is up to four times as far off: 8e-7 and 2e-5. */
 #define WINOGRAD_ERROR_2 2e-7
 #define WINOGRAD_ERROR_4 6e-6
 
@@ -30,13 +30,14 @@ struct winograd_weights { int m, n_axes; };
 
 /* Whether `node` is a convolution to which the algorithm applies; else *e says why not. */
 bool winograd_check(const struct graph *g, int node, int64_t m, struct err *e);
-/* Returns the same graph with that convolution in this form.  The order of the tensors that are
- * not intermediate stays; the transformed weights take the place of the weights. */
+/* Returns the same graph with that convolution in Winograd form.  The tensors that are not
+ * intermediate keep their order; the transformed weights take the place of the weights. */
 const struct graph *graph_with_winograd(struct arena *a, const struct graph *g, int node, int m);
 /* Returns the number of weights from which `to`, a constant with to->winograd set, is computed. */
 int64_t winograd_n_weights(const struct tensor *to);
 /* Computes the elements of `to` from the weights, both as doubles. */
 void winograd_transform(const struct tensor *to, const double *weights, double *out);
-/* Prints it as a function in C:  static void transform_NAME(const double *weights, double *out) */
+/* Prints the transform as a function in C:  static void transform_NAME(const double *weights,
+ * double *out) */
 void winograd_print_c(struct str *out, const struct tensor *to);
 #endif

@@ -88,7 +88,7 @@ static int counterpart(const struct program *p, int t, const struct program *q)
     return -1;
 }
 
-/* Whether the sequences are identical, so that the layouts need not be compared. */
+/* Whether both layouts have the same primitives, so that they need not be compared. */
 static bool same_prims(const struct layout *a, const struct layout *b)
 {
     return a->n_prims == b->n_prims
@@ -96,7 +96,7 @@ static bool same_prims(const struct layout *a, const struct layout *b)
             || memcmp(a->prims, b->prims, sizeof *a->prims * (size_t)a->n_prims) == 0);
 }
 
-/* Is layout_memory_equal for layouts of any pools, which stay as they are. */
+/* Like layout_memory_equal, for layouts of any pools, which stay unchanged. */
 static bool same_memory(const struct layout *a, const struct layout *b)
 {
     struct arena *pass = arena_new();

@@ -122,7 +122,8 @@ static bool bad_value(const struct setting *x, const struct step *s, struct err 
     return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
 }
 
-/* Reads the number of `set accuracy`.  Refuses one that an algorithm chosen before exceeds. */
+/* Reads the number of `set accuracy`.  Refuses it when an algorithm chosen before is less
+ * accurate. */
 static bool set_accuracy(struct program *draft, const struct step *s, struct err *e)
 {
     double x;
@@ -262,15 +263,15 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it, without
- * tensor blocks.  Marks on loops change no tile, or as bind make a shared one larger; compute_at
- * only adds a tile.  cache_read can also move a tile to another loop. */
+/* Whether every tile that is too large before step s is still too large after it; for programs
+ * without tensor blocks.  Annotations of loops do not make a tile smaller (bind may make a shared
+ * one larger), and compute_at only adds a tile.  cache_read can move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     for (int n = 0; n < before->graph->n_nodes; n++)
         if (before->stage[n]->lane)
-            return false;                 /* a refused tensor block may be right after any step */
+            return false;                 /* any step may make a refused tensor block legal */
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */

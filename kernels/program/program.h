@@ -12,10 +12,10 @@
 #include "kernels/nest/stage.h"
 #include "kernels/program/step.h"
 
-/* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: without
- * propagation to consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP:
- * of two complex operators in a row, both use the output layout of the first (FP) or the input
- * layout of the second (BP). */
+/* How layouts propagate in a graph (ALT 7.2, SPEC C.5).  ALT: as in the paper.  WP: not to
+ * consumers.  OL: no layout steps; channels of convolutions come last.  FP and BP: two complex
+ * operators in a row both use the output layout of the first (FP) or the input layout of the second
+ * (BP). */
 enum variant { VARIANT_ALT, VARIANT_WP, VARIANT_OL, VARIANT_FP, VARIANT_BP };
 
 /* The origin of the layout of a tensor; views show it. */
@@ -30,7 +30,7 @@ struct program {
     struct arena *arena;
     struct exprs *pool;
     const struct graph *base;             /* the graph of the spec */
-    /* base with the chosen algorithms; explains the program's rounding */
+    /* base with the chosen algorithms; the error bound is computed from it */
     const struct graph *form;
     /* base with the conversions that layouts of inputs (or original outputs) need */
     const struct graph *graph;
@@ -38,8 +38,8 @@ struct program {
     const struct layout *const *layout;   /* layout of each tensor of graph */
     const enum layout_source *source;     /* per tensor of graph: its origin */
     const int *source_tensor;  /* PROPAGATED: the tensor from which the layout was taken; else -1 */
-    /* per node: the reason why the layout of its operand is not propagated further; NULL: it is
-     * propagated, or the operand has none */
+    /* per node: why the layout of its operand is not propagated further; NULL: it is, or the
+     * operand has no layout to propagate */
     const char *const *stop;
     const struct stage *const *stage;     /* stage of each node of graph */
     int variant;                          /* a value of enum variant */
@@ -58,7 +58,7 @@ struct program {
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
     /* the largest relative error that an algorithm may have (`set accuracy`) */
     double accuracy;
-    int n_algorithms;                     /* number of convolutions that have one */
+    int n_algorithms;  /* number of convolutions for which a step chose an algorithm */
     const struct algorithm *algorithm;
     int n_rfactors;                       /* number of reductions that steps factored */
     const struct rfactor *rfactor;
@@ -79,8 +79,8 @@ bool program_apply(const struct program *p, const struct step *s, const struct p
 bool program_apply_line(const struct program *p, const char *line, const struct program **out,
                         struct err *e);
 /* Builds a program from a spec and n step lines.  On failure *bad is the index of the line (-1: the
- * spec).  A program in between is lowered only where a later line could hide that it cannot be
- * lowered. */
+ * spec).  A program between two lines is lowered only if a later line could hide that lowering
+ * fails. */
 bool program_replay(struct arena *a, const char *spec, const char *const *lines, int n,
                     const struct program **out, int *bad, struct err *e);
 
@@ -94,13 +94,15 @@ bool program_is_bound(const struct program *p);
 /* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
  * Conversions rename the tensors of the caller but keep their order. */
 int program_base_tensor(const struct program *p, int tensor);
-/* Is program_base_tensor for a tensor of any graph that steps derive from base (form, graph). */
+/* Like program_base_tensor, for a tensor of any graph g that steps derive from base (form,
+ * graph). */
 int program_given_tensor(const struct graph *base, const struct graph *g, int tensor);
 
 int program_stage(const struct program *p, const char *name);    /* node index of the stage, or
                                                                   * -1 */
 
-/* Prints which algorithms compute the program: "Conv: winograd m=4", nothing without one. */
+/* Prints which algorithms compute the program: "Conv: winograd m=4"; nothing if no step chose
+ * one. */
 void program_print_algorithms(struct str *out, const struct program *p);
 
 /* Views (text). */
@@ -112,5 +114,5 @@ void program_print_access(struct str *out, const struct program *p);
  * stored more than once. */
 void program_print_notes(struct str *out, const struct program *p);
 void program_print_layouts(struct str *out, const struct program *p, const char *tensor,
-                           int width);   /* tensor NULL: all */
+                           int width);   /* tensor NULL: all tensors */
 #endif

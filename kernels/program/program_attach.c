@@ -41,7 +41,7 @@ void program_detach_from(struct program *draft, const char *dst)
     keep_all_but(draft, NULL, dst);
 }
 
-/* Applies store_at. already: index of the entry by which src is stored now, or -1. */
+/* Applies store_at.  already: index of the entry in which src is stored now, or -1. */
 static bool store_at(struct program *draft, const struct step *s, int src, int already,
                      struct err *e)
 {
@@ -93,7 +93,7 @@ static bool store_at(struct program *draft, const struct step *s, int src, int a
     return true;
 }
 
-/* Removes the slice from the sequence of the enclosing tensor.  Fails when a primitive after it no
+/* Removes the slice from the layout of the enclosing tensor.  Fails when a primitive after it no
  * longer applies. */
 static bool decouple(struct program *draft, int i, struct err *e)
 {

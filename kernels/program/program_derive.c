@@ -30,9 +30,9 @@ static bool other_complex_reader(const struct graph *g, int t, int node)
     return false;
 }
 
-/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5): the operand
- * itself, when a simple node can write that layout, or under BP; a new tensor behind a conversion,
- * when the producer is complex; NULL under FP. */
+/* Returns the tensor to which a layout of operand c2.Inp applies (SPEC C.3, C.5).  It is the
+ * operand itself if a simple node can write that layout, or under BP.  If the producer is complex,
+ * it is a new tensor behind a conversion.  Under FP it is NULL. */
 static const char *operand_tensor(struct program *draft, const char *operand)
 {
     const struct graph *g = draft->graph;
@@ -123,8 +123,8 @@ static const char *stops(const struct program *draft, int node, const struct lay
     return NULL;
 }
 
-/* The state of a check that trimmed layouts hold all elements that are read, and all elements of an
- * output (layout_covers). */
+/* The state of a check of trimmed layouts: they must hold all elements that nodes read, and all
+ * elements of an output (layout_covers). */
 struct coverage {
     const struct layout *const *layout;
     bool ok;
@@ -149,8 +149,8 @@ static bool all_covered(const struct graph *g, const struct layout *const *layou
     return c.ok;
 }
 
-/* Checks that a trimmed unfold of the enclosing tensor still stores the slice that holds another
- * tensor. */
+/* Checks a trimmed unfold of the enclosing tensor: it must still store the slice that holds the
+ * other tensor. */
 static bool held_is_stored(const struct layout *held, const struct tensor *holder, struct err *e)
 {
     for (int d = 0; d < held->rank; d++)

@@ -6,10 +6,10 @@
 
 #define MAX_PRIMS 64
 
-/* The primitives that steps gave a tensor, from the identity on. */
+/* The primitives that steps gave a tensor, starting from the identity. */
 struct layout_choice { const char *tensor; int n; const struct prim *prims; };
 
-/* src is stored in the buffer of dst; primitive `at` of the sequence of dst made its slice. */
+/* src is stored in the buffer of dst, in the slice that primitive `at` of dst's layout made. */
 struct attached { const char *src, *dst; int at; };
 struct algorithm { const char *tensor; int m; };
 struct rfactor { const char *tensor, *dim; int64_t factor; };
@@ -21,7 +21,8 @@ bool program_attach_step(struct program *draft, const struct step *s, struct err
 /* Detaches the tensors stored inside dst, because the layout sequence of dst starts anew. */
 void program_detach_from(struct program *draft, const char *dst);
 
-/* ERR_STEP under variant ol, in which tensors do not have the layouts that steps gave them. */
+/* Fails with ERR_STEP under variant ol, in which tensors do not have the layouts that steps gave
+ * them. */
 bool program_own_layouts(const struct program *p, const struct step *s, struct err *e);
 
 /* Sets the position of the error to a word of the step. */
@@ -37,7 +38,7 @@ bool program_loop_step(struct program *draft, const struct step *s, struct err *
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
 
 bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e);
-/* Whether every algorithm of the draft is as accurate as its setting demands. */
+/* Whether every algorithm of the draft is as accurate as `set accuracy` demands. */
 bool program_accurate(const struct program *draft, struct err *e);
 
 /* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */

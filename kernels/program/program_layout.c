@@ -256,7 +256,7 @@ bool program_layout_step(struct program *draft, const struct step *s, struct err
     if (s->kind == STEP_LAYOUT_SET) {
         if (!layout_from_notation(draft->pool, l->tensor, s->arg[0].text, prims, &n, e)) {
             int col = e->at.col > 0 ? e->at.col : 1;
-            e->source[0] = '\0'; /* from here on the column refers to the step line */
+            e->source[0] = '\0'; /* the column now refers to the step line, not to the notation */
             return err_at(e, s->arg[0].col + col - (s->arg[0].quoted ? 0 : 1), e->at.len);
         }
         program_set_choice(draft, name, prims, n);

@@ -62,7 +62,7 @@ static bool step_split(struct program *d, const struct stage *s, const struct st
 /* Finds all named axes. Each must be named once. */
 static bool find_axes(const struct stage *s, const struct step *st, int *axis, struct err *e)
 {
-    for (int i = 0; i < st->n_args; i++) {                /* ends before axis[] does */
+    for (int i = 0; i < st->n_args; i++) {  /* the list of names ends before axis[] is full */
         if (!find_axis(s, &st->arg[i], &axis[i], e))
             return false;
         for (int j = 0; j < i; j++)
@@ -82,8 +82,8 @@ static bool among(int x, const int *list, int n)
     return false;
 }
 
-/* Sets a fix: the order of all loops that puts the n named loops together, in the named order, at
- * the place of the first of them. */
+/* Sets the fix: an order of all loops in which the n named loops stand together, in the named
+ * order, where the first of them stands now. */
 static void fix_adjacent(const struct stage *s, const int *axis, int n, struct err *e)
 {
     struct str order = { 0 };
@@ -217,7 +217,7 @@ static bool step_cache_read(struct program *d, const struct stage *s, const stru
 }
 
 #define MAX_KEEP 16
-#define BANK_BYTES 4                      /* of one bank of shared memory */
+#define BANK_BYTES 4                      /* bytes per bank of shared memory */
 
 /* Swizzles a tile in groups of by=N elements. The default, which is also the minimum, is the number
  * of elements in a bank. */
@@ -315,7 +315,7 @@ static bool step_stream(struct program *d, const struct step *st, int node,
     return true;
 }
 
-/* Finds the annotation of an index of blocks or threads. */
+/* Finds the annotation for an index of blocks or threads ("block.x"). */
 static bool find_index(const struct step_word *w, enum loop_ann *ann, struct err *e)
 {
     for (*ann = LOOP_BLOCK_X; *ann < LOOP_ANN_COUNT; ++*ann)
@@ -440,8 +440,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
     return annotate(d, s, st, out, e);
 }
 
-/* Returns the axis of the changed stage that corresponds to `axis` before: the axis itself, or the
- * innermost part of its split. */
+/* Returns the axis of the changed stage that `axis` became: the axis itself, or the innermost part
+ * of its split. */
 static const char *heir(struct arena *a, const struct stage *outer, const char *axis)
 {
     const char *last = NULL;

@@ -11,7 +11,7 @@
 #include "kernels/base/str.h"
 
 #define LINE_MAX_BYTES 4096
-#define SYNTAX_MAX 16                     /* most words of a syntax column */
+#define SYNTAX_MAX 16                     /* most words in a syntax column */
 
 static const struct step_info infos[] = {
 #define STEP(id, room, verb, syntax, help) [STEP_##id] = { #id, room, verb, syntax, help },
@@ -137,7 +137,7 @@ struct syntax {
     int n_min, n_max;  /* positional words after the target: fewest and most (-1: any number) */
     const char *names[SYNTAX_MAX];        /* their names, for "F1 is missing" */
     int n_names;
-    /* is_name: the value is a word; choices: the value is one of "local|shared"; NULL: any word */
+    /* is_name: the value must be a word; choices: the allowed values, "local|shared", or NULL */
     struct { const char *key, *choices; bool needed, is_name; } opt[SYNTAX_MAX];
     int n_opts;
 };
@@ -154,7 +154,7 @@ static void syntax_word(struct arena *a, struct syntax *s, const char *word, boo
     } else if (streq(word, "...")) {
         s->n_max = -1;
         if (!optional && s->names[s->n_names - 1][0] == 'F')
-            s->n_min--;  /* one factor F is allowed: it means the factors N/F and F */
+            s->n_min--;  /* a single factor F is allowed: it means the factors N/F and F */
     } else {
         s->names[s->n_names++] = word;
         s->n_min += !optional;
@@ -400,7 +400,7 @@ static bool parse_words(const struct parser *p, const struct syntax *sy, struct 
     return true;
 }
 
-/* Returns the meaning of a positional word of the syntax column. */
+/* Returns what a positional word of the syntax column stands for. */
 static const char *noun_of(const struct step_info *i, const char *name)
 {
     bool loop = streq(i->room, "loop");
@@ -457,8 +457,7 @@ static void add_option(struct str *out, const struct step_opt *o, bool is_name)
         str_printf(out, " %s=%lld", o->key, (long long)o->value);
 }
 
-/* Prints the canonical text: positional words as typed, then the options in the order of the
- * table. */
+/* Prints the canonical text: positional words as typed, then the options in table order. */
 static const char *canonical(struct arena *a, const struct step *s, const struct syntax *sy)
 {
     struct str out = {0};
