@@ -160,7 +160,7 @@ static int add_filled(struct rewrite *r, int by, const char *suffix, const struc
                        (long long)v->shape[0], rewrite_text(r, value));
 }
 
-/* constants are float32 */
+/* Merges mul * x + add, with the same numbers for all channels. */
 static bool merge_affine(struct rewrite *r, int i)
 {
     if (!rewrite_is(r, i, "affine") || !is_weighted(r, rewrite_at(r, i)->arg[0]))

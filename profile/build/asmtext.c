@@ -228,7 +228,7 @@ struct insn asm_insn_read(const char *text, size_t len, bool frame)
 
 struct asm_reading {
     struct asm_text *out;
-    bool code;                           /* the present section contains code */
+    bool code;                           /* the current section contains code */
     bool live;                           /* control can fall through to the next instruction */
     bool open;                           /* a block is open */
     bool frame;
@@ -247,7 +247,7 @@ static void copy_line(struct asm_text *t, const char *line, size_t len)
 static void open_block(struct asm_reading *r)
 {
     struct asm_text *t = r->out;
-    int at = 8 * (1 + t->block.len);                      /* after the number of blocks */
+    int at = 8 * (1 + t->block.len);                      /* behind the number of blocks */
     if (r->open)
         return;
     str_printf(&t->counting,
@@ -350,7 +350,7 @@ static void read_line(struct asm_reading *r, const char *line, size_t len)
 {
     struct asm_text *t = r->out;
     struct asm_operand x = trimmed(line, line + len);
-    /* gcc uses a temporary name here, which changes */
+    /* gcc puts the name of a temporary file here, which differs each time */
     if (x.len == 0 || is_word(x.at, x.len, ".file"))
         return;
     if (is_label(x.at, x.len)) {
@@ -398,7 +398,8 @@ static void add_tables(struct asm_text *t)
         str_printf(&t->padded, "\t.quad\t.Lts_a%d, .Lts_b%d\n", i, i);
 }
 
-/* Removes calls of functions that the text defines, which are counted. */
+/* Removes calls of functions that the text itself defines: their instructions are counted
+ * already. */
 static void drop_own_calls(struct asm_text *t)
 {
     int kept = 0;

@@ -1,8 +1,8 @@
-/* Reads x86-64 assembly as gcc and clang write it (AT&T syntax), divides it into basic blocks,
- * and makes a copy of the text that counts how often each block runs.
+/* Reads x86-64 assembly as gcc and clang write it (AT&T syntax), divides it into basic blocks, and
+ * makes a copy of the text that counts how often each block runs.
  *
  * A block begins at a label or after a jump, and ends at the next label or jump; a call does not
- * end it.  The padding that `.p2align` puts before a loop is executed too; it consists of nops,
+ * end it.  The padding that `.p2align` puts before a loop is executed too.  It consists of nops,
  * whose number only the assembler knows (see `padded`). */
 #ifndef TS_PROFILE_ASMTEXT_H
 #define TS_PROFILE_ASMTEXT_H
@@ -14,9 +14,9 @@
  * masks), SCALAR (integers and single floats), BRANCH (jump, call, return). */
 enum insn_kind { INSN_FMA, INSN_VECTOR, INSN_SCALAR, INSN_BRANCH, INSN_KINDS };
 
-/* loads, stores: number of memory operands; an add to memory is both. stack_...: the number of
- * those that use the stack pointer (or frame pointer, if there is one), plus push, pop, call and
- * ret. These are spills and local tiles. */
+/* loads, stores: number of memory operands; an add to memory is both. stack_...: how many of them
+ * use the stack pointer (or the frame pointer, if there is one), plus push, pop, call and ret.
+ * These are spills and local tiles. */
 struct insn {
     enum insn_kind kind;
     int loads, stores, stack_loads, stack_stores;
@@ -31,7 +31,7 @@ struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stac
 struct asm_text {
     VEC(struct asm_block) block;
     VEC(int) pad;                        /* for each piece of padding, the index of its block */
-    bool repeats;                        /* has `rep stosq` or the like, each counted once */
+    bool repeats;  /* the text has `rep stosq` or the like, each counted once */
     VEC(char *) call;  /* functions that are called and not defined in the text, once each */
     /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then
      * a count for each.  The counters change no register and no flag; they do not work with

@@ -61,8 +61,8 @@ static bool resolve(const char *word, struct str *path)
     return access(word, X_OK) == 0;
 }
 
-/* Appends path, size, time and inode of a file, which differ for other files and after a change.
- */
+/* Appends path, size, time and inode of a file: they differ between files, and change with the
+ * file. */
 static void add_file(struct str *out, const char *path)
 {
     char *real = realpath(path, NULL);
@@ -74,8 +74,8 @@ static void add_file(struct str *out, const char *path)
     free(real);
 }
 
-/* Computes the hash of the files of a compiler ("ccache gcc" is two programs).  False: its first
- * word is not a program. cc1: "" = unknown. */
+/* Computes the hash of the files of a compiler ("ccache gcc" is two programs).  Returns false when
+ * its first word is not a program. cc1: "" = unknown. */
 static bool hash_files(const char *command, const char *cc1, uint64_t *out)
 {
     struct str buf = {0}, path = {0}, text = {0};
@@ -130,8 +130,8 @@ static bool ask(const char *command, const char *option, double limit_s,
     return ok;
 }
 
-/* Asks which program the driver of gcc starts to compile C; "" for a compiler that compiles
- * itself. */
+/* Asks which program the driver of gcc starts to compile C.  "": the compiler starts no other
+ * program. */
 static void ask_cc1(const char *command, char *out, size_t n)
 {
     struct subprocess_result res;
@@ -251,7 +251,8 @@ static void collect_flags(struct flags *f, const struct compiler *cc, const stru
         if (!is_free || !target_binds(*p))
             add_flag(f, *p);
     add_flag(f, "-shared");
-    add_flag(f, "-Wl,-Bsymbolic");  /* a kernel calls its own functions, whatever their names */
+    /* a kernel must call its own functions, whatever their names are */
+    add_flag(f, "-Wl,-Bsymbolic");
     add_flag(f, "-fPIC");
     add_flag(f, openmp ? "-fopenmp" : "-nostdlib");
     str_add(&f->extra, extra ? extra : "");
@@ -300,7 +301,7 @@ static const char *find_message(const char *line, size_t len, const char *c_path
     return message;
 }
 
-/* Appends the first diagnostics as "line 12: error: ..."; returns how many there were. */
+/* Appends the first diagnostics as "line 12: error: ...". Returns how many. */
 static int add_diagnostics(struct str *out, const char *log, const char *c_path)
 {
     int n = 0;

@@ -16,9 +16,9 @@ struct compiler {
  * names the packages. want (may be NULL) asks for one by name: "gcc", "clang", "gcc-12", a path. */
 bool compiler_find(const char *want, struct compiler *out, struct err *e);
 
-/* Prints all that makes machine code of a nest: the version of the compiler, the variable
- * TILESCOPE_CFLAGS and target_code.  Stored times are of use only where this text is the same.
- * "" for a compiler that does not work. */
+/* Prints everything that determines the machine code of a nest: the version of the compiler, the
+ * variable TILESCOPE_CFLAGS and target_code.  Stored times are valid only where this text is the
+ * same. Prints nothing for a compiler that does not work. */
 void compiler_print(struct str *out, const char *want);
 
 struct build { char so_path[512]; char c_path[512]; bool cached; double seconds; };
@@ -32,14 +32,14 @@ struct build { char so_path[512]; char c_path[512]; bool cached; double seconds;
  * $TILESCOPE_CFLAGS are added too.  ERR_COMPILE has the first messages of the compiler. */
 bool build_shared(const struct compiler *cc, const char *c_source, const struct target *t,
                   bool openmp, const struct cancel *c, struct build *out, struct err *e);
-/* build_shared with additional flags after the others (NULL-terminated; NULL = none). */
+/* Like build_shared, with additional flags after the others (NULL-terminated; NULL: none). */
 bool build_shared_with(const struct compiler *cc, const char *source, const struct target *t,
                        bool openmp, const char *const *more, const struct cancel *c,
                        struct build *out, struct err *e);
-/* The input of build_object, which the functions above use. cpu_s: CPU seconds of the compiler (0 =
- * 240); its limit of wall clock time is 120 s more.  ERR_COMPILE beyond either.  ERR_KILLED when
- * another process killed the compiler or it got no memory, twice; with several kernels once is
- * enough, because the caller may then try them one by one. */
+/* The input of build_object, which the functions above use. cpu_s: limit of the compiler's CPU time
+ * in seconds (0 = 240); its wall clock time may be 120 s longer.  ERR_COMPILE: a limit was
+ * exceeded.  ERR_KILLED: twice, another process killed the compiler or it got no memory; with
+ * several kernels once is enough, because the caller may then try them one by one. */
 struct build_job {
     const struct compiler *cc;
     const char *source;

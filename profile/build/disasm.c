@@ -178,7 +178,7 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
 
-/* Reads the number from "/path/KEY.c:61 (discriminator 2)"; 0 when the line is none of these. */
+/* Reads the number from "/path/KEY.c:61 (discriminator 2)"; 0 when the line has another form. */
 static int c_line_of(const char *line, size_t len)
 {
     const char *colon = *line == '/' ? memmem(line, len, ".c:", 3) : NULL;

@@ -8,7 +8,7 @@
 #include "kernels/base/str.h"
 #include "profile/cuda/library.h"
 
-#define SYSTEM_SHARED 1024                /* bytes of a block that are the system's */
+#define SYSTEM_SHARED 1024                /* bytes of each block that the system uses */
 
 /* Attributes that are read, as cuobjdump prints them.  .nv.info has (symbol, number) for every
  * kernel, .nv.info.NAME the threads of a block as x, y, z. */
@@ -179,7 +179,7 @@ static bool read_kernels(struct arena *a, struct gpu_build *b, struct err *e)
     for (int i = 0; i < c.n_sections; i++) {
         if (!str_starts(section_name(&c, i), ".text."))
             continue;
-        struct gpu_kernel *k = &list[b->n++];           /* at most one of each section */
+        struct gpu_kernel *k = &list[b->n++];  /* each kernel has at most one of each section */
         *k = (struct gpu_kernel){ .name = arena_strdup(a, section_name(&c, i) + 6) };
         const char *shared = arena_printf(a, ".nv.shared.%s", k->name),
                    *own = arena_printf(a, ".nv.info.%s", k->name);

@@ -19,7 +19,7 @@ struct gpu_build {
 };
 /* Whether NVRTC can be loaded; else ERR_ENV with the reason. */
 bool nvrtc_there(struct err *e);
-/* Stores its version, "13.0". */
+/* Stores the version of NVRTC, "13.0". */
 bool nvrtc_version(char version[32], struct err *e);
 /* Stores NVRTC's version and the address of one of its functions, from which its file is found. */
 bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
@@ -32,7 +32,7 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
  * Capabilities"). */
 struct gpu_limits { int warps, blocks, registers, register_unit; int64_t shared, shared_unit; };
 extern const struct gpu_limits gpu_sm_90;
-/* Returns the share of its warps that a multiprocessor has running, at most: registers, shared
- * memory, blocks and warps limit it. */
+/* Returns the greatest share of its warps that a multiprocessor can have running at a time:
+ * registers, shared memory, blocks and warps limit it. */
 double gpu_occupancy(const struct gpu_limits *g, const struct gpu_kernel *k);
 #endif

@@ -310,7 +310,7 @@ static int64_t file_bytes(const char *path)
     return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
 }
 
-/* Counts what was stored. Of two threads that reach the limit together, only one trims. */
+/* Counts the stored bytes. Of two threads that reach the limit together, only one trims. */
 static void count_stored(const struct objcache_slot *slot)
 {
     static _Atomic int64_t added;

@@ -24,19 +24,19 @@ bool objcache_slot(const struct str *text, struct objcache_slot *out, struct err
 bool objcache_hit(const struct objcache_slot *slot, const struct str *text);
 /* Reads the object file that the compiler wrote to so_path, without the checksum. */
 bool objcache_read(const char *so_path, struct str *out, struct err *e);
-/* Takes the lock after a miss.  Then write temp_c, compile it to temp_so, and store or drop both,
- * which releases the lock.  No other process uses temp_c and temp_so meanwhile; a process that
- * wants the same object waits in objcache_lock and then finds a hit.
+/* Takes the lock after a miss.  The caller then writes temp_c, compiles it to temp_so, and stores
+ * or drops both, which releases the lock.  No other process uses temp_c and temp_so meanwhile; a
+ * process that wants the same object waits in objcache_lock and then finds a hit.
  *
- * The compiler inherits the lock and marks it when the object is complete.  If tilescope is
- * killed, the compiler goes on, and the next tilescope takes its object (objcache_left) instead
- * of compiling again.  ERR_CANCEL.  Where files cannot be locked, the names are unique to the
+ * The compiler inherits the lock and marks it when the object is complete.  If tilescope is killed,
+ * the compiler goes on, and the next tilescope takes its object (objcache_left) instead of
+ * compiling again.  ERR_CANCEL.  Where files cannot be locked, the names are unique to the
  * caller. */
 bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct err *e);
 bool objcache_left(const struct objcache_slot *slot, const struct str *text);
 bool objcache_write(const struct objcache_slot *slot, const struct str *text, struct err *e);
 bool objcache_store(struct objcache_slot *slot, struct err *e);
-void objcache_drop(struct objcache_slot *slot);          /* does nothing without the lock */
+void objcache_drop(struct objcache_slot *slot);          /* without the lock, does nothing */
 /* Deletes entries of that folder, oldest first, until at most max_bytes are left. */
 void objcache_trim(const char *folder, int64_t max_bytes);
 #endif

@@ -106,7 +106,8 @@ static const char *signal_text(int sig)
     }
 }
 
-/* Whether the signal came from another process: no fault and no limit of this program raises it. */
+/* Whether the signal came from another process: neither a fault nor a limit of this program raises
+ * this signal. */
 static bool is_from_outside(int sig)
 {
     return sig == SIGKILL || sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT;
@@ -390,7 +391,8 @@ static bool child_load(struct runner *r, enum slot slot, const char *so_path, co
     return child_ask(child_of(r), &q, START_LIMIT_S, &reply, e);
 }
 
-/* Reads the first answer of the process of the ceiling at the end of the runner. */
+/* Reads the first answer of the ceiling's process at c->ceiling[0], the runner's end of the
+ * pair. */
 static bool await_ceiling(struct child *c, struct err *e)
 {
     struct pollfd p = { .fd = c->ceiling[0], .events = POLLIN };

@@ -1,13 +1,13 @@
-/* The runner of this machine: one child process, tilescope-runner, on buffers between guard pages,
- * with limits of time and memory.  There is one for each measurement, or one for many of a batch.
- */
+/* The runner of this machine: one child process, tilescope-runner.  Its kernels run on buffers
+ * between guard pages, with limits of time and memory.  One measurement has one runner; a batch
+ * uses the same one for many candidates. */
 #ifndef TS_PROFILE_CHILD_H
 #define TS_PROFILE_CHILD_H
 #include "profile/child/runner.h"
 
 extern const struct runner_kind child_runner;
-/* Its kernels run on the GPU (device.h): runner_load takes files of cuda_object_write. Such a
- * runner cannot be renewed, count or simulate. It has no memory limit, because drivers map large
+/* A runner whose kernels run on the GPU (device.h): runner_load takes files of cuda_object_write.
+ * It cannot be renewed, count or simulate. It has no memory limit, because drivers map large
  * address ranges. */
 extern const struct runner_kind device_runner;
 

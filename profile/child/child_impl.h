@@ -11,7 +11,7 @@ struct child {
     struct runner_opts opts;
     struct runner_buffer *buffer;         /* opts.n_buffers of them */
     pid_t pid;                                            /* 0 = not started or reaped */
-    struct err death;  /* why this process killed the child; code 0 = it did not */
+    struct err death;  /* why this process killed the child; code 0 = it did not kill it */
     int socket, memory, log;                              /* -1 = closed */
     /* Socket pair between the runner [0] and the process of the ceiling [1]. The parent closes
      * its copies once that process runs. */
@@ -53,15 +53,15 @@ bool child_samples_sound(const double *sample, int n, struct err *e);
 bool child_counts_sound(struct counts *c, struct err *e);
 bool child_simulation_sound(const struct trace_table *t, const struct simulation *s,
                             struct err *e);
-/* asked: the struct that the runner received. All members except counts are taken from it. */
+/* asked: the struct that the runner received. All members except counts are copied from it. */
 bool child_detail_sound(struct sim_detail *d, const struct sim_detail *asked, struct err *e);
 /* Lays out and maps the shared memory file: a new one, or the existing one for other buffers.
  * ERR_ENV. */
 bool child_make_shared(struct child *c, struct err *e);
 bool child_share_again(struct child *c, struct err *e);
-/* Starts the runner with its end of the socket pair. Returns 0 or an errno. */
+/* Starts the runner and gives it its end of the socket pair. Returns 0 or an errno. */
 int child_spawn(struct child *c, const char *path, int socket);
-/* Starts the process that samples the ceiling in this object, with its end of c->ceiling.
+/* Starts the process that samples the ceiling in this object, and gives it its end of c->ceiling.
  * Returns 0 or an errno. */
 int child_spawn_ceiling(struct child *c, const char *path, const char *so_path);
 #endif

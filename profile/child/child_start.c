@@ -106,7 +106,7 @@ int child_move_up(int fd)
     int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 16), why = errno;
     if (fd >= 0)
         close(fd);
-    errno = why == EINVAL ? EMFILE : why;        /* EINVAL: the number is above the limit */
+    errno = why == EINVAL ? EMFILE : why;  /* EINVAL: the descriptor would be above the limit */
     return moved;
 }
 

@@ -7,6 +7,7 @@
  * limit_s seconds. runner: as for child_find_runner. ERR_ENV says why there is no device, or no
  * working one. */
 bool device_ask(const char *runner, double limit_s, struct cuda_info *out, struct err *e);
-/* The same, asked once for each value of $TILESCOPE_CUDA; later calls get the same answer. */
+/* Like device_ask, but asks only once for each value of $TILESCOPE_CUDA; later calls get the same
+ * answer. */
 bool device_this(const char *runner, struct cuda_info *out, struct err *e);
 #endif

@@ -12,7 +12,7 @@
 #define MOVE_BYTES (GUARD_BYTES / 4)
 #define ALIGN_BYTES 64
 #define HUGE_BYTES ((size_t)2 << 20)
-#define CANARY 0x7ffdu  /* half of a word: together a quiet NaN, as BUFFER_POISON is */
+#define CANARY 0x7ffdu  /* half of a word; two of them are a quiet NaN, as BUFFER_POISON is */
 #define POISONED 64                         /* random words that poison_few overwrites */
 
 static size_t round_up(size_t n, size_t to)
@@ -25,7 +25,7 @@ static size_t page_bytes(const struct shared *sh)
     return sh->huge_pages ? HUGE_BYTES : (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Asks for huge pages. A refusal is ignored; guarded_pages says how many there are. */
+/* Asks for huge pages. A refusal is ignored; guarded_pages tells how many the system gave. */
 static void ask_for_huge_pages(const struct guarded *g, const struct guarded_buffer *b)
 {
     if (g->shared->huge_pages)
@@ -121,7 +121,7 @@ bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err 
         struct guarded_buffer *b = &g->buffer[i];
         size_t slack = b->room_bytes - b->data_bytes;
         char *at = b->room + (at_end ? slack / ALIGN_BYTES * ALIGN_BYTES : 0);
-        if (b->data == at && !b->written)  /* unchanged, since its pages are read-only */
+        if (b->data == at && !b->written)  /* unchanged, because its pages are read-only */
             continue;
         if (mprotect(b->room, b->room_bytes, PROT_READ | PROT_WRITE) != 0)
             return err_set(e, ERR_ENV, "no memory for a buffer of %zu MiB: %s", b->room_bytes >> 20,
@@ -169,7 +169,8 @@ static int64_t last_damage(const char *from, const char *to)
     const uint16_t *p = (const uint16_t *)(const void *)to;
     for (size_t i = 1; i <= (size_t)(to - from) / sizeof *p; i++)
         if (p[-(ptrdiff_t)i] != CANARY) {
-            i += i % 2 && p[-(ptrdiff_t)i - 1] != CANARY; /* the word that ends there */
+            /* damage to both halves is damage to the whole word */
+            i += i % 2 && p[-(ptrdiff_t)i - 1] != CANARY;
             return (int64_t)(i * sizeof *p);
         }
     return -1;

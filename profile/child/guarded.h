@@ -24,7 +24,7 @@ bool guarded_place(struct guarded *g, int first, int n, bool at_end, struct err 
 /* Whether the pattern around the filled buffers is intact.  If not, *damage is the overwritten
  * place nearest to a buffer. */
 bool guarded_whole(const struct guarded *g, struct fault *damage);
-/* Returns the pages of these buffers to the system, and with an rng moves the buffers to other
+/* Returns the pages of these buffers to the system. With an rng, also moves the buffers to other
  * addresses. They must be filled again. */
 bool guarded_drop(struct guarded *g, int first, int n, struct rng *move, struct err *e);
 /* Flushes these buffers from every cache. False: this processor cannot flush by address. */

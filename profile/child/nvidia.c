@@ -107,8 +107,8 @@ static bool ask(enum nvidia_part part, struct nvidia_info *out, struct err *e)
     return false;
 }
 
-/* Prints a line for each text: whether it is there, version, path, detail, reason, fix.  Libraries
- * may print lines of their own before. */
+/* Prints one text per line: whether it is there, version, path, detail, reason, fix.  Libraries may
+ * print lines of their own before these. */
 int nvidia_answer(int argc, char **argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -40,7 +40,7 @@ enum series {
 enum server_command {
     COMMAND_LOAD = 1, COMMAND_LOAD_VENDOR, COMMAND_RUN, COMMAND_TIME, COMMAND_COUNT,
     COMMAND_SIMULATE,
-    COMMAND_RENEW  /* the file lists other buffers: allocate those; no kernel is loaded */
+    COMMAND_RENEW  /* the file lists new buffers: allocate these; unloads all kernels */
 };
 
 struct request {
@@ -51,7 +51,7 @@ struct request {
     int32_t library;                      /* LOAD_VENDOR: enum vendor_library */
     struct vendor_problem problem;        /* LOAD_VENDOR: its tensors are the slot's buffers */
     uint32_t contenders;                  /* TIME: bit i = sample contender i */
-    uint32_t steady;  /* TIME: bit i = contender i must reproduce the result in the file */
+    uint32_t steady;  /* TIME: bit i = contender i must leave the result that is in the file */
     bool ceiling, append;                 /* TIME: sample the ceiling too; keep earlier samples */
     bool has_ceiling;                     /* TIME: the process of the ceiling is running */
     double time_s, most_s;                /* TIME: sample for time_s, at most for most_s */
@@ -76,8 +76,8 @@ struct reply {
  */
 struct ceiling_ask { int32_t team, cpu; int64_t batch; };
 
-/* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault has the place. With
- * any other text, a host twin reports an error of the kernel (ts_fault). */
+/* The text of ERR_WRONG when a kernel wrote outside of a buffer; struct fault then has the place.
+ * Any other text is an error of the kernel that a host twin reports (ts_fault). */
 #define WROTE_OUTSIDE "wrote outside"
 
 /* The place of a fault relative to the buffers of the kernel. */
@@ -88,7 +88,7 @@ enum fault_access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE };
 struct fault {
     int32_t signal;                       /* number of the signal; 0 = no fault happened */
     int32_t where, access, buffer;
-    int64_t distance;  /* bytes: from the start, before the start, or behind the end (see where) */
+    int64_t distance;  /* bytes from the start, before the start, or behind the end (see where) */
     uint64_t address;
 };
 
@@ -96,24 +96,25 @@ struct shared {
     uint32_t magic, version;
     int32_t parent, threads;
     int32_t n_buffers, n_contenders;
-    /* offsets in the file, of struct shared_buffer[n_buffers] and of struct shared_sim */
+    /* offsets in the file: of struct shared_buffer[n_buffers], of struct shared_sim */
     int64_t file_bytes, buffer_at, sim_at;
     int64_t memory_bytes;                 /* memory that the runner may still map; 0 = unlimited */
-    int64_t cpu_s;                        /* RLIMIT_CPU; 0 = unlimited */
+    int64_t cpu_s;  /* limit of CPU time (RLIMIT_CPU) in seconds; 0 = unlimited */
     int32_t huge_pages;                   /* not 0: ask for huge pages for the buffers */
-    cpu_set_t cpus;                       /* CPUs that the parent may run on; none = unknown */
+    cpu_set_t cpus;  /* CPUs that the parent may run on; an empty set = unknown */
     /* each contender has n buffers, from `first` on */
     struct { int32_t first, n; } contender[PROTOCOL_MAX_CONTENDERS];
-    /* Written by the runner. */
+    /* The runner writes the members below. */
     atomic_int permille;                  /* progress of the current command */
     struct fault fault;
-    /* Seconds per call; sample[.][i] were taken in round i. 0 samples: not asked for. */
+    /* Seconds per call; sample[.][i] were taken in round i. 0 samples: the series was not
+     * requested. */
     int32_t n_samples[SERIES_COUNT];
     double sample[SERIES_COUNT][PROTOCOL_MAX_SAMPLES];
     int32_t n_epochs, epoch[PROTOCOL_MAX_EPOCHS];    /* first round of each epoch */
-    int32_t flushed;                      /* cold: flushed by address, not by reading walk_bytes */
-    /* TIME ended early: after differs_after calls this contender (-1: none) left a different
-     * result, which the file holds now. */
+    int32_t flushed;  /* cold: caches were flushed by address instead of reading walk_bytes */
+    /* The contender whose result changed, after differs_after calls: TIME then ended early, and the
+     * file holds the changed result.  -1: none. */
     int32_t differs;
     int64_t differs_after;
     /* bytes of the buffers' pages after TIME; huge_bytes only if asked for */
@@ -137,14 +138,14 @@ struct shared_sim {
     int32_t n_sites, n_blocks, n_marks, n_buffers;
     int64_t site_at, block_at, mark_at, base_at;
     int64_t detail_at;                    /* offset of struct sim_detail; 0 = not wanted */
-    /* Written by the runner, as are the counts of the sites. */
+    /* The runner writes the members below, and the counts of the sites. */
     struct level_count level[CACHE_LEVELS];
     int32_t n_levels;                     /* number of levels simulated; 1 for a sample */
     double fraction, error;
-    char how[SIM_HOW];                    /* why more was simulated than the budget allows */
+    char how[SIM_HOW];  /* why more accesses were simulated than the budget allows */
 };
 
-/* heat: per tensor, the address of the first byte of its heat map; every buffer lies in [first,
+/* heat: per tensor, the address of the first byte of its heat map.  Every buffer lies in [first,
  * end). */
 struct shared_detail {
     unsigned long long heat[MEASURE_MAX_TENSORS], first, end;

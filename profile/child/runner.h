@@ -63,7 +63,7 @@ struct samples {
     const double *sample[SERIES_COUNT];
     struct summary of[SERIES_COUNT];
     int block[PROTOCOL_MAX_EPOCHS];
-    bool flushed;  /* cold: caches were flushed line by line, not by reading other data */
+    bool flushed;  /* cold: caches were flushed line by line instead of by reading other data */
     /* The contender that left a different result after differs_after calls; runner_data has this
      * result, and there are no samples. -1: none did. */
     int differs;
@@ -75,7 +75,7 @@ struct samples {
 struct simulated {
     const struct cache_config *cache;
     const unsigned long long *base;
-    const int *tensor;                    /* per site: index of its tensor in detail; or NULL */
+    const int *tensor;  /* per site: index of its tensor in detail; NULL: no detail */
     double budget;  /* number of accesses above which only a sample is simulated */
     uint64_t seed;
     struct sim_detail *detail;  /* the caller sets its ranges of heat maps; NULL: not wanted */
@@ -89,7 +89,7 @@ struct simulation {
     struct level_count level[CACHE_LEVELS];
     int n_levels;  /* number of levels simulated; a sample simulates L1 alone */
     double fraction, error, seconds;
-    char how[SIM_HOW];  /* why more was simulated than the budget allows; "" when it was not */
+    char how[SIM_HOW];  /* why more was simulated than the budget allows, or "" */
 };
 
 struct vendor_choice { char implementation[160], layout[80]; };

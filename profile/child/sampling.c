@@ -1,5 +1,6 @@
-/* Samples drop and the clock rate drifts (PERF.md), so a kernel and the ceiling that it is
- * compared with are sampled alternately: whatever slows the machine down slows both. */
+/* Samples times.  Speed drops for moments and the clock rate drifts (PERF.md), so a kernel and the
+ * ceiling that it is compared with are sampled alternately: whatever slows the machine down slows
+ * both. */
 #include "profile/child/sampling.h"
 
 #include "kernels/base/rng.h"
@@ -8,21 +9,22 @@
 #include <math.h>
 
 #define BATCH_S 50e-6                     /* least duration of a sample */
-#define DEVICE_BATCH_S 1e-3  /* on a device, where the first launch of a sample begins late */
+#define DEVICE_BATCH_S 1e-3  /* the same on a device, where the first launch of a sample begins
+                              * late */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
 #define HOPELESS 2                        /* times give_up_s: a call this long gets no warm-up */
-#define HOPELESS_CALLS 3                  /* calls that all must be that long; one for long calls */
+#define HOPELESS_CALLS 3  /* so many first calls must all be that long; a long call only once */
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
 #define RESULT_SHARE 0.01  /* share of the time of single-call samples for looking at results */
 #define CHECK_PARTS 32  /* parts of time_s; each has a check, if CHECK_SHARE allows it */
 #define CHECK_MOST 64                   /* most calls of one check */
 #define CHECK_FIRST 8                   /* calls before the warm-up */
-#define FIRST_WORTH 4  /* if so many calls fit into the time, one of them is checked */
+#define FIRST_WORTH 4  /* a first check needs time for at least this many calls */
 #define HEAT_SWITCH_S 200e-6              /* the ceiling's process does not slow longer calls */
 
 struct sampler {
@@ -32,13 +34,13 @@ struct sampler {
     struct shared *sh;
     struct rng rng;
     int list[SERIES_COUNT], n, n_contenders;              /* the works that are used */
-    bool fresh[SERIES_COUNT];                             /* not called since the last renewal */
+    bool fresh[SERIES_COUNT];  /* whether a work was not called since the last renewal */
     double clock_cost;
     double least;                                         /* smallest sample of any contender */
-    double checked_s, checked_at;  /* time of all checks, and when the last one was */
-    double timed_s, results_s;  /* time of single-call samples, and of looking at their results */
+    double checked_s, checked_at;  /* time of all checks so far, and when the last one was made */
+    double timed_s, results_s;  /* time of single-call samples, and of checking their results */
     int poisoned;  /* how often results were overwritten: alternately all elements and a few */
-    bool over;                                            /* a hook ended the sampling */
+    bool over;                                            /* whether a hook ended the sampling */
 };
 
 /* Makes n calls here, or on a device.  Returns their seconds. */
@@ -189,7 +191,7 @@ static void inspect_between(struct sampler *s, double start, double now)
 /* --- Rounds ---------------------------------------------------------------------------------- */
 
 /* Warms the caches after another kernel has used them, by one untimed call of a short kernel. A
- * long kernel fills them in a small part of its own time. */
+ * long kernel needs no such call: it fills them in a small part of its own time. */
 static void heat(struct sampler *s, int series)
 {
     int n = s->sh->n_samples[series];
@@ -201,8 +203,8 @@ static void heat(struct sampler *s, int series)
         run_calls(s, &s->work[series], 1);
 }
 
-/* Overwrites the result before a sample, all of it the first time.  Returns whether it did; the
- * result is then checked after the sample. */
+/* Overwrites the result before a sample; the first time all of it.  Returns whether it did; the
+ * caller then checks the result after the sample. */
 static bool spoils(struct sampler *s, int series)
 {
     struct work *w = &s->work[series];
@@ -367,14 +369,14 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
     s.checked_s = 0;
     s.checked_at = start;
     for (int runs = 0, sat = 0; has_room(&s) && !s.over; runs++) {
-        bool late = now - begin >= q->most_s;            /* warming up may take all the time */
+        bool late = now - begin >= q->most_s;  /* warming up may have taken all the time */
         if (runs > 0 && (late || (now - start >= q->time_s && runs >= q->min_runs)))
             break;
         if (gives_up(&s, runs))
             break;
         bool due = runs == 0 || (q->epochs > 1 && now - start >= sat * part);
         if (due && !begin_sitting(&s, runs > 0)) {
-            s.over = true;                                /* a failed renewal may lose buffers */
+            s.over = true;  /* a failed renewal may have lost buffers */
             break;
         }
         sat += due;

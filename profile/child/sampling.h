@@ -5,7 +5,7 @@
 #include "profile/child/protocol.h"
 #include "profile/child/stats.h"
 
-/* A call at least this long needs no warm-up, and interruptions are short compared with it: one
+/* Above this duration, a call needs no warm-up, and interruptions are short compared with it: one
  * sample is enough. */
 #define SAMPLING_LONG_S 20e-3
 
@@ -19,7 +19,7 @@ struct work {
     void *const *buffers;
     /* Makes n calls on a device and measures them by its clock; false ends the sampling. */
     bool (*run_device)(void *ctx, long n, double *seconds);
-    void *device;                         /* its ctx */
+    void *device;                         /* the ctx of run_device */
     bool (*run_vendor)(struct vendor_handle *h);
     struct vendor_handle *vendor;
     int team;
@@ -32,11 +32,11 @@ struct work {
     int64_t calls;                        /* calls since the kernel was loaded */
 };
 
-/* Callbacks of the sampling. renew: gives all buffers new pages with the same contents; false ends
- * the sampling. chill: removes the data of the contender from all caches. poison: overwrites the
- * results of a steady contender, all or a few elements. same: whether the last call of a steady
- * contender left the right result; false ends the sampling. ceiling: times calls as struct
- * ceiling_ask says; false ends the sampling. */
+/* Callbacks of the sampling; where one returns false, the sampling ends. renew: gives all buffers
+ * new pages with the same contents. chill: removes the data of the contender from all caches.
+ * poison: overwrites the results of a steady contender, all elements or a few. same: whether the
+ * last call of a steady contender left the right result. ceiling: times calls as struct ceiling_ask
+ * says. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);

@@ -28,7 +28,7 @@ static struct guarded *fault_guarded;
 
 /* --- Faults ---------------------------------------------------------------------------------- */
 
-/* Finds out whether the fault was a write. x86 has it in bit 1 of the page-fault error code,
+/* Finds out whether the fault was a write. x86 tells it in bit 1 of the page-fault error code,
  * arm64 in bit 6 of the syndrome. */
 static enum fault_access access_of(const ucontext_t *u, uint64_t *stack)
 {
@@ -79,7 +79,7 @@ static void catch_faults(void)
         sigaction(list[i], &act, NULL);
 }
 
-/* --- Commands: each returns false with *e ----------------------------------------------------- */
+/* --- The commands. Each returns false with *e ------------------------------------------------- */
 
 void *server_open_library(const struct server *r, const char *path)
 {
@@ -333,7 +333,7 @@ static bool obey(struct server *r, const struct request *q, struct err *e)
     }
 }
 
-/* --- Life ------------------------------------------------------------------------------------ */
+/* --- Start and end --------------------------------------------------------------------------- */
 
 bool server_say(const void *what, size_t n)
 {
@@ -350,7 +350,7 @@ bool server_hear(void *what, size_t n, int *code)
     return got == (ssize_t)n;
 }
 
-/* Ends the answer to the start of this process: whether it can work. */
+/* Answers the parent at the start: says whether this process can work. */
 static bool say_hello(struct server *r, bool ok, const struct err *e)
 {
     r->reply = (struct reply){ .version = PROTOCOL_VERSION, .ok = ok };

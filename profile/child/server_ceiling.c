@@ -16,13 +16,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MEET_S 20e-3                     /* most seconds that a thread waits for the others */
-#define SPIN_S 100e-6                    /* seconds that it spins first */
+#define MEET_S 20e-3  /* most seconds that a thread waits for the rest of its team */
+#define SPIN_S 100e-6                    /* seconds that it spins before it sleeps */
 
 static char scratch[16384] __attribute__((aligned(64)));
 static void *const buffers[1] = { scratch };
 
-/* Waits until all threads of a team are here. False: they do not run at the same time. */
+/* Waits until all threads of a team are here. Returns false when they do not run at the same
+ * time. */
 static bool meet(atomic_int *here, int team)
 {
     double start = clock_s(), waited = 0;

@@ -84,7 +84,7 @@ static void count_perf(struct server *r, const struct request *q, struct counts 
     struct perf_threads threads;
     bool hardware = q->meter == METER_ID_PERF;
     if (hardware) {
-        perf_probe(true, out);  /* says why: a counter can be opened and yet never count */
+        perf_probe(true, out);  /* tells why: a counter can be opened and yet never count */
         if (!out->available)
             return;
     }

@@ -15,14 +15,15 @@ struct server {
     struct guarded *guarded;
     void *handle[SLOT_COUNT];
     kernel_fn *entry[SLOT_COUNT];
-    const char *fault[SLOT_COUNT];        /* what a host twin found wrong; NULL: not a host twin */
+    /* per slot: the message of a host twin that found an error; NULL: not a host twin */
+    const char *fault[SLOT_COUNT];
     /* Per contender: number of calls since it was loaded, and seconds of the last call of
      * COMMAND_RUN. */
     int64_t calls[PROTOCOL_MAX_CONTENDERS];
     double first_s[PROTOCOL_MAX_CONTENDERS];
     trace_fn *trace;
     count_fn *count;
-    /* For contenders of a vendor library; their entry is NULL. */
+    /* per contender: its vendor plugin and primitive; NULL: not of a vendor library */
     const struct vendor_plugin *plugin[PROTOCOL_MAX_CONTENDERS];
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
@@ -42,17 +43,17 @@ bool server_hear(void *what, size_t n, int *code);
 
 /* Returns the buffers of a contender, in the order of the kernel's parameters. */
 void *const *server_buffers(const struct server *r, int contender);
-/* Fills the buffers of a contender as guarded_place does. */
+/* Fills the buffers of a contender by guarded_place. */
 bool server_place(struct server *r, int contender, bool at_end, struct err *e);
 
 /* Fails with ERR_WRONG when the kernel wrote outside of its buffers; shared->fault says where. */
 bool server_check_guards(struct server *r, struct err *e);
 
-/* server_device.c, which only a runner with a device uses.  The guarded buffers are the copies of
- * the buffers of the device.  open: ERR_ENV. load: executes COMMAND_LOAD. place: uploads
- * the buffers of a contender, after server_place has filled them; spoil: only those that it writes.
- * fetch: downloads these. drop: gives the memory of its buffers back. check: looks at the guards;
- * ERR_WRONG. */
+/* Functions of server_device.c, which only a runner with a device uses.  The guarded buffers are
+ * the host's copies of the device's buffers.  open: ERR_ENV. load: executes COMMAND_LOAD. place:
+ * uploads the buffers of a contender, after server_place has filled them. spoil: uploads only those
+ * that the contender writes; fetch: downloads these. drop: frees the device memory of the
+ * contender's buffers. check: looks at the guards; ERR_WRONG. */
 bool server_device_open(struct server *r, struct err *e);
 bool server_device_load(struct server *r, const struct request *q, struct err *e);
 bool server_device_run(struct server *r, int contender, long n, double *seconds, struct err *e);
@@ -77,14 +78,15 @@ bool server_simulate(struct server *r, const struct request *q, struct err *e);
  * whether SO could be loaded, and then answers each struct ceiling_ask on its socket.  Returns
  * the exit code. */
 int server_ceiling(int argc, char **argv);
-/* Sends a request from the runner to the ceiling's process. False: that process has ended. */
+/* Sends a request from the runner to the process of the ceiling. Returns false when that process
+ * has ended. */
 bool server_ask_ceiling(const struct server *r, int team, long batch, double *seconds);
 
-/* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: maps FILE at the first address
- * (the buffers are at all of them), fills a cache of CACHE_BYTES with other data, and calls the
- * kernel once.  If PADDING and OUT are not "-", SO is a counting copy of the kernel
+/* --once SO FILE BYTES CACHE_BYTES PADDING OUT PARENT ADDRESS...: one call of a kernel.  Maps FILE
+ * at the first ADDRESS (each buffer has one), fills a cache of CACHE_BYTES with other data, and
+ * calls the kernel once.  If PADDING and OUT are not "-", SO is a counting copy of the kernel
  * (instructions.c); then the count of every block and the nops of every piece of padding are
- * written to OUT as int64_t.  Ends the process with 0, or says why not and returns its exit code.
- */
+ * written to OUT as int64_t.  Ends the process with 0, or prints the error and returns its exit
+ * code. */
 int server_once(int argc, char **argv);
 #endif

@@ -65,10 +65,10 @@ static int64_t count_nops(const unsigned char *p, const unsigned char *end)
     while (p < end) {
         while (p < end && (*p == 0x66 || *p == 0x2e))
             p++;
-        if (p < end && *p == 0x90) {                      /* nop */
+        if (p < end && *p == 0x90) {                      /* a nop of one byte */
             p++;
         } else if (p + 2 < end && p[0] == 0x0f && p[1] == 0x1f) {
-            int mode = p[2] >> 6;  /* nop with an operand: skip sib and offset */
+            int mode = p[2] >> 6;  /* a nop with an operand: skip sib and offset */
             p += 3 + ((p[2] & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
         } else if (p < end && *p == 0xeb) {
             return n + 1;
@@ -80,7 +80,7 @@ static int64_t count_nops(const unsigned char *p, const unsigned char *end)
     return p == end ? n : -1;
 }
 
-/* Writes a file: how often each block ran, then the number of nops in each piece of padding. */
+/* Writes to a file how often each block ran, then the number of nops in each piece of padding. */
 static bool write_counts(void *counting, const char *padding, const char *path)
 {
     int64_t *(*blocks)(void) = NULL, *(*pads)(void) = NULL;

@@ -15,7 +15,7 @@
 static struct {
     struct shared *shared;
     struct simsample *sample;
-    struct simdetail *detail;             /* observes the simulation; NULL: not wanted */
+    struct simdetail *detail;             /* observes the simulation; NULL: no detail is wanted */
 } sim;
 
 /* The number of accesses of the whole kernel, and of iterations of its marked loops. */

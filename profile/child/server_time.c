@@ -25,8 +25,8 @@ struct timing {
     struct server *r;
     const struct request *q;
     const struct work *work;
-    bool lost;                            /* the process of the ceiling has ended */
-    bool failed;                          /* the device has; *e says why */
+    bool lost;                            /* whether the process of the ceiling has ended */
+    bool failed;                          /* whether the device failed; *e says why */
     bool by_walking;
     struct rng rng;
     struct err *e;
@@ -188,8 +188,8 @@ static void count_calls(struct server *r, const struct work *work)
             r->calls[i] = work[i].calls;
 }
 
-/* Whether the caches must be emptied by reading other data, because a library keeps copies of the
- * operands at unknown addresses. */
+/* Whether the caches must be emptied by reading other data: a library keeps copies of the operands
+ * at addresses that are unknown here. */
 static bool must_walk(const struct server *r, const struct request *q)
 {
     bool walk_it = r->device || !guarded_flush(r->guarded, 0, 0);

@@ -15,7 +15,7 @@ bool server_load_vendor(struct server *r, const struct request *q, struct err *e
         || r->shared->contender[q->slot].n != q->problem.n_tensors)
         return err_set(e, ERR_BUG, "the buffers of contender %u are not the problem's", q->slot);
     int i = (int)q->slot;
-    /* opened once before with all CPUs, so that its OpenMP counts them; an error shows below */
+    /* opened with all CPUs first, so that its OpenMP counts them; the next call reports errors */
     (void)server_open_library(r, q->path);
     if (!vendor_load(q->path, &plugin, e) || !server_place(r, i, false, e))
         return false;

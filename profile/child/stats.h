@@ -40,10 +40,10 @@ enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME };
 /* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
  * that contains 1 means no difference. */
 enum verdict stats_verdict(const struct ratio *r);
-/* "", "faster", "slower", "no difference that these runs show" */
+/* names of enum verdict: "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];
 /* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio. */
 void ratio_print(struct str *out, const struct ratio *r);
-/* Appends "1.32x slower (1.30 to 1.34)", or the inverse of all three with "faster". */
+/* Appends "1.32x slower (1.30 to 1.34)"; when it is faster, the three numbers are inverted. */
 void ratio_print_times(struct str *out, const struct ratio *r);
 #endif

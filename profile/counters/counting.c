@@ -25,11 +25,11 @@ struct counting {
     struct event event[EVENTS_MAX];
     struct tally tally[EVENTS_MAX];
     struct group group[EVENTS_MAX];
-    int (*handle)[EVENTS_MAX];                       /* [thread][event]; below 0: why not */
-    bool *ran;  /* [thread]: it ran while counters were enabled */
-    int pass;  /* argument of the function that on_threads runs */
+    int (*handle)[EVENTS_MAX];  /* [thread][event]: the handle; below 0: the code of the failure */
+    bool *ran;  /* [thread]: whether it ran while counters were enabled */
+    int pass;  /* argument of the function that on_threads runs: the current pass */
     int (*code)[EVENTS_MAX];  /* [thread][group]: result of the last call of a source function */
-    struct reading (*reading)[EVENTS_MAX];           /* [thread][group] */
+    struct reading (*reading)[EVENTS_MAX];           /* [thread][group]: the last reading */
 };
 
 /* --- Opening --------------------------------------------------------------------------------- */
@@ -46,8 +46,8 @@ static void lose(struct counting *c, int event, int code)
         c->source->explain(c->ctx, &c->event[event], code, t->why, sizeof t->why);
 }
 
-/* Opens an event in the last group, or else in a new group, where an event may fit that a full
- * group refuses.  Returns a handle, or a code below 0. */
+/* Opens an event in the last group; if that fails, in a new group, which may take an event that a
+ * full group refuses.  Returns a handle, or a code below 0. */
 static int open_first(struct counting *c, int i)
 {
     struct group *last = c->n_groups > 0 ? &c->group[c->n_groups - 1] : NULL;

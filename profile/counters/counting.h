@@ -1,7 +1,7 @@
-/* Counts events on several threads with a limited number of counters, above any source of
- * counters: Linux perf events, PAPI, or a script in the tests.  It decides which events share a
- * group, adds the values of all threads, notes what was extrapolated, and drops counters that
- * never counted. */
+/* Counts events on several threads with a limited number of counters, for any source of counters:
+ * Linux perf events, PAPI, or a script in the tests.  It decides which events share a group, adds
+ * the values of all threads, notes which values were extrapolated, and drops counters that never
+ * counted. */
 #ifndef TS_PROFILE_COUNTING_H
 #define TS_PROFILE_COUNTING_H
 #include <stdint.h>
@@ -20,8 +20,8 @@ struct event { char name[40], text[64]; };
  * did not run. */
 struct reading { uint64_t enabled_ns, running_ns, value[GROUP_MAX]; };
 
-#define COUNTER_GONE (-100000)           /* from open: the thread has ended and needs no counter */
-#define COUNTER_NOT_OPEN (-100001)       /* on_threads did not reach the thread */
+#define COUNTER_GONE (-100000)  /* returned by open: the thread has ended and needs no counter */
+#define COUNTER_NOT_OPEN (-100001)       /* on_threads did not run the function on this thread */
 
 /* A source of counters.  Functions return a code below 0 when they fail; ctx belongs to the
  * source. */
@@ -32,7 +32,7 @@ struct counter_source {
     int (*start)(void *ctx, int leader);
     int (*stop)(void *ctx, int leader);
     int (*read)(void *ctx, int leader, int n, struct reading *out);
-    void (*close)(void *ctx, int handle);            /* leaders are closed last */
+    void (*close)(void *ctx, int handle);  /* closes a counter; leaders of groups are closed last */
     /* Writes a sentence with the reason why a function failed with this code for ev, and the
      * fix. */
     void (*explain)(void *ctx, const struct event *ev, int code, char *out, size_t n);

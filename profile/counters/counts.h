@@ -18,15 +18,16 @@ extern const char *const meter_name[METER_COUNT];          /* the words of the o
 
 #define COUNTS_MAX 32
 
-/* scaled: the counter was multiplexed, and the value is extrapolated from the share `running` of
- * the time (0 = unknown). derived: computed from other counts by a formula of the event set.
- * unit: "" for plain counts. */
+/* scaled: the counter was multiplexed; the value is extrapolated from the share `running` of the
+ * time (0 = unknown). derived: a formula of the event set computed it from other counts. unit: ""
+ * for plain counts. */
 struct count { char name[40]; double value; char unit[12]; bool scaled, derived; double running; };
 
 struct counts {
     bool available;
     char reason[256];  /* why nothing was counted, and the fix; "" when available */
-    char missing[256];  /* "llc_loads: why": events that were asked for and not counted */
+    /* events that were requested and not counted, with the reason: "llc_loads: why" */
+    char missing[256];
     char source[128];                    /* how it was counted: "event set l1, 2 threads" */
     int n;
     struct count count[COUNTS_MAX];

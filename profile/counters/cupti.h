@@ -1,9 +1,10 @@
 /* CUPTI, NVIDIA's library of GPU counters, loaded at run time ($TILESCOPE_CUPTI names another
- * file).  Its structs are those of CUPTI 13 under our names, since one of its headers is C++ and
- * none may be needed to build.  Every struct begins with its size up to the last field, and a
+ * file).  Its structs are those of CUPTI 13 under names of our own: one of its headers is C++, and
+ * the build must not need any.  Every struct begins with its size up to the last field, and with a
  * pointer that stays NULL.
  *
- * cupti_metrics.h asks it which metrics a chip has, which needs no GPU; cupti_count.h counts. */
+ * cupti_metrics.h finds out which metrics a chip has, for which CUPTI needs no GPU; cupti_count.h
+ * counts. */
 #ifndef TS_COUNTERS_CUPTI_H
 #define TS_COUNTERS_CUPTI_H
 #include <stdbool.h>
@@ -21,7 +22,7 @@ struct cupti_host_open {
     CUPTI_HEAD;
     int profiler;                         /* CUPTI_RANGE_PROFILER */
     const char *chip;
-    const uint8_t *availability;          /* of the device; NULL: all that the chip has */
+    const uint8_t *availability;          /* counters of the device; NULL: all that the chip has */
     void *host;
 };
 struct cupti_host_close { CUPTI_HEAD; void *host; };

@@ -16,14 +16,14 @@ static struct {
     pthread_mutex_t lock;
     struct cupti cupti;
     struct cupti_kernels sum;
-    int broken;                           /* records that cannot be true */
+    int broken;                           /* number of records that cannot be true */
 } seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most_records)
 {
     *buffer = aligned_alloc(BUFFER_ALIGN, BUFFER_BYTES);
     *bytes = *buffer ? BUFFER_BYTES : 0;
-    *most_records = 0;                    /* as many as fit */
+    *most_records = 0;                    /* 0: as many records as fit */
 }
 
 static void take_record(const void *record)

@@ -16,9 +16,9 @@ struct range_session {
     const struct cupti *c;
     const struct cupti_work *work;
     struct cupti_metrics metrics;
-    uint8_t *availability, *data;         /* owned */
+    uint8_t *availability, *data;         /* allocated here */
     size_t data_bytes;
-    void *object;                         /* of the range profiler; NULL: not enabled */
+    void *object;                         /* the range profiler; NULL: not enabled */
     int runs;
 };
 
@@ -70,8 +70,8 @@ static bool make_data(struct range_session *s, struct err *e)
                     "cuptiRangeProfilerCounterDataImageInitialize", e);
 }
 
-/* The whole work is one range, and we repeat it, so that a program of several kernels has one sum
- * and CUPTI need not save and restore memory. */
+/* The whole work is one range, and this program repeats it.  So a program of several kernels has
+ * one sum, and CUPTI need not save and restore memory. */
 static bool configure(struct range_session *s, struct err *e)
 {
     struct cupti_range_enable enable = { .size = CUPTI_SIZE(struct cupti_range_enable, object),
@@ -90,7 +90,7 @@ static bool configure(struct range_session *s, struct err *e)
     return cupti_ok(s->c, s->c->range_config(&set), "cuptiRangeProfilerSetConfig", e);
 }
 
-/* Runs the work once as one range.  *ran: the work itself succeeded. */
+/* Runs the work once as one range.  *all: every pass is done; *ran: the work itself succeeded. */
 static bool run_pass(struct range_session *s, bool *all, bool *ran, struct err *e)
 {
     struct cupti_range plain = { .size = CUPTI_SIZE(struct cupti_range, object),
@@ -147,7 +147,8 @@ static void miss(struct counts *out, const char *name, const char *why)
     snprintf(out->missing + n, sizeof out->missing - n, "%s%s: %s", n ? "; " : "", name, why);
 }
 
-/* Adds values in the order of the events. A value that is no count is left out with a reason. */
+/* Adds values in the order of the events. A value that is not a count is left out, with a
+ * reason. */
 static void add_metrics(const struct range_session *s, const struct event *event, int n,
                         const double *value, struct counts *out)
 {
@@ -162,8 +163,8 @@ static void add_metrics(const struct range_session *s, const struct event *event
     }
 }
 
-/* Counts the metrics among the events.  False: *why says why there are none; *ran is false when the
- * work failed. */
+/* Counts the metrics among the events.  Returns false with the reason in *why when none was
+ * counted; *ran is then false if the work failed. */
 static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                           const struct event *event, int n, struct counts *out, bool *ran,
                           struct err *why)
@@ -179,7 +180,7 @@ static bool count_metrics(const struct cupti *c, const struct cupti_work *w,
                 miss(out, event[i].name, why->text);
         }
     for (int i = 0; i < EVENTS_MAX; i++)
-        value[i] = NAN;                   /* a value that CUPTI does not write was not counted */
+        value[i] = NAN;  /* NAN: CUPTI does not write a value that was not counted */
     if (ok && s.metrics.n > 0) {
         ok = cupti_metrics_config(&s.metrics, why) && configure(&s, why)
           && run_passes(&s, value, ran, why);
@@ -204,7 +205,7 @@ static void add_activity(const struct cupti_kernels *k, const struct event *even
     }
 }
 
-/* Says why events of one kind are missing. */
+/* Stores why all events of one kind are missing. */
 static void miss_all(struct counts *out, const struct event *event, int n, bool activity,
                      const char *why)
 {

@@ -5,9 +5,9 @@
 #include "kernels/base/err.h"
 #include "profile/counters/counting.h"
 
-/* The work to be counted. context: the driver's current one; device: its number. run launches all
- * kernels of the program once and waits for them. It is called once for each pass, and must compute
- * the same each time. */
+/* The work to be counted. context: the driver's current context; device: its number. run launches
+ * all kernels of the program once and waits for them. It is called once for each pass, and must
+ * compute the same each time. */
 struct cupti_work {
     void *context;
     int device;
@@ -22,7 +22,7 @@ struct cupti_work {
 bool cupti_count(const struct cupti_work *w, const struct event *event, int n, struct counts *out,
                  double *seconds, struct err *e);
 
-/* The kernels of one run, by their records of activity. registers: the most of any. */
+/* The kernels of one run, by their records of activity. registers: the most of any kernel. */
 struct cupti_kernels { int launches, registers; double ns; };
 /* ERR_ENV: CUPTI has no activity records; other errors come from the work. */
 bool cupti_kernels(const struct cupti_work *w, struct cupti_kernels *out, struct err *e);

@@ -42,7 +42,7 @@ bool cupti_metrics_open(const struct cupti *c, const char *chip, const uint8_t *
                                     .profiler = CUPTI_RANGE_PROFILER, .chip = chip,
                                     .availability = availability };
     *out = (struct cupti_metrics){ .cupti = c };
-    c->initialize(&start);  /* fails without a driver, but the host API then works as well */
+    c->initialize(&start);  /* this fails without a driver, but the host API works nevertheless */
     if (!cupti_ok(c, c->host_open(&open), "cuptiProfilerHostInitialize", e))
         return err_fix(e, "CUPTI must know the chip %.40s: install a newer CUDA toolkit", chip);
     out->host = open.host;

@@ -14,7 +14,7 @@ struct cupti_metrics {
     void *host;
     int n;
     const char *metric[EVENTS_MAX];
-    size_t bytes, passes;                 /* of the configuration; how often the work must run */
+    size_t bytes, passes;  /* size of the configuration; how often the work must run */
     uint8_t *config;                      /* owned */
 };
 
@@ -30,14 +30,14 @@ bool cupti_metrics_values(const struct cupti_metrics *m, const uint8_t *data, si
                           double *value, struct err *e);
 void cupti_metrics_close(struct cupti_metrics *m);
 
-/* Whether the event of an event set is read from activity records, and is no metric: "activity:..."
- */
+/* Whether an event of an event set is read from activity records ("activity:...") and is not a
+ * metric. */
 bool cupti_is_activity(const char *event);
-/* Whether the text has the form of a metric with its rollup, "unit__name.sum", or is an event of
- * activity records; if not, ERR_NAME says what would be right. */
+/* Whether the text has the form of a metric with its rollup ("unit__name.sum"), or is an event of
+ * activity records; if not, ERR_NAME names the correct form. */
 bool cupti_event_form(const char *text, struct err *e);
 /* Asks CUPTI about the metrics of an event set on CUPTI_CHIP: the number of passes, and the unknown
- * metrics. False, ERR_ENV: CUPTI is missing. */
+ * metrics. Returns false with ERR_ENV when CUPTI is missing. */
 struct cupti_checked { int n_unknown; const char *unknown[EVENTS_MAX]; int passes; };
 bool cupti_check(const struct event *event, int n, struct cupti_checked *out, struct err *e);
 #endif

@@ -116,7 +116,8 @@ static bool event_known(struct reader *r, const char *at, const char *text)
     }
     if (streq(meter, meter_name[METER_ID_PAPI]))
         return true;                                 /* only PAPI can check its own names */
-    if (streq(meter, meter_name[METER_ID_CUPTI]))    /* the chip knows the remaining names */
+    /* only the form is checked: the chip knows its names */
+    if (streq(meter, meter_name[METER_ID_CUPTI]))
         return cupti_event_form(text, r->e) || wrong_at(r, at, strlen(text));
     if (perf_find(text, &name)
         && (name.type == PERF_SOFTWARE) == streq(meter, meter_name[METER_ID_PERF_SW]))
@@ -251,7 +252,7 @@ static bool read_metric(struct reader *r)
         return wrong_at(r, rest, 1);
     }
     m->formula = rest + 1 + strspn(rest + 1, " \t");
-    double ignored;                      /* evaluates the formula on stand-in counts */
+    double ignored;                      /* stand-in counts let the formula be evaluated */
     if (!formula_check(m->formula, check_name, r->set, r->e)
         || (!formula_number(m->formula, check_name, r->set, &ignored, r->e)
             && r->e->code != ERR_RANGE))

@@ -8,7 +8,7 @@
  *
  *     EVENTSET
  *     l1d_loads                      one a line: a name that the meter knows,
- *     lines_in raw:0x151             or a new name and such a name
+ *     lines_in raw:0x151             or a new name followed by such a name
  *
  *     METRICS
  *     l1_miss_rate [%] = 100 * l1d_load_misses / l1d_loads
@@ -30,8 +30,8 @@
 
 struct metric { char name[40], unit[12]; const char *formula; };
 struct event_set {
-    const char *name, *summary, *prose, *meter, *cpu;    /* cpu: "" = any */
-    const char *path;                                    /* "" = built in */
+    const char *name, *summary, *prose, *meter, *cpu;    /* cpu: "" = any vendor */
+    const char *path;                                    /* "" = a built-in set */
     int n, n_metrics;
     struct event event[EVENTS_MAX];
     struct metric metric[METRICS_MAX];

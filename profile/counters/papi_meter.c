@@ -77,7 +77,7 @@ static void read_component(void)
 /* Loads PAPI once in a process: its state is global. */
 static void load(void)
 {
-    char name[32];  /* name with the version of the header used for compiling */
+    char name[32];  /* name of the library with the version of the header used for compiling */
     snprintf(name, sizeof name, "libpapi.so.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
              PAPI_VERSION_MINOR(PAPI_VERSION));
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -1,6 +1,6 @@
-/* A number is shown only when a counter was open, was scheduled on the CPU and counted: on
- * virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it succeed with
- * counters that stand still. */
+/* Opens perf events.  A number is shown only when its counter was open, was scheduled on the CPU
+ * and counted: on virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it
+ * succeed with counters that stand still. */
 #include "profile/counters/perfevent.h"
 
 #include "kernels/base/arena.h"
@@ -87,8 +87,8 @@ static int perf_read(void *ctx, int leader, int n, struct reading *out)
 static void perf_close(void *ctx, int handle) { (void)ctx, (void)handle; }
 #endif
 
-/* Whether an event happens only in Linux itself (context switches, migrations); without the right
- * to count there it would read 0. */
+/* Whether an event happens only in Linux itself (context switches, migrations). Without the right
+ * to count there, its count would be 0. */
 static bool kernel_only(const struct event *ev)
 {
     return streq(ev->text, "context_switches") || streq(ev->text, "migrations");
@@ -184,7 +184,7 @@ void perf_threads_find(struct perf_threads *out)
     }
     if (d)
         closedir(d);
-    if (out->n == 0) {                               /* no /proc: 0 is the calling thread */
+    if (out->n == 0) {                               /* no /proc: count the calling thread (0) */
         out->tid = xcalloc(1, sizeof *out->tid);
         out->n = 1;
     }

@@ -23,8 +23,8 @@ extern const struct counter_source perf_source;
 void perf_threads_find(struct perf_threads *out);    /* finds all threads that exist now */
 void perf_threads_free(struct perf_threads *t);
 
-/* Opens a counter, counts a little work and closes it.  Available only if the counter really
- * counted.  The reason distinguishes: no PMU in this VM (no cpu event source, ENOENT), paranoid
- * level (EACCES), a policy (EPERM), too many descriptors (EMFILE), not Linux. */
+/* Opens a counter, counts a little work and closes it.  The counts are available only if the
+ * counter really counted.  The reason distinguishes: no PMU in this VM (no cpu event source,
+ * ENOENT), paranoid level (EACCES), a policy (EPERM), too many descriptors (EMFILE), not Linux. */
 void perf_probe(bool hardware, struct counts *out);
 #endif

@@ -6,17 +6,17 @@
 #include "kernels/base/subprocess.h"
 #include "profile/cuda/driver.h"
 
-#define GUARD_BYTES 256                   /* the alignment of the driver's memory */
+#define GUARD_BYTES 256                   /* the alignment of memory from the driver */
 #define GUARD 0x7ffdu                     /* as in guarded.c: two of them are a quiet NaN */
 #define GUARD_HALVES (GUARD_BYTES / (int)sizeof(uint16_t))
-#define CLOCKS_DIFFER_S 1e-3              /* of the device's clock and the host's */
+#define CLOCKS_DIFFER_S 1e-3  /* largest difference between the device's clock and the host's */
 
-/* at: of the data; 0 = the buffer has no memory. */
+/* at: address of the data; 0 = the buffer has no memory. */
 struct device_buffer { CUdeviceptr at; size_t bytes; };
 struct device_module {
     CUmodule module;
     struct gen_launches launches;
-    CUfunction *function;                 /* of each launch */
+    CUfunction *function;                 /* per launch: its kernel */
 };
 
 struct cuda_device {
@@ -27,7 +27,7 @@ struct cuda_device {
     struct device_buffer *buffer;
     struct device_module *module;
     CUevent start, stop;
-    CUdeviceptr other;                    /* memory of cuda_device_flush */
+    CUdeviceptr other;                    /* other memory, for cuda_device_flush */
     int64_t other_bytes;
     uint16_t guard[GUARD_HALVES];
 };
@@ -36,7 +36,7 @@ struct cuda_device {
 #define CALL(d, function, arguments) \
     cuda_ok(&(d)->driver, (d)->driver.function arguments, #function, e)
 
-/* --- What it is ------------------------------------------------------------------------------- */
+/* --- Properties ------------------------------------------------------------------------------- */
 
 void cuda_info_print(struct str *out, const struct cuda_info *i)
 {
@@ -175,8 +175,8 @@ bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e)
     return true;
 }
 
-/* Returns the bytes from the last damage of a guard to its end, 0 when there is none.  The damage
- * is a whole word where both of its halves are. */
+/* Returns the bytes from the last damaged word of a guard to the guard's end; 0: no damage. Damage
+ * to half a word counts as half a word. */
 static int64_t from_end(const uint16_t *guard)
 {
     int i = 1;
@@ -188,7 +188,7 @@ static int64_t from_end(const uint16_t *guard)
     return i * (int64_t)sizeof *guard;
 }
 
-/* Finds damage behind the data of b, else before it. */
+/* Finds damage behind the data of b, or else before them. */
 static bool look_at(const struct cuda_device *d, const struct device_buffer *b, int64_t *distance,
                     bool *damaged, struct err *e)
 {
@@ -236,8 +236,8 @@ bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e)
 
 /* --- Launches --------------------------------------------------------------------------------- */
 
-/* All entries of an argument list point to something, so that a driver may read more than the
- * kernel has. */
+/* All entries of an argument list are valid pointers, because a driver may read more entries than
+ * the kernel has. */
 static bool launch(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
                    int first, struct err *e)
 {

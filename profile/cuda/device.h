@@ -1,27 +1,27 @@
 /* A GPU by its driver: buffers between guards, modules, launches, times.  A fault of a kernel ends
- * the device for the process that caused it, and a driver can hang; so only a process that may be
- * killed has one (tilescope-runner --device). */
+ * the device for the process that caused it, and a driver can hang. Therefore only a process that
+ * may be killed opens one (tilescope-runner --device). */
 #ifndef TS_CUDA_DEVICE_H
 #define TS_CUDA_DEVICE_H
 #include <stdint.h>
 
 #include "profile/cuda/object.h"
 
-/* What a device says of itself.  driver: the newest CUDA version that it supports, "13.0".  Clocks
- * in MHz: the highest ones; 0 = unknown. */
+/* The properties of a device.  driver: the newest CUDA version that it supports, "13.0".  Clocks:
+ * the highest ones in MHz; 0 = unknown. */
 struct cuda_info {
     char name[96], driver[16];
     int major, minor;                     /* compute capability */
     int multiprocessors, clock_mhz, memory_mhz;
     int64_t l2_bytes, memory_bytes;
 };
-/* Prints it as text of one line for each field.  cuda_info_read reads that; ERR_ENV. */
+/* Prints the properties as text, one line per field.  cuda_info_read parses this text; ERR_ENV. */
 void cuda_info_print(struct str *out, const struct cuda_info *i);
 bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e);
 
 struct cuda_device;
-/* Opens the first device, for n_buffers buffers and n_modules modules.  ERR_ENV.  It is never
- * closed: the process ends with it. */
+/* Opens the first device, for n_buffers buffers and n_modules modules.  ERR_ENV.  The device is
+ * never closed: it ends with the process. */
 bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, struct err *e);
 bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct err *e);
 
@@ -32,21 +32,23 @@ bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_objec
 bool cuda_device_put(struct cuda_device *d, int buffer, const void *data, size_t bytes,
                      struct err *e);
 bool cuda_device_get(const struct cuda_device *d, int buffer, void *data, struct err *e);
-/* Gives the memory of a buffer back. */
+/* Frees the memory of a buffer. */
 bool cuda_device_drop(struct cuda_device *d, int buffer, struct err *e);
-/* Looks at the guards of all buffers.  *buffer: one whose guard was overwritten, or -1. *distance:
- * bytes from its end to the damage, or below 0, minus those from the damage to its start. */
+/* Checks the guards of all buffers.  *buffer: a buffer whose guard was overwritten, or -1.
+ * *distance: bytes from its end to the damage; below 0: minus the bytes from the damage to its
+ * start. */
 bool cuda_device_guards(const struct cuda_device *d, int *buffer, int64_t *distance,
                         struct err *e);
-/* Makes n calls, each all launches of the module, on buffers from `first` on, and waits for them.
- * *seconds: between events before and after.  ERR_CRASH or ERR_TIMEOUT with the error's name. */
+/* Makes n calls and waits for them.  Each call makes all launches of the module, on buffers from
+ * `first` on. *seconds: time between events before and after.  ERR_CRASH or ERR_TIMEOUT with the
+ * error's name. */
 bool cuda_device_run(struct cuda_device *d, int module, int first, long n, double *seconds,
                      struct err *e);
-/* Calls queue, which puts work of others (a vendor library) on the default stream, and waits for
- * it. *seconds: between events before and after. */
+/* Calls queue, which puts work of a vendor library on the default stream, and waits for that work.
+ * *seconds: time between events before and after. */
 bool cuda_device_time(struct cuda_device *d, bool (*queue)(void *ctx, struct err *e), void *ctx,
                       double *seconds, struct err *e);
 void *cuda_device_context(const struct cuda_device *d);    /* the driver's CUcontext */
-/* Writes so many bytes of other memory, which replaces what is in the caches. */
+/* Writes this many bytes of other memory, which replaces the content of the caches. */
 bool cuda_device_flush(struct cuda_device *d, int64_t bytes, struct err *e);
 #endif

@@ -6,7 +6,7 @@
 
 #include "kernels/base/err.h"
 
-/* The types of cuda.h, by its names, so that both can be compared. */
+/* The types of cuda.h under their own names, so that a test can compare both. */
 typedef int CUresult;
 typedef int CUdevice;
 typedef int CUdevice_attribute;
@@ -32,10 +32,10 @@ struct cuda_driver {
 
 /* Loads the driver and calls cuInit.  ERR_ENV: there is no driver, or none that works. */
 bool cuda_driver_open(struct cuda_driver *d, struct err *e);
-/* Loads it, and calls nothing: whether the file is there.  ERR_ENV. */
+/* Loads the driver without calling it, to find out whether the file exists.  ERR_ENV. */
 bool cuda_driver_there(struct err *e);
-/* Whether a call succeeded; else *e is "CALL: CUDA_ERROR_...", where call says what was called.
- * ERR_CRASH or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot
- * run, else ERR_ENV. */
+/* Whether a call succeeded; if not, *e is "CALL: CUDA_ERROR_...", where CALL is `call`. ERR_CRASH
+ * or ERR_TIMEOUT for faults of a kernel, ERR_COMPILE for a module that the device cannot run, else
+ * ERR_ENV. */
 bool cuda_ok(const struct cuda_driver *d, CUresult code, const char *call, struct err *e);
 #endif

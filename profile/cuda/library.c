@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* RTLD_NODELETE: NVIDIA's libraries leave their memory behind each time that they are unloaded. */
+/* Opens the file of a library. RTLD_NODELETE: NVIDIA's libraries leak memory each time that they
+ * are unloaded. */
 static void *open_file(const struct cuda_library *l, struct err *e)
 {
     const char *own = getenv(l->variable);
@@ -14,7 +15,7 @@ static void *open_file(const struct cuda_library *l, struct err *e)
         void *h = dlopen(own ? own : l->names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (h)
             return h;
-        const char *said = dlerror();       /* at once: a later dlopen clears it */
+        const char *said = dlerror();       /* read at once, because a later dlopen clears it */
         if (i == 0)
             snprintf(why, sizeof why, "%s", said ? said : "dlopen gives no reason");
     }

@@ -4,13 +4,13 @@
 #define TS_CUDA_LIBRARY_H
 #include "kernels/base/err.h"
 
-/* what: as in messages, "NVRTC". variable: of the environment, names another file. names: the
- * usual files, the preferred one first, NULL-terminated. fix: what would help. */
+/* what: its name in messages, "NVRTC". variable: the environment variable that names another file.
+ * names: the usual files, the preferred one first, NULL-terminated. fix: how to get the library. */
 struct cuda_library {
     const char *what, *variable, *fix;
     const char *names[4];
 };
-/* A function: to points to the pointer that is set to it. */
+/* A function of a library. to: points to the pointer that receives its address. */
 struct cuda_symbol { const char *name; void *to; };
 
 /* Opens a library and looks up n functions.  The library is never unloaded.  ERR_ENV says why there

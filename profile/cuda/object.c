@@ -23,7 +23,7 @@ void cuda_object_write(struct str *out, const struct cuda_object *o)
     str_add_n(out, o->cubin, o->bytes);
 }
 
-/* The rest of the line that is read.  ok: nothing was wrong so far. */
+/* The unread rest of a line.  ok: no error so far. */
 struct object_line { char *at; bool ok; };
 
 static int64_t take_number(struct object_line *l, int64_t lo, int64_t hi)

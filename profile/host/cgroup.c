@@ -20,7 +20,7 @@ static bool read_in(const char *dir, const char *file, struct str *out)
     return ok;
 }
 
-/* Returns the number in a file; 0: the file is missing or says "max". */
+/* Returns the number in a file; 0: the file is missing or contains "max". */
 static int64_t number_in(const char *dir, const char *file)
 {
     struct str text = {0};
@@ -104,7 +104,7 @@ static void climb(struct cgroup_limits *l, const char *mount, const char *path,
     str_free(&dir);
 }
 
-/* Whether `word` is in the comma-separated list. */
+/* Whether `word` is in the list, which commas separate. */
 static bool lists(const char *list, const char *word)
 {
     const size_t n = strlen(word);

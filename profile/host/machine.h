@@ -21,7 +21,7 @@ int64_t machine_last_cache(const struct machine *m);     /* bytes of the outermo
 uint64_t machine_cpu_hash(void);         /* hash of the CPU features behind -march=native */
 bool machine_has_pmu(void);
 bool machine_cpu_vendor(char *out, size_t n);   /* "GenuineIntel"; false, and "", when unknown */
-/* The CPU by the numbers of its maker; "" and 0: unknown. */
+/* The CPU by its maker's numbers; "" and 0: unknown. */
 struct machine_cpu { char vendor[16]; int family, model; };
 void machine_cpu_read(struct machine_cpu *cpu);
 int64_t machine_memory_available(void);  /* bytes available without swapping; 0 = unknown */
@@ -31,9 +31,9 @@ void machine_date(char *out, size_t n);          /* the time in UTC: "2026-11-23
 /* Prints the fingerprint that sessions and records store with a measurement: "AMD EPYC | avx512 |
  * 2 cores | L1d 32K/8/64". */
 void machine_fingerprint(struct str *out, const struct machine *m);
-void machine_fingerprint_here(struct str *out);          /* the same, of this machine */
-/* Whether two fingerprints are of one machine: they may differ in the cores, which affinity and
- * cgroups limit for one process. */
+void machine_fingerprint_here(struct str *out);  /* prints the fingerprint of this machine */
+/* Whether two fingerprints are of one machine: only the number of cores may differ, which affinity
+ * and cgroups limit for one process. */
 bool machine_is_same(const char *a, const char *b);
 /* Appends the part of a fingerprint about cores: "2 cores". */
 void machine_cores_of(struct str *out, const char *fingerprint);

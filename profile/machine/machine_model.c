@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define CALL_LIMIT_S 10.0
-#define ROUNDS 3  /* rounds through all loops, so that a disturbance affects several loops */
+#define ROUNDS 3  /* rounds through all loops, so that a disturbance spreads over several loops */
 #define SHORT_S 0.5                      /* a shorter measurement has one round */
 #define DRAM_TIMES 4                     /* bytes of the DRAM buffers / bytes of the last cache */
 #define MEMORY_SHARE 4  /* the buffers of all cores get 1 / 4 of the available memory */
@@ -83,7 +83,7 @@ struct samples_of { double *s; int n; };
 struct loop {
     struct build build;
     double work;                         /* FLOPs or bytes of one call on one core */
-    int64_t bytes;                       /* bytes of memory of one core */
+    int64_t bytes;                       /* bytes of memory that one core uses */
     bool alone;  /* measure one core only: the buffers of all would not fit */
     struct rates *to;
     struct samples_of one, all;

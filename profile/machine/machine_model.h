@@ -6,8 +6,8 @@
 #include "profile/host/machine.h"
 #include "profile/measure/measurement.h"
 
-/* A rate from short samples: the best (neighbours and clock rates only make samples slower), the
- * median, and the spread (p75 - p25) / median. runs == 0: not measured. */
+/* A rate from short samples: the best sample (other processes and low clock rates only make samples
+ * slower), the median, and the spread (p75 - p25) / median. runs == 0: not measured. */
 struct rate { double best, median, spread; int runs; };
 struct rates { struct rate one, all; };  /* rate of one core; total rate of all cores at once */
 

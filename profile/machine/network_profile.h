@@ -1,17 +1,18 @@
 /* The rooflines of a network's kernels. As in roofline.h, a kernel reads its data from the
  * innermost memory that holds all of them, where its producer or its last call may have left them.
- * Other kernels between two calls can only make it slower, so no schedules of these kernels can be
- * faster than the sum over all calls. */
+ * Other kernels that run between two calls can only make it slower. Therefore no schedules can make
+ * the network faster than the sum of the bounds over all calls. */
 #ifndef TS_PROFILE_NETWORK_PROFILE_H
 #define TS_PROFILE_NETWORK_PROFILE_H
 #include "kernels/module/network.h"
 #include "profile/machine/roofline.h"
 
-/* Of all calls of one task.  bytes: inputs, constants and results, once per call; bound_s: least
- * seconds, 0 = unknown; by: as in struct roofline. */
+/* The profile of all calls of one task.  bytes: inputs, constants and results, once per call;
+ * bound_s: least seconds, 0 = unknown; by: as in struct roofline. */
 struct kernel_profile { double flops, bytes, bound_s; int by; };
 
-/* Describes each task in out[].  model NULL: no bounds.  isa: of the code, "" = the best. */
+/* Stores the profile of each task in out[].  model NULL: no bounds.  isa: the instruction set of
+ * the code, "" = the best. */
 void network_profile(const struct machine_model *model, const struct network *net, int threads,
                      const char *isa, struct kernel_profile *out);
 /* Returns the sum of all bounds in seconds; 0 = unknown. */

@@ -76,7 +76,7 @@ void roofline_of(const struct machine_model *model, double flops, double bytes,
 {
     struct roofline r = { .by = ROOF_FMA };
     double crossing;
-    if (m && m->device.name[0])           /* the model describes the CPU */
+    if (m && m->device.name[0])           /* the model describes the CPU, not a GPU */
         model = NULL;
     if (m && m->gflops > 0 && m->executed_gflops > 0)
         flops *= m->executed_gflops / m->gflops;

@@ -22,10 +22,10 @@ struct roof { enum model_level from; double bytes, intensity, gflops; };
 
 struct roofline {
     double compulsory;                   /* FLOPs per compulsory byte */
-    /* FLOPs per byte between L1 and the level below, when that was simulated; else compulsory. */
+    /* FLOPs per byte between L1 and the level below, if that was simulated; else `compulsory`. */
     double intensity;
     bool simulated;
-    double gflops;  /* GFLOP/s attained at the minimum latency; 0 = not timed */
+    double gflops;  /* GFLOP/s at the minimum latency; 0 = not timed */
     /* Without a machine model, this and the following members are 0. */
     enum model_level home;
     double peak;                         /* GFLOP/s of the FMA units of the threads */
@@ -40,11 +40,13 @@ struct roofline {
  * those of the graph (struct graph). */
 void roofline_of(const struct machine_model *model, double flops, double bytes,
                  const struct measurement *m, struct roofline *out);
-/* Predicts the milliseconds of one thread from what is known before anything is compiled: all loads
- * and stores at the rate of vector loads from L1, or all FLOPs at the peak of that isa, whatever
- * takes longer.  0: the model lacks these rates.  It ranks schedules: on 40 random ones each of a
- * gmm, c2d, dep and bmm, its rank correlation with measured times was 0.83 to 0.96.  Latencies and
- * misses made one kernel in ten 1.5 to 6 times slower than this. */
+/* Predicts the milliseconds of one thread before anything is compiled: the time of all loads and
+ * stores at the rate of vector loads from L1, or of all FLOPs at the peak of that isa, whichever is
+ * longer.  0: the model lacks these rates.
+ *
+ * It ranks schedules: on 40 random ones each of a gmm, c2d, dep and bmm, its rank correlation with
+ * measured times was 0.83 to 0.96.  Latencies and misses made one kernel in ten 1.5 to 6 times
+ * slower than predicted. */
 double roofline_predict_ms(const struct machine_model *model, const char *isa, double flops,
                            double accesses);
 /* Appends why the roofs of the model may be too low: machine_model_doubts, or an FMA ceiling beside

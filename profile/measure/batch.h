@@ -22,7 +22,8 @@
  * checking and timing. */
 struct batch_item {
     const struct program *p;
-    const char *code; bool openmp;       /* result of program_text_code; code NULL: not made yet */
+    /* the code by program_text_code; code NULL: not generated yet */
+    const char *code; bool openmp;
     struct measurement m;
     double compile_s, measure_s;
     bool given_up;
@@ -40,10 +41,11 @@ struct batch_opts {
     bool soon;
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */
-    double give_up_ratio;  /* see struct batch_item; 0 = 3; < 0: none is given up or sampled once */
-    /* Time limit of a call, as a multiple of the fastest call (at least 0.5 s); a longer call is
-     * killed as a timeout. 0 = the lesser of 100 times the fastest, and 10 times plus one second.
-     * The limit is never more than measure.limit_s. */
+    /* see struct batch_item; 0 = 3; < 0: every candidate gets all its samples */
+    double give_up_ratio;
+    /* Time limit of a call, as a multiple of the fastest call (at least 0.5 s); a call that takes
+     * longer is killed and counts as a timeout. 0 = the lesser of 100 times the fastest call, and
+     * 10 times plus one second. The limit is never more than measure.limit_s. */
     double kill_ratio;
     /* Called for each item as soon as it is final, in order, except for cancelled items.  May be
      * NULL. */

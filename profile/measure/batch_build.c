@@ -23,15 +23,15 @@
 struct build_unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
 typedef VEC(struct build_unit) units;
 
-/* Data shared by the compiling threads, protected by the lock. */
+/* Data shared by the compiling threads; the lock protects them. */
 struct shop {
     struct batch_run *run;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
-    int next, working;                   /* todo[next...] have not begun; working: calls that run */
+    int next, working;  /* todo[next...] have not begun; working: number of calls that run now */
     int n_final;                         /* number of final candidates */
-    bool stopped;                        /* cancelled, or the environment fails; why: the reason */
+    bool stopped;  /* stopped: cancelled, or the environment failed; why: the reason */
     struct err why;
 };
 
@@ -123,7 +123,7 @@ static bool write_code(struct batch_run *r, struct err *e)
 static void plan_calls(struct batch_run *r, int jobs, units *out)
 {
     struct candidate **list = xcalloc((size_t)r->n + 1, sizeof *list);
-    for (int kind = 0; kind < 4; kind++) {  /* kernels that share a call have the same flags */
+    for (int kind = 0; kind < 4; kind++) {  /* kernels that share a call must have the same flags */
         int n = 0;
         for (int i = 0; i < r->n; i++) {
             struct candidate *x = &r->candidate[i];
@@ -209,12 +209,12 @@ static void take_refusal(struct shop *s, const struct build_unit *u, struct err 
     }
 }
 
-/* Compiles until no work is left. */
+/* Compiles until no call is left. */
 static void work(struct shop *s)
 {
     pthread_mutex_lock(&s->lock);
     while (!s->stopped && (s->next < s->todo.len || s->working > 0)) {
-        if (s->next == s->todo.len) {                     /* a refusal may add work */
+        if (s->next == s->todo.len) {  /* a refused call may be split into new calls */
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }

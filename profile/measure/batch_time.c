@@ -9,14 +9,15 @@
 #define SHORT_KILL_RATIO 100
 #define LONG_KILL_RATIO 10
 #define LONG_KILL_S 1.0
-#define FIRST_CALL_S 0.1  /* time that a first call may lose: a busy core, starting a team */
-#define NEAR 1.25                         /* times the fastest: less than this is sampled longer */
-#define LONGER 2                          /* times time_s: how long those near it are sampled */
+#define FIRST_CALL_S 0.1  /* time that a first call may lose to a busy core or the start of a
+                           * team */
+#define NEAR 1.25  /* below this multiple of the fastest time, a candidate is sampled longer */
+#define LONGER 2  /* multiple of time_s for which such a candidate is sampled */
 #define NOISY_MOST_S 0.2                  /* most seconds of repeated sampling while noisy */
 #define MOST_USES 64  /* most candidates per child: thread teams of other runtimes stay in it */
 
-/* Returns the time limit of a call in seconds.  For long calls it is less than a hundred times the
- * fastest. */
+/* Returns the time limit of a call in seconds.  For long calls the limit is less than a hundred
+ * times the fastest. */
 static double call_limit_s(const struct batch *b, double limit_s)
 {
     double limit = b->opts.kill_ratio > 0
@@ -84,8 +85,8 @@ static bool is_near(const struct batch *b, const struct measure_job *j, double m
     return least < NEAR * b->best_s;
 }
 
-/* Samples a long call once. If the call seemed long only when it was checked, it is sampled like
- * the others. */
+/* Samples a long call once. If only the checked call was long, the candidate is sampled like the
+ * others. */
 static bool look_once(struct measure_job *j, double limit_s, struct samples *s, struct err *e)
 {
     struct sampled one = { .min_runs = 1, .give_up_s = limit_s, .as_is = true };
@@ -135,7 +136,8 @@ static bool check_and_sample(struct batch_run *r, struct candidate *x, struct er
     return false;
 }
 
-/* Adds the origin of the limit to the message of a timeout, because the child does not know it. */
+/* Adds to the message of a timeout where the limit comes from, because the child does not know
+ * it. */
 static void explain_timeout(const struct batch *b, double limit_s, double own_s, struct err *e)
 {
     if (e->code == ERR_TIMEOUT && limit_s < own_s)

@@ -12,7 +12,7 @@
 
 #define SOURCE_FILE "tilescope-kernel.c"
 #define LEAST_LINE_BYTES 32              /* cachegrind splits accesses longer than a line */
-#define LAST_ADDRESS 0x58000000ull       /* valgrind itself begins here */
+#define LAST_ADDRESS 0x58000000ull       /* valgrind's own memory begins here */
 #define DEFAULT_LL ((struct cache_geometry){ 8 << 20, 16, 64 })
 
 /* --- Probe ------------------------------------------------------------------------------------ */

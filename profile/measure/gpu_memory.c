@@ -9,7 +9,7 @@
 #include "profile/sim/gpusim.h"
 
 #define DEFAULT_BUDGET 5e8
-#define FEWEST_BLOCKS 8                   /* of a kernel, in a sample */
+#define FEWEST_BLOCKS 8                   /* least number of blocks of a kernel in a sample */
 
 const char *const gpu_bound_name[GPU_BOUND_COUNT] = { "FMA", "L1", "L2", "DRAM" };
 
@@ -22,11 +22,12 @@ struct gpu_run {
     unsigned long long *base;
     int n_sites;
     const struct site *site;
-    int *bytes;                           /* per site: of an access of a thread */
-    double share;                         /* of the blocks that are simulated; 1: all */
-    double made, all;                     /* accesses of warps: simulated, and by their weights */
-    double square_error;                  /* of the L1 misses */
-    double sm_ns, busy;                   /* busy: multiprocessors of the largest kernel */
+    int *bytes;                           /* per site: bytes of one thread's access */
+    double share;                         /* share of the blocks that are simulated; 1: all */
+    double made, all;  /* accesses of warps: simulated ones, and with their weights */
+    double square_error;                  /* square of the error of the L1 misses */
+    /* busy: the mean number of working multiprocessors in the largest kernel */
+    double sm_ns, busy;
 };
 
 
@@ -87,14 +88,14 @@ static void on_access(void *ctx, int warp, uint32_t active, const unsigned long 
     gpusim_access(r->sim, warp, active, addr, site, bytes);
 }
 
-/* Returns how many multiprocessors work on average, when none has more than one block more than
- * another: 132 of 132 with 264 blocks, but 88.3 with 265. */
+/* Returns the mean number of multiprocessors that work, when the blocks are distributed as evenly
+ * as possible: 132 of 132 with 264 blocks, but 88.3 with 265. */
 static double busy_in(int64_t blocks, int64_t sms)
 {
     return (double)blocks / (double)((blocks + sms - 1) / sms);
 }
 
-/* Simulates n blocks of a kernel with so many. */
+/* Simulates n of the `blocks` blocks of a kernel. */
 static void run_blocks(struct gpu_run *r, int kernel, int64_t blocks, int64_t n)
 {
     const struct gpu_traffic *all = gpusim_traffic(r->sim);
@@ -200,8 +201,8 @@ static void take_results(struct gpu_run *r, struct sim_result *out)
     out->error = misses > 0 ? sqrt(r->square_error) / misses : 0;
 }
 
-/* Bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each parameter
- * counts once. */
+/* Returns the bytes between L2 and DRAM. A sample of the blocks cannot show reuse in L2, so each
+ * parameter counts once. */
 static double dram_bytes(const struct gpu_run *r)
 {
     const struct gpu_traffic *t = gpusim_traffic(r->sim);

@@ -9,7 +9,7 @@
 #define DEFAULT_TIME_S 0.3
 #define DEFAULT_MIN_RUNS 10
 #define DEFAULT_LIMIT_S 20.0
-#define DEFAULT_SIM_BUDGET 5e8            /* a few seconds */
+#define DEFAULT_SIM_BUDGET 5e8            /* about this many accesses take a few seconds */
 #define MAX_THREADS 1024
 
 const char *const outcome_name[] = {
@@ -96,7 +96,7 @@ static void give_reasons(struct measurement *m, bool gpu, unsigned meters, unsig
             snprintf(m->baseline[i].reason, sizeof m->baseline[i].reason, "%s", why[1]);
 }
 
-/* Returns the libraries that were asked for: "all" are those that run where the kernel does. */
+/* Returns the requested libraries. "all" means those that run where the kernel runs. */
 static unsigned libraries_asked(unsigned baselines, bool gpu)
 {
     unsigned near = 0;
@@ -113,7 +113,7 @@ static struct measure_opts with_defaults(const struct program *p, const struct m
     d.machine = o->machine ? o->machine : machine_this();
     d.target = o->target ? o->target : target_named(program_is_bound(p) ? "cuda" : d.machine->isa);
     d.baselines = libraries_asked(o->baselines, d.target->gpu);
-    if (d.target->gpu) {                  /* the twin's times and counts are not the kernel's */
+    if (d.target->gpu) {  /* the host twin's times and counts say nothing about the kernel */
         d.meters &= METER_SIM;
         d.baselines = 0;
     }

@@ -22,9 +22,9 @@ struct libraries {
     int killed;                          /* number of children killed by other processes */
 };
 
-/* A network that a job measures instead of one program. Its flops and the bytes of its results;
- * sums: a slow function for the flops of its reductions alone; check: a function that says whether
- * the results in the runner are right. */
+/* A network that a job measures instead of one program, with its flops and the bytes of its
+ * results. sums: a slow function that returns the flops of the reductions alone; check: a function
+ * that tells whether the results in the runner are right. */
 struct measure_many {
     double asked_flops, needed_flops, result_bytes;
     double (*sums)(const struct measure_job *j);
@@ -54,16 +54,17 @@ struct measure_job {
     const struct oracle *oracle;         /* given by the caller; NULL = find or make one */
     struct runner *runner;                 /* shared by the jobs of a comparison */
     double first_call_s;                 /* time of the call that was checked */
-    int differed;  /* how often a later result was different and still right */
+    int differed;  /* how often a later result had other bits and was still right */
     bool refused;                        /* in a comparison: its error ended the timing */
     int contender, first;  /* in a comparison: number of the contender, and its first buffer */
     struct libraries libraries;            /* baselines; only in the first job */
     char doing[40];
     double since;                        /* start of the current phase */
     const struct machine *machine;       /* the machine where the runner runs */
-    const struct cuda_info *device;      /* times the kernels of a GPU's target; NULL: none */
+    /* the GPU that times the kernels of a GPU's target; NULL: none */
+    const struct cuda_info *device;
     struct cuda_info device_info;
-    bool on_device;                      /* kernel and runner are the device's; else the twin's */
+    bool on_device;  /* kernel and runner are the device's; if false, the host twin's */
 };
 
 /* measure_report reports the phase and its progress. measure_begin starts a phase with unknown
@@ -75,17 +76,18 @@ void measure_tick(void *ctx, double done);  /* callback for struct runner_opts; 
 /* measure_code.c: lowers, generates and compiles.  The ceiling and the instrumented kernel may be
  * missing (has_...); the reason is in m->sim. */
 bool measure_build(struct measure_job *j, struct err *e);
-/* Does the first part of measure_build, without code: fills in func and module. */
+/* Lowers the program, the first part of measure_build: fills in func and module. */
 bool measure_lower(struct measure_job *j, struct err *e);
-/* Does the next part of measure_build: generates and compiles the C of the kernel. */
+/* Generates and compiles the C of the kernel, the part of measure_build that follows
+ * measure_lower. */
 bool measure_build_kernel(struct measure_job *j, struct err *e);
 /* measure_check.c. measure_open_runner: opens a child with the buffers of these jobs (or reuses the
  * idle child of the first job), and loads their kernels as its contenders. measure_check: compares
  * the result of one contender with the reference. */
 bool measure_open_runner(struct measure_job *const *j, int n, struct err *e);
 bool measure_check(struct measure_job *j, struct err *e);
-/* Checks the result in the buffers of the child, which after `calls` calls was not the result of
- * the first call.  ERR_WRONG, ERR_ILL. */
+/* Checks the result in the buffers of the child, which differs from the first call's result after
+ * `calls` calls.  ERR_WRONG, ERR_ILL. */
 bool measure_check_again(struct measure_job *j, int64_t calls, struct err *e);
 /* measure_time.c: times with hot caches and, if asked for, with cold ones. *s is valid until the
  * child is used again. */
@@ -109,10 +111,10 @@ void measure_end(struct measure_job *j, bool ok, const struct err *e);
 /* Whether an error is the fault of the program, and not of the environment. */
 bool measure_is_result(const struct err *e);
 enum outcome measure_outcome(enum err_code code);
-/* Returns the bytes that these jobs need in one child: the buffers twice (in this process and
- * the child), logical copies, and the reference in double, which schedules of one operator
- * share. Bounds of other algorithms are computed one after the other. A batch has some of these
- * already. */
+/* Returns the bytes that these jobs need in one child: the buffers twice (in this process and the
+ * child), logical copies, and the reference in double, which all schedules of one operator share.
+ * The error bounds of algorithms are computed one after the other. A batch has allocated some of
+ * this already. */
 double measure_need(struct measure_job *const *j, int n);
 /* Fails with ERR_RANGE if less than `need` bytes of memory are free. */
 bool measure_memory(double need, struct err *e);
@@ -136,16 +138,16 @@ void measure_vendor_finish(struct measure_job *j);
 /* Opens a runner with the kernel and the vendor libraries, and checks all of them. When a library
  * crashes the runner, opens another one without that library. */
 bool measure_open_checked(struct measure_job *j, struct err *e);
-/* measure_device.c: finds the device that can run and time the kernel; if there is none, m->device
- * has the reason. measure_on_device: runs a kernel on the device after its host twin has passed the
- * check. It compares the result with the reference, times the kernel, and compares again. If the
- * device lacks something (ERR_ENV), the reason is stored and the measurement is the twin's.
- * measure_build_device: compiles it. */
+/* measure_device.c. measure_find_device: finds the device that can run and time the kernel; if
+ * there is none, m->device has the reason. measure_on_device: runs a kernel on the device after its
+ * host twin has passed the check. It compares the result with the reference, times the kernel, and
+ * compares again. If the device lacks something (ERR_ENV), it stores the reason, and the
+ * measurement remains the twin's. measure_build_device: compiles the kernel. */
 void measure_find_device(struct measure_job *j);
 bool measure_on_device(struct measure_job *j, struct err *e);
 bool measure_build_device(struct measure_job *j, struct err *e);
-/* The parts of that for a comparison: measure_twin builds and checks the host twin in a runner of
- * its own; measure_move_to_device makes a job whose twin is right one for the device. */
+/* The two parts of this for a comparison. measure_twin: builds and checks the host twin in a runner
+ * of its own. measure_move_to_device: turns a job whose twin is right into a job for the device. */
 bool measure_twin(struct measure_job *j, struct err *e);
 bool measure_move_to_device(struct measure_job *j, struct err *e);
 /* Returns the FLOPs per second that no kernel of the device can exceed. */

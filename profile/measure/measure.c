@@ -56,7 +56,7 @@ bool measure_twin(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Counts last, because CUPTI can end the runner; the times stay. */
+/* Counts last, because CUPTI can end the runner; the times are then already stored. */
 static bool count_there(struct measure_job *j, struct err *e)
 {
     struct err why;

@@ -19,10 +19,12 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
 /* Compares programs.  Each is built and checked as above; then the right ones are timed in one
  * child, in shuffled rounds, and compared with the first of them.  The clock is the only meter;
  * time_s 0 = 1.  At most MEASURE_MAX_COMPARED programs; a program may occur twice.  A program that
- * fails is a result, and the others are timed without it.  The first program, and programs that
- * are not timed, have ratio 0 and VERDICT_NONE.  Programs for a GPU are timed on it after their
- * host twins were found right; where there is none, they are only checked, m.device has the
- * reason, and there are no rounds.  ERR_RANGE when only some of the programs are for a GPU. */
+ * fails is a result, and the others are timed without it.  The first program, and programs that are
+ * not timed, have ratio 0 and VERDICT_NONE.
+ *
+ * Programs for a GPU are timed on it after their host twins were found right.  Without a GPU they
+ * are only checked, m.device has the reason, and there are no rounds.  ERR_RANGE when only some of
+ * the programs are for a GPU. */
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;
@@ -35,8 +37,8 @@ struct comparison { int rounds, epochs; double disturbed; };
 bool measure_compare(const struct program *const *p, int n, const struct measure_opts *o,
                      const struct progress *pr, const struct cancel *c, struct compared *out,
                      struct comparison *how, struct err *e);
-/* As measure_compare, for any number of programs, in groups. Each group contains the first program,
- * to which all ratios refer. out[0] and *how are from the last group. */
+/* Like measure_compare, for any number of programs, in groups. Each group contains the first
+ * program, to which all ratios refer. out[0] and *how are those of the last group. */
 bool measure_compare_each(const struct program *const *p, int n, const struct measure_opts *o,
                           const struct progress *pr, const struct cancel *c, struct compared *out,
                           struct comparison *how, struct err *e);

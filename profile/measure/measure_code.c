@@ -23,8 +23,8 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Builds the ceiling. If that fails, the measurement only lacks the ratio to it. False only on a
- * cancel. */
+/* Builds the ceiling. If that fails, the measurement only lacks the ratio to the ceiling. Returns
+ * false only on a cancel. */
 static bool build_ceiling(struct measure_job *j, struct err *e)
 {
     struct str text = {0};

@@ -14,7 +14,8 @@ _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a conte
 
 struct contest {
     struct measure_job job[MEASURE_MAX_COMPARED];
-    struct measure_job *alive[MEASURE_MAX_COMPARED];  /* built, and not wrong so far */
+    /* the jobs that are built and not wrong so far */
+    struct measure_job *alive[MEASURE_MAX_COMPARED];
     int n, n_alive;
     struct runner *runner;
     bool died;  /* another process killed the child of this job once */
@@ -37,8 +38,8 @@ static void close_runner(struct contest *c)
         c->job[i].runner = NULL;
 }
 
-/* Checks all programs.  Returns the index of the first that fails, -1: none; -2: no child can be
- * opened. */
+/* Checks all programs.  Returns the index of the first that fails; -1: none fails; -2: no child can
+ * be opened. */
 static int check_all(struct contest *c, struct err *e)
 {
     bool open = measure_open_runner(c->alive, c->n_alive, e);
@@ -126,8 +127,8 @@ static bool time_all(struct contest *c, struct compared *out, struct comparison 
     return check(c, e) && (c->n_alive == 0 || time_once(c, out, how, e));
 }
 
-/* Finds which of several programs ended the child, by timing each alone for a moment. -1: none of
- * them fails, and *e does not change. */
+/* Finds the program that ended the child, by timing each alone for a moment. -1: none of them
+ * fails, and *e does not change. */
 static int find_failing(struct contest *c, struct err *e)
 {
     for (int i = 0; i < c->n_alive && c->n_alive > 1; i++) {
@@ -270,7 +271,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
     return timed || (ok && measure_is_result(e));
 }
 
-/* Progress over all groups. In each phase, the part done by earlier groups counts. */
+/* Progress over all groups. In each phase, earlier groups count as done. */
 struct whole { const struct progress *to; int done, now, n; };
 
 static void report_whole(void *ctx, const char *what, double fraction)
@@ -297,7 +298,7 @@ bool measure_compare_each(const struct program *const *p, int n, const struct me
             member[i + 1] = p[from + i];
         ok = measure_compare(member, w.now + 1, o, pr && pr->report ? &all : NULL, c, group, how,
                              e);
-        /* Without the first program the ratios would refer to another one. */
+        /* without the first program, the ratios would refer to another one */
         if (ok && group[0].m.outcome != OUTCOME_OK)
             ok = err_set(e, ERR_RANGE, "the first program has no time: %.300s",
                          group[0].m.reason[0] ? group[0].m.reason

@@ -1,4 +1,4 @@
-/* The kernels of a GPU on one, after their host twin was found right. */
+/* Runs the kernels of a GPU on one, after their host twin was found right. */
 #include "profile/measure/job.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "profile/child/child.h"
 #include "profile/child/device.h"
 
-/* FLOPs of a multiprocessor in a clock: 128 multiply-adds, and on tensor cores as many of 16 bits
- * as any GPU has.  MOST_MHZ: for a driver that tells no clock. */
+/* FLOPs per clock of a multiprocessor: 128 multiply-adds; and on tensor cores as many of 16 bits as
+ * any GPU has.  MOST_MHZ: assumed when a driver reports no clock. */
 #define MOST_FLOPS 256.0
 #define MOST_TENSOR_FLOPS 8192.0
 #define MOST_MHZ 3000
@@ -50,7 +50,7 @@ bool measure_build_device(struct measure_job *j, struct err *e)
     return ok;
 }
 
-/* Stores what it runs on. */
+/* Stores on which GPU the kernel runs. */
 static void name_device(struct measure_job *j)
 {
     const struct cuda_info *i = j->device;

@@ -10,19 +10,20 @@
 #include "profile/measure/job.h"
 #include "profile/measure/network_meters.h"
 
-#define TIMED_RUNS 8                      /* runs of which each call's least time is taken */
-#define LIMIT_S 120.0                     /* seconds for one run of the network */
-#define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
+#define TIMED_RUNS 8  /* number of timed runs; the least time of each call counts */
+#define LIMIT_S 120.0                     /* time limit for one run of the network, in seconds */
+#define AUTHOR_RTOL 1e-3                  /* as in ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
 
 struct net_run {
     const struct network *net;
     const struct module *module;
     const struct network_opts *opts;
-    struct measure_job job;               /* options with defaults, compiler, objects */
+    struct measure_job job;  /* the job of the network: options with defaults, compiler, objects */
     const struct cancel *cancel;
     const struct progress *progress;
-    struct network_values values;         /* constants, inputs and, when right, outputs */
+    /* data of constants and inputs; of outputs once they are right */
+    struct network_values values;
     struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
     bool apart;                           /* whether every tensor has a buffer in the runner */
     struct runner *runner;
@@ -330,7 +331,7 @@ static bool right_again(struct measure_job *j, struct err *e)
                        worst.reason));
 }
 
-/* The first run with shared memory. */
+/* Makes the first run with shared memory. */
 static bool run_shared(struct net_run *r, struct err *e)
 {
     if (!runner_run(r->runner, 0, &r->job.first_call_s, e))
@@ -361,7 +362,7 @@ static bool time_calls(struct net_run *r, int times, struct err *e)
     return true;
 }
 
-/* The flops of the reductions of all calls. */
+/* Returns the flops of the reductions of all calls. */
 static double sums_of(const struct measure_job *j)
 {
     const struct net_run *r = j->many->ctx;

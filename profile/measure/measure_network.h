@@ -17,27 +17,32 @@ struct network_given { const char *name; const f32 *data; };
 
 struct network_opts {
     const struct measure_opts *measure;   /* meters, seed, threads, target ... */
-    bool unchecked;                       /* compare neither each kernel nor the whole */
-    int n_inputs; const struct network_given *input;      /* others are random, by the seed */
+    bool unchecked;  /* whether to skip the comparisons of each kernel and of the whole */
+    /* data of inputs; the others get random data from the seed */
+    int n_inputs; const struct network_given *input;
     int n_expected; const struct network_given *expected;
-    /* NULL, or where to keep the data of constants, inputs and outputs when all is right, also when
-     * the other meters were cancelled then; the caller frees them (network_values_free) */
+    /* NULL, or where to store the data of constants, inputs and outputs if all results are right
+     * (even if other meters were cancelled later).  The caller frees them (network_values_free). */
     struct network_values *values;
 };
 
 /* reason: if the outcome is not OK, one sentence, which names the kernel.  call_s: least seconds of
- * each call of the module, in the arena given; NULL: not timed.  kernel: what the other meters say
- * of each task by itself (network_meters.h); NULL: they were not asked. */
+ * each call of the module, in the given arena; NULL: not timed.  kernel: per task, the counts of
+ * the other meters (network_meters.h); NULL: no other meter was requested. */
 struct network_measurement {
     enum outcome outcome;
     char reason[512];
-    bool verified;  /* every kernel is right, and so is the whole, by its graph and its author */
-    int wrong_call;                       /* the call that is wrong; -1: none */
-    double max_rel_err, error_of_bound;   /* the worst of all kernels (struct deviation) */
-    bool whole_compared;                  /* with the whole graph; whole.reason: not all of it */
+    /* every kernel is right, and so is the whole network by its graph and its author's outputs */
+    bool verified;
+    int wrong_call;                       /* number of the wrong call; -1: none */
+    /* the largest deviation of any kernel (struct deviation) */
+    double max_rel_err, error_of_bound;
+    /* whether outputs were compared with the whole graph; whole.reason: why not all */
+    bool whole_compared;
     struct whole_deviation whole;
-    bool compared;                        /* with the author's outputs */
-    double author_abs_err, author_of_bound;   /* worst |got - want|, and over 1e-5 + 1e-3 |want| */
+    bool compared;                        /* whether outputs were compared with the author's */
+    /* the worst |got - want|, and the worst |got - want| / (1e-5 + 1e-3 |want|) */
+    double author_abs_err, author_of_bound;
     struct latency latency;
     double first_call_ms;
     double flops, gflops, peak_gflops, peak_fraction;

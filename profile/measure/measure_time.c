@@ -6,12 +6,12 @@
 
 /* largest fraction of the ceiling that is plausible; above it the ceiling was disturbed */
 #define MOST_FRACTION 1.05
-/* after this many right results with other bits, bits are not compared any more */
+/* after this many right results with other bits, bits are no longer compared */
 #define MOST_DIFFERENT 3
 #define UNSTEADY_CHECKS 4                /* number of full checks for a kernel whose results vary */
-#define AGAIN_S 1e-3                     /* seconds of calls when no time was asked for */
+#define AGAIN_S 1e-3  /* duration of such calls in seconds, when the clock was not requested */
 #define TRUSTED_ROUNDS 10  /* ceiling samples; the best of fewer may still be disturbed */
-#define TOO_FAST 3.0  /* multiple of the possible speed: the kernel did something else */
+#define TOO_FAST 3.0  /* a kernel this many times faster than possible did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
 #define MOST_GBYTES 768.0  /* faster than any core stores to L1: 2 of 64 bytes at 6 GHz */
 #define MOST_DEVICE_GBYTES 20e3  /* faster than any present GPU's memory, by a factor of 2 */
@@ -23,7 +23,7 @@ static double asked_flops(const struct measure_job *j)
     return j->many ? j->many->asked_flops : j->program->base->flops;
 }
 
-/* Returns the FLOPs that the result needs: work that is skipped or repeated does not count. */
+/* Returns the FLOPs that the result needs; work that is skipped or repeated does not count. */
 static double needed_flops(const struct measure_job *j)
 {
     if (j->many)
@@ -36,7 +36,7 @@ static int cores_of(const struct measure_job *j)
     return j->opts.threads < j->machine->cores ? j->opts.threads : j->machine->cores;
 }
 
-/* Returns a speed in GFLOP/s that no ceiling can have unless its code is broken. */
+/* Returns a speed in GFLOP/s above which a ceiling's code must be broken. */
 static double beyond(const struct measure_job *j)
 {
     return TOO_FAST * MOST_GFLOPS * cores_of(j);
@@ -68,10 +68,11 @@ static bool left_work_out(double seconds, double bound_s, const char *what, stru
 
 /* Whether a time is possible.  A right kernel cannot be TOO_FAST times faster than the reductions
  * of its main node and the stores of its results.  No compiler can omit a step of a reduction; each
- * takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since
- * compilers can remove some of them; neither do sums over partial padding. peak: sampled beside
- * the kernel; when it is 0, or the target of the kernel is not the widest (compilers may find
- * wider vectors), that of any core is used. */
+ * takes the place of a multiply-add, two FLOPs.  Element-wise FLOPs do not count, since compilers
+ * can remove some of them; neither do sums over partial padding.
+ *
+ * peak: sampled beside the kernel.  The peak of any core is used instead when peak is 0, or the
+ * target of the kernel is not the widest (compilers may find wider vectors). */
 static bool is_possible(const struct measure_job *j, double seconds, double peak, struct err *e)
 {
     double flops = 2 * needed_flops(j), bytes = result_bytes(j), rate = MOST_GBYTES * cores_of(j);
@@ -82,7 +83,8 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
         rate = MOST_DEVICE_GBYTES;
     } else if (peak <= 0 || peak > beyond(j) || j->target->vector_bytes < widest->vector_bytes)
         peak = MOST_GFLOPS * cores_of(j);
-    if (TOO_FAST * seconds < 1e-9 * flops / peak)          /* sums_of is slow: only if needed */
+    /* sums_of is slow, so it is called only if the definition's flops are too fast */
+    if (TOO_FAST * seconds < 1e-9 * flops / peak)
         flops = fmin(flops, 2 * sums_of(j));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
         snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
@@ -158,7 +160,7 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
 }
 
 /* Judges a result that differs from the first one. If it is right (sums in another order), the
- * kernel is from then on checked by separate calls instead of bit by bit. */
+ * kernel is checked by separate calls from then on, and no longer bit by bit. */
 static bool judge(struct measure_job *const *j, int n, struct sampled *what,
                   const struct samples *s, struct err *e)
 {

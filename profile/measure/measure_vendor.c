@@ -134,7 +134,7 @@ static bool is_right(struct measure_job *j, int i, struct err *e)
     return true;
 }
 
-/* Loads one baseline. *lives: the child can still be used, even if this library failed. */
+/* Loads one baseline. *lives: whether the child can still be used, even if this library failed. */
 static bool enter(struct measure_job *j, int i, bool *lives, struct err *e)
 {
     const struct libraries *x = &j->libraries;

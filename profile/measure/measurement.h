@@ -19,7 +19,7 @@ enum outcome {
 extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" "timeout" ... */
 
 /* Times of one call, in milliseconds. runs: number of samples, each the mean of enough calls to
- * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread was above
+ * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread stayed above
  * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
  * was slow (stats_disturbed); NAN when no ceiling was sampled. */
 struct latency {
@@ -44,7 +44,7 @@ struct baseline {
 };
 
 /* The GPU on which the kernel of a GPU's target ran. name: "" when it ran on none; reason: why not.
- * nvrtc: the version of its compiler; clocks in MHz, the highest ones, 0 = unknown. */
+ * nvrtc: the version of its compiler; clocks: the highest ones in MHz, 0 = unknown. */
 struct measured_device {
     char name[96], driver[16], nvrtc[32], reason[256];
     int clock_mhz, memory_mhz;
@@ -70,15 +70,15 @@ struct measurement {
     bool huge_asked;
     int64_t huge_bytes, huge_of_bytes;
     char threads_note[96];               /* a note when there are more threads than cores */
-    /* Speeds at the minimum latency, and the best ceiling sample of the same run, of all threads
+    /* Speeds at the minimum latency, and the best ceiling sample of the same run; all threads
      * together; 0 = unknown. */
     double gflops;                       /* counting the FLOPs of the definition of the operator */
     double executed_gflops;  /* excludes FLOPs that the kernel skips, such as taps in the padding */
     double peak_gflops, peak_fraction;
     char peak_reason[160];  /* why the ceiling is missing although the kernel was timed */
     /* measurements: how often this program was timed in the same way; `latency` is the fastest of
-     * them.  load, measured_at: of that one, the machine's mean number of running processes in the
-     * minute before (0 = unknown), and the time in UTC. */
+     * these times.  load, measured_at: when that time was measured, the mean number of running
+     * processes in the minute before (0 = unknown), and the time in UTC. */
     double load;
     int measurements;
     char measured_at[24];
@@ -86,7 +86,7 @@ struct measurement {
     struct measured_device device;
     struct sim_result sim;
     struct counts counts[METER_COUNT];   /* by meter, except the clock and the simulator */
-    /* code: target_code, so that times of other code or flags are told apart; "" = unknown */
+    /* code: target_code, which tells apart times of other code or flags; "" = unknown */
     char compiler[128], code[20], isa[16]; int threads; double build_s, total_s; uint64_t seed;
 };
 
@@ -96,17 +96,18 @@ static inline bool measurement_compared(const struct measurement *m)
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
-/* Whether the spread of its samples makes the best time doubtful. */
+/* Whether the samples spread so much that the best time is doubtful. */
 static inline bool measurement_noisy(const struct measurement *m)
 {
     return m->latency.runs > 0 && (m->latency.noisy || m->latency.spread > STATS_NOISY);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
-/* Completes the new measurement *m of a program from its older one. Keeps the older values that *m
- * did not measure, and the older time if it is faster. The new time is kept if `newest` is wanted,
- * or if only *m has baselines, which were timed beside it. Does nothing when either is not OK, or
- * they were measured in different ways. Returns whether the older time was faster and was kept. */
+/* Completes the new measurement *m of a program from its older one. Keeps older values that *m did
+ * not measure. Keeps the older time if it is faster, unless the newest is wanted (`newest`), or
+ * only *m has baselines, which were timed beside its time. Does nothing when either measurement is
+ * not OK, or they were measured in different ways. Returns whether the older time was faster and
+ * was kept. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
@@ -117,15 +118,16 @@ struct measure_opts {
     double time_s;                       /* how long to sample (0 = 0.3) */
     int min_runs;                        /* least number of samples; 0 = 10 */
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
-    bool cold;                           /* also time it with cold caches */
+    bool cold;                           /* whether to also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
-    /* On a GPU the kernel is compared with the reference and timed before the host twin looks for
-     * races: for a search, whose best the twin checks by a measurement without the clock.  No
+    /* For a search: on a GPU, compares the kernel with the reference and times it at once; the host
+     * twin then looks for races only in the best kernels, in a measurement without the clock.  No
      * effect without a GPU. */
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = that of this host */
-    const struct gpu_device *gpu;        /* simulated for a GPU's target; NULL = the default */
+    /* GPU that is simulated for a GPU's target; NULL = the default */
+    const struct gpu_device *gpu;
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */
     /* where to store the detail (owned by the caller); NULL = not wanted */
     struct sim_detail *detail;
@@ -134,7 +136,8 @@ struct measure_opts {
     const char *compiler;                /* command of the compiler; NULL = the default one */
     const struct target *target;         /* target of the code; NULL = the best of the machine */
     const struct runner_kind *runner;    /* where kernels run; NULL = in a child process here */
-    const char *runner_path;  /* tilescope-runner; NULL = $TILESCOPE_RUNNER, else beside us */
+    /* path of tilescope-runner; NULL = $TILESCOPE_RUNNER, else the file beside this program */
+    const char *runner_path;
     const struct machine *machine;       /* where the runner runs; NULL = this machine */
 };
 /* Called from the measuring thread with the current phase ("compiling", "checking", "timing",

@@ -1,4 +1,4 @@
-/* Several measurements of the same program as one. */
+/* Merges several measurements of the same program into one. */
 #include <string.h>
 #include "profile/measure/measurement.h"
 
@@ -48,7 +48,7 @@ static bool has_baseline(const struct measurement *m)
     return false;
 }
 
-/* Times the measurement was made; older files do not say. */
+/* Returns how often the measurement was made; older files do not store it. */
 static int times_of(const struct measurement *m)
 {
     return m->latency.runs == 0 ? 0 : m->measurements > 1 ? m->measurements : 1;

@@ -29,7 +29,7 @@ struct meter {
     bool (*count_apart)(struct measure_job *j, struct counts *out, struct err *e);
 };
 
-/* The probe of meters that need only a compiler and the runner. */
+/* The probe of meters that need only a compiler and tilescope-runner. */
 static void probe_built_in(struct counts *out)
 {
     struct compiler cc;
@@ -113,8 +113,8 @@ static bool count_cupti(struct measure_job *j, struct counts *out, struct err *e
     return true;
 }
 
-/* Queries the libraries that CUPTI needs, in that order. A machine without a driver is not
- * queried. */
+/* Asks for the libraries that CUPTI needs, in that order. Without a driver it asks for no
+ * others. */
 static void probe_cupti(struct counts *out)
 {
     static const enum nvidia_part needed[] = { NVIDIA_DRIVER, NVIDIA_CUPTI };

@@ -11,14 +11,14 @@ struct meter_info { const char *name, *what; bool available; char reason[256]; }
 int meters_probe(struct meter_info *out, int max);
 
 unsigned meters_default(void);                 /* METER_ bits of the default meters */
-/* Parses a list of event sets, "l1,papi-sw", into o->set, and turns on their meters.  The sets
- * are allocated in a.  Errors as of event_set_find, and ERR_RANGE when two sets belong to one
+/* Parses a list of event sets, "l1,papi-sw", into o->set, and turns on their meters.  The sets are
+ * allocated in a.  Fails as event_set_find does, and with ERR_RANGE when two sets belong to one
  * meter. */
 bool meters_events(struct arena *a, const char *text, struct measure_opts *o, struct err *e);
 /* Parses "clock,sim" or "none" to METER_ bits. ERR_NAME suggests the nearest name. */
 bool meters_parse(const char *text, unsigned *bits, struct err *e);
 
 /* Counts with every requested meter except the clock and the simulator.  False only on a cancel or
- * when the kernel failed; for a counter that is not available, m->counts has the reason. */
+ * when the kernel failed; if a counter is not available, m->counts has the reason. */
 bool meters_count(struct measure_job *j, struct err *e);
 #endif

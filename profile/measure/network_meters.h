@@ -4,8 +4,8 @@
 #include "kernels/module/network.h"
 #include "profile/measure/measurement.h"
 
-/* Measures each task once as a program of its own, on random data, with the meters of *o except
- * the clock.  *out, in the arena, has a measurement per task; those that fail say why.  False only
+/* Measures each task once as a program of its own, on random data, with the meters of *o except the
+ * clock.  *out, in the arena, has a measurement per task, with the reason if it failed.  False only
  * on a cancel. */
 bool network_meters(struct arena *a, const struct network *net, const struct measure_opts *o,
                     const struct progress *pr, const struct cancel *c,

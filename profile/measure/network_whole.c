@@ -12,17 +12,18 @@
 #define OF_SINGLE 8.0                     /* multiple of the error of plain float32 */
 #define OF_SCALE 1e-5                     /* allowed error as a share of the largest value */
 
-/* An evaluation of the graph node by node, which holds the values of a tensor from its first to its
- * last use: exact in float64, single as float32 computes them.  Inputs and constants have one array
- * for both.  v NULL: a dry run, which only counts bytes. */
+/* An evaluation of the graph node by node.  It holds the values of a tensor from its first to its
+ * last use: `exact` as float64 computes them, `single` as float32 does.  Inputs and constants have
+ * one array for both.  v NULL: a dry run, which only counts bytes. */
 struct whole_run {
     const struct graph *g;
     const struct network *net;
     const struct network_values *v;
     uint64_t seed;
     int *last;                            /* per tensor: the last node that reads it */
-    bool *needed, *held;                  /* per tensor: an output depends on it; it is computed */
-    bool *inexact, *jumps;  /* per tensor: it is inexact; a jump of inexact values led to it */
+    bool *needed, *held;  /* per tensor: whether an output depends on it; whether it is computed */
+    /* per tensor: whether it is inexact; whether it depends on a jump of inexact values */
+    bool *inexact, *jumps;
     double **exact, **single;
     double live, most;                    /* bytes now, and the most so far */
     bool ok;
@@ -198,7 +199,7 @@ double network_whole_bytes(const struct network *net)
     return most;
 }
 
-/* --- What it takes ---------------------------------------------------------------------------- */
+/* --- Cost of a check -------------------------------------------------------------------------- */
 
 #define SAMPLE "gmm m=64 k=512 n=256"
 
@@ -264,7 +265,7 @@ double network_check_estimate(const struct network *net)
     return s;
 }
 
-/* --- What outputs must be --------------------------------------------------------------------- */
+/* --- Expected outputs ------------------------------------------------------------------------- */
 
 /* Returns the expected output: its exact values, and the deviation that is allowed. */
 static struct whole_output output_of(struct whole_run *r, int tensor)

@@ -1,10 +1,10 @@
 /* Is a network right from end to end (SPEC L.2)?  Its outputs y are compared with the float64
- * evaluation y64 of the whole graph, and how far the plain float32 evaluation y32 of that graph is
- * off says how much they may differ:
+ * evaluation y64 of the whole graph.  The error of a plain float32 evaluation y32 of that graph
+ * says how much they may differ:
  *
  *     max|y - y64| <= 8 max|y32 - y64| + 1e-5 max|y64|
  *
- * Both evaluations know nothing of simplifications, kernels, layouts and calls, so a wrong
+ * Both evaluations are independent of simplifications, kernels, layouts and calls, so a wrong
  * connection of right kernels shows. */
 #ifndef TS_PROFILE_NETWORK_WHOLE_H
 #define TS_PROFILE_NETWORK_WHOLE_H
@@ -21,14 +21,14 @@ struct whole_output {
 };
 struct network_whole { int n; struct whole_output *output; };
 
-/* The worst output so far: its largest difference, and the ratio to the allowed one. reason: why an
- * output could not be compared; "" when all were compared. */
+/* The worst output so far: its largest difference, and that difference over the allowed one.
+ * reason: why an output could not be compared; "" when all were compared. */
 struct whole_deviation { double abs_err, of_allowed; char reason[200]; };
 
 /* The bytes that network_whole_make needs at once. */
 double network_whole_bytes(const struct network *net);
-/* Estimates the seconds that a check of every call and of the whole takes, from how fast the same
- * evaluations of a small product are here, which takes some milliseconds. */
+/* Estimates the seconds for checking every call and the whole. For this it measures the same
+ * evaluations on a small product, which takes some milliseconds. */
 double network_check_estimate(const struct network *net);
 /* Evaluates net->whole on the inputs in v, and on the constants of the seed.  Values are freed
  * after their last reader. */
@@ -38,7 +38,7 @@ bool network_whole_make(const struct network *net, const struct network_values *
 void network_whole_free(struct network_whole *w);
 
 /* Compares an output, and merges its difference into *worst.  ERR_WRONG with the first wrong
- * element.  An output that the data cannot judge is right, and *worst has the reason. */
+ * element.  An output that the data cannot judge counts as right, and *worst has the reason. */
 bool network_whole_compare(const struct network_whole *w, const char *output, const f32 *got,
                            struct whole_deviation *worst, struct err *e);
 #endif

@@ -14,7 +14,7 @@ struct once {
     /* data_fd: memory of the parameters; out_fd: a file that a tool writes; -1 = none */
     int data_fd, out_fd;
     char *map;                           /* data_fd mapped into this process */
-    void **data;                         /* the parameters in it */
+    void **data;                         /* addresses of the parameters in map */
     double seconds;  /* seconds of the call by the clock of the runner; 0 = not reported */
 };
 
@@ -26,9 +26,10 @@ void once_close(struct once *o);         /* also after a failed once_open */
 /* Writes a path through which another process can open out_fd. */
 void once_out_path(const struct once *o, char *out, size_t n);
 
-/* The call. padding NULL: writes nothing to out_fd; otherwise writes counts (see server_once). */
+/* How to call the kernel. padding NULL: nothing is written to out_fd; otherwise counts are (see
+ * server_once). */
 struct once_call { const char *so_path, *padding; long long cache_bytes; };
-/* Runs the call. tool: NULL-terminated command that gets the runner's command appended, or NULL.
+/* Runs the call. tool: NULL-terminated command that starts the runner's command, or NULL.
  * ERR_TIMEOUT, ERR_CANCEL, or ERR_ENV with the first line of the output. */
 bool once_run(struct once *o, const char *const *tool, const struct once_call *call,
               struct err *e);

@@ -17,7 +17,7 @@
 static struct oracle *kept[KEPT];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- Kept ones: the lock is held in all of these ---------------------------------------------- */
+/* --- Kept oracles: the caller of these functions holds the lock ------------------------------- */
 
 static void drop(struct oracle *o)
 {
@@ -136,7 +136,8 @@ void oracle_free_tensors(double **of, int n)
     free(of);
 }
 
-/* Allocates arrays for the tensors that nodes compute, and with `given` for all other tensors. */
+/* Allocates arrays for the tensors that nodes compute; with `given`, for all other tensors
+ * instead. */
 static double **new_tensors(const struct graph *g, bool given)
 {
     double **of = xcalloc((size_t)g->n_tensors, sizeof *of);
@@ -195,8 +196,8 @@ bool oracle_evaluate(const struct oracle *o, const struct graph *g, enum oracle_
 
 /* --- The bounds of other algorithms ----------------------------------------------------------- */
 
-/* Fills the given tensors of a form: data as the base graph has them, or what is computed of
- * weights, in float64 and then rounded once. */
+/* Fills the given tensors of a form: data as the base graph has them. Transformed weights are
+ * computed in float64 and rounded once. */
 static void form_given(const struct oracle *o, const struct graph *base, const struct graph *form,
                        double **of, double **error)
 {
@@ -280,7 +281,7 @@ static struct oracle *new_oracle(const struct graph *g, uint64_t seed)
 }
 
 /* Computes the reference of an oracle with data, and keeps the outputs. ok: whether data exist.
- * bounds: whether to compute those of the plain arithmetic too.  Without data, or after a failure,
+ * bounds: whether to compute the bounds of plain arithmetic too.  Without data, or after a failure,
  * frees o. */
 static bool compute(struct oracle *o, const struct graph *g, bool ok, bool bounds,
                     const struct cancel *c, struct oracle **out, struct err *e)
@@ -400,7 +401,7 @@ bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, ui
     layout_pack_given(p->layout[tensor], logical, physical);
     free(own);
     for (int held = 0; held < p->graph->n_tensors; held++)
-        if (p->held_in[held] == tensor) {               /* store_at: stored in the same buffer */
+        if (p->held_in[held] == tensor) {  /* store_at: the tensor is stored in this buffer */
             if (!(logical = logical_data(o, p, held, seed, &own, e)))
                 return false;
             layout_place(p->pool, p->layout[held], logical, physical);

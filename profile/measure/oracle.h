@@ -14,8 +14,8 @@ struct oracle;
  * cannot be read. */
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
-/* Makes an oracle for p alone, of the caller's data: given[t] has the elements of input or constant
- * t of the base graph, NULL: zeros. */
+/* Makes an oracle for p alone, from the caller's data: given[t] has the elements of input or
+ * constant t of the base graph; NULL: zeros. */
 bool oracle_of(const struct program *p, void *const *given, const struct cancel *c,
                const struct oracle **out, struct err *e);
 void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFFER_POISON */
@@ -23,8 +23,8 @@ void oracle_poison(void *data, int64_t bytes);           /* fills data with BUFF
 const struct oracle *oracle_kept(const struct graph *base, uint64_t seed);
 const struct oracle *oracle_again(const struct oracle *o);  /* adds a reference to o */
 void oracle_release(const struct oracle *o);             /* NULL is allowed */
-/* Return the bytes for computing the reference of p, and for the bounds of the algorithms that its
- * steps chose, if any. */
+/* oracle_bytes returns the bytes for computing the reference of p; oracle_form_bytes those for the
+ * error bounds of the algorithms that its steps chose, if any. */
 int64_t oracle_bytes(const struct program *p);
 int64_t oracle_form_bytes(const struct program *p);
 
@@ -35,7 +35,7 @@ int64_t oracle_form_bytes(const struct program *p);
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
 
-/* The difference between an output and the reference at its worst element. */
+/* The deviation of an output from the reference: its worst element. */
 struct deviation {
     double rel_err;                       /* |got - ref| / max(|ref|, rms(ref)) */
     double of_bound;                      /* |got - ref| / bound of the element */
@@ -43,24 +43,25 @@ struct deviation {
 #define ORACLE_INFINITE 1e30              /* value of both when `got` is not finite */
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
-#define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with an algorithm of their own */
+#define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with a chosen algorithm (winograd) */
 #define ORACLE_ROUNDINGS 16  /* an error of so many roundings of the type is always allowed */
 double oracle_tolerance(const struct program *p);
 
-/* Compares an output with the reference element by element, and merges the largest difference
- * into *worst.
+/* Compares an output with the reference element by element, and merges the largest difference into
+ * *worst.
  *
- * Each element may be off by its bound: what arithmetic in its type explains there
- * (reference_error), at most oracle_tolerance().  For a program with an algorithm of its own this
- * is the arithmetic of that algorithm: the bound comes from p->form, the reference from the base.
+ * Each element may be off by its bound: the largest error that arithmetic in its type can cause
+ * there (reference_error), at most oracle_tolerance().  For a program with a chosen algorithm
+ * (winograd), this is the arithmetic of that algorithm: the bound comes from p->form, the reference
+ * from the base graph.
  *
  * An element beyond its bound gets a second opinion (SPEC L.2): if the plain evaluation of this
  * output in that type is off by r times the bound at its worst element, 8r times the bound is
  * allowed, up to a rel_err of 0.1.
  *
  * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when the data cannot tell
- * whether the elements that are off are wrong: the reference exceeds the type; or reference_error,
- * the plain evaluation, or a rounding of the inputs explains a difference as large. */
+ * whether the deviating elements are wrong: the reference exceeds the type; or reference_error, the
+ * plain evaluation, or a rounding of the inputs explains a difference as large. */
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
                     const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e);

@@ -12,21 +12,21 @@ struct oracle {
     uint64_t seed;
     int n_tensors;
     void **given;                        /* data of inputs and constants; NULL for other tensors */
-    /* Per tensor of the base graph: results of reference_eval and reference_error for outputs,
+    /* Per tensor of the base graph: for outputs, the results of reference_eval and reference_error;
      * NULL for all others. */
     double **data, **error;
     double *rms;  /* per output: root mean square of the elements that float32 can hold */
     int64_t bytes;
-    int users;  /* number of references; the list of kept oracles is one */
-    /* Made under the lock when an output is off: the result of float32, and how far two changes
-     * of the inputs by 2^-24 move the reference.  NULL = not made yet. */
+    int users;  /* number of references; the list of kept oracles holds one */
+    /* Made under the lock when an output is beyond its bound: the result of float32, and how far
+     * two changes of the inputs by 2^-24 move the reference.  NULL = not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
     struct form_error *forms;            /* also made under the lock, when asked for */
 };
 
-/* The bounds of programs with these algorithms (program_print_algorithms), per tensor of the base
- * graph; NULL for all but outputs. */
+/* The error bounds of programs with these algorithms (program_print_algorithms), per tensor of the
+ * base graph; NULL for all but outputs. */
 struct form_error { struct form_error *next; char *algorithms; double **error; };
 
 /* Returns in *out the error bounds for p, which depend on the arithmetic of its algorithms. */

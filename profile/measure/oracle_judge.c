@@ -8,17 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SINGLE_SLACK 8.0  /* times the deviation of plain float32 is allowed (SPEC L.2) */
+#define SINGLE_SLACK 8.0  /* multiple of the deviation of plain float32 that is allowed (SPEC
+                           * L.2) */
 #define SINGLE_MOST 0.1                   /* largest rel_err that the second opinion allows */
 #define MOVED_SLACK 64.0
 enum { READ_AT_ONCE = 512 };               /* elements that are converted to double in one call */
-#define HOPELESS 1024.0                   /* times the error: certainly wrong above it */
+#define HOPELESS 1024.0                   /* beyond this multiple of its error bound, an element is
+                                           * certainly wrong */
 
 /* One output that is judged. */
 struct judged {
     const struct tensor *tensor;
     const char *stored;                   /* elements as the kernel left them */
-    const double *ref, *error;            /* below: the second opinions; NULL = not asked for yet */
+    /* `single` and below: the second opinions; NULL = not computed yet */
+    const double *ref, *error;
     const double *single, *moved;
     int64_t n;
     double rms, tolerance;
@@ -29,7 +32,7 @@ enum opinion { GOOD, ILL, WRONG };
 
 static bool is_poison(const struct judged *j, int64_t i)
 {
-    const uint16_t poison = (uint16_t)BUFFER_POISON;      /* each half of a word */
+    const uint16_t poison = (uint16_t)BUFFER_POISON;      /* each half of a poisoned word */
     const int bytes = j->tensor->type->bytes;
     bool same = true;
     for (int at = 0; at < bytes && same; at += (int)sizeof poison)
@@ -146,7 +149,8 @@ static enum opinion judge(const struct judged *j, int64_t i)
     return explained ? ILL : WRONG;
 }
 
-/* Replaces each value of `moved` by the larger distance of both results from the reference. */
+/* Replaces each value of `moved` by the larger of two distances from the reference: its own, and
+ * that of `again`. */
 static void take_moved(const struct graph *g, double **moved, double *const *again,
                        double *const *ref)
 {
@@ -157,7 +161,8 @@ static void take_moved(const struct graph *g, double **moved, double *const *aga
         }
 }
 
-/* Makes the moved results, unless they exist. The caller holds the lock; so in have_single. */
+/* Makes the moved results, unless they exist. The caller holds the lock, here and in
+ * have_single. */
 static bool have_moved(struct oracle *o, const struct graph *g, const struct cancel *c,
                        struct err *e)
 {

@@ -102,7 +102,7 @@ static void read_names(const char *text, struct port_pressure *p)
             return;
         size_t len = strlen(p->port[p->n].name);
         const char *part = strchr(number, '.');
-        if (part)                         /* "[6.1] - SBPort23": the second of two alike */
+        if (part)                         /* "[6.1] - SBPort23": the second of two equal ports */
             snprintf(p->port[p->n].name + len, sizeof p->port[0].name - len, "%s", part);
         p->n++;
         if (!strchr(at, '\n'))
@@ -119,7 +119,7 @@ static bool read_answer(const char *text, struct port_pressure *p)
     read_names(text, p);
     const char *at = strstr(text, "Resource pressure per iteration:\n");
     at = at ? strchr(at, '\n') : NULL;
-    at = at ? strchr(at + 1, '\n') : NULL;                /* behind the numbers of the ports */
+    at = at ? strchr(at + 1, '\n') : NULL;  /* to the line behind the numbers of the ports */
     for (int i = 0; i < p->n && at; i++) {
         char *end;
         at += strspn(at, " \n");

@@ -5,8 +5,8 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
 
-/* For each loop of *lines, the number of instructions in its own body, without those of loops
- * inside; the last entry is for instructions outside of all loops. all: the executed ones. The
+/* Per loop of *lines: the number of executed instructions in its own body, without loops inside;
+ * the last entry is for instructions outside of all loops. all: all executed instructions. The
  * caller frees insns. */
 struct hot_loops { double *insns, all; };
 struct hot_loops hot_loops_find(const char *assembly, const struct code_lines *lines);
@@ -16,13 +16,13 @@ double hot_loops_share(const struct hot_loops *h, const struct code_lines *lines
 int hot_loops_hottest(const struct hot_loops *h, const struct code_lines *lines);
 
 #define MOST_PORTS 32
-/* The cost of one iteration of the loop: its cycles if only the ports limited it (`least`), its
- * simulated cycles with instructions per cycle, and the cycles of each port. reason: "", or why the
- * cost is unknown. */
+/* The cost of one iteration of the loop. least: its cycles if only the ports limited it; cycles,
+ * ipc: as simulated; then the cycles of each port. reason: why the cost is unknown, or "". */
 struct port_pressure {
     char reason[160];
     int loop;                             /* index of the loop in the lines; -1: none */
-    char model[24]; bool exact;           /* of the CPU that llvm-mca took; exact: of this one */
+    /* the CPU model that llvm-mca used; exact: it is the model of this CPU */
+    char model[24]; bool exact;
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
 };

@@ -5,19 +5,19 @@
 #include "profile/measure/measurement.h"
 
 struct predict_opts {
-    struct cache_config cache;  /* all 0: the caches of this host; only the L1 is simulated */
+    struct cache_config cache;  /* the caches; all 0: those of this host. Only L1 is simulated */
     const struct target *target;         /* NULL: the best of this CPU */
-    /* Accesses above which a sample is simulated; 0: 1e6.  Below that, L1 is also warmed up less
-     * before each part of the sample. */
+    /* Number of accesses above which a sample is simulated; 0: 1e6.  With a smaller budget, L1 is
+     * also warmed up less before each part of the sample. */
     double budget;
     double limit_s;                      /* seconds after which to give up; 0: never */
     bool conflicts;                      /* also count conflict misses, which takes twice as long */
 };
 
-/* Misses of L1 in one run.  They are exact when fraction, the share of the accesses that was
- * simulated and counted, is 1; error: as in struct sim_result.  conflicts: those misses that a
- * fully associative cache of the same size would not have; -1: not counted, or the buffers
- * are too large for that. */
+/* Misses of L1 in one run.  fraction: the share of the accesses that was simulated and counted; if
+ * it is 1, the misses are exact. error: as in struct sim_result.  conflicts: the misses that a
+ * fully associative cache of the same size would not have; -1: not counted, or the buffers are too
+ * large for counting them. */
 struct prediction { int64_t l1_misses, conflicts; double accesses, fraction, error; };
 
 /* ERR_TIMEOUT when the limit was reached; ERR_RANGE when the cache cannot be simulated. */

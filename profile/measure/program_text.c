@@ -49,7 +49,7 @@ static void add_compile_line(struct str *header, const struct target *t, int lan
     str_free(&line);
 }
 
-/* Adds the code so that it also compiles without a warning by plain `gcc -O2 -Wall`. */
+/* Adds the code in a form that plain `gcc -O2 -Wall` also compiles without a warning. */
 static void add_portable(struct str *out, const char *code)
 {
     bool first = true;
@@ -128,7 +128,7 @@ static void print_resources(struct str *out, const char *cuda)
         return;
     }
     str_printf(out, "/* NVRTC %s, %s:\n", b.version, GPU_ARCH);
-    for (int i = b.n - 1; i >= 0; i--) {                 /* a cubin has the last one first */
+    for (int i = b.n - 1; i >= 0; i--) {                 /* a cubin lists the last kernel first */
         const struct gpu_kernel *k = &b.kernel[i];
         str_printf(out, " *   %s: %d registers, %lld bytes of stack, %lld of shared memory;"
                    " occupancy %.0f %%\n", k->name, k->registers, (long long)k->stack,

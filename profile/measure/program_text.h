@@ -24,13 +24,14 @@ bool program_text_cuda(const struct program *p, struct str *out, struct err *e);
 /* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
 /* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
- * measurement, which a comment at the head of the C lists.  Vector helpers in the C are macros, so
- * that other flags cause no warning. */
+ * measurement; a comment at the head of the C lists these flags.  Vector helpers in the C are
+ * macros, so that other flags cause no warning. */
 bool program_text_c(const struct program *p, const struct target *t, struct str *out,
                     struct err *e);
 bool program_text_asm(const struct program *p, const struct target *t, const char *compiler,
                       const struct cancel *c, struct str *out, struct err *e);
-/* The same, and in arena a the loop of each instruction, found by the compiler's line table. */
+/* The same, and stores in arena a the loop of each instruction, found by the compiler's line
+ * table. */
 bool program_text_asm_lines(struct arena *a, const struct program *p, const struct target *t,
                             const char *compiler, const struct cancel *c, struct str *out,
                             struct code_lines *lines, struct err *e);

@@ -11,7 +11,7 @@ struct stride { uint64_t last; int64_t step; int seen; };
 
 struct cachesim {
     struct ts_sim hooks;  /* must be first: the instrumented kernel knows only this part */
-    uint64_t *front, mask;                /* front: last line per slot, in hooks unless watched */
+    uint64_t *front, mask;  /* front: per slot, the line used last; in hooks unless watched */
     struct level level[CACHE_LEVELS];
     int n_levels, n_sites, line_shift;
     struct cache_config config;
@@ -238,7 +238,7 @@ static void touch_alone(struct ts_sim *hooks, unsigned long long addr, unsigned 
     v->count.writebacks += level_place_inline(v, line, dirty) & DIRTY;
 }
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Start and end ---------------------------------------------------------------------------- */
 
 /* Returns the number of slots: the largest power of two that divides the number of sets. */
 static uint64_t slots_of(uint64_t sets)

@@ -18,7 +18,7 @@
 #include "profile/sim/sim_result.h"
 
 struct cachesim;
-/* A callback for every touch of a line in L1. missed: the line was not in L1. */
+/* A callback for every touch of a line in L1. missed: whether the line was absent from L1. */
 typedef void touch_fn(void *ctx, uint64_t line, unsigned site, bool missed);
 /* A callback for every line that enters L1. It is called before touch_fn is called for the access
  * that caused it. evicted: the replaced line; -1: the way was empty. */

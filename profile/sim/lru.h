@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct lru;
-/* room: the lines that the cache holds; touched lines are 0 to n_lines - 1, below 2^31. */
+/* room: the number of lines that the cache holds.  Touched lines are 0 to n_lines - 1, below
+ * 2^31. */
 struct lru *lru_open(int64_t room, int64_t n_lines);
 void lru_close(struct lru *r);
 bool lru_touch(struct lru *r, int64_t line);             /* whether the cache held the line */

@@ -20,9 +20,9 @@
 struct site_count { int64_t misses[CACHE_LEVELS]; };
 
 /* accesses: the misses of the level above (unknown for L1, since the instrumented kernel filters
- * hits). prefetches: lines that a prefetcher brought into this level; useful: those of L1 that
- * the kernel used later.  Prefetches are neither accesses nor misses. straddled: L1 misses beyond
- * the first of one access that crossed lines which were both missing. */
+ * hits). prefetches: lines that a prefetcher brought into this level; useful: those of L1 that the
+ * kernel used later.  Prefetches are neither accesses nor misses. straddled: when one access
+ * crosses into a second line and both are missing, the second L1 miss. */
 struct level_count { int64_t accesses, misses, writebacks, prefetches, useful, straddled; };
 
 /* The results in a measurement. */
@@ -52,11 +52,13 @@ struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
-/* A place in the code. Sites are sorted by misses, most first. tensor is an index into by_tensor.
- * Sites beyond the limit are one last entry, "others", whose tensor is n. The other members are for
- * a GPU: memory is "global", "local" or "shared"; degree: the worst bank conflict of one access (2:
- * 2-way); bytes: of a thread; stride: bytes from thread to thread, the same for `run` threads,
- * after which a warp jumps; run 0: the stride varies. */
+/* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor is an
+ * index into by_tensor. Sites beyond the limit are one last entry, "others", whose tensor is n.
+ *
+ * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
+ * conflict of one access (2: 2-way). bytes: those of one thread's access. stride: bytes from thread
+ * to thread, the same for `run` threads in a row, after which it jumps; run 0: the stride
+ * varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -67,9 +69,9 @@ struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
     struct cache_config cache;             /* the simulated cache; with a sample, only its L1 */
-    int64_t loads, stores, l1_misses, writebacks;          /* the last two: of L1 */
-    /* L1 misses beyond the first of one access that crosses lines which were both missing.
-     * Cachegrind counts l1_misses - straddled. */
+    int64_t loads, stores, l1_misses, writebacks;          /* l1_misses, writebacks: those of L1 */
+    /* Second misses of L1: one access crossed into a second line, and both were missing. Cachegrind
+     * counts l1_misses - straddled. */
     int64_t straddled;
     int64_t streamed_bytes;                /* bytes of non-temporal stores (loop stream) */
     struct sim_level level[CACHE_LEVELS];
@@ -78,12 +80,12 @@ struct sim_result {
     double fraction;  /* share of the accesses that were simulated and counted */
     double error;                          /* relative standard error of l1_misses; 0: exact */
     char how[SIM_HOW];  /* if the budget was exceeded: what was simulated, and why */
-    /* The simulated GPU (gpu_device.h) and the bytes of its sectors, which the counts of all levels
-     * are in; "", 0: a CPU. */
+    /* The simulated GPU (gpu_device.h), and the size of its sectors, in which all levels count; "",
+     * 0: a CPU. */
     char gpu[64]; int sector_bytes;
-    int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
-    /* Nanoseconds that the FMA units with the tensor cores, the L1s with shared memory, L2 and DRAM
-     * of the GPU need at their full rate: no time, but bounds of it. */
+    int64_t sectors, ideal_sectors, bank_conflicts;        /* sums over all tensors */
+    /* Nanoseconds at full rate that each part of the GPU needs: the FMA units with the tensor
+     * cores, the L1s with shared memory, L2, and DRAM. They are bounds of the time. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */

@@ -91,7 +91,7 @@ void simdetail_mark(struct simdetail *w, int loop)
     w->iteration++;
 }
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Start and end ---------------------------------------------------------------------------- */
 
 static void clear(struct sim_detail *d, int shift)
 {

@@ -10,10 +10,10 @@
 
 #define FEWEST_ITERATIONS 64              /* loops with fewer iterations are not sampled */
 #define MOST_PERIODS 64
-#define WARM_ACCESSES 128                 /* a sample has at least this many per line of L1 */
+#define WARM_ACCESSES 128  /* a sample has at least this many accesses per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
-#define LEVEL_COUNTS 7                    /* counts: those of struct level_count, and conflicts */
+#define LEVEL_COUNTS 7  /* number of counts: those of struct level_count, and conflicts */
 #define CONFLICTS 6
 /* a ratio of cost to budget above this is reported; below it is rounding to whole iterations */
 #define OVER_BUDGET 1.25
@@ -34,7 +34,7 @@ struct sample_plan {
 
 struct simsample {
     const struct cachesim *s;
-    const int64_t *conflicts;             /* counted by the caller; NULL: they are not */
+    const int64_t *conflicts;  /* counter of the caller; NULL: conflicts are not counted */
     int64_t conflicts_then;               /* *conflicts at the beginning of the phase */
     int n_sites, n_loops;
     struct sample_loop loop[SIMSAMPLE_MAX_MARKS];
@@ -54,7 +54,7 @@ struct simsample {
 enum refusal { SAMPLED, TOO_FEW_ITERATIONS, TOO_SHORT };
 
 /* Plans a loop. budget: accesses of this loop that may be simulated; lines: number of lines of L1.
- * If the budget does not suffice for the fewest useful samples, the plan exceeds it: a smaller
+ * If the budget is too small for the fewest useful samples, the plan exceeds it, so that a smaller
  * budget never takes longer. */
 static enum refusal make_plan(struct sample_plan *p, const struct sample_loop *l, double budget,
                               double lines)

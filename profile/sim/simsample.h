@@ -21,8 +21,8 @@
 struct sample_loop { double iterations, accesses; };
 
 struct simsample;
-/* Plans the sampling. all: the accesses of the whole kernel; when they fit the budget, nothing is
- * skipped.  At least eight samples per loop are taken, each long enough for l1_lines, even beyond
+/* Plans the sampling. all: the accesses of the whole kernel; if they fit the budget, nothing is
+ * skipped.  Each loop has at least eight samples, each long enough to warm l1_lines, even beyond
  * the budget.  A loop that is not much longer than its samples is simulated completely. */
 struct simsample *simsample_open(int n_sites, int n_loops, const struct sample_loop *loop,
                                  double all, double budget, int64_t l1_lines, uint64_t seed);

@@ -9,7 +9,7 @@
 #include "kernels/base/arena.h"
 #include "profile/cuda/library.h"
 
-/* The types of cuBLAS, by its names: enums without negative values are unsigned. */
+/* The types of cuBLAS under their own names. Its enums without negative values are unsigned. */
 typedef unsigned cublasStatus_t, cublasOperation_t, cudaDataType, cublasComputeType_t;
 typedef unsigned libraryPropertyType;
 typedef int cublasGemmAlgo_t;
@@ -24,8 +24,8 @@ struct cublas {
     const char *(*status)(cublasStatus_t);
 };
 
-/* Matrices as cuBLAS sees them, column by column: our rows are its columns, so it multiplies B by
- * A. stride: from a matrix of the batch to the next. */
+/* A product as cuBLAS sees it, column by column: our rows are its columns, so it multiplies B by A.
+ * stride: distance between consecutive matrices of the batch. */
 struct gemm_call {
     struct cublas f;
     cublasHandle_t handle;
@@ -86,12 +86,12 @@ static bool leading(const struct vendor_tensor *t, cublasOperation_t *op, int *l
     return (by_rows || by_columns) && n > 0 && n <= INT32_MAX;
 }
 
-/* The distance of the matrices of t along the batches of the result, if it is always the same: dims
- * of extent 1 are repeated. */
+/* Finds the distance between the matrices of t along the batches of the result. Returns false if it
+ * varies. Dims of extent 1 are broadcast. */
 static bool batch_stride(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          long long *stride)
 {
-    int64_t inner = 1;                    /* batches of the dims inside of this one */
+    int64_t inner = 1;                    /* batches in the dims inside of this one */
     bool known = false;
     *stride = 0;
     for (int d = out->rank - 3; d >= 0; inner *= out->shape[d], d--) {

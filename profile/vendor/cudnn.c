@@ -10,7 +10,7 @@
 #include "kernels/base/arena.h"
 #include "profile/cuda/library.h"
 
-/* The types of cuDNN, by its names. */
+/* The types of cuDNN under their own names. */
 typedef unsigned cudnnStatus_t, cudnnDataType_t, cudnnTensorFormat_t, cudnnMathType_t;
 typedef unsigned cudnnConvolutionMode_t, cudnnConvolutionFwdAlgo_t, cudnnConvolutionBwdDataAlgo_t;
 typedef unsigned cudnnActivationMode_t, cudnnNanPropagation_t;
@@ -19,7 +19,7 @@ typedef struct cudnnTensorStruct *cudnnTensorDescriptor_t;
 typedef struct cudnnFilterStruct *cudnnFilterDescriptor_t;
 typedef struct cudnnConvolutionStruct *cudnnConvolutionDescriptor_t;
 typedef struct cudnnActivationStruct *cudnnActivationDescriptor_t;
-/* The result of a search for an algorithm; milliseconds. */
+/* The result of a search for an algorithm; times in milliseconds. */
 struct cudnn_found {
     unsigned algorithm, status;
     f32 time;
@@ -43,13 +43,13 @@ struct cudnn {
 
 enum part { DATA, WEIGHTS, OUT, PARTS };
 
-/* A layout of the operator: its descriptors, and its own copies of the tensors unless they lie as
- * the caller's do. */
+/* The operator in one layout: its descriptors, and its own copies of tensors that the caller has in
+ * another layout. */
 struct conv_form {
     cudnnTensorFormat_t format;
     cudnnTensorDescriptor_t x, y, bias, plain[PARTS], own[PARTS];
     cudnnFilterDescriptor_t w;
-    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: owned, or 0 */
+    CUdeviceptr at[PARTS], copy[PARTS];   /* copy: memory owned by the form, or 0 */
     struct cudnn_found found;
     CUdeviceptr scratch;
 };
@@ -57,8 +57,8 @@ struct convolution {
     struct cudnn f;
     cudnnHandle_t handle;
     cudnnConvolutionDescriptor_t conv;
-    cudnnActivationDescriptor_t relu;     /* NULL: the operator has none */
-    int rank, tensor[PARTS], bias;        /* tensor: of the problem; bias: -1 for none */
+    cudnnActivationDescriptor_t relu;     /* NULL: the operator has no relu */
+    int rank, tensor[PARTS], bias;        /* tensor: index in the problem; bias: -1 for none */
     bool transposed;
     struct conv_form form;
 };
@@ -104,9 +104,9 @@ static cudnnDataType_t data_type(const struct vendor_problem *p)
 
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
-/* The dims of a part as cuDNN has them, at least 4: N C H W, or for filters O I KH KW, with the
- * groups in O.  The filters of transposed convolutions are those of the convolution that they turn
- * around: I O KH KW. */
+/* Sets the dims of a part as cuDNN has them, at least 4: N C H W, or for filters O I KH KW, with
+ * the groups in O.  The filters of a transposed convolution are those of the convolution that it
+ * reverses: I O KH KW. */
 static void dims_of(const struct convolution *x, const struct vendor_problem *p, enum part part,
                     int *dim)
 {
@@ -209,7 +209,7 @@ static void drop_form(struct convolution *x, struct vendor_handle *h, struct con
 
 /* --- Algorithms ------------------------------------------------------------------------------- */
 
-/* Lets cuDNN run all its algorithms, of which it returns the fastest first. */
+/* Lets cuDNN run all its algorithms; it returns the fastest first. */
 static bool find_algorithm(struct convolution *x, struct vendor_handle *h, struct conv_form *m,
                            struct err *e)
 {
@@ -259,7 +259,7 @@ static bool choose_form(struct convolution *x, struct vendor_handle *h, struct e
 
 /* --- The operator ----------------------------------------------------------------------------- */
 
-/* Whether a convolution with the padding `before` on both sides has just these outputs. */
+/* Whether a convolution with the padding `before` on both sides has exactly these outputs. */
 static bool pads_alike(const struct convolution *x, const struct vendor_problem *p)
 {
     const struct vendor_tensor *in = &p->tensor[x->tensor[x->transposed ? OUT : DATA]];
@@ -307,7 +307,7 @@ static void *bias_of(const struct vendor_handle *h, const struct convolution *x)
     return gpu_pointer(h->data[x->bias]);
 }
 
-/* Bias and relu are fused where cuDNN can, else calls of their own. */
+/* Bias and relu are fused if cuDNN can fuse them; otherwise they are separate calls. */
 static bool run_convolution(struct vendor_handle *h)
 {
     const struct convolution *x = h->own;

@@ -1,22 +1,24 @@
-/* Vendor libraries of a GPU: cuBLAS and cuDNN.  They are plugins (vendor.h) that are built in,
- * since they load their library at run time and link none.
+/* Vendor libraries of a GPU: cuBLAS and cuDNN.  They are built-in plugins (vendor.h): they load
+ * their library at run time, so nothing links it.
  *
- * The driver's context must be current.  `open` copies the buffers to the device; `run` only
- * queues its work on the default stream, as a launch of a kernel does, and the caller waits and
- * measures; `output` waits and copies the result back. */
+ * The driver's context must be current.  `open` copies the buffers to the device; `run` only queues
+ * its work on the default stream, as a launch of a kernel does, and the caller waits and measures;
+ * `output` waits and copies the result back. */
 #ifndef TS_VENDOR_GPU_VENDOR_H
 #define TS_VENDOR_GPU_VENDOR_H
 #include "profile/cuda/driver.h"
 #include "profile/vendor/vendor_impl.h"
 
-/* Load the library and store its version, "13.1.0", and one of its functions.  ERR_ENV. */
+/* Load the library; store its version, "13.1.0", and the address of one of its functions.
+ * ERR_ENV. */
 bool cublas_there(char *version, size_t n, const void **function, struct err *e);
 bool cudnn_there(char *version, size_t n, const void **function, struct err *e);
 
-/* --- What both share, private to profile/vendor ----------------------------------------------- */
+/* --- Shared by both; private to profile/vendor ------------------------------------------------ */
 
-/* A library: opens on h->data, runs, and writes the result to h->data of the output in row-major
- * order (NULL: it lies there).  own is the library's. */
+/* The functions of a library. open: prepares the operator on h->data; run: computes; finish: writes
+ * the result row-major to h->data of the output (NULL: it is already there).  h->own belongs to the
+ * library. */
 struct gpu_library {
     bool (*open)(struct vendor_handle *h, struct err *e);
     bool (*run)(struct vendor_handle *h);
@@ -33,8 +35,8 @@ struct vendor_handle {
     char implementation[128], layout[64];
 };
 
-/* Copies the problem's inputs to the device and opens the library on them.  NULL with a sentence.
- */
+/* Copies the problem's inputs to the device and opens the library on them.  NULL with the
+ * reason. */
 struct vendor_handle *gpu_vendor_open(const struct vendor_problem *p, const struct gpu_library *l,
                                       void *const *buffers, char *why, size_t n);
 bool gpu_vendor_run(struct vendor_handle *h);
@@ -42,9 +44,9 @@ bool gpu_vendor_output(struct vendor_handle *h);
 const char *gpu_vendor_implementation(const struct vendor_handle *h);
 const char *gpu_vendor_layout(const struct vendor_handle *h);
 void gpu_vendor_close(struct vendor_handle *h);
-/* The index of the tensor of this role; -1: none. */
+/* Returns the index of the tensor with this role; -1: none. */
 int gpu_vendor_find(const struct vendor_problem *p, enum vendor_role role);
-/* Memory of the device; 0 with *e when there is none. */
+/* Allocates memory of the device; 0 with *e when there is none. */
 CUdeviceptr gpu_vendor_memory(const struct vendor_handle *h, int64_t bytes, struct err *e);
 static inline void *gpu_pointer(CUdeviceptr at) { return (void *)(uintptr_t)at; }
 #endif

@@ -12,7 +12,7 @@ const char *const vendor_name[] = {
 #include "profile/vendor/vendor.def"
 #undef VENDOR
 };
-/* --- What heads and posts share --------------------------------------------------------------- */
+/* --- Shared by heads and posts ---------------------------------------------------------------- */
 
 static void add_load(void *ctx, const struct val *load)
 {
@@ -322,7 +322,7 @@ bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err 
                 return true;
             }
             if (m.used == (2u << i) - 1 && m.why->code != ERR_NONE)
-                posts = *m.why;           /* this head matched; says why a node after it did not */
+                posts = *m.why;  /* this head matched; report why a node after it did not */
         }
     if (posts.code != ERR_NONE)
         *why = posts;

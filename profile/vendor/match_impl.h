@@ -20,8 +20,8 @@ struct loads match_loads(const struct node *n);
 /* Adds tensor t of the graph, row-major and in its own shape.  NULL when the graph computes it,
  * or there are too many tensors. */
 struct vendor_tensor *match_tensor(struct match *m, enum vendor_role role, int t);
-/* match_tensor for an operand of a function of tensors with the shape of `n`: a repeated
- * dimension has extent 1. */
+/* Like match_tensor, for an operand of a function of tensors with the shape of `n`: a dimension
+ * that is broadcast has extent 1. */
 struct vendor_tensor *match_operand(struct match *m, enum vendor_role role, const struct node *n,
                                     const struct val *load);
 /* Sets shape and row-major strides. */

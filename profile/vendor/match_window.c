@@ -41,7 +41,7 @@ static bool unpad(struct match *m, double value, int *x, int64_t *before)
     return true;
 }
 
-/* Returns span - 1: how far a window reaches beyond its first element. */
+/* Returns span - 1: the distance from the first to the last element of a window. */
 static int64_t reach(const struct vendor_problem *p, int i)
 {
     return p->dilation[i] * (p->kernel[i] - 1);

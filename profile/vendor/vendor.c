@@ -28,7 +28,7 @@ bool vendor_on_gpu(enum vendor_library library)
     return built_in[library] != NULL;
 }
 
-/* The convolutions of cuDNN, whose posts here are a bias and relu. */
+/* Whether cuDNN can compute the problem: a convolution with no post-operation besides relu. */
 static bool is_convolution(const struct vendor_problem *p)
 {
     return (p->kind == VENDOR_CONV || p->kind == VENDOR_TCONV)
@@ -51,10 +51,10 @@ bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, 
     return err_set(why, ERR_NAME, "%s has no operator for %s", title[library], p->text);
 }
 
-/* for the library, its code for this operator, and scratch memory */
+/* bytes for the library, its code for this operator, and scratch memory */
 #define CODE_BYTES ((int64_t)768 << 20)
-#define THREAD_BYTES ((int64_t)96 << 20)  /* for a stack and buffers of each thread */
-#define COPIES 5                          /* copies of the data: padded layouts of two candidates */
+#define THREAD_BYTES ((int64_t)96 << 20)  /* bytes for the stack and buffers of each thread */
+#define COPIES 5  /* number of copies of the data: padded layouts of two candidates */
 
 int64_t vendor_bytes(const struct vendor_problem *p, int threads)
 {
@@ -107,7 +107,7 @@ bool vendor_find(const char *runner, enum vendor_library library, char *path, si
         file_self(folder, sizeof folder);
     else if (strlen(runner) < sizeof folder)
         strcpy(folder, runner);
-    for (int up = 0; up < 2; up++) {           /* tests are in a separate folder */
+    for (int up = 0; up < 2; up++) {           /* tests run from a separate folder */
         char *slash = strrchr(folder, '/');
         if (!slash)
             break;

@@ -59,9 +59,10 @@ enum vendor_role {
 
 /* An input, constant or output of the graph.  Its buffer holds `elems` elements, the tensor of the
  * graph in row-major order; element i of the problem's shape is buffer[offset + sum stride*i].
+ *
  * Shapes: data and out N C X...; weights [G] O I K... (G only when groups > 1), O and I of one
  * group, for transposed convolutions too; bias and norm vectors C; matrices B... M K, B... K N,
- * B... M N; operands of functions have the rank of the data and 1 where they are repeated. */
+ * B... M N; operands of functions have the rank of the data, with 1 in dims that are broadcast. */
 struct vendor_tensor {
     int32_t role, tensor;                 /* tensor: index in the graph */
     int64_t elems;                        /* number of elements in the buffer */
@@ -69,8 +70,8 @@ struct vendor_tensor {
     int64_t shape[MAX_RANK], stride[MAX_RANK], offset;
 };
 
-/* A post-operation: a function of one float, or of two with operand `tensor` (an index into the
- * tensors of the problem; -1: of one). */
+/* A post-operation: a function of one float, or of two, where `tensor` is the second operand (an
+ * index into the tensors of the problem; -1: a function of one float). */
 struct vendor_post {
     int32_t function, tensor;             /* enum vendor_unary, or enum vendor_binary */
     double alpha, beta;
@@ -78,8 +79,8 @@ struct vendor_post {
 
 struct vendor_problem {
     int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
-    /* n_axes: spatial axes of convolutions and pools; of reductions that one window of a pool
-     * computes, else 0 */
+    /* n_axes: spatial axes of a convolution or pool; of a reduction: those of the pool window that
+     * can compute it, else 0 */
     int32_t n_axes, groups;
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */
@@ -94,26 +95,27 @@ struct vendor_problem {
 /* Matches a graph: one operator with its padding and the post-operations after it (bias,
  * functions, sums and products with other tensors).  False: *why says what does not match. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why);
-/* Whether the library runs on a GPU, beside kernels for one. */
+/* Whether the library runs on a GPU, beside kernels for a GPU. */
 bool vendor_on_gpu(enum vendor_library library);
 /* Whether this library has the operator of the problem; if not, *why has the reason. */
 bool vendor_offers(enum vendor_library library, const struct vendor_problem *p, struct err *why);
-/* Returns the bytes of address space that a library may need for the problem, its code included.
- * The limit of the child grows by as much. */
+/* Returns the bytes of address space that a library may need for the problem, including its code.
+ * The child's limit is raised by this much. */
 int64_t vendor_bytes(const struct vendor_problem *p, int threads);
 
 /* Parses "onednn,openblas", "all" or "none" to bits 1 << enum vendor_library.  ERR_NAME with the
- * nearest name.  "all" is VENDOR_ALL: all that run where the kernel does. */
+ * nearest name.  "all" is VENDOR_ALL: every library that runs where the kernel runs. */
 #define VENDOR_ALL ((1u << VENDOR_COUNT) - 1)
 bool vendor_parse(const char *text, unsigned *bits, struct err *e);
 
-/* Finds a plugin in the folder of `runner` (NULL: of this executable) or the one above it.  The
- * path of a plugin that is built in is its library's name.  ERR_ENV: it was not built. */
+/* Finds a plugin in the folder of `runner` (NULL: of this executable) or the one above it.  A
+ * built-in plugin has the name of its library as path.  ERR_ENV: the plugin was not built. */
 bool vendor_find(const char *runner, enum vendor_library library, char *path, size_t n,
                  struct err *e);
 /* The functions of a plugin (below). */
 struct vendor_plugin;
-/* Loads a plugin for good. ERR_ENV: its library is missing, or the version is another one. */
+/* Loads a plugin for good. ERR_ENV: its library is missing, or the plugin has another ABI
+ * version. */
 bool vendor_load(const char *path, const struct vendor_plugin **out, struct err *e);
 
 /* What a vendor plugin offers: a shared object that links one library, so that tilescope-runner
@@ -124,16 +126,16 @@ bool vendor_load(const char *path, const struct vendor_plugin **out, struct err 
 struct vendor_handle;
 struct vendor_plugin {
     uint32_t abi, problem_bytes;          /* VENDOR_PLUGIN_ABI; sizeof(struct vendor_problem) */
-    /* buffers[i]: the data of problem->tensor[i] in row-major order; they must outlive the handle.
-     * Copies inputs into the library's layouts, creates the primitive and warms it up; where there
-     * are several layouts to choose from, times each briefly and keeps the fastest.  NULL with a
-     * sentence in why. */
+    /* Opens a problem. buffers[i]: the data of problem->tensor[i] in row-major order; they must
+     * outlive the handle. Copies inputs into the library's layouts, creates the primitive and warms
+     * it up. If there are several layouts to choose from, times each briefly and keeps the fastest.
+     * NULL with a sentence in why. */
     struct vendor_handle *(*open)(const struct vendor_problem *p, enum vendor_library library,
                                   int threads, void *const *buffers, char *why, size_t why_bytes);
     /* Runs once, without allocating.  Call it on the thread that called open. */
     bool (*run)(struct vendor_handle *h);
-    /* Writes the result of a run into the row-major buffer of the output; runs once more where a
-     * run accumulates into the result. */
+    /* Writes the result of a run into the row-major buffer of the output.  Runs once more if runs
+     * accumulate into the result. */
     bool (*output)(struct vendor_handle *h);
     /* Return "oneDNN 2.6.3 brgconv:avx512_core" and "nhwc", valid until close. */
     const char *(*implementation)(const struct vendor_handle *h);

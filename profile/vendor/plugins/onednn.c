@@ -17,7 +17,8 @@ struct onednn_candidate {
     dnnl_exec_arg_t arg[MAX_ARGS];
     /* arg[i] in the buffer of the caller, row-major; NULL: not a tensor of the caller */
     dnnl_memory_t plain[MAX_ARGS];
-    /* out: index of the result; residual: of the tensor that is copied into it first, or -1 */
+    /* out: index of the result; residual: index of the tensor that is copied into it first, or
+     * -1 */
     int out, residual;
     double seconds;
     char implementation[96], layout[160];

@@ -37,7 +37,7 @@ static bool leading(const struct vendor_tensor *t, CBLAS_TRANSPOSE *trans, blasi
     return by_rows || by_columns;
 }
 
-/* Returns the offset of the matrix of this batch; dims of extent 1 are repeated. */
+/* Returns the offset of the matrix of this batch; dims of extent 1 are broadcast. */
 static int64_t offset_of(const struct vendor_tensor *t, const struct vendor_tensor *out,
                          int64_t batch)
 {
