@@ -36,7 +36,8 @@ struct agents_opts {
 struct agents_opts agents_defaults(void);
 
 struct agents;
-struct agents *agents_new(uint64_t seed, const struct agents_opts *o);      /* o may be NULL */
+/* o: NULL takes the defaults */
+struct agents *agents_new(uint64_t seed, const struct agents_opts *o);
 void agents_free(struct agents *g);
 
 /* Returns 1 - latency / reference, within [-4, 1]; -4 for a latency that is INFINITY or NAN.
@@ -51,10 +52,10 @@ double agents_log_fraction(double u, double extent);
 
 /* --- Layouts ---------------------------------------------------------------------------------- */
 
-/* An episode consists of the actions of one layout, action = 0, 1, ... (below LAYOUT_KNOBS).
- * agents_layout_act returns u.  Several candidate layouts may be drawn before one is chosen:
- * _begin starts the next candidate (not needed for the first), and _keep drops all but one
- * (counted from 0). */
+/* The actions of the episode of one layout, action = 0, 1, ... (below LAYOUT_KNOBS).
+ * agents_layout_act returns u.  Several candidate layouts may be drawn before one is chosen: _begin
+ * starts the next candidate (not needed for the first), and _keep drops all but one (counted from
+ * 0). */
 double agents_layout_act(struct agents *g, const float state[LAYOUT_STATE],
                          const float op[OP_FEATURES], int action);
 void agents_layout_begin(struct agents *g);
@@ -74,11 +75,10 @@ void agents_layout_end(struct agents *g);
  * LOOP_KNOBS - 1. */
 int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
                     const float op[OP_FEATURES], int n_directions);
-/* Ends a step; r is the reward of the point that the step reached.  A knob that did not move in
- * this step gets r for its last move. */
+/* Ends a step; r is the reward of the point that the step reached.  If a knob did not move in this
+ * step, its last move gets r. */
 void agents_loop_step_end(struct agents *g, double r);
-/* Ends a walk: the next step starts elsewhere, so that its reward does not count for earlier
- * moves. */
+/* Ends a walk: the next step starts elsewhere, so its reward must not count for earlier moves. */
 void agents_loop_walk_end(struct agents *g);
 /* Trains on the steps. If a walk has not ended, the value of a knob's last state stands for its
  * future rewards, as if the walk were infinite. */

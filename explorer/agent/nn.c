@@ -190,8 +190,8 @@ const double *mlp_forward(const struct mlp *m, struct mlp_tape *t, const double 
 
 /* --- Backward --------------------------------------------------------------------------------- */
 
-/* Converts d from the gradient by the output to that by the output of the ReLU.  With u = (x -
- * mean) / dev, dx = (du - mean(du) - u mean(du u)) / dev. */
+/* Converts d from the gradient by the layer's output to the gradient by the output of the ReLU.
+ * With u = (x - mean) / dev, dx = (du - mean(du) - u mean(du u)) / dev. */
 static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct layer_tape *t,
                           double *d, int rows)
 {
@@ -211,7 +211,8 @@ static void norm_backward(struct mlp *m, const struct mlp_layer *l, const struct
     }
 }
 
-/* Adds the gradients of weight and bias; d: gradient by the output. d_in (or NULL): that by x. */
+/* Adds the gradients of weight and bias. d: the gradient by the output. d_in: receives the gradient
+ * by x, or NULL. */
 static void linear_backward(struct mlp *m, const struct mlp_layer *l, struct mlp_tape *t,
                             const double *x, const double *d, double *d_in)
 {
@@ -244,7 +245,7 @@ void mlp_backward(struct mlp *m, struct mlp_tape *t, const double *d_out)
     }
 }
 
-/* --- Following the gradient ------------------------------------------------------------------- */
+/* --- Optimisers ------------------------------------------------------------------------------- */
 
 double nn_clip(double *grad, int n, double max_norm)
 {

@@ -41,7 +41,8 @@ double ppo_value_loss(double value, double old, double target, const struct ppo_
     double near = clamp(value, old - o->clip, old + o->clip);
     double free_loss = ppo_huber(target - value, o->huber);
     double near_loss = ppo_huber(target - near, o->huber);
-    bool moves = free_loss >= near_loss;  /* the value is outside of the clip range otherwise */
+    /* if false, the value is outside of the clip range and its gradient is 0 */
+    bool moves = free_loss >= near_loss;
     *slope = moves ? -clamp(target - value, -o->huber, o->huber) : 0;
     return moves ? free_loss : near_loss;
 }
@@ -146,7 +147,7 @@ static struct opinion opinion_at(const struct actor *p, const double *out, int n
 }
 
 /* Stores d_out[] = by_log_prob * d log_prob / d out + by_entropy * d entropy / d out, and adds the
- * same for log-std to *d_log_std.
+ * corresponding derivative by log-std to *d_log_std.
  *     d log p_a / d logit_i = [i = a] - p_i        d H / d logit_i = -p_i (log p_i + H)
  *     d log p / d mean = z / std                   d log p / d log-std = z^2 - 1 */
 static void opinion_backward(const struct actor *p, const double *out, int n_choices, double u,
@@ -231,7 +232,8 @@ static void row_loss(struct actor *p, const struct actor_batch *b, int k, const 
     struct opinion say = opinion_at(p, out, n_choices, u);
     double ratio = exp(say.log_prob - b->action[k].log_prob);
     double objective = ppo_objective(ratio, adv, o->clip);
-    bool moves = ratio * adv <= objective;              /* the clipped branch is constant */
+    /* the clipped branch is constant, so its gradient is 0 */
+    bool moves = ratio * adv <= objective;
     sum->loss -= objective + o->entropy_coef * say.entropy;
     sum->entropy += say.entropy;
     sum->clipped += fabs(ratio - 1) > o->clip;

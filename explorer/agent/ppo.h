@@ -50,8 +50,8 @@ void ppo_standardise(double *x, int n);
  * decay (0.99999 per batch, unbiased).  All zero, it is the identity. */
 struct value_norm { double mean, square, weight; };
 void value_norm_add(struct value_norm *v, const double *x, int n);
-double value_norm_in(const struct value_norm *v, double x);         /* to normalised units */
-double value_norm_out(const struct value_norm *v, double x);        /* from normalised units */
+double value_norm_in(const struct value_norm *v, double x);  /* converts to normalised units */
+double value_norm_out(const struct value_norm *v, double x);  /* converts from normalised units */
 
 /* --- Actors ----------------------------------------------------------------------------------- */
 

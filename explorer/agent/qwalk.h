@@ -10,8 +10,8 @@
  *               was before the epoch
  *
  * Networks: 4 linear layers of width 64 with ReLU between them, no normalisation, orthogonal
- * weights.  From one start every knob makes its own point, and the caller measures those.
- * Deterministic by seed and calls. */
+ * weights.  From one start, every knob makes one point, and the caller measures these points. The
+ * walk depends only on the seed and the calls. */
 #ifndef TS_EXPLORER_AGENT_QWALK_H
 #define TS_EXPLORER_AGENT_QWALK_H
 #include <stdbool.h>
@@ -23,8 +23,9 @@ struct qwalk;
 struct qwalk *qwalk_new(uint64_t seed, int n_state, const int *n_directions, int n_knobs);
 void qwalk_free(struct qwalk *q);
 
-double qwalk_epsilon(int trial);                            /* trial from 0 */
-double qwalk_acceptance(double value, double best);         /* a probability; values are times */
+double qwalk_epsilon(int trial);                            /* trials count from 0 */
+/* returns a probability; value and best are times */
+double qwalk_acceptance(double value, double best);
 double qwalk_reward(double from, double to);
 
 /* Whether to start at a point with this value (milliseconds) rather than at the best one. */

@@ -3,10 +3,10 @@
 
 #include <stdarg.h>
 
-#define VECTORS 4                         /* vectors of an inner loop */
+#define VECTORS 4                         /* vectors that one inner loop computes */
 #define MAX_ROW 256                       /* most lanes of a vectorized loop */
-#define MAX_CHEAP 2                       /* operations that are repeated rather than stored */
-#define MIN_PARALLEL 100000.0             /* operations that are worth waking threads */
+#define MAX_CHEAP 2  /* a node with at most this many operations is repeated instead of stored */
+#define MIN_PARALLEL 100000.0             /* least operations for which waking threads pays off */
 
 bool draft_line(struct draft *d, const char *line, struct err *e)
 {
@@ -74,7 +74,7 @@ static bool pads_lines(const struct program *p, const struct node *n)
     return false;
 }
 
-/* Returns how often the readers of a node, together, read each of its elements on average. */
+/* Returns how often each element of a node is read on average, by all readers together. */
 static double reads_each(const struct graph *g, int node)
 {
     double reads = 0;
@@ -103,10 +103,10 @@ static bool worth_inlining(const struct program *p, int node)
 
 /* --- Where lanes run ------------------------------------------------------------------------- */
 
-#define JUMPS INT64_MIN                   /* no constant distance from iteration to iteration */
+#define JUMPS INT64_MIN  /* the distance from iteration to iteration is not constant */
 
-/* One access of a node: how far its address moves when an axis advances by one. free: a constant,
- * whose layout can make it contiguous along any axis (pack_constants). */
+/* One access of a node: the distance that its address moves when an axis advances by one. free: the
+ * access reads a constant, whose layout can make it contiguous along any axis (pack_constants). */
 struct axis_moves {
     const int64_t *by;
     int tensor;
@@ -142,7 +142,7 @@ static void add_load(void *ctx, const struct val *load)
     add_move(ctx, load->source, load->idx, false);
 }
 
-/* Adds the accesses of a node's stores in t and below. */
+/* Adds the accesses of all stores of the node in t and below. */
 static void add_moves(struct moves *m, const struct tree *t)
 {
     if (t->node != m->s->node)
@@ -170,7 +170,7 @@ static bool find_moves(struct draft *d, int node, struct moves *m)
     return true;
 }
 
-/* Returns the instructions for each element of a vector loop: 13 lanes are 8 + 4 + 1. */
+/* Returns the number of instructions per element of a vector loop: 13 lanes are 8 + 4 + 1. */
 static double per_element(int64_t extent, int lanes)
 {
     return (double)(extent / lanes + __builtin_popcountll((uint64_t)(extent % lanes)))
@@ -272,8 +272,8 @@ static int64_t lane_length(const struct draft_machine *m, const struct axis *x, 
     return (each + m->lanes - 1) / m->lanes * m->lanes;
 }
 
-/* Returns the innermost axis that does not move a load with this step between its lanes, so that a
- * tile of the axis reuses the loaded vector; -1: none. */
+/* Returns the innermost axis along which a load with this step between its lanes does not move, so
+ * that a tile of the axis reuses the loaded vector; -1: none. */
 static int reuse_axis(const struct moves *m, int lanes, int64_t step)
 {
     for (int i = m->s->n_axes - 1; i >= 0; i--)

@@ -1,5 +1,5 @@
-/* A schedule under construction: the step lines so far, and the program after them. Also makes the
- * plain schedule of the nodes that no expert schedules. */
+/* A schedule under construction: the step lines so far, and the program after these lines. Also
+ * makes the plain schedule of the nodes that no expert schedules. */
 #ifndef TS_EXPLORER_DRAFT_H
 #define TS_EXPLORER_DRAFT_H
 #include "kernels/base/vec.h"
@@ -8,10 +8,11 @@
 struct draft {
     struct arena *a;
     const struct program *p;
-    VEC(const char *) line;               /* vec_free */
+    VEC(const char *) line;               /* freed by vec_free */
 };
 
-/* Applies a line.  False with *e, and unchanged, where it is not legal. */
+/* Applies a line.  If the line is not legal, returns false with *e and leaves the draft
+ * unchanged. */
 bool draft_line(struct draft *d, const char *line, struct err *e);
 
 struct draft_machine { int lanes, registers, threads; bool gpu; };
@@ -24,7 +25,7 @@ struct draft_machine { int lanes, registers, threads; bool gpu; };
  * tensors stay. */
 void draft_rest(struct draft *d, const struct draft_machine *m);
 
-/* Binds the output's loops of a node to blocks and threads of a GPU.  False with *e, and unchanged,
- * where a step is not legal. */
+/* Binds the output's loops of a node to blocks and threads of a GPU.  If a step is not legal,
+ * returns false with *e and leaves the draft unchanged. */
 bool draft_bind(struct draft *d, int node, struct err *e);
 #endif

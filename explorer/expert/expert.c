@@ -114,7 +114,8 @@ static void put_extents(struct arena *a, param_list *p, const struct subject *s)
         put(a, p, others[i], 1);
 }
 
-/* Adds strides and dilations of the axes D, H, W, of which W is the last; 1: no such axis. */
+/* Adds strides and dilations of the axes D, H, W, of which W is the last; they are 1 for an axis
+ * that does not exist. */
 static void put_windows(struct arena *a, param_list *p, const struct subject *s)
 {
     static const char *const stride[] = { "sd", "sh", "sw" }, *const dilation[] = { "dd", "dh",
@@ -173,7 +174,7 @@ static bool reduces_images(const struct node *n, const struct tensor *data)
     return data->rank > 2 && n->n_reduce == data->rank - 2 && reduced == image;
 }
 
-/* Puts the names of the main node's result, and of its operand and the dims of that. */
+/* Adds the names of the main node's result, of its operand, and of the operand's dims. */
 static void put_names(struct arena *a, param_list *p, const struct subject *s)
 {
     const struct node *n = &s->g->node[s->main];
@@ -188,7 +189,7 @@ static void put_names(struct arena *a, param_list *p, const struct subject *s)
         put_word(p, arena_printf(a, "dim_%d", d), data->dim[d]);
 }
 
-/* Puts the name of the last node that continues the main one. */
+/* Adds the name of the last node that continues the main one. */
 static void put_last(struct arena *a, param_list *p, const struct subject *s)
 {
     const bool *follows = followers(a, s);
@@ -225,7 +226,8 @@ static bool in_expert(const struct expert *x, const char *what, struct err *e)
     return false;
 }
 
-/* Evaluates the condition expr into *holds; NULL holds always. False with *e naming `what`. */
+/* Evaluates the condition expr into *holds; NULL: it always holds. Returns false with *e, which
+ * names `what`. */
 static bool truth(const struct expert *x, const char *what, const char *expr,
                   const struct param_set *known, bool *holds, struct err *e)
 {
@@ -377,9 +379,9 @@ static bool add_line(struct making *m, const struct tiling *c, const char *text,
     return draft_line(&m->d, line, e) && repeat_layout(m, line, e);
 }
 
-/* Applies a `for: epilogue` line once for each element-wise node after the main one, a `for: fused`
- * line for the main one and those before the last.  In a graph of
- * statements such a node may need more than the main one; it then has loops of its own. */
+/* Applies a `for: epilogue` line once for each element-wise node after the main one, and a `for:
+ * fused` line for the main one and those before the last.  In a graph of statements, such a node
+ * may need more loops than the main one; it then has loops of its own. */
 static bool add_epilogue(struct making *m, const struct tiling *c, const struct expert_step *s,
                          struct err *e)
 {
@@ -436,7 +438,7 @@ static const struct expert plain = {
     .note = "Every node has loops of its own, or is computed where it is read.",
 };
 
-/* Adds to *e that no tiling makes a legal program, and why the last one does not. */
+/* Sets *e: no tiling makes a legal program, and why the last tiling does not. */
 static bool refused(const char *spec, struct err *e, const struct err *why)
 {
     err_set(e, ERR_NAME, "no expert has a schedule for %.200s", spec);

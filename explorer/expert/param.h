@@ -7,7 +7,8 @@
 #include "kernels/base/formula.h"
 
 struct param_value { const char *name, *value; };        /* a number or a word, as written */
-struct param_set { int n; const struct param_value *item; };      /* of equal names the last wins */
+/* the last of several items with one name counts */
+struct param_set { int n; const struct param_value *item; };
 struct param_axis { const char *name; int n; const char *const *value; };
 struct param_grid { int n; const struct param_axis *axis; };
 

@@ -4,26 +4,28 @@
 #include "explorer/expert/expert.h"
 #include "profile/measure/gpu_memory.h"
 
-/* What is known of a schedule without a device.  compiled: NVRTC was there; registers, shared and
- * stack are then bytes of the kernel with the most, and occupancy is the least. */
+/* The properties of a schedule that are known without a device.  compiled: NVRTC was there; then
+ * registers, shared and stack are those of the kernel with the most, and occupancy is the least of
+ * any kernel. */
 struct expert_rating {
     struct gpu_cost cost;
-    /* cost.ns, where fewer than EXPERT_WARPS warps of a multiprocessor run longer: too few to hide
-     * latencies.  The simulated time by which schedules are ranked. */
+    /* The simulated time by which schedules are ranked: cost.ns, and more if fewer than
+     * EXPERT_WARPS warps run on a multiprocessor, which are too few to hide latencies. */
     double ns;
     bool compiled;
     int registers;
     int64_t shared, stack;
     double occupancy;
 };
-#define EXPERT_WARPS 8                    /* two of each scheduler: ours, not from a data sheet */
-#define EXPERT_RATED_ACCESSES 1e6         /* of threads, above which a sample of blocks is walked */
-/* Rates the program of a schedule; a program whose kernels need stack is rated as well. */
+#define EXPERT_WARPS 8                    /* two per scheduler: our choice, not from a data sheet */
+#define EXPERT_RATED_ACCESSES 1e6         /* accesses of threads, above which only a sample of the
+                                           * blocks is walked */
+/* Rates the program of a schedule. A program whose kernels need stack is rated as well. */
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e);
 /* Sets *best to the schedule with the least simulated time among those that NVRTC compiles without
- * stack.  Where there is no NVRTC, all count.  Schedules that cannot be simulated are skipped.
- * ERR_WRONG when none is left. */
+ * stack.  Without NVRTC, all schedules are considered.  Schedules that cannot be simulated are
+ * skipped. ERR_WRONG when none is left. */
 bool expert_least_simulated(const char *spec, const struct expert_schedule *s, int n,
                             const struct gpu_memory_opts *o, const struct progress *pr,
                             const struct cancel *c, int *best, struct expert_rating *rating,

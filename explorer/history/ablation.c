@@ -7,7 +7,7 @@
 
 /* --- Leaving steps out ------------------------------------------------------------------------ */
 
-/* Describes the replayed steps after step `left`, which is gone. */
+/* Describes what happened to the steps after step `left`, which was left out. */
 static char *note_of(const struct history *h, int left)
 {
     struct str s = {0};

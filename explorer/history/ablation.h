@@ -1,13 +1,14 @@
-/* The worth of each step of a schedule: the schedule is timed with each step left out. */
+/* Shows what each step of a schedule contributes: the schedule is timed with each step left out. */
 #ifndef TS_EXPLORER_ABLATION_H
 #define TS_EXPLORER_ABLATION_H
 #include "explorer/history/history.h"
 
-/* The schedule without one step.  ratio of result: its time / time of the whole schedule. */
+/* The schedule without one step.  ratio of result: time without the step / time of the whole
+ * schedule. */
 struct ablated {
     int step;                             /* number of the step, from 1 */
     const char *text;                     /* the step */
-    const char *note;                     /* later steps that were renamed or dropped; "": none */
+    const char *note;  /* later steps that were renamed or dropped; "": none were */
     const struct program *program;
     struct compared result;
 };
@@ -17,7 +18,7 @@ struct ablation {
     int n;
     struct ablated *row;
     struct compared full;
-    struct comparison how;                /* from the last group (measure_compare_each) */
+    struct comparison how;                /* as compared in the last group (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
 bool ablation_plan(const struct program *p, struct ablation **out, struct err *e);
@@ -33,7 +34,7 @@ void ablation_print(struct str *out, const struct ablated *row);
 struct bisection {
     int step;                             /* found: this step, from 1 */
     const char *text;                     /* allocated in the arena of p */
-    struct ratio ratio;                   /* time with the step / time just before it */
+    struct ratio ratio;                   /* time with the step / time without it */
     struct ratio whole;                   /* time after step `to` / time after step `from` */
     int timings;                          /* the number of comparisons */
 };

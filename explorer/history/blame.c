@@ -3,8 +3,8 @@
 #include <string.h>
 #include "kernels/base/vec.h"
 
-/* names: the loop, and those that it was made of, which older states have.  said: the effects of
- * steps, newest first. */
+/* What blame_loop has found so far.  names: the loop, and those that it was made of, which older
+ * states have.  said: the effects of steps, newest first. */
 struct blamed {
     struct arena *a;
     const char *stage;
@@ -75,8 +75,8 @@ static const char *effect_on(struct blamed *b, const struct step *s, const struc
     return arena_printf(b->a, s->kind == STEP_LOOP_REORDER ? "moved %s" : "uses %s", loop);
 }
 
-/* Notes what a state's step did to the loops of b. False when the step made their stage, which
- * older states therefore lack. */
+/* Notes what a state's step did to the loops of b. Returns false when the step made their stage,
+ * because older states have no such stage. */
 static bool look_at(struct blamed *b, const struct state *at, const struct program *before,
                     int number)
 {

@@ -45,7 +45,7 @@ static bool is_step(const char *word)
     return false;
 }
 
-/* Says which words a command lacks. */
+/* Sets the error that names the words that a command lacks. */
 static bool lacks_words(enum command_id id, const char *line, const struct step_word *after,
                         struct err *e)
 {

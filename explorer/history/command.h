@@ -7,8 +7,8 @@
 /* The effect of a command.  Commands are in command.def, steps in step.def. */
 enum command_effect {
     EFFECT_NONE,
-    EFFECT_STATE,                         /* the current state, or the set of branches, changed */
-    EFFECT_REBASED,                       /* the same, by a change of the past (rebase.h) */
+    EFFECT_STATE,                         /* the current state or the set of branches changed */
+    EFFECT_REBASED,  /* the current state changed because a past step changed (rebase.h) */
     EFFECT_MEASURE,                       /* the caller should measure the current state */
     EFFECT_APP,                           /* a command of app/ (save, quit, view, help...) */
 };

@@ -17,7 +17,7 @@ struct completer {
     const struct history *h;
     const struct program *p;              /* the current program */
     const char *prefix;                   /* the typed part of the word */
-    const struct step_word *word;         /* the words before it */
+    const struct step_word *word;         /* the words before the last one */
     int n_words;
     VEC(struct completion) found;
 };
@@ -67,7 +67,7 @@ static bool typed_before(const struct completer *c, const char *name, int first)
     return false;
 }
 
-/* what there is */
+/* what exists in the program */
 
 static void offer_tensors(struct completer *c)
 {
@@ -351,7 +351,7 @@ static void offer_commands(struct completer *c, const char *const *extra)
         offer(c, extra[i], "");
 }
 
-/* Offers the words of a step that begins with word 2, for the program before step N. */
+/* Offers words of the step that begins with word 2, for the program before step N. */
 static void complete_changed_step(struct completer *c)
 {
     long long number;

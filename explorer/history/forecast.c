@@ -57,8 +57,8 @@ static void add(struct curing *c, struct str *line)
     str_free(line);
 }
 
-/* Cures to try: pads the innermost dimension by a cache line, pads other dimensions by one element,
- * and swaps the last two dimensions. */
+/* Cures to try: padding the innermost dimension by a cache line, padding other dimensions by one
+ * element, and swapping the last two dimensions. */
 static void add_layouts(struct curing *c, int tensor, int line_bytes)
 {
     const struct layout *l = c->p->layout[tensor];
@@ -79,7 +79,8 @@ static void add_layouts(struct curing *c, int tensor, int line_bytes)
         str_free(&s);
 }
 
-/* The order of two neighbouring loops exchanged, and a tile for the tensor, at each loop. */
+/* Cures to try at each loop: exchanging it with the neighbouring loop, and a tile for the
+ * tensor. */
 static void add_loops(struct curing *c, int node, int tensor)
 {
     const struct stage *s = c->p->stage[node];

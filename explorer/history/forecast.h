@@ -7,8 +7,8 @@
 
 #define FORECAST_CURES 24
 
-/* A line of the prompt (command.h) and the misses of the program after it. ok: the misses are
- * known. They are not for a refused step, or when the prediction took too long. */
+/* A line of the prompt (command.h) and the misses of the program after it. ok: whether the misses
+ * are known. They are unknown for a refused step, or when the prediction took too long. */
 struct forecast { const char *line; bool ok; struct prediction misses; };
 
 /* Predicts p after each of the n lines alone.  `none` gets the prediction of p itself. */

@@ -282,8 +282,8 @@ const char *history_said(const struct history *h)
     return h->said ? h->said : "";
 }
 
-/* Notes what was done: the steps between the position `from` and the current one were undone, or
- * applied again. */
+/* Notes what an undo or redo did: the steps between the position `from` and the current one were
+ * undone, or applied again. */
 static void say_moved(struct history *h, const char *did, int from)
 {
     int n, at;
@@ -442,8 +442,10 @@ void history_set_measured(struct history *h, int state, const struct measurement
     struct state *s = h->states.data[state];
     if (!s->measured)
         s->measured = ARENA_NEW(h->arena, struct measurement);
-    struct measurement *mine = (struct measurement *)s->measured;  /* allocated by the line above */
-    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;  /* also allocated here */
+    /* history_set_measured allocated it */
+    struct measurement *mine = (struct measurement *)s->measured;
+    /* it was allocated here too */
+    struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;
     *mine = *m;
     if (!m->sim.detail)
         return;

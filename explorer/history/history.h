@@ -6,13 +6,13 @@
 #include "profile/measure/measure.h"
 
 struct state {
-    int id, parent;                     /* parent -1 for state 0 */
+    int id, parent;                     /* parent: -1 for state 0 */
     const char *step;                   /* canonical text; "" for state 0 */
-    /* Why the step does not apply here; the program is then the parent's (rebase.h). NULL: it is
-     * applied. */
+    /* Why the step does not apply here: it is held, and the program is the parent's (rebase.h).
+     * NULL: the step is applied. */
     const char *held;
-    const char *origin;                 /* the step before it was renamed (rebase.h); or NULL */
-    const char *note;                   /* names that mean other loops now (rebase.h); or NULL */
+    const char *origin;  /* the step as it was before it was renamed (rebase.h), or NULL */
+    const char *note;  /* which names in the step now mean other loops (rebase.h), or NULL */
     const struct program *program;
     const struct measurement *measured; /* NULL = not measured yet */
 };
@@ -40,13 +40,13 @@ const int *history_path(const struct history *h, int b, int *n, int *at);
  * The undone states are kept on an automatic branch "NAME~1" if any of them was measured; otherwise
  * they are dropped. A refused step changes nothing. */
 bool history_apply(struct history *h, const char *line, struct err *e);
-/* Whether a new step would make that branch. */
+/* Whether a new step would keep the undone steps on such a branch. */
 bool history_keeps_undone(const struct history *h);
 /* Undo and redo n steps. Right after a change of a past step, undo of one step reverts that change,
  * and redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-/* Returns "undid: edit 3 loop split C N 8" or "undid step 7: ...", for the last undo or redo. */
+/* Describes the last undo or redo: "undid: edit 3 loop split C N 8" or "undid step 7: ...". */
 const char *history_said(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
@@ -68,11 +68,12 @@ void history_forget_measured(struct history *h, int state);
 
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
  * "dropped", "moved" or "inserted".  first_held: number of the first held step; 0: none.  kept: the
- * branch that keeps the measured steps from before; NULL: none. */
+ * branch that keeps the measured steps as they were before; NULL: none. */
 struct rebased {
     const char *what;
     int at, replayed, renamed, held, first_held;
-    int other, first_other;             /* steps whose names now mean other loops; the first */
+    /* number of steps whose names now mean other loops, and the first of these steps */
+    int other, first_other;
     const char *kept;
 };
 const struct rebased *history_rebased(const struct history *h);
@@ -80,17 +81,17 @@ const struct rebased *history_rebased(const struct history *h);
 /* The ledger: one row per state on the current branch. */
 struct ledger_row {
     int state; const char *step;
-    const char *held;                   /* as of the state */
-    bool here;                          /* this is the current state */
-    const char *note;                   /* as of the state */
-    bool ahead;                         /* this state is undone: it comes after the current state */
+    const char *held;                   /* why its step is held (struct state) */
+    bool here;                          /* whether this is the current state */
+    const char *note;                   /* which names mean other loops (struct state) */
+    bool ahead;  /* whether this state is undone: it comes after the current state */
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
     bool has_change; double change;
-    /* that earlier state, if its contract with the caller differs (contract.h); else -1 */
+    /* the earlier state, if its contract with the caller differs (contract.h); else -1 */
     int other_contract;
-    /* simulated L1 misses minus the misses of that earlier row */
+    /* simulated L1 misses minus those of the earlier row */
     bool has_misses_change; int64_t misses_change;
 };
 /* Fills at most max rows; returns how many rows the ledger has, which may be more. */

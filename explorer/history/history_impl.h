@@ -8,20 +8,20 @@
 struct past_change {
     const char *what;                     /* as a command: "edit 3 loop split C N 8" */
     const char *branch;
-    struct branch before, after;          /* tip and at */
+    struct branch before, after;          /* the branch's tip and position */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
     bool move;
 };
 
 struct history {
-    struct arena *arena;                  /* programs, steps, names */
+    struct arena *arena;                  /* owns programs, steps and names */
     VEC(struct state *) states;
     VEC(struct branch) branches;
     int current;                          /* index of the current branch */
     VEC(int) path;                        /* the last result of history_path */
-    VEC(struct past_change) changes;      /* all but the first n_done are taken back */
+    VEC(struct past_change) changes;  /* changes of the past; those from n_done on are taken back */
     int n_done;
-    struct rebased rebased;               /* the last history_rebase */
+    struct rebased rebased;               /* the result of the last history_rebase */
     const char *said;                     /* what the last undo or redo did; NULL: none yet */
 };
 
@@ -29,8 +29,8 @@ struct branch *history_here(struct history *h);
 /* Adds a state and returns its id.  held: as in struct state. */
 int history_add(struct history *h, int parent, const char *step, const struct program *p,
                 const char *held);
-/* Whether a state from old (inclusive) back to below (exclusive) has a measurement, and no other
- * branch contains `old`. */
+/* Whether a state from old (included) back to below (excluded) has a measurement that would be
+ * lost: no other branch contains `old`. */
 bool history_precious(const struct history *h, int old, int below);
 /* Makes a branch "NAME~1" that ends at state tip.  Returns its name. */
 const char *history_keep(struct history *h, int tip);

@@ -6,17 +6,18 @@
 #include "explorer/history/history_impl.h"
 #include "explorer/history/rename.h"
 
-/* The steps of the branch after the change.  was: the state that had the step; -1: the new one. */
+/* A step of the branch after the change.  was: the state that had the step before; -1: the step is
+ * new. */
 struct rebase_item { const char *text; int was; };
 
 struct replay {
     struct history *h;
     const struct rebase *change;
     VEC(struct rebase_item) items;
-    int first;                            /* items before it are as they were */
-    int at, last;                         /* state that is being followed; the last one added */
+    int first;                            /* items before this one are unchanged */
+    int at, last;  /* at: the state that is followed now; last: the last state added */
     int new_at;
-    int number;                           /* of the step that is replayed */
+    int number;                           /* number of the step that is replayed now */
     struct rebased did;
     struct err *e;
 };
@@ -107,8 +108,8 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Says why a step is held: why its own text does not apply, and why its renamed text does not, or
- * the choice that the user has. */
+/* Says why a step is held: why its own text does not apply, and either why its renamed text does
+ * not, or which choice the user has. */
 static const char *why_held(struct arena *a, const struct err *own, const struct err *renamed,
                             int n, const char *const *line)
 {
@@ -224,7 +225,7 @@ static int new_place(const struct replay *r, const struct branch *before)
     return at < r->first ? before->at : id;
 }
 
-/* The change as a command line. */
+/* Returns the change as a command line. */
 static const char *line_of(struct arena *a, const struct rebase *c)
 {
     if (c->kind == REBASE_MOVE)
@@ -301,7 +302,8 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     const int *path = history_path(h, h->current, &n, &at);
     if (!step_parse(h->arena, line, &s, &ignored) || str_starts(s->text, "set accuracy"))
         return false;
-    /* What `set accuracy` refuses must not come before it: one of the two would only be held. */
+    /* A step that `set accuracy` refuses must not come before it: then `set accuracy` itself would
+     * be held. */
     for (int i = at; i >= 1 && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--)
         if (program_apply(h->states.data[path[i - 1]]->program, s, &next, &ignored))
             return history_rebase(h, &(struct rebase){ REBASE_INSERT, i, 0, line }, e);

@@ -11,19 +11,21 @@
 #include "explorer/history/history.h"
 
 enum rebase_kind { REBASE_EDIT, REBASE_DROP, REBASE_MOVE, REBASE_INSERT };
-/* at: number of the step on the current branch, from 1; INSERT: the new step gets that number.
- * to: MOVE: its new number.  line: EDIT, INSERT: the step. */
+/* at: number of the step on the current branch, from 1; for INSERT, the number that the new step
+ * gets. to: for MOVE, the step's new number.  line: for EDIT and INSERT, the step. */
 struct rebase { enum rebase_kind kind; int at, to; const char *line; };
 
-/* Makes the change, or none: an edited, inserted or moved step must apply at its place, and a move
- * must not change or hold any other.  history_undo right after it takes it back. */
+/* Makes the change.  Fails and changes nothing if an edited, inserted or moved step would not apply
+ * at its place, or if a move would change or hold another step.  A history_undo right after the
+ * change takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
-/* Inserts a step as late as it applies, but before the current state and behind `set accuracy`; e:
- * why it does not apply here.  False, with e as it was, when it applies nowhere. */
+/* Inserts a step at the latest place where it applies, but before the current state and behind `set
+ * accuracy`.  e: why it does not apply in the current state.  Returns false, with e unchanged, when
+ * it applies nowhere. */
 bool history_insert_earlier(struct history *h, const char *line, struct err *e);
 /* Appends a sentence on the last change: "2 later steps replayed, 1 renamed; ..." */
 void history_rebased_print(const struct history *h, struct str *out);
 /* Appends the step at the end of the current branch; holds it if it does not apply.  origin: its
- * text before it was renamed; or NULL. */
+ * text before it was renamed, or NULL. */
 bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e);
 #endif

@@ -5,14 +5,14 @@
 #include <strings.h>
 #include "kernels/base/vec.h"
 
-/* The stage or tensor whose loops or dimensions the step names. */
+/* Returns the stage or tensor whose loops or dimensions the step names. */
 static const char *owner_of(const struct step *s)
 {
     bool at_other = s->kind == STEP_LOOP_COMPUTE_AT && s->n_args > 0;
     return at_other ? s->arg[0].text : s->target;
 }
 
-/* The names that there are now: the loops of a stage, or the dimensions of a layout. */
+/* The present names: loops of a stage, or dimensions of a layout. */
 struct loop_names { int n; const char *of[MAX_DIMS * 4]; };
 
 static struct loop_names names_of(const struct program *p, const struct step *s)
@@ -38,7 +38,8 @@ static bool has(const struct loop_names *x, const char *name, size_t len)
     return false;
 }
 
-/* Returns the current names for the loop `name`: its parts, or else the whole that contains it. */
+/* Returns the present names for the loop `name`: its parts, or else the whole loop that contains
+ * it. */
 static struct loop_names now_called(struct arena *a, const struct loop_names *x, const char *name)
 {
     struct loop_names found = {0};
@@ -64,7 +65,7 @@ struct renaming {
     struct loop_names names;
     const struct step_word *word;         /* words of the whole line */
     int n_words;
-    const char **line;                    /* what was found */
+    const char **line;                    /* the lines found */
     int n;
     struct err *why;
 };
@@ -86,7 +87,7 @@ static void propose(struct renaming *r, const char *text)
         err_set(r->why, why.code, "as `%.200s`: %.400s", s->text, why.text);
 }
 
-/* Drops all but the last of equal words: O.0 and O.1 of a list have both become O. */
+/* Keeps only the last of equal words: two parts O.0 and O.1 of a list may both have become O. */
 static const char *without_repeats(struct arena *a, const char *line, int from)
 {
     const struct step_word *w;
@@ -107,7 +108,8 @@ static const char *without_repeats(struct arena *a, const char *line, int from)
     return text;
 }
 
-/* Writes word i and those after it to the line begun, once for each name that may be meant. */
+/* Appends word i and the words after it to the line `begun`; makes one line for each present name
+ * that such a word may mean. */
 static void write_from(struct renaming *r, int i, const char *begun)
 {
     bool list = r->step->kind == STEP_LOOP_REORDER || r->step->kind == STEP_LOOP_FUSE
@@ -139,7 +141,7 @@ static void write_from(struct renaming *r, int i, const char *begun)
     str_free(&all);
 }
 
-/* The number behind the last dot of a loop's name, "1" of "O.1"; -1: it has none. */
+/* Returns the number after the last dot of a loop's name, "1" of "O.1"; -1: the name has none. */
 static long part_of(const char *name, size_t *stem)
 {
     const char *dot = strrchr(name, '.');
@@ -147,7 +149,7 @@ static long part_of(const char *name, size_t *stem)
     return dot ? strtol(dot + 1, NULL, 10) : -1;
 }
 
-/* The highest number among the parts of the loop that `name` is a part of. */
+/* Returns the highest number among the parts of the split loop to which `name` belongs. */
 static long last_part(const struct stage *s, const char *name)
 {
     size_t stem;
@@ -160,8 +162,8 @@ static long last_part(const struct stage *s, const char *name)
     return last;
 }
 
-/* Whether the part `name` of a split loop is another part now: the first of them stays the first,
- * and others are counted from the innermost one. */
+/* Whether the part `name` of a split loop is another part now. The first part stays the first; the
+ * others are counted from the innermost one. */
 static bool is_other_part(const struct stage *was, const struct stage *now, const char *name)
 {
     size_t stem;

@@ -13,7 +13,7 @@
 #define FIRST 32
 #define GROWTH 1.2
 #define WEIGHT_LEAST 0.05
-#define PEAK_CYCLES 32.0  /* least cycles_of: two vectors a cycle */
+#define PEAK_CYCLES 32.0  /* least value of cycles_of: two vectors a cycle */
 #define MOST_CORRECTION 3.0  /* most correction of an estimate, as a logarithm */
 /* Training ends after this many rounds in which the error did not fall by a minimum.  With gamma
  * 0.001 trees stop splitting after about 35 rounds; with the patience of TVM (50), make
@@ -27,9 +27,9 @@ struct cost_model {
     VEC(float) x;                         /* the rows of all samples */
     VEC(int) first;                       /* per sample: its first row */
     VEC(double) ms;
-    VEC(double) cycles;                   /* per sample: cycles_of its features */
-    bool corrects;                        /* the ensemble corrects estimates of cycles */
-    double level;                         /* corrects: mean logarithm of cycles / ms */
+    VEC(double) cycles;                   /* per sample: the cycles by estimate (cycles_of) */
+    bool corrects;                        /* whether the ensemble corrects estimates of cycles */
+    double level;                         /* if it corrects: mean logarithm of cycles / ms */
     double best_ms;
     struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */
@@ -208,10 +208,10 @@ double pack_gradient(int packs, const int *first, const double *y, const double 
 
 struct packs {
     int n;
-    int *first;                           /* first row of each of n packs, and the number of rows */
+    int *first;                           /* pack p has the rows from first[p] to first[p + 1] */
     double *y, *w;
     bool corrects; double level;          /* as in struct cost_model */
-    double error, mark;                   /* error now, and at the last improvement */
+    double error, mark;                   /* error now, and at the last improvement that counted */
     int rounds, idle;
 };
 

@@ -2,16 +2,16 @@
  *
  * The score of a program is the sum of the outputs of an XGBoost ensemble for its rows.  The
  * ensemble learns y = (fastest time so far) / time; y is 0 for programs that failed.  Row i of
- * program p has gradient w_p (sum of p - y_p) and hessian w_p (pack-sum squared error). w_p =
- * y_p, but at least WEIGHT_LEAST, so that failures also have an effect.
+ * program p has gradient w_p (sum of p - y_p) and hessian w_p (pack-sum squared error). w_p = y_p,
+ * but at least WEIGHT_LEAST, so that failures also have an effect.
  *
- * When all samples have the columns of the code (features.h), their estimate of cycles is half
- * the answer: the ensemble then learns y = log(cycles / time), relative to the mean of the samples,
- * and the score is that correction applied to the estimate.  A few samples teach how an operator
- * differs from the estimate, but not what a good program is.
+ * When all samples have the columns of the code (features.h), the score starts from the estimate of
+ * cycles in these columns.  The ensemble then learns only a correction: y = log(cycles / time),
+ * relative to the mean of the samples.  A few samples suffice to learn how an operator differs from
+ * the estimate, but not what makes a good program.
  *
- * Until there are enough samples, the score is the fraction of the peak by that estimate.  Programs
- * without one get random numbers that depend only on seed and features.  Everything is
+ * Until there are enough samples, the score is the fraction of the peak by this estimate.  Programs
+ * without an estimate get random numbers that depend only on seed and features.  Everything is
  * deterministic: the same samples in the same order give the same scores. */
 #ifndef TS_EXPLORER_MODEL_COST_MODEL_H
 #define TS_EXPLORER_MODEL_COST_MODEL_H
@@ -56,7 +56,7 @@ struct model_accuracy cost_model_accuracy(const struct cost_model *m);
 struct cost_model_stats {
     int samples, failed;
     int trainings, trees;                 /* numbers of trainings, and of trees in the last one */
-    bool learned;                         /* scores are those of the ensemble */
+    bool learned;                         /* whether scores are those of the ensemble */
     double train_s, last_train_s;
     double error;                         /* weighted root mean square error of y on the samples */
 };

@@ -104,7 +104,7 @@ void feature_touched(struct nest *n, struct feature_site *s)
         s->access[i].box = ARENA_ARRAY(n->a, int64_t, MAX_DIMS);
     }
     for (int d = s->n_loops; d >= 0; d--) {
-        bool inside = false;              /* true when the loop is inside the d-th loop */
+        bool inside = false;              /* whether the loop is inside the d-th loop */
         for (int i = 0; i < s->n_all; i++) {
             const struct feature_level *l = &n->level.data[s->all[i]];
             inside = inside || (d < s->n_loops && s->all[i] == s->loop[d]);

@@ -30,7 +30,7 @@ static enum op_class class_of(const struct val *v)
     return OP_CLASSES;
 }
 
-/* Counts the operations of a value. fused: v is a product in a mad that is already counted. */
+/* Counts the operations of a value. fused: v is a product that a mad already counts. */
 static void count_value(const struct nest *n, const struct val *v, bool fused, struct op_counts *c)
 {
     if (!v)
@@ -55,7 +55,7 @@ void feature_count_ops(const struct nest *n, const struct tree *store, struct op
 {
     struct op_counts c = { 0 };
     bool mad = !n->literal && store->how == STORE_ADD && store->value->kind == VAL_MUL;
-    if (mad)                              /* acc += a * b */
+    if (mad)                              /* a mad: acc += a * b */
         c.real[OP_MAD]++;
     else if (store->how != STORE_SET)
         c.real[store->how == STORE_ADD ? OP_ADDSUB : OP_CMP]++;

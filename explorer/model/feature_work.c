@@ -1,7 +1,8 @@
-/* The columns of the generated code: what it executes, in multiples of what the operator needs. */
+/* The columns of the generated code: what it executes, as multiples of the least work of the
+ * operator. */
 #include "explorer/model/features_impl.h"
 
-#define RATIO_SCALE 64.0  /* so that small ratios differ on the logarithmic scale */
+#define RATIO_SCALE 64.0  /* scale that makes small ratios differ as logarithms */
 
 /* Returns the vectors of multiply-adds that the operator takes at least. */
 static double least_vectors(const struct func *f, int lanes)

@@ -15,7 +15,8 @@ const char *const feature_name[FEATURES_ALL] = {
 
 struct feature_walk {
     struct nest n;
-    VEC(int) path, all;  /* path: enclosing levels with more than one iteration; all: all of them */
+    /* path: enclosing levels with more than one iteration; all: all enclosing levels */
+    VEC(int) path, all;
     double prod;
     double *scope_prod;                   /* per local buffer: how often its scope is executed */
 };
@@ -100,8 +101,8 @@ static void op_columns(const struct nest *n, int buffer, float *row)
     row[FEATURE_SELECT_OP] = feature_scale(selects);
 }
 
-/* Returns the offset from the type column "none": 1..3 spatial (inner, middle, outer), 4..6
- * reduction, 7 mixed. */
+/* Returns the type of an annotation, as an offset from the column "none": 1..3 spatial (inner,
+ * middle, outer), 4..6 reduction, 7 mixed. */
 static int annotation_type(const struct nest *n, const struct feature_site *s, enum loop_ann ann)
 {
     int last = -1, inside = 0, outside = 0;
@@ -170,8 +171,8 @@ static void access_columns(struct nest *n, const struct feature_site *s, float *
                 is_flag(k) ? c[i].x[k] : feature_scale(c[i].x[k]);
 }
 
-/* Computes operations per byte over operations, loop by loop from the inside, piecewise linear,
- * at tenths of all operations. */
+/* Computes the curve of operations per byte over operations, loop by loop from the inside; samples
+ * it, piecewise linear, at tenths of all operations. */
 static void intensity_columns(const struct nest *n, const struct feature_site *s, float *row)
 {
     double *ops = ARENA_ARRAY(n->a, double, s->n_loops + 1), *per_byte;
@@ -305,7 +306,7 @@ static const struct feature_site *chief(const struct nest *n, int buffer)
     return best;
 }
 
-/* Returns the buffer of the statement that does most work. */
+/* Returns the buffer that the statement with most work writes. */
 static int main_buffer(const struct nest *n)
 {
     const struct feature_site *best = &n->site.data[0];

@@ -18,7 +18,8 @@ struct feature_level {
     double trips;  /* mean trip count over the outer loops; literal: the largest */
     int depth;                            /* number of outer loops with more than one iteration */
     int site, end;                        /* the statements inside: site <= s < end */
-    double bytes, once;  /* bytes: touched by the whole loop; once: sum of element sizes */
+    /* bytes: touched by the whole loop; once: the sum of the sizes of one element of each buffer */
+    double bytes, once;
 };
 
 /* Operations per execution of a statement; see feature_ops.c. */
@@ -42,12 +43,12 @@ struct feature_site {
     const int *loop;                      /* levels with more than one iteration, outermost first */
     const int *all;                       /* all levels, outermost first */
     double prod, work;                    /* prod: executions; work: executions times operations */
-    double total;                         /* executions of all pieces of its group */
-    double alloc_prod;                    /* executions of its buffer's scope; 0: no local buffer */
+    double total;                         /* executions of all pieces of the same statement */
+    double alloc_prod;  /* executions of the scope of its buffer; 0: the buffer is not local */
     struct op_counts ops;
-    int group;  /* the first statement of its group (pieces of one statement) */
+    int group;  /* the first statement of its group: the pieces of one statement */
     int n_accesses;
-    struct feature_access *access;                /* the first one is the store's */
+    struct feature_access *access;                /* the accesses; the first is the store's */
 };
 
 struct nest {
@@ -60,7 +61,8 @@ struct nest {
      * value. */
     struct span *span;
     int64_t *value;
-    int *seen, mark;                      /* mark: this search; seen[group]: the last to meet it */
+    /* mark: number of the present search; seen[group]: the last search that met the group */
+    int *seen, mark;
 };
 
 /* Returns the interval of e when every variable is in its own interval; never wider than e's

@@ -1,6 +1,6 @@
-/* XGBoost 1.7 through its C API, loaded when it is asked for.  If it were linked, every start of
- * tilescope would take three times as long (3.1 ms instead of 1.1) and need 5.8 MB more, and a
- * machine without it could not run tilescope.
+/* XGBoost 1.7 through its C API, loaded when it is first used.  Linking it would triple the start
+ * of tilescope (3.1 ms instead of 1.1) and its memory by 5.8 MB; a machine without it could not run
+ * tilescope.
  *
  * It always uses one thread: after training on several threads, a forked child that trains hangs
  * (libgomp). */
@@ -16,7 +16,7 @@ bool xgb_available(struct err *e);
 struct xgb;
 void xgb_free(struct xgb *b);            /* NULL is allowed */
 
-struct xgb_param { const char *name, *value; };          /* arrays of it end with a NULL name */
+struct xgb_param { const char *name, *value; };  /* an array of these ends with a NULL name */
 
 /* A callback before each round.  From the predictions for every row (0 at first), it computes
  * gradient and hessian of each row, or returns false to stop. */

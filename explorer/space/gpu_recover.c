@@ -1,5 +1,5 @@
-/* Finds the point of a GPU's space with the sizes of given lines: the same blocks, vthreads,
- * threads and register tiles of every axis, the same steps of reductions between copies, and the
+/* Finds the point of a GPU's space that has the sizes of given lines: the same blocks, vthreads,
+ * threads and register tiles of every axis, the same steps of reductions between copies, and
  * operands from the same memory.  The loops may be in another order. */
 #include "explorer/space/gpu_space.h"
 
@@ -24,7 +24,7 @@ static bool miss(struct gpu_reading *r, const char *step, const char *fmt, ...)
     return false;
 }
 
-/* Whether "N_H.1_W.3" is made of loop "H.1" among others. */
+/* Whether loop "H.1" is one of the loops fused into "N_H.1_W.3". */
 static bool contains(const char *fused, const char *name)
 {
     size_t n = strlen(name);
@@ -36,7 +36,7 @@ static bool contains(const char *fused, const char *name)
     return false;
 }
 
-/* Finds what a loop became: "block", "thread", "vthread"; NULL: a loop of the thread. */
+/* Returns what a loop became: "block", "thread", "vthread"; NULL: it stays a loop of the thread. */
 static const char *fate_of(const struct gpu_reading *r, const char *name)
 {
     for (int i = 0; i < r->n; i++) {
@@ -60,7 +60,7 @@ static const struct step *split_of(const struct gpu_reading *r, const char *axis
     return NULL;
 }
 
-/* Sets the choice of a part to this size; false: the knob has no such value. */
+/* Sets the choice for the size of a part. Returns false when the knob has no such value. */
 static bool choose(struct gpu_reading *r, const struct loop_space *s, const struct gpu_axis *x,
                    struct gpu_part part, int64_t size, struct loop_point *p)
 {
@@ -81,7 +81,7 @@ static bool read_output(struct gpu_reading *r, const struct loop_space *s,
     int64_t vthread = 1, thread = 1, tile = 1;
     for (int i = 1; split && i < split->n_args; i++) {
         char name[80];
-        /* one factor f is the last of two */
+        /* a single factor f is the last of two */
         snprintf(name, sizeof name, "%s.%d", x->name, split->n_args == 2 ? 1 : i - 1);
         const char *fate = fate_of(r, name);
         int64_t f = strtoll(split->arg[i].text, NULL, 10);
@@ -134,7 +134,8 @@ static int position(const struct gpu_reading *r, const char *name)
     return found;
 }
 
-/* A reduction that is not split runs whole between two copies, unless these are inside of it. */
+/* Reads a reduction. One that is not split runs whole between two copies, unless the copies are
+ * inside of it. */
 static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
                            const struct gpu_axis *x, struct loop_point *p)
 {
@@ -147,7 +148,7 @@ static bool read_reduction(struct gpu_reading *r, const struct loop_space *s,
         tile = 1;
     if (tile == x->extent && x->tile.knob >= 0
         && x->tile.value[s->knob[x->tile.knob].n_choices - 1] < tile)
-        tile = 1;                         /* too long to be inside: it is outside of the copies */
+        tile = 1;  /* too long for an inner part, so the copies are inside of it */
     return choose(r, s, x, x->tile, tile, p);
 }
 

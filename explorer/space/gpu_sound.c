@@ -6,9 +6,9 @@
 
 #define WARP 32
 #define MOST_REGISTERS 255
-#define OTHER_REGISTERS 24                /* addresses, counters: an estimate */
+#define OTHER_REGISTERS 24                /* an estimate for addresses and counters */
 #define MOST_BODY 512                     /* most unrolled statements */
-#define MOST_WASTE 2                      /* times the extent that the blocks of an axis cover */
+#define MOST_WASTE 2  /* blocks of an axis may cover at most this multiple of its extent */
 
 static bool refuse(struct err *e, const char *why, int64_t n)
 {
@@ -29,7 +29,7 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns the elements that a block reads between two copies along a dim of an operand. */
+/* Returns how many elements a block reads along a dim of an operand between two copies. */
 static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
                        const struct gpu_operand *o, int dim)
 {
@@ -54,7 +54,8 @@ static int64_t tile_bytes(const struct gpu_nest *g, const struct loop_point *p,
     return n;
 }
 
-/* Rows of a swizzled tile are powers of two, and longer than the 16 bytes that stay together. */
+/* Whether the rows of a swizzled tile are powers of two, and longer than the 16 bytes that stay
+ * together. */
 static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     for (int i = 0; i < OPERANDS; i++) {
@@ -124,7 +125,7 @@ static bool indices_sound(const struct gpu_nest *g, const struct loop_point *p, 
         || refuse(e, "%lld threads along z, more than 64", threads_z);
 }
 
-/* Whether no block covers much more than there is. */
+/* Whether the blocks do not cover much more than the extents. */
 static bool extents_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
 {
     for (int a = 0; a < g->n_axes; a++) {

@@ -1,4 +1,4 @@
-/* Makes the space of a GPU: axes and operands of the main node, knobs, the nodes around. */
+/* Makes the space of a GPU: axes and operands of the main node, knobs, and the nodes around it. */
 #include "explorer/space/gpu_space.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_VTHREADS 4
-#define MOST_THREADS 128                  /* along one axis */
+#define MOST_THREADS 128                  /* most threads along one axis */
 #define MOST_TILE 8                       /* elements of a register tile along one axis */
 #define MOST_REDUCED 64                   /* steps of a reduction between two copies */
 #define MOST_VALUES 80
@@ -21,7 +21,7 @@ struct gpu_builder {
     struct loop_space *s;
     struct loop_knob *knob;
     struct gpu_nest *g;
-    int operand;                          /* that see_load fills in */
+    int operand;                          /* the operand that see_load fills in */
 };
 
 /* --- Knobs ------------------------------------------------------------------------------------ */
@@ -37,8 +37,8 @@ static int add_knob(struct gpu_builder *b, enum knob_kind kind, const char *name
     return b->s->n++;
 }
 
-/* Offers powers of two, which fill warps and banks, and divisors, which leave no rest.  dividing:
- * only divisors, unless only 1 is one. */
+/* Makes the knob of a part.  It offers powers of two, which fill warps and banks, and divisors,
+ * which leave no rest.  dividing: only divisors, unless 1 is the only one. */
 static struct gpu_part part_knob(struct gpu_builder *b, enum knob_kind kind, const char *what,
                                  const struct gpu_axis *x, int64_t most, bool dividing)
 {
@@ -105,7 +105,7 @@ static void see_load(void *ctx, const struct val *load)
     see_index(b, o, load);
 }
 
-/* Whether a node in front of the operand can be computed in this nest: a padding, say. */
+/* Whether a node in front of the operand, such as a padding, can be computed in this nest. */
 static bool is_padding(const struct gpu_builder *b, const char *name)
 {
     const struct graph *g = b->p->graph;

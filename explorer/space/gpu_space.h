@@ -3,10 +3,10 @@
  *     blocks threads | outer reductions | inner reductions | vthreads registers
  *
  * An output axis of extent e is split into ceil(e / (v t r)) blocks, v vthreads, t threads and r
- * elements of a register tile; a reduction into an outer and an inner part.  The last three axes
- * have indices of their own, z stands for all before them.  Tiles of the operands in shared memory
- * are copied at the last outer reduction.  All knobs are choices, so that points are drawn, moved
- * and crossed as those of a CPU's space. */
+ * elements of a register tile; a reduction into an outer and an inner part.  The last three output
+ * axes have the indices x, y, z; all axes before them share z.  Tiles of the operands in shared
+ * memory are copied at the last outer reduction.  All knobs are choices, so points are drawn, moved
+ * and crossed like those of a CPU's space. */
 #ifndef TS_EXPLORER_SPACE_GPU_SPACE_H
 #define TS_EXPLORER_SPACE_GPU_SPACE_H
 #include "explorer/space/loop_space_impl.h"
@@ -20,28 +20,29 @@ struct gpu_axis {
     const char *name;
     int64_t extent;
     bool reduce;
-    struct gpu_part vthread, thread, tile;   /* of a reduction: only the tile, its inner part */
+    struct gpu_part vthread, thread, tile;   /* of a reduction: only `tile`, its inner part */
 };
 
-/* Where a thread gets an operand from.  Of a padded operand, GLOBAL inlines the padding. */
+/* Where a thread reads an operand.  For a padded operand, GLOBAL inlines the padding. */
 enum gpu_from { FROM_GLOBAL, FROM_SHARED, FROM_SHARED_PAD, FROM_SHARED_SWIZZLE, GPU_FROMS };
 
 /* An operand as it lies in memory: per dim its extent, and the coefficient of each axis in the
  * index. known false: the index is not linear, and the size of its tile is not known. */
 struct gpu_operand {
-    const char *name;                     /* NULL: there is none */
-    int knob;                             /* enum gpu_from */
-    bool known, padding;                  /* padding: a node that this nest can compute makes it */
+    const char *name;                     /* its name; NULL: there is no such operand */
+    int knob;                             /* the knob that chooses enum gpu_from */
+    bool known, padding;  /* padding: a node that this nest can compute makes the operand */
     int rank; int64_t shape[MAX_DIMS], coef[MAX_DIMS][GPU_AXES];
     unsigned axes;                        /* bit a: the index depends on axis a */
 };
 
 struct gpu_nest {
-    const char *name;                     /* of the stage: "Conv" */
-    int n_axes, n_output; struct gpu_axis axis[GPU_AXES];   /* output axes as stored, then others */
+    const char *name;                     /* name of the stage: "Conv" */
+    /* output axes as stored, then reductions */
+    int n_axes, n_output; struct gpu_axis axis[GPU_AXES];
     struct gpu_operand operand[OPERANDS];
-    int k_unroll;                         /* 0: the register tile, 1: the inner reduction too */
-    int64_t bytes;                        /* of an element */
+    int k_unroll;  /* knob: 0: only the register tile is unrolled, 1: the inner reduction too */
+    int64_t bytes;                        /* bytes of an element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */
     int n_rest; const char *const *rest;  /* lines that bind the other nodes */
 };
@@ -49,11 +50,11 @@ struct gpu_nest {
 /* The sizes of one axis in a point: outer * vthread * thread * tile covers the extent. */
 struct gpu_sizes { int64_t outer, vthread, thread, tile; };
 struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point *p, int axis);
-/* The index of an output axis with more than one element: 0 x, 1 y, 2 z. */
+/* Returns the index of an output axis, if it has more than one element: 0 x, 1 y, 2 z. */
 int gpu_index_of(const struct gpu_nest *g, int axis);
-/* The reduction that runs innermost, and has more than one step there; -1: none. */
+/* Returns the reduction that runs innermost with more than one step; -1: none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
-/* The needs of a point: threads of a block, sums and registers (an estimate) of a thread, bytes of
+/* What a point needs: threads per block, sums and registers (an estimate) per thread, bytes of
  * shared memory, blocks of the grid. */
 struct gpu_need { int64_t threads, sums, registers, shared, blocks; };
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p);

@@ -5,11 +5,11 @@
 
 #define DRAWS 600
 #define SEED 1
-#define MULTIPROCESSORS 132.0             /* of an H100, as the experts have it */
-#define ENOUGH_THREADS 128.0              /* of a block, so that its warps hide latencies */
+#define MULTIPROCESSORS 132.0  /* number of multiprocessors of an H100, as in the experts */
+#define ENOUGH_THREADS 128.0              /* threads of a block that suffice to hide latencies */
 
-/* Scores a point as the expert schedules do: by the multiprocessors that work, the multiply-adds
- * per element that is read, and the share of them that is used. */
+/* Scores a point as the expert schedules do: by the share of multiprocessors that work, the
+ * multiply-adds per element read, and the share of them that is useful. */
 static double score(const struct gpu_nest *g, const struct loop_point *p)
 {
     struct gpu_need n = gpu_need_of(g, p);

@@ -66,7 +66,8 @@ static int weight_in(const struct layout_builder *b)
     return r >= 0 ? weight_axis(b, b->node->reduce[r]) : -1;
 }
 
-/* Returns the axis of the operand for an axis of the output; both are in the same order. */
+/* Returns the axis of the operand that corresponds to an axis of the output; both have the same
+ * order. */
 static int operand_axis(const struct layout_builder *b, int out_axis)
 {
     int d = find_dim(&b->g->tensor[b->inp], b->g->tensor[b->node->out].dim[out_axis]);
@@ -183,7 +184,7 @@ static void add_tensor(struct layout_builder *b, const struct template_tensor *t
 
 /* --- convolutions --- */
 
-/* An access e(x, k); all other variables are 0. */
+/* An access e(x, k). All variables except x and k are 0. */
 struct layout_access { const struct expr *e, *x, *k; int64_t *env; };
 
 static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
@@ -198,9 +199,9 @@ static int64_t access_at(const struct layout_access *a, int64_t x, int64_t k)
     return at;
 }
 
-/* Computes B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3
- * with e = (x + d k + b) / V.  Tiles never leave out elements: if the stride is more than the
- * window (K < V), they are as long as the stride. */
+/* Computes B = e(t - 1, K - 1) + 1 and S = e(t, 0) - e(0, 0): SPEC A.4 with e = V x + d k, D.3 with
+ * e = (x + d k + b) / V.  Tiles never leave out elements: if the stride is larger than the window
+ * (K < V), a tile is as long as the stride. */
 static void fill_window(struct layout_builder *b, struct tile_window *w,
                         const struct layout_access *at, const int64_t *t, int n)
 {
@@ -239,8 +240,8 @@ static const struct tile_window *window_of(struct layout_builder *b, const struc
     return w;
 }
 
-/* Returns the number of which tile sizes are multiples: in a transposed convolution, tiles begin
- * at multiples of the stride (SPEC D.3). */
+/* Returns the number of which tile sizes must be multiples. In a transposed convolution it is the
+ * stride, because tiles begin at its multiples (SPEC D.3). */
 static int64_t tile_multiple(const struct layout_builder *b, int o, int axis)
 {
     int d = operand_axis(b, o);

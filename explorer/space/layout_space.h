@@ -31,15 +31,17 @@ struct layout_knob {
     int64_t extent;                       /* every factor divides this */
     int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
-    int inner;  /* of a middle part, which divides extent / factor[inner]; -1: not a middle part */
-    int n_divisors;  /* legal factors, ascending; for a middle part only the number of them */
-    const int64_t *divisor;               /* factors that are legal with some inner factor */
+    /* of a middle part: the knob of the inner part, so that it divides extent / factor[inner]; -1:
+     * not a middle part */
+    int inner;
+    int n_divisors;  /* legal factors, ascending; for a middle part only their number */
+    const int64_t *divisor;  /* the factors that are legal with at least one inner factor */
 };
 
 struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
     bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
-    bool log_rounding;                    /* R() finds the divisor that is nearest in log */
+    bool log_rounding;                    /* whether R() finds the divisor that is nearest in log */
 };
 
 struct layout_template;                   /* layout_space_impl.h */
@@ -55,7 +57,7 @@ struct layout_space {
 };
 
 /* Makes the space in arena a; opts may be NULL. pinned: step lines that every point keeps; a tensor
- * whose layout they set has no knobs.  ERR_NAME when the operator has no template; an error of
+ * has no knobs if they set its layout.  ERR_NAME: the operator has no template. Fails like
  * program_replay when spec or lines are wrong. */
 bool layout_space_new(struct arena *a, const char *spec, const char *const *pinned, int n_pinned,
                       const struct layout_opts *opts, const struct layout_space **out,
@@ -64,9 +66,10 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
 /* Returns the legal factor of knob k for an action a in (0, 1): R(extent * a). For a middle part
  * the extent is extent / factor[inner]. */
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
-/* Start points, the layouts that a person would try first: channels last (a product: rows), with
- * weights in blocks of two vectors; channels in blocks of one vector; channels as planes, so that
- * lanes are pixels.  A product has the first only; planes are for groups that fill no vector. */
+/* Start points: the layouts that a person would try first.  LAST: channels last (of a product:
+ * rows), with weights in blocks of two vectors.  BLOCKS: channels in blocks of one vector.  PLANES:
+ * channels as planes, so that lanes are pixels.  A product has only the first; planes are for
+ * groups that fill no vector. */
 enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
 /* Sets the factors of a start point. False when the operator does not have this start point. */
 bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,
@@ -77,9 +80,9 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
 void layout_space_first(const struct layout_space *s, int64_t *factor);
 bool layout_space_next(const struct layout_space *s, int64_t *factor);
 
-/* Writes the step lines of a point in arena a, to be applied after the pinned ones.  *key (may be
- * NULL) is equal for two points exactly when every tensor that the lines lay out is stored in
- * memory-equal ways (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
+/* Writes the step lines of a point in arena a; they are applied after the pinned ones.  *key (may
+ * be NULL) is equal for two points exactly when every tensor that the lines lay out has
+ * memory-equal layouts (SPEC A.0, D.2).  ERR_FACTOR names the knob and its divisors. */
 bool layout_space_lines(const struct layout_space *s, struct arena *a, const int64_t *factor,
                         const char *const **line, int *n, uint64_t *key, struct err *e);
 /* Finds the factors whose lines give every tensor the same layout as these lines. If none exist,
@@ -93,7 +96,8 @@ const char *layout_space_family(const struct layout_space *s, struct arena *a,
                                 const int64_t *factor);
 
 /* Stores the state for the agents (SPEC E.3): the parts of every tiled dim as log2(x)/16, in the
- * order out h w o, inp h w i, ker i o; then zeros. Factor 0 is not chosen yet: [1, extent]. */
+ * order out h w o, inp h w i, ker i o; then zeros. Factor 0 means not chosen yet; its dim counts as
+ * [1, extent]. */
 void layout_space_state(const struct layout_space *s, const int64_t *factor,
                         float out[LAYOUT_STATE]);
 #endif

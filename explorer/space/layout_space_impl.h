@@ -8,15 +8,15 @@ enum part_level { PART_WHOLE, PART_OUTER, PART_MIDDLE, PART_INNER };
 /* The window of an operand axis: tiles of t[] elements of the output axis read tile[] elements
  * every stride[]. */
 struct tile_window {
-    int64_t size, out;  /* size: elements of the operand axis; out: of the output axis */
+    int64_t size, out;  /* size: extent of the operand axis; out: extent of the output axis */
     int n; const int64_t *t, *tile, *stride;
 };
 
 struct template_dim {
     const char *name;                     /* "H" */
     int64_t extent;                       /* extent in the tensor */
-    int inner, middle;                    /* knobs; -1: none */
-    int64_t fixed;                        /* the inner factor of a pinned layout; else 0 */
+    int inner, middle;                    /* knobs of the inner and middle part; -1: none */
+    int64_t fixed;                        /* the inner factor if the layout is pinned; else 0 */
     const struct tile_window *window;     /* what tiles of an operand axis read; else NULL */
 };
 
@@ -26,7 +26,7 @@ struct template_tensor {
     struct template_dim dim[MAX_RANK];
     int n_parts;                          /* parts are in physical order */
     struct template_part { int dim; enum part_level level; } part[MAX_DIMS];
-    int flip;                             /* knob; 2 swaps the first two outer parts; -1: none */
+    int flip;  /* knob that swaps the first two outer parts (value 2); -1: none */
 };
 
 /* The tensors whose layouts the lines set: out, inp and ker unless pinned, then Inp_in. `state` has

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
-#define FEW 4     /* where lanes are pixels: they share a load of the data */
+#define FEW 4     /* axis of at most this many channels: lanes are pixels and share a load of the
+                   * data */
 
 enum { OP_O = 2, OP_G = 9 };              /* ORDER of the features: layout_space.h */
 
@@ -34,7 +35,7 @@ void layout_space_random(const struct layout_space *s, struct rng *r, int64_t *f
         factor[k] = layout_factor(s, k, factor, rng_unit(r));
 }
 
-/* Returns the factor of a knob at a start point; the caller rounds it to a legal one. */
+/* Returns the factor of a knob at a start point; the caller rounds it to a legal factor. */
 static double start_factor(const struct layout_knob *x, enum start_layout which, int lanes)
 {
     bool channels = streq(x->name, "o_t") || streq(x->name, "c_t") || streq(x->name, "i_t");
@@ -150,11 +151,11 @@ struct point_finder {
     const struct layout_space *s;
     const struct program *p;
     int64_t *factor;
-    int looks, reached;                   /* reached: tensors that some factors laid out right */
+    int looks, reached;  /* reached: number of tensors that got their layout from some factors */
 };
 
-/* Whether the program gives tensor t the layout that it has under *factor.  For an inlined
- * tensor, which is not stored, any layout is right. */
+/* Whether the program gives tensor t the layout that it has under *factor.  Any layout of an
+ * inlined tensor is right, because it is not stored. */
 static bool same_layout(struct point_finder *f, const struct template_tensor *t)
 {
     const struct program *p = f->p;
@@ -184,7 +185,7 @@ static bool uses_knob(const struct template_tensor *t, int k)
     return t->flip == k;
 }
 
-/* Finds values for the knobs, from k on, that affect this tensor but no earlier one; then continues
+/* Finds values for the knobs, from k on, that affect this tensor and no earlier one; then continues
  * with the next tensor. Several values may give a tensor the same layout, so if later tensors do
  * not fit, the next values are tried. Large factors come first, because they do not tile. */
 static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *chosen)
@@ -210,7 +211,7 @@ static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *c
     return false;
 }
 
-/* Says how the tensor is stored that no factors lay out. */
+/* Names the first tensor that no factors lay out as it is stored, and its layout. */
 static void say_tensor(const struct point_finder *f, struct point_why *why)
 {
     const struct template_tensor *t = &f->s->t->tensor[f->reached];

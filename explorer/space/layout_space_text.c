@@ -15,8 +15,8 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
 
 /* A tiled dim as it is stored: ordinary parts, or tiles of `tile` elements every `stride`. */
 struct stored {
-    int64_t part[3];                      /* outer, middle, inner; 1: none */
-    bool unfold, count;                   /* count: the number of tiles must be written, `:c` */
+    int64_t part[3];                      /* outer, middle and inner part; 1: no such part */
+    bool unfold, count;  /* count: whether the number of tiles must be written, as `:c` */
     int64_t tile, stride;
 };
 
@@ -94,11 +94,11 @@ static const struct template_part *part_at(const struct template_tensor *t, int 
 }
 
 /* Merges parts of a dim that lie next to each other, such as the N/32 32n of an output whose rows
- * are not tiled: split or not, every element has the same address, and the loops over the whole dim
- * can do what those over its parts can. */
+ * are not tiled. Split or not, every element has the same address, and loops over the whole dim can
+ * do everything that loops over its parts can. */
 static void join_parts(const struct template_tensor *t, const int64_t *factor, struct stored *s)
 {
-    int last = -1, level = -1;            /* the last part that is stored, and its level */
+    int last = -1, level = -1;            /* the last part that was stored, and its level */
     for (int i = 0; i < t->n_parts; i++) {
         const struct template_part *p = part_at(t, i, factor);
         int l = p->level == PART_WHOLE ? -1 : (int)(p->level - PART_OUTER);

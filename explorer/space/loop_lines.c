@@ -66,7 +66,7 @@ static void write_order(struct line_writer *w)
     str_free(&s);
 }
 
-/* Writes annotations: unrolled loops before the vectorized one, which may be inside them. */
+/* Writes annotations. Unrolled loops come before the vectorized one, which may be inside them. */
 static void write_marks(struct line_writer *w)
 {
     for (int i = 0; i < w->plan->n; i++)

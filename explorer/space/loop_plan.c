@@ -6,8 +6,8 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* The sizes at which loops of an axis end: those of its factors and its cuts. False unless of every
- * two sizes one divides the other. */
+/* The sizes at which loops of an axis end: those of its factors and its cuts. They must divide each
+ * other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 
 static bool divides_all(const struct ends *e, int64_t size)
@@ -31,8 +31,8 @@ static void add_end(struct ends *e, int64_t size)
     e->n++;
 }
 
-/* Whether to cut here.  A vector of whole registers may span blocks that are smaller than a
- * register: groups of few channels share it. */
+/* Whether to cut an axis at this size.  A vector of whole registers may span blocks that are
+ * smaller than a register: groups of few channels share it. */
 static bool cuts_here(const struct loop_space *s, int axis, int64_t cut, int64_t inner)
 {
     const struct nest_info *nest = s->nest;
@@ -45,7 +45,7 @@ static bool split_axis(const struct loop_space *s, int axis, const int64_t *fact
                        struct plan_parts *out)
 {
     const struct loop_axis *x = &s->nest->axis[axis];
-    int64_t size[LOOP_PARTS + 1];         /* size[j]: elements of one iteration of factor j - 1 */
+    int64_t size[LOOP_PARTS + 1];  /* size[j]: elements that one iteration of factor j - 1 covers */
     struct ends e = { 0 };
     size[x->parts] = 1;
     for (int j = x->parts - 1; j >= 0; j--)
@@ -84,7 +84,7 @@ static bool axis_parts(const struct loop_space *s, const struct loop_point *p, i
     return even;
 }
 
-/* Makes sure that some loop is outside of the tile: adds a loop of one iteration if necessary. */
+/* Adds a loop of one iteration if no loop is outside of the tile. */
 static void ensure_outer(const struct loop_space *s, struct plan_parts *all)
 {
     int first = -1;
@@ -186,8 +186,8 @@ static void mark_inner(const struct loop_space *s, const struct loop_point *p,
     }
 }
 
-/* Makes the first q loops with more than one iteration parallel; `auto`: as few as give each
- * thread 16 iterations. */
+/* Makes the first q loops with more than one iteration parallel. `auto`: as few as give each thread
+ * 16 iterations. */
 static void mark_parallel(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {
@@ -201,7 +201,7 @@ static void mark_parallel(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns the first loop of an axis outside of the tile that has iterations left after `ahead`; -1:
+/* Returns the first loop of an axis outside of the tile that has more than `ahead` iterations; -1:
  * none. */
 static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
 {
@@ -211,7 +211,7 @@ static int first_loop(const struct loop_plan *plan, int axis, int64_t ahead)
     return -1;
 }
 
-/* Returns the innermost reduction at R1, if weights depend on it and it runs on after `ahead`
+/* Returns the innermost reduction at R1, if weights depend on it and it has more than `ahead`
  * iterations; else -1. */
 static int last_reduction(const struct nest_info *nest, const struct loop_plan *plan,
                           int64_t ahead)
@@ -225,7 +225,7 @@ static int last_reduction(const struct nest_info *nest, const struct loop_plan *
 static void plan_prefetch(const struct loop_space *s, const struct loop_point *p,
                           struct loop_plan *plan)
 {
-    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* ORDER of the choices */
+    static const int64_t ahead[] = { 0, 8, 24, 64 };        /* in the ORDER of the choices */
     for (int o = 0; o < OPERANDS; o++) {
         int64_t c = knob_choice(p, s->nest->k_prefetch[o], 0);
         plan->ahead[o] = o == OPERAND_WEIGHTS ? ahead[c] : c > 0;
@@ -235,8 +235,8 @@ static void plan_prefetch(const struct loop_space *s, const struct loop_point *p
     }
 }
 
-/* Returns where a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of the padding
- * has `inline` before these. */
+/* Returns the loop to which a node is attached (SPEC D.5). choice: 0 root, 1 S1, 2 S2.  The knob of
+ * the padding has the choice `inline` before these. */
 static int attach_at(const struct loop_space *s, const struct loop_plan *plan, int64_t choice)
 {
     if (choice <= 0)

@@ -1,4 +1,5 @@
-/* Points of a loop space: drawing, moving and crossing them, and their numbers for a network. */
+/* Points of a loop space: drawing, moving and crossing them, and their state as numbers for a
+ * network. */
 #include "explorer/space/loop_space_impl.h"
 
 #include <math.h>
@@ -191,7 +192,7 @@ void loop_point_move(const struct loop_space *s, struct loop_point *p, int knob,
         int64_t product = 1;
         for (int x = 0; x < k->parts; x++)
             product *= f[x];
-        if (product != k->extent)         /* a tile that does not divide */
+        if (product != k->extent)         /* the split has a tile that does not divide */
             return;
         while (next < both && both % next)
             next++;

@@ -13,12 +13,13 @@
 
 struct recover_leaf { int axis, part; int64_t extent; enum loop_ann ann; };
 
-/* A nest in the form that is compared. */
+/* A nest, in the form in which two nests are compared. */
 struct recover_shape {
     int n; struct recover_leaf leaf[PLAN_LOOPS];
-    int cache_write, cache_read[OPERANDS];              /* loops around the tile, or AT_NONE */
-    int consumer, pad;                                  /* loops around, or AT_ROOT, AT_INLINE */
-    int prefetch[OPERANDS]; int64_t ahead[OPERANDS];    /* loops around and with it, or AT_NONE */
+    int cache_write, cache_read[OPERANDS];  /* number of loops around the tile, or AT_NONE */
+    int consumer, pad;  /* number of loops around the node, or AT_ROOT, AT_INLINE */
+    /* number of loops down to the prefetching one, or AT_NONE */
+    int prefetch[OPERANDS]; int64_t ahead[OPERANDS];
 };
 
 struct recovery {
@@ -28,18 +29,18 @@ struct recovery {
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][PLAN_LOOPS];
     bool stream;
     int run[PLAN_LOOPS];                  /* per leaf: number of its run */
-    enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is being tried */
+    enum loop_level level[PLAN_LOOPS];    /* per leaf: the level that is tried now */
     struct point_why *why;                /* reason of the attempt that passed most checks */
-    int reached;                          /* how far that was; grows */
+    int reached;                          /* how many checks that attempt passed */
 };
 
-/* How far an attempt came.  Within loops and annotations: this far, plus the number of loops that
- * are right. */
+/* How many checks an attempt passed.  Between REACHED_LOOPS and the next value, the number of right
+ * loops is added. */
 enum { REACHED_LINES = 1, REACHED_NEST, REACHED_LEVELS, REACHED_LOOPS,
        REACHED_MARKS = REACHED_LOOPS + PLAN_LOOPS, REACHED_PLACES = REACHED_MARKS + PLAN_LOOPS,
        REACHED_SOUND, REACHED_PREFETCH };
 
-/* Notes why an attempt failed, unless another attempt passed as many checks. Returns false. */
+/* Notes why an attempt failed, if it passed more checks than the attempts before. Returns false. */
 __attribute__((format(printf, 4, 5)))
 static bool miss(struct recovery *t, int reached, const char *step, const char *fmt, ...)
 {
@@ -71,7 +72,7 @@ static int axis_of(const struct nest_info *nest, const char *name)
     return best;
 }
 
-/* Compares paths such as ".0.1" number by number. */
+/* Whether path x comes before path y; paths such as ".0.1" are compared number by number. */
 static bool path_before(const char *x, const char *y)
 {
     while (*x && *y) {
@@ -82,7 +83,7 @@ static bool path_before(const char *x, const char *y)
     return !*x && *y;
 }
 
-/* Reads the loops of the stage, and the place of each among the parts of its axis. */
+/* Reads the loops of the stage, and the position of each among the parts of its axis. */
 static bool read_leaves(struct recovery *t)
 {
     const struct nest_info *nest = t->s->nest;
@@ -108,7 +109,7 @@ static bool read_leaves(struct recovery *t)
     return true;
 }
 
-/* Counts the loops with more than one iteration at or outside of a named loop. */
+/* Counts the loops with more than one iteration down to a named loop, which counts too. */
 static int depth_of(const struct stage *s, const char *axis)
 {
     int depth = 0, at = stage_axis(s, axis);
@@ -215,7 +216,7 @@ static void run_ends(const struct recovery *t, int run, int *from, int *to)
     }
 }
 
-/* --- points that may be it --- */
+/* --- candidate points -------- */
 
 static int slot_of(const struct loop_axis *x, enum loop_level level)
 {
@@ -422,7 +423,7 @@ static bool is_it(struct recovery *t, const struct loop_point *p, enum compared 
            (how < COMPARE_ALL || same_prefetch(t, &want, &got));
 }
 
-/* Tries every value of the n listed knobs; -1 is no knob. */
+/* Tries every value of the n listed knobs; knob -1 is skipped. */
 static bool try_knobs(struct recovery *t, const int *knob, int n, enum compared how,
                       struct loop_point *p)
 {
@@ -487,7 +488,8 @@ static bool find_with_two(struct recovery *t, const struct runs *r, struct loop_
     return false;
 }
 
-/* Handles a run of adjacent reductions: R1, R2 or both. If it is all of R2, S3 is outside of it. */
+/* Handles a run of adjacent reductions: they are R1, R2 or both. If all are R2, S3 is outside of
+ * the run. */
 static bool find_with_one(struct recovery *t, const struct runs *r, struct loop_point *p)
 {
     for (int s = r->to[0]; s >= r->from[0]; s--) {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MOST_BODY 512                     /* most unrolled statements (the largest step of TVM) */
+#define MOST_BODY 512  /* most unrolled statements (as the largest unroll step of TVM) */
 #define MOST_STATEMENTS 4096  /* most statements with the copies for borders and tails */
 #define MOST_LOCAL 32768                  /* most elements of a tile on the stack: 128 KiB */
 #define MOST_LOOPS 64                     /* most loops of a stage */
@@ -81,7 +81,7 @@ static int64_t registers_of(const struct loop_space *s, int64_t lanes)
     return (lanes + s->lanes - 1) / s->lanes;
 }
 
-/* Returns the axis D, H or W that a loop (or one of the kernel) belongs to; -1: none. */
+/* Returns the axis D, H or W of a loop. *kernel: it is a loop over the kernel. -1: none. */
 static int spatial_of(const struct loop_axis *x, bool *kernel)
 {
     static const char axes[] = "DHW";
@@ -91,8 +91,8 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
 }
 
 /* Returns the number of elements of an operand that the loops inside `loop` read: windows of h + kh
- * inside a tile, else products. When a block ends inside a loop, or a condition decides, the box is
- * unknown and the whole operand counts. */
+ * inside a tile, else products. When a block ends inside a loop, or a condition decides, the whole
+ * operand counts, because the box is unknown. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {
@@ -122,8 +122,8 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* Returns the copies of the body that an inlined padding needs: for a first, a middle and a last
- * piece; more if a tile of the axis is unrolled inside the kernel loop of that axis. */
+/* Returns how many copies of the body an inlined padding needs: a first, a middle and a last piece;
+ * more if a tile of the axis is unrolled inside the kernel loop of that axis. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };
@@ -142,8 +142,8 @@ static int64_t border_copies(const struct loop_space *s, const struct loop_plan 
     return copies;
 }
 
-/* Returns how often a body is written: for borders, for the tail of a tile that does not divide,
- * and for the phases of a transposed convolution. */
+/* Returns how many copies of the body are written: for borders, for the tail of a tile that does
+ * not divide, and for the phases of a transposed convolution. */
 static int64_t copies_of(const struct loop_space *s, const struct loop_point *p,
                          const struct loop_plan *plan)
 {

@@ -1,4 +1,5 @@
-/* Makes the space of the main nest of a program: axes, where they must be cut, knobs. */
+/* Makes the space of the main nest of a program: its axes, where they must be cut, and the
+ * knobs. */
 #include "explorer/space/loop_space_impl.h"
 #include "kernels/base/number.h"
 
@@ -9,7 +10,7 @@
 #include "kernels/nest/lower.h"
 
 #define MOST_TILE 32                      /* largest tile that does not divide */
-#define MOST_VECTORS 4                    /* registers of a vector that does not divide */
+#define MOST_VECTORS 4  /* a vector that does not divide has at most this many registers */
 #define MOST_NEAR (1 << 20)  /* bytes of an operand that counts as near: in the caches of a core */
 
 const char *const knob_kind_name[KNOB_KINDS] = {
@@ -97,7 +98,8 @@ static void see_load(void *ctx, const struct val *load)
 
 /* --- axes --- */
 
-/* Whether a dim is a part of a tiled dim. *inner: the inner one, as "H.1" if there is no "H.2". */
+/* Whether a dim is a part of a tiled dim. *inner: whether it is the inner part, "H.1" if there is
+ * no "H.2". */
 static bool is_part(const struct loop_builder *b, const char *name, bool *inner)
 {
     const char *dot = strrchr(name, '.');
@@ -174,14 +176,15 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Whether a tile that does not divide is offered: of the vector, a few whole registers. */
+/* Whether a tile that does not divide is offered. A tile of the vector axis must be a few whole
+ * registers. */
 static bool offers_tile(const struct loop_builder *b, int axis, int64_t t)
 {
     return axis != b->nest->vector || (t % b->s->lanes == 0 && t <= MOST_VECTORS * b->s->lanes);
 }
 
-/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter;
- * none where a block begins or ends (accesses would not stay affine). */
+/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter.
+ * Adds none if a block begins or ends inside the axis, because accesses would not stay affine. */
 static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
                       struct loop_knob *k)
 {
@@ -255,9 +258,9 @@ static void add_order(int (*list)[NEST_AXES], int *n_list, const int *order, int
     choice[(*n_list)++] = name;
 }
 
-/* Adds orders: as stored, and with each axis outermost or innermost of S1, since the innermost axis
- * decides which data are reused soon. Phases are outside of the pixels, so that their weights stay
- * in the caches, or inside, so that the inputs do. */
+/* Adds orders: the stored one, and those with one axis outermost or innermost of S1, since the
+ * innermost axis decides which data are reused soon. Phases are outside of the pixels, so that
+ * their weights stay in the caches, or inside, so that the inputs do. */
 static void order_knobs(struct loop_builder *b)
 {
     struct nest_info *nest = b->nest;
@@ -283,7 +286,8 @@ static void order_knobs(struct loop_builder *b)
         add_order(nest->order, &nest->n_orders, order, n, choice,
                   arena_printf(b->a, "%s %s", x->name, k % 2 ? "last" : "first"));
     }
-    if (last >= 0 && nest->axis[plain[0]].rest > 1) {       /* such as N O H W */
+    /* swap the last two, for orders such as N O H W */
+    if (last >= 0 && nest->axis[plain[0]].rest > 1) {
         order_with(plain + 1, n - 1, last, true, order + 1);
         order[0] = plain[0];
         add_order(nest->order, &nest->n_orders, order, n, choice,
@@ -331,7 +335,7 @@ static void mark_knobs(struct loop_builder *b)
 
 /* --- the nodes around --- */
 
-/* Applies one more line to *p. False, and *p is unchanged, when that is illegal. */
+/* Applies one more line to *p. If the line is illegal, returns false and leaves *p unchanged. */
 static bool try_line(const struct program **p, struct arena *a, const char *line)
 {
     struct err e;
@@ -439,8 +443,8 @@ static void find_prefetch(struct loop_builder *b)
 }
 
 /* Finds a result that may be streamed: the output of the main nest or of the last node of its
- * chain, if it has at least a quarter of the bytes of the last cache.  Expert schedules stream from
- * half of that cache on. */
+ * chain, if it has at least a quarter of the bytes of the last cache.  (Expert schedules stream
+ * from half of that cache on.) */
 static void find_result(struct loop_builder *b)
 {
     static const char *const off_on[] = { "off", "on" };
@@ -546,7 +550,8 @@ static void fill_nest(struct loop_builder *b)
     nest->name = b->stage->name;
     const struct layout *data = b->p->layout[b->node->data_in];
     nest->unfolded = data->n_overlaps > 0;
-    for (int d = 0; d < data->rank && nest->unfolded; d++)    /* "H.0.1" is a part of the tiles */
+    /* the inner part of tiles, "H.0.1", is stored like "H.1" */
+    for (int d = 0; d < data->rank && nest->unfolded; d++)
         nest->grouped = nest->grouped || strchr(data->dim[d], '.') != strrchr(data->dim[d], '.');
     nest->transposed = str_starts(b->node->op, "tconv");
     pin_nest(b);

@@ -3,15 +3,17 @@
  *
  *     S1 S2 | R1 | S3 | R2 | S4      S: all output loops at that level, R: all reductions
  *
- * An output dim that the layout does not divide is split into S1 S2 S3 S4; the outer part of a
- * tiled one (and N) into S1 S2, its inner part into S2 S3 S4; a reduction into R1 R2.  An
- * accumulator tile is placed inside the last S2 loop, its S3 and S4 loops are unrolled, and the
- * last stored dim is vectorized.  If a block of an operand, a group, or a phase of a transposed
- * convolution ends inside a loop, the loop is also cut there, so that accesses remain affine
- * (SPEC B.6).  The phases of the output and of the kernel then enclose what they select; those of
- * the output may also be just inside the loops over pixels.
+ * An output dim that the layout does not divide is split into S1 S2 S3 S4.  Of a dim that the
+ * layout tiles, the outer part (and N) is split into S1 S2, the inner part into S2 S3 S4.  A
+ * reduction is split into R1 R2.  An accumulator tile is placed inside the last S2 loop, its S3 and
+ * S4 loops are unrolled, and the last stored dim is vectorized.
  *
- * For a GPU, whose threads share tiles of the operands, the space is another one (gpu_space.h).
+ * If a block of an operand, a group, or a phase of a transposed convolution ends inside a loop, the
+ * loop is also cut there, so that accesses remain affine (SPEC B.6).  The loops over phases of the
+ * output and of the kernel then enclose the loops that they select; phases of the output may also
+ * be just inside the loops over pixels.
+ *
+ * For a GPU, whose threads share tiles of the operands, there is another space (gpu_space.h).
  *
  * A point is written as step lines like those that a person types; nothing else knows about
  * points. */
@@ -31,31 +33,33 @@ enum knob_kind {
     KNOB_CACHE_WRITE, KNOB_CACHE_READ, KNOB_CONSUMER, KNOB_PAD, KNOB_RFACTOR,
     KNOB_STREAM, KNOB_PREFETCH, KNOB_KINDS
 };
-extern const char *const knob_kind_name[KNOB_KINDS];        /* "spatial" "reduce" ... */
+/* names of enum knob_kind: "spatial" "reduce" ... */
+extern const char *const knob_kind_name[KNOB_KINDS];
 
 struct loop_knob {
     enum knob_kind kind;
     const char *name;                     /* "O.1", "KH"; "order", "unroll", ... */
-    int64_t extent;                       /* of a split: the extent that is split; else 0 */
+    int64_t extent;  /* of a split: the extent that is split; of other knobs: 0 */
     int parts;                            /* of a split: number of factors, outermost first */
     const char *levels;                   /* of a split: "S1 S2 S3 S4" */
-    /* of a split: inner factors that do not divide; the outermost one is then rounded up: 13 = 2 x
-     * 7 */
+    /* of a split: inner factors that do not divide the extent; the outermost factor is then rounded
+     * up: 13 = 2 x 7 */
     int n_tiles; const int64_t *tile;
     int n_choices;                        /* of other knobs: number of choices */
     const char *const *choice;
     double size;                          /* number of values that it can take */
 };
 
-/* v[k] of knob k: the factors of a split, outermost first, or v[k][0] = the index of a choice. */
+/* v[k] is the value of knob k: the factors of a split, outermost first, or v[k][0] = the index of a
+ * choice. */
 struct loop_point { int64_t v[LOOP_KNOBS][LOOP_PARTS]; };
 
 struct loop_opts {
-    bool full;                            /* every output dim is split into four parts */
-    bool dividing;                        /* factors must divide the extent */
+    bool full;                            /* whether every output dim is split into four parts */
+    bool dividing;                        /* whether factors must divide the extent */
     int threads;                          /* 0 and 1: no loop is parallel */
     const struct target *target;          /* target of the code; NULL: the best of this machine */
-    /* bytes of the last cache; a result of a quarter of it or more may be streamed; 0: never */
+    /* bytes of the last cache; a result of at least a quarter of it may be streamed; 0: none is */
     int64_t last_cache;
 };
 
@@ -67,25 +71,26 @@ struct loop_space {
     const char *spec;
     int n_base; const char *const *base;  /* the lines of the program it was made for */
     int n; const struct loop_knob *knob;
-    double size;                          /* product of the knobs' sizes */
+    double size;                          /* number of points: product of the knobs' sizes */
     struct loop_opts opts;                /* options; target is not NULL here */
-    int lanes;                            /* floats of a vector of the target */
+    int lanes;                            /* elements of a vector of the target */
     const struct nest_info *nest;         /* NULL: for a GPU */
     const struct gpu_nest *gpu;           /* NULL: for a CPU */
 };
 
-/* Makes the space. lines: the lines that the program already has (layouts, pinned steps).  A loop
- * line of the main nest keeps the whole nest unchanged, unless it only splits: then the resulting
- * loops are split further.  Everything is allocated in arena a; opts may be NULL.  Errors as for
- * program_replay; ERR_NAME when the main node is not a convolution or matrix product. */
+/* Makes the space. lines: the lines that the program already has (layouts, pinned steps).  If one
+ * of them is a loop line of the main nest, the whole nest stays unchanged; but if they only split
+ * loops, the resulting loops are split further.  Everything is allocated in arena a; opts may be
+ * NULL.  Fails like program_replay; ERR_NAME when the main node is not a convolution or matrix
+ * product. */
 bool loop_space_new(struct arena *a, const char *spec, const char *const *line, int n,
                     const struct loop_opts *opts, const struct loop_space **out, struct err *e);
 
 /* Sets the start point: 12 to 28 accumulators of one vector each, all other loops outside. */
 void loop_point_start(const struct loop_space *s, struct loop_point *p);
-/* Sets up to `most` start points, best guess first: also with the padding copied, less unrolled,
- * and with other tiles.  Which is best, nothing but a measurement tells.  Returns how many, at
- * least 1. */
+/* Sets up to `most` start points, best guess first: also with the padding copied, with less
+ * unrolling, and with other tiles.  Only a measurement tells which is best.  Returns their number,
+ * at least 1. */
 #define LOOP_STARTS 6
 int loop_point_starts(const struct loop_space *s, struct loop_point *p, int most);
 /* Draws a random sound point; after a thousand failed draws, the start point. */
@@ -117,10 +122,10 @@ bool loop_point_equal(const struct loop_space *s, const struct loop_point *x,
 void loop_point_state(const struct loop_space *s, const struct loop_point *p,
                       float out[LOOP_STATE]);
 
-/* Whether a point is sound (microseconds).  It has an unrolled body of at most 512 statements,
- * and of about 4096 with its copies for borders, phases and tails; accumulators that fit into
- * registers when unrolled; vectors of whole registers where the extent allows it; and local tiles
- * of at most 128 KiB.  False: *e (may be NULL) says which rule fails. */
+/* Whether a point is sound (this takes microseconds).  Its unrolled body has at most 512
+ * statements, and about 4096 with its copies for borders, phases and tails; accumulators fit into
+ * registers when they are unrolled; vectors are whole registers where the extent allows it; local
+ * tiles have at most 128 KiB.  False: *e (may be NULL) says which rule fails. */
 bool loop_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
 /* Whether the code of a lowered point has at most 4096 statements; compiling more would take
  * seconds. */
@@ -129,11 +134,11 @@ bool loop_code_sound(const struct loop_space *s, const struct func *f, struct er
  * repeated. */
 bool loop_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                       const char *const **line, int *n, struct err *e);
-/* Finds the point with the same nest as these lines (which may include base lines): the same
- * loops in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of
- * one axis count as one; parallel and stream marks count only where the space has them.  False:
- * there is no such point, and *why (may be NULL) says which step the space lacks.  For a GPU it is
- * the point with the same sizes, whatever the order of the loops. */
+/* Finds the point with the same nest as these lines (which may include base lines): the same loops
+ * in the same order with the same annotations, tiles and attached nodes.  Adjacent loops of one
+ * axis count as one; parallel and stream annotations count only where the space has them.  False:
+ * there is no such point, and *why (may be NULL) names the step that the space lacks.  For a GPU it
+ * is the point with the same sizes, whatever the order of the loops. */
 bool loop_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                            struct loop_point *p, struct point_why *why);
 #endif

@@ -6,7 +6,8 @@
 
 #define NEST_AXES 20
 #define AXIS_CUTS 4
-#define AXIS_LOOPS (2 * LOOP_PARTS + 2)   /* factors, cuts, a phase, a loop outside of the tile */
+#define AXIS_LOOPS (2 * LOOP_PARTS + 2)   /* most loops of an axis: factors, cuts, a phase, a loop
+                                           * outside of the tile */
 #define PLAN_LOOPS (NEST_AXES * AXIS_LOOPS)
 
 enum loop_level { LEVEL_S1, LEVEL_S2, LEVEL_R1, LEVEL_S3, LEVEL_R2, LEVEL_S4, LEVELS };
@@ -21,21 +22,24 @@ struct loop_axis {
     int64_t phase;
     int64_t rest;  /* ceil(extent / phase): the extent that the factors cover */
     int n_cuts; int64_t cut[AXIS_CUTS];   /* positions where blocks end inside it, ascending */
-    bool straddles;  /* blocks are longer than it, and end inside it at different places */
+    /* whether blocks are longer than the axis, and end inside it at different places */
+    bool straddles;
     int parts; enum loop_level level[LOOP_PARTS];
-    int knob;                             /* its split; -1: one part, at level[0] */
-    unsigned operands;  /* bit o: operand o is read at a place that depends on it */
+    int knob;  /* the knob of its split; -1: it has one part, at level[0] */
+    unsigned operands;  /* bit o: the place that operand o reads depends on the axis */
 };
 
 enum { OPERAND_DATA, OPERAND_WEIGHTS, OPERANDS };
 
 struct nest_info {
     const char *name;                     /* name of the stage: "Conv" */
-    const char *operand[OPERANDS];        /* names of the tensors it reads; NULL: fewer operands */
+    /* names of the tensors that it reads; NULL: it has fewer operands */
+    const char *operand[OPERANDS];
     int64_t operand_elems[OPERANDS];
     bool transposed;
-    bool unfolded, grouped;  /* the data are stored in overlapping tiles, or in groups */
-    bool pinned;                          /* its loops stay as they are */
+    /* unfolded: the data are stored in overlapping tiles; grouped: it works in groups */
+    bool unfolded, grouped;
+    bool pinned;                          /* whether its loops stay as they are */
     const char *s1, *s2;  /* pinned: loops at which nodes are attached; NULL: none */
     int n_axes; struct loop_axis axis[NEST_AXES];       /* output axes as stored, then reductions */
     int vector;                           /* the axis that is vectorized */
@@ -46,9 +50,9 @@ struct nest_info {
     bool padded[MAX_SPATIAL];             /* axes of D H W that the padding extends */
     struct root_axes { const char *outer, *inner; int64_t extent; } pad_root;
     int n_chain; const char *const *chain;              /* element-wise consumers, in order */
-    struct root_axes chain_root;          /* outermost and innermost loop of the last of them */
+    struct root_axes chain_root;          /* outermost and innermost loop of the last consumer */
     const char *result;  /* the tensor that is stored last and may be streamed; NULL: none */
-    bool streams;  /* the result is so large that it is streamed from the start */
+    bool streams;  /* whether the result is so large that it is streamed from the start */
     /* Indices of knobs; -1: the space lacks the knob. */
     int k_order, k_reduce_order, k_parallel, k_vectorize, k_unroll;
     int k_cache_write, k_cache_read[OPERANDS], k_consumer, k_pad, k_stream;
@@ -67,20 +71,22 @@ struct plan_loop {
 struct loop_plan {
     int n; struct plan_loop loop[PLAN_LOOPS];           /* outermost first */
     int n_parts[NEST_AXES]; int64_t part[NEST_AXES][AXIS_LOOPS];
-    unsigned uneven;                      /* bit a: blocks end inside loops of axis a */
-    /* last loop of S1 and of S2 (or S1), where tiles and attached nodes are placed; -1: none */
+    unsigned uneven;                      /* bit a: whether blocks end inside loops of axis a */
+    /* last loops of S1 and of S2 (if none: of S1), where tiles and attached nodes are placed; -1:
+     * none */
     int s1, s2;
-    int r1;                               /* last loop of R1 (or s2) */
-    int consumer, pad;                    /* loop of attachment; -1 root, -2 inline, -4 pinned */
+    int r1;                               /* last loop of R1; if there is none, s2 */
+    int consumer, pad;  /* loop to which they are attached; -1 root, -2 inline, -4 pinned */
     int cache_write;                      /* loop where the tile is placed; -1: no tile */
     int cache_read[OPERANDS];
-    int prefetch[OPERANDS];               /* loop for whose later iterations to prefetch */
+    int prefetch[OPERANDS];               /* loop whose later iterations are prefetched */
     int64_t ahead[OPERANDS];              /* number of iterations to prefetch ahead */
 };
 enum { AT_ROOT = -1, AT_INLINE = -2, AT_NONE = -3,
-       AT_PINNED = -4 };                  /* S1 or S2 of a pinned nest, by the choice */
+       AT_PINNED = -4 };  /* the loop S1 or S2 of a pinned nest; the choice says which */
 
-/* Returns the tensor that a prefetch of the operand reads: before an inlined padding, its input. */
+/* Returns the tensor that a prefetch of the operand reads. With an inlined padding it is the input
+ * of the padding. */
 static inline const char *prefetched(const struct nest_info *nest, int pad, int operand)
 {
     bool before = operand == OPERAND_DATA && nest->k_pad >= 0 && pad == AT_INLINE;
@@ -94,15 +100,15 @@ const char *loop_plan_name(const struct loop_space *s, const struct loop_plan *p
                            struct str *buffer);
 
 #define MOST_INNER 64                     /* innermost factor (SPEC D.5) */
-/* Sets the split f[0] x 1 x .. x t of the extent, where f[0] is rounded up. */
+/* Sets the split f[0] x 1 x .. x t of the extent. f[0] is rounded up. */
 void knob_set_tile(const struct loop_knob *k, int64_t t, int64_t *f);
 
-/* The space of a GPU's target (gpu_space.h), which has choices only.  gpu_space.c: fills in knobs
+/* The space of a GPU's target (gpu_space.h), which has only choices.  gpu_space.c: fills in knobs
  * and nest for p, whose main node is node number `node`. */
 bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct loop_space *s,
                     struct err *e);
-/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: functions of loop_space.h for such a space;
- * choices are known to be in range. */
+/* gpu_sound.c, gpu_lines.c, gpu_start.c, gpu_recover.c: the functions of loop_space.h for such a
+ * space. All choices must be in range. */
 bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, struct err *e);
 void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                      const char *const **line, int *n);

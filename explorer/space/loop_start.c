@@ -4,17 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILES = 3, AXES_TILED = 2 };       /* tiles that are kept; axes tiled beside the vector */
+/* number of tiles kept; most axes that are tiled beside the vector */
+enum { TILES = 3, AXES_TILED = 2 };
 #define PAIR_COSTS 0.02                   /* score that a second tiled axis must gain */
 
-/* Whether the lanes are pixels of a row: channels are planes then, and weights are broadcast. */
+/* Whether the lanes are pixels of a row: channels are then planes, and weights are broadcast. */
 static bool lanes_are_pixels(const struct nest_info *nest)
 {
     const char *name = nest->vector >= 0 ? nest->axis[nest->vector].name : "";
     return name[0] == 'W' || name[0] == 'H' || name[0] == 'D';
 }
 
-/* Sets all loops outside, without annotations. */
+/* Puts all iterations into the outermost loops, without annotations. */
 static void plain_point(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;
@@ -42,8 +43,8 @@ static void plain_point(const struct loop_space *s, struct loop_point *p)
 struct start_tile {
     int n, axis[AXES_TILED];
     int64_t v, m[AXES_TILED];
-    double used;                          /* share of its lanes and pixels that the extents use */
-    bool apart;                           /* every lane has its own input: vectors share no loads */
+    double used;  /* the share of its lanes and pixels that the extents use */
+    bool apart;  /* apart: every lane has an input of its own, so vectors share no loads */
 };
 
 /* Whether an operand is read at another place in each iteration of an axis.  Channels of one group
@@ -79,7 +80,8 @@ static double tile_score(const struct loop_space *s, const struct start_tile *t)
     return used * fmin(1, tile / 10) * tile / (tile + 0.25 * loads);
 }
 
-/* Whether every lane has an input of its own: depthwise, or small groups that share a vector. */
+/* Whether every lane has an input of its own, as in depthwise convolutions or small groups that
+ * share a vector. */
 static bool lanes_apart(const struct loop_space *s, const struct loop_point *p)
 {
     struct loop_plan plan;
@@ -108,7 +110,7 @@ struct starts {
     int n; struct loop_point p[TILES]; double score[TILES];
 };
 
-/* Keeps a point that is sound with its tile unrolled, or else as it is. */
+/* Keeps a point that is sound with its tile unrolled; if it is not, keeps it as it is. */
 static void try_start(struct starts *b, const struct loop_point *from, double score)
 {
     const struct nest_info *nest = b->s->nest;
@@ -160,8 +162,8 @@ static void try_axes(struct starts *b, const struct loop_point *from, const stru
     }
 }
 
-/* Unrolls more while the whole body stays small: the taps of a depthwise window, the channels of
- * a first layer. */
+/* Unrolls more while the whole body stays small, such as the taps of a depthwise window or the
+ * channels of a first layer. */
 static void unroll_more(const struct loop_space *s, struct loop_point *p)
 {
     const struct nest_info *nest = s->nest;

@@ -1,6 +1,6 @@
-/* One schedule watched during a search that does not know it: when its layout is tried, what the
- * model predicts for it, and whether it is proposed.  It says whether space, model or walk is to
- * blame when a search does not find a schedule that a person wrote. */
+/* Follows one schedule during a search that does not know it: when its layout is tried, what the
+ * model predicts for it, and whether it is proposed.  When a search does not find a schedule that a
+ * person wrote, this shows whether space, model or walk is to blame. */
 #ifndef TS_EXPLORER_TUNE_FOLLOW_H
 #define TS_EXPLORER_TUNE_FOLLOW_H
 #include <stdbool.h>
@@ -10,19 +10,22 @@
 
 /* A round after which the schedule was scored like the candidates of that round. */
 struct follow_round {
-    int trials;                          /* measured before this round */
-    bool open, refused;  /* the search opened its layout; its code is too large */
+    int trials;                          /* number of trials measured before this round */
+    /* open: the search has opened its layout; refused: its code is too large */
+    bool open, refused;
     bool learned;                        /* whether score is a prediction of the model */
     double score;                        /* predicted: about best latency / its latency */
-    int better, pool;                    /* candidates of the round with better scores, and all */
-    int apart;  /* knobs in which the nearest measured point of its layout differs; -1: none */
+    /* how many candidates of the round have better scores, and how many there are */
+    int better, pool;
+    int apart;  /* in how many knobs the nearest measured point of its layout differs; -1: none */
 };
 
 struct follow {
     int n_lines; const char *const *line;               /* the schedule */
-    /* Filled in by the search: */
-    struct point_why why;                /* why it is no point of the layout that was opened */
-    int opened, proposed, trial;         /* trials before; trial: its own number; -1: never */
+    /* The members below are filled in by the search. */
+    struct point_why why;                /* why it is not a point of the layout that was opened */
+    /* opened, proposed: the number of trials before; trial: its own number; -1: never */
+    int opened, proposed, trial;
     double ms;                           /* its latency, once it was measured */
     VEC(struct follow_round) round;
 };

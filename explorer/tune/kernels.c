@@ -176,7 +176,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     k->lanes = target_lanes(target_or_host(k->o.measure.target), pinned->graph->type);
     if (k->o.fixed)
         return true;
-    if (kernels_for_gpu(k)) {             /* the templates have the blocks of a CPU's vectors */
+    if (kernels_for_gpu(k)) {             /* the templates have blocks for a CPU's vectors */
         if (note)
             *note = "layouts are those of the session and of the experts";
         return true;
@@ -190,7 +190,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
     }
     if (k->layouts && k->layouts->n == 0)
         k->layouts = NULL;
-    k->o.fixed = !k->layouts && k->o.n_pins == 0;        /* pins replace layouts of seeds */
+    k->o.fixed = !k->layouts && k->o.n_pins == 0;        /* pins may replace layouts of seeds */
     return true;
 }
 

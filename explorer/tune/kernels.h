@@ -8,7 +8,7 @@
 #include "explorer/tune/search.h"
 #include "profile/measure/batch.h"
 
-/* A given schedule and its name: the "session", or an "expert". */
+/* A given schedule and its name: "session", or an "expert". */
 struct tune_lines { const char *name; int n; const char *const *line; };
 
 struct kernels_opts {
@@ -21,29 +21,30 @@ struct kernels_opts {
     bool fixed;
     struct layout_opts layouts;
     struct measure_opts measure;  /* options of every candidate (batch.h says which apply) */
-    /* For a GPU: candidates are rated by the simulator (measure.gpu) instead of timed on a device;
+    /* For a GPU: the simulator (measure.gpu) rates the candidates, and no device times them.
      * tune_candidate.ms is then a simulated time. */
     bool simulated;
     int jobs;  /* number of compilers, and of ranking threads; 0: one for each core */
     uint64_t seed;                       /* seed of the model */
 };
 
-#define TUNE_TWIN_LIMIT_S 600.0  /* of a call of a host twin, which runs thread by thread */
+#define TUNE_TWIN_LIMIT_S 600.0  /* limit of a call of a host twin, which runs one thread after the
+                                  * other */
 
 struct kernels;
 /* Makes the problem.  A seed that changes a pinned layout is rebuilt with the pins or left out.
- * Fails on errors in the spec, the pins or the first seed, and with ERR_ENV for a GPU that is not
- * there, unless the objective is simulated.  When the operator has no layout
- * template, its layouts stay fixed, and *note (may be NULL) says so. */
+ * Fails on errors in the spec, the pins or the first seed; and with ERR_ENV when there is no GPU
+ * for a GPU's target, unless the objective is simulated.  When the operator has no layout template,
+ * its layouts stay fixed, and *note (may be NULL) says so. */
 bool kernels_new(const struct kernels_opts *o, struct kernels **out, const char **note,
                  struct err *e);
 void kernels_free(struct kernels *k);
 const struct tune_problem *kernels_problem(const struct kernels *k);
 /* Returns the seeds, for search_new. */
 const struct tune_seed *kernels_seeds(const struct kernels *k, int *n);
-/* Measures the program after each of n lines (out[0]: without any).  Slow programs are measured
- * as long as fast ones; only a hopelessly slow one is a timeout.  Copies no detail.  Errors as of
- * tune_problem.measure. */
+/* Measures the program after each of n lines (out[0]: before the first).  Slow programs are
+ * measured as long as fast ones; only a hopelessly slow one counts as a timeout.  Does not copy
+ * details of the simulation.  Fails like tune_problem.measure. */
 bool kernels_measure_steps(struct kernels *k, const char *const *line, int n,
                            struct measurement *out, const struct cancel *cancel, struct err *e);
 double kernels_layouts(const struct kernels *k);     /* number of layouts; 1: fixed */

@@ -1,6 +1,6 @@
-/* Candidates for a GPU.  Where one is, each is timed there; where the objective is simulated, each
- * is rated by the simulator.  The host twin checks the fastest of a batch before it becomes the
- * best: in the search no kernel with a race is ever the winner. */
+/* Candidates for a GPU.  If there is a GPU, it times each candidate; if the objective is simulated,
+ * the simulator rates each.  The host twin checks the fastest of a batch before it becomes the
+ * best, so a kernel with a race never wins the search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +104,8 @@ static bool verify(struct kernels *k, const struct program *p, struct tune_candi
     return ok;
 }
 
-/* Verifies the fastest of those that are faster than the best so far, and where that one is
- * refused, the next. */
+/* Verifies the fastest of the candidates that are faster than the best so far.  If it is refused,
+ * verifies the next. */
 static bool verify_best(struct kernels *k, const struct program *const *p,
                         struct tune_candidate **c, struct measurement *m, int n,
                         const struct cancel *cancel, struct err *e)
@@ -151,7 +151,8 @@ bool kernels_gpu_measure(void *ctx, struct tune_candidate **c, int n, tune_measu
     struct measurement *m = xcalloc((size_t)n, sizeof *m);
     bool ok = measure_all(k, p, c, m, n, cancel, e);
     for (int i = 0; i < n; i++) {
-        /* After a cancel nothing is known to be faster than the best: that was not verified. */
+        /* After a cancel, a candidate faster than the best counts as not measured: it was not
+         * verified. */
         if (!ok && (c[i]->outcome == OUTCOME_NONE || c[i]->ms < k->best_ms)) {
             c[i]->outcome = OUTCOME_CANCEL;
             c[i]->reason = "";

@@ -9,7 +9,7 @@
 #include "explorer/tune/kernels.h"
 #include "kernels/base/vec.h"
 
-/* A layout (an arm).  Its lines live as long as the problem, its loop space only while it is
+/* A layout (an arm).  Its lines live as long as the problem, its loop space only while the arm is
  * open. */
 struct kernels_arm {
     int n; const char *const *line;
@@ -36,8 +36,8 @@ struct kernels {
     VEC(struct kernels_arm) arm;
     VEC(struct tune_seed) seed;
     struct cost_model *model;
-    double best_ms;                      /* best latency of all learned candidates */
-    size_t best_bytes;                   /* size of the C of that candidate */
+    double best_ms;  /* best latency of all candidates that the model has learned */
+    size_t best_bytes;                   /* size of the C of the candidate with best_ms */
     int n_threads;                       /* threads that rank */
     int lanes;                           /* floats of a vector register */
     int64_t last_cache;                  /* bytes of the outermost cache */
@@ -51,19 +51,21 @@ struct kernels {
 
 /* kernels.c: the options of every loop space. */
 struct loop_opts kernels_loop_opts(const struct kernels *k);
-/* Adds an arm for new layout lines and returns its index; -1: they make no valid program. */
+/* Adds an arm for new layout lines and returns its index; -1: the lines do not make a valid
+ * program. */
 int kernels_add_arm(struct kernels *k, const char *const *line, int n, uint64_t key,
                     const char *family);
 /* Adds an arm without a loop space, for a seed. */
 int kernels_add_closed(struct kernels *k, const char *const *line, int n, const char *family);
-bool kernels_is_layout(const char *line);            /* whether it is no loop step */
+bool kernels_is_layout(const char *line);            /* whether the line is not a loop step */
 /* kernels_seed.c: adds the seeds of the options. Errors as of kernels_new. */
 bool kernels_add_seeds(struct kernels *k, struct err *e);
-/* kernels_gpu.c: whether candidates can be measured; and tune_problem.measure for a GPU. */
+/* kernels_gpu.c: kernels_gpu_ready says whether candidates can be measured; kernels_gpu_measure is
+ * tune_problem.measure for a GPU. */
 bool kernels_gpu_ready(const struct kernels *k, struct err *e);
 bool kernels_gpu_measure(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                          void *done_ctx, const struct cancel *cancel, struct err *e);
-/* kernels_point.c, kernels_measure.c: fill in their functions of k->problem. */
+/* kernels_point.c, kernels_measure.c: each fills in its functions of k->problem. */
 void kernels_point_problem(struct tune_problem *p);
 void kernels_measure_problem(struct tune_problem *p);
 static inline bool kernels_for_gpu(const struct kernels *k)

@@ -9,8 +9,8 @@
 
 enum {
     /* Limits on code size. gcc takes 1.5 to 2 s for every 100 KB of C.  Code that is more than
-     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried;
-     * most of it is recognised by its statements, before its C is made. */
+     * twice as large as that of the fastest candidate, or larger than MOST_BYTES, is not tried. Its
+     * number of statements usually reveals it before its C is generated. */
     MOST_STATEMENTS = 1024, SMALL_BYTES = 40 << 10, MOST_BYTES = 64 << 10,
     /* Code of this size must promise twice the speed of short code, because it costs more time to
      * try. */
@@ -41,7 +41,7 @@ static void generate(const struct kernels *k, const struct func *f, bool seed, s
     struct str text = {0};
     struct err e;
     x->bytes = SIZE_MAX;
-    if (target->gpu)                      /* kernels_gpu.c makes its code */
+    if (target->gpu)                      /* kernels_gpu.c generates its code */
         x->bytes = 0;
     else if ((seed || func_statements(f, k->lanes) <= MOST_STATEMENTS) &&
         program_text_code(x->p, target, &text, &x->openmp, &x->work, &e)) {
@@ -108,7 +108,7 @@ static bool ranks(void *ctx)
     return !kernels_for_gpu(k) || cost_model_stats(k->model).learned;
 }
 
-/* Returns by what the score of a candidate is divided because its code is long. */
+/* Returns the divisor of a candidate's score for its long code; it costs more time to try. */
 static double dearness(const struct lowered *x)
 {
     return x->bytes < SIZE_MAX ? 1 + (double)x->bytes / DEAR_BYTES : 1;
@@ -181,7 +181,7 @@ static bool open_batch(struct kernels *k, const struct cancel *cancel, struct er
            batch_new(bare, &o, cancel, &k->batch, e);
 }
 
-/* Fails a candidate that is not a valid program, which only a seed can be. */
+/* Marks a candidate as failed because it is not a valid program. Only a seed can be invalid. */
 static void refuse(struct kernels *k, struct tune_candidate *c, const struct err *e)
 {
     c->outcome = OUTCOME_COMPILE;
@@ -189,7 +189,7 @@ static void refuse(struct kernels *k, struct tune_candidate *c, const struct err
     k->done(k->done_ctx, c);
 }
 
-/* Fills in a batch item.  A seed without features has no lowered form, and is replayed here. */
+/* Fills in a batch item.  A seed that was not scored has no lowered form, and is replayed here. */
 static bool open_item(struct kernels *k, const struct tune_candidate *c, struct batch_item *item,
                       struct err *e)
 {

@@ -76,8 +76,8 @@ static const char *family_of(struct kernels *k, const struct program *p)
     return family;
 }
 
-/* Whether the inputs are converted alike.  An input layout that the caller does not provide costs a
- * conversion, so layouts with equal memory can be different programs. */
+/* Whether the inputs are converted in the same way.  An input layout that the caller does not
+ * provide costs a conversion, so layouts with equal memory can be different programs. */
 static bool converts_alike(const struct kernels *k, struct arena *a, const char *const *line,
                            int n, const struct program *p)
 {
@@ -111,7 +111,7 @@ static int arm_of(struct kernels *k, struct arena *a, const struct schedule *s,
     return kernels_add_arm(k, s->line, s->n_layout, key, family_of(k, p));
 }
 
-/* Returns the point that is this schedule in the space of its arm, if there is one. */
+/* Returns the point in the space of the arm that is this schedule; NULL: there is none. */
 static const void *point_of(struct kernels *k, int arm, const struct schedule *s)
 {
     struct loop_point p;
@@ -137,7 +137,7 @@ static bool keeps_pins(const struct kernels *k, const struct program *p)
     return true;
 }
 
-/* Says why these layouts have no loops to search. */
+/* Stores why these layouts have no loops to search. */
 static bool say_why(const struct kernels *k, struct arena *a, const struct schedule *s,
                     struct err *e)
 {
@@ -147,7 +147,7 @@ static bool say_why(const struct kernels *k, struct arena *a, const struct sched
         && err_set(e, ERR_STEP, "the layouts of the session have no loops to tune");
 }
 
-/* Closes an arm for good. With the pins, the template point of its key has another layout. */
+/* Closes an arm for good: with the pins, the template point of its key has another layout. */
 static void close_for_good(struct kernels_arm *arm)
 {
     arena_free(arm->mem);
@@ -156,7 +156,7 @@ static void close_for_good(struct kernels_arm *arm)
     arm->key = 0;
 }
 
-/* Adds a seed. first: it is the session, whose errors are reported. Other seeds with errors are
+/* Adds a seed. first: it is the session, whose errors are reported; other seeds with errors are
  * dropped. */
 static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines *from,
                      bool first, struct err *e)
@@ -168,7 +168,7 @@ static bool add_seed(struct kernels *k, struct arena *a, const struct tune_lines
     if (!program_replay(a, k->o.spec, line, n, &p, &bad, e))
         return !first;
     int arm = arm_of(k, a, &s, p);
-    if (arm < 0 && p->n_algorithms > 0)   /* it is measured, but has no search space */
+    if (arm < 0 && p->n_algorithms > 0)  /* the seed is measured, but its arm has no search space */
         arm = kernels_add_closed(k, s.line, s.n_layout, family_of(k, p));
     if (arm < 0)
         return !first || say_why(k, a, &s, e);

@@ -1,6 +1,6 @@
-/* Budgets (SPEC E.1).  A budget counts measurements, failed ones included.  The joint stage gets
- * three tenths and the loop-only stage the rest.  Both are spent in batches of 8; the last batch
- * of a stage takes what is left, so that the total is exact: 1000 = 37 * 8 + 4 and 87 * 8 + 4. */
+/* Budgets (SPEC E.1).  A budget counts measurements, including failed ones.  The joint stage gets
+ * three tenths and the loop-only stage the rest.  Both are spent in batches of 8; the last batch of
+ * a stage takes what is left, so that the total is exact: 1000 = 37 * 8 + 4 and 87 * 8 + 4. */
 #ifndef TS_EXPLORER_TUNE_PLAN_H
 #define TS_EXPLORER_TUNE_PLAN_H
 #include <stdbool.h>
@@ -19,9 +19,10 @@ extern const char *const stage_name[STAGE_COUNT];       /* "seeds" "joint" "loop
 struct plan { int total, joint, loops; };
 /* Divides a budget (>= 1) among the stages. With fixed layouts there is no joint stage. */
 struct plan plan_of(int budget, bool layouts_fixed);
-/* Divides a budget of which the joint stage gets this much. */
+/* Divides a budget; the joint stage gets `joint` of it. */
 struct plan plan_with(int budget, int joint);
-/* Returns the size of the next batch of a stage with `left` measurements to go; 0 at its end. */
+/* Returns the size of the next batch of a stage that has `left` measurements to go; 0: the stage
+ * ends. */
 int plan_batch(int left);
 int plan_batches(int stage_budget);
 /* Returns how many layouts the joint stage visits, and in *rest the measurements that remain for

@@ -12,7 +12,7 @@
 
 enum {
     TUNE_MAX_LAYOUT_KNOBS = 24, TUNE_LAYOUT_STATE = 64, TUNE_POINT_STATE = 128,
-    TUNE_OUTCOMES = 16                   /* enum outcome has fewer */
+    TUNE_OUTCOMES = 16                   /* enum outcome has fewer values */
 };
 
 /* A candidate: the step lines of a schedule, layouts first.  Its text identifies it: no text is
@@ -24,13 +24,14 @@ struct tune_candidate {
     const char *const *line;
     const char *text;                    /* the lines, each with a newline */
     uint64_t hash;                       /* hash of the text */
-    bool scored, illegal;                /* the model has scored it; it is an invalid program */
+    bool scored, illegal;  /* scored: the model has scored it; illegal: it is not a valid program */
     double score;                        /* about best latency / this candidate's latency */
     void *model;                         /* data of the problem, such as features */
-    bool start;  /* the start point of its arm, which is measured whatever its score */
-    bool explored;                       /* chosen at random, not by its score */
-    bool seed, replayed;  /* seed: it comes from a seed; replayed: known from an earlier run */
-    /* Valid after the measurement: */
+    /* whether it is the start point of its arm, which is measured whatever its score is */
+    bool start;
+    bool explored;                       /* whether it was chosen at random, and not by its score */
+    bool seed, replayed;  /* seed: it comes from a seed; replayed: an earlier run has measured it */
+    /* The members below are valid after the measurement. */
     int trial;                           /* 0, 1, ... in order of measuring */
     int stage;                           /* enum tune_stage */
     enum outcome outcome;
@@ -59,10 +60,10 @@ struct tune_problem {
     void (*layout_decode)(void *ctx, const double *action, int n_done, int64_t *factor);
     /* Enumerates all layouts; first: start with the first one. False: there are no more. */
     bool (*layout_next)(void *ctx, int64_t *factor, bool first);
-    /* Sets the start point `which` of layouts (0, 1, ...); false: it does not exist. May be
+    /* Sets *factor to the start layout `which` (0, 1, ...); false: it does not exist. May be
      * NULL. */
     bool (*layout_start)(void *ctx, int which, int64_t *factor);
-    int n_starts;                        /* `which` is less than this */
+    int n_starts;                        /* number of values of `which` */
     void (*layout_state)(void *ctx, const int64_t *factor, float out[TUNE_LAYOUT_STATE]);
     /* Returns the arm of a layout: a new one (arms are numbered from 0), or the existing one with a
      * memory-equal layout; -1: the program is not valid. */
@@ -94,14 +95,14 @@ struct tune_problem {
     bool (*point_lines)(void *ctx, int arm, const void *point, struct arena *a,
                         const char *const **line, int *n);
 
-    /* Fills in arm, point and lines of the followed schedule.  False: its layout is not open, or it
-     * is no point there (f->why).  Both may be NULL.  point_apart: the number of knobs in which
-     * two points differ. */
+    /* Fills in arm, point and lines of the followed schedule.  False: its layout is not open, or
+     * the schedule is not a point there (f->why).  Both functions may be NULL.  point_apart: the
+     * number of knobs in which two points differ. */
     bool (*followed)(void *ctx, struct follow *f, struct arena *a, struct tune_candidate *c);
     int (*point_apart)(void *ctx, int arm, const void *x, const void *y);
 
-    /* Whether the model, or an estimate, can rank already (ranks NULL: it never can).  score() sets
-     * the score of valid programs and marks the others as illegal. */
+    /* Whether the model, or an estimate, can already rank candidates (ranks NULL: never).  score()
+     * sets the score of valid programs and marks the others as illegal. */
     bool (*ranks)(void *ctx);
     void (*forget)(void *ctx);           /* frees `model` of all candidates; may be NULL */
     void (*score)(void *ctx, struct arena *a, struct tune_candidate **c, int n);
@@ -113,7 +114,8 @@ struct tune_problem {
      * environment lacks something; the remaining candidates are then not measured. */
     bool (*measure)(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                     void *done_ctx, const struct cancel *cancel, struct err *e);
-    /* Wall clock time spent so far on compiling and on running kernels, in seconds; may be NULL. */
+    /* Time spent so far on compiling and on running kernels, in seconds of wall clock; may be
+     * NULL. */
     void (*walls)(void *ctx, double *compile_s, double *run_s);
 };
 #endif

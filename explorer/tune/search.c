@@ -72,8 +72,8 @@ void search_free(struct search *s)
     free(s);
 }
 
-/* Measures the next batch of the pool. Returns 0 if the pool has nothing new, -1 to stop the
- * search. */
+/* Measures the next batch of the pool. Returns 0 if the pool has nothing new, -1 if the search must
+ * stop. */
 static int measure_pool(struct search *s, int want, struct err *e)
 {
     struct tune_candidate *c[TUNE_TOP];
@@ -107,7 +107,7 @@ static void add_usual(struct search *s, int arm)
     }
 }
 
-/* Runs one round in an arm. False: stop. */
+/* Runs one round in an arm. Returns false if the search must stop. */
 static bool run_round(struct search *s, int arm, int round, struct err *e)
 {
     int want = plan_batch(stage_left(s)), got = 0;
@@ -120,7 +120,7 @@ static bool run_round(struct search *s, int arm, int round, struct err *e)
         if (search_should_stop(s))
             return false;
         if (ordered && s->pool.len == 0)
-            break;                               /* the end of the space */
+            break;                               /* the space has ended */
         if (s->pool.len < want && !ordered)
             search_add_random(s, arm, want);
         got = measure_pool(s, want, e);
@@ -136,7 +136,7 @@ static void set_reference(struct search *s, int arm)
         s->l_ref = s->arm_view.data[arm].best_ms;
 }
 
-/* Runs the rounds of one layout. False: stop. */
+/* Runs the rounds of one layout. Returns false if the search must stop. */
 static bool visit(struct search *s, int arm, struct err *e)
 {
     struct arm_state *state = &s->arm.data[arm];
@@ -155,7 +155,7 @@ static bool visit(struct search *s, int arm, struct err *e)
     return true;
 }
 
-/* from: the trials before the stage. */
+/* Enters a stage.  from: the number of trials before the stage. */
 static void enter(struct search *s, enum tune_stage stage, int budget, int from)
 {
     s->stage = stage;
@@ -212,8 +212,8 @@ static bool run_joint(struct search *s, struct err *e)
 }
 
 /* Returns the layout of the next round of the loop stage.  The few points of the joint stage say
- * little of a layout: so first the best three that are near have two rounds each, then the best
- * two, and then the best has all rounds that are left. */
+ * little about a layout.  So the three best layouts whose times are near have two rounds each, then
+ * the best two, and the best one has all remaining rounds. */
 static int loop_arm(const struct search *s)
 {
     static const struct { int n, rounds; double near; } turn[] = { { 3, 6, 2 }, { 2, 4, 1.3 } };
@@ -357,7 +357,7 @@ void search_show(struct search *s, const char *doing)
     double began = clock_s();
     if (s->sink.view)
         s->sink.view(s->sink.ctx, search_view(s));
-    double paused = clock_s() - began;           /* this does not count for the time limit */
+    double paused = clock_s() - began;           /* a pause does not count for the time limit */
     s->began_s += paused;
     s->limit_from_s += paused;
 }

@@ -1,12 +1,12 @@
-/* The search: stages, exact budgets and cross-exploration (SPEC E.1, E.2), for any tune_problem
- * and strategy.
+/* The search: stages, exact budgets and cross-exploration (SPEC E.1, E.2), for any tune_problem and
+ * strategy.
  *
  *     seeds -> joint: { layout; TUNE_ROUNDS rounds in its space; reward }... -> loops of the best
  *
- * A round generates 128 points, ranks them by the model and measures the best 8.  Each
- * measurement counts for the budget, failed or not.  The same seed and the same measurements give
- * the same trajectory, whether they are measured or replayed (sink.known), so that a killed run
- * resumes by starting again.  A cancel keeps everything that was measured. */
+ * A round generates 128 points, ranks them by the model and measures the best 8.  Each measurement
+ * counts for the budget, even if it failed.  The same seed and the same measurements give the same
+ * trajectory, whether they are measured or replayed (sink.known); so a killed run resumes by
+ * starting again.  A cancel keeps everything that was measured. */
 #ifndef TS_EXPLORER_TUNE_SEARCH_H
 #define TS_EXPLORER_TUNE_SEARCH_H
 #include "explorer/tune/strategy.h"
@@ -21,13 +21,14 @@ struct tune_seed {
 
 struct search_opts {
     int budget;                          /* >= 1 */
-    int joint;  /* part of the budget for the joint stage; 0: as in plan_of */
+    int joint;  /* measurements for the joint stage; 0: as in plan_of */
     uint64_t seed;
     const struct strategy *strategy;     /* strategies.h */
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* 0: TUNE_ROUNDS, TUNE_PREFILTER */
-    bool cold;                           /* do not try the start layout and loops first */
-    double epsilon;                      /* share of random measurements; < 0: none; 0: 0.05 */
+    /* whether to leave out the start layouts and start points, which are otherwise tried first */
+    bool cold;
+    double epsilon;  /* share of measurements chosen at random; < 0: none; 0: 0.05 */
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
@@ -59,10 +60,10 @@ void search_free(struct search *s);
  * environment lacks something, and *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
 /* Raises the budget and sets a time limit from now on (0: none). The next search_run continues as
- * if the budget had been this one from the start, provided that the first budget sufficed for seeds
- * and joint stage, all budgets are multiples of TUNE_TOP, and the strategy ignores the budget (sa
- * does not). A joint stage that a time limit ended is not continued. Returns false for an ordered
- * strategy with layouts, which must begin again. */
+ * if the budget had been this one from the start, if three conditions hold: the first budget
+ * sufficed for seeds and joint stage, all budgets are multiples of TUNE_TOP, and the strategy
+ * ignores the budget (sa does not). A joint stage that a time limit ended is not continued. Returns
+ * false for an ordered strategy with layouts, which must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */

@@ -5,11 +5,11 @@
 #include "explorer/tune/text_set.h"
 #include "kernels/base/vec.h"
 
-/* State of an arm in the search; views see struct tune_arm. */
+/* State of an arm in the search.  Views see struct tune_arm instead. */
 struct arm_state {
-    bool visited;                        /* its rounds in the joint stage are done */
-    bool begun;                          /* its start point was proposed */
-    bool exhausted;                      /* it has no new point left */
+    bool visited;                        /* whether its rounds in the joint stage are done */
+    bool begun;                          /* whether its start point was proposed */
+    bool exhausted;                      /* whether it has no new point left */
     const int64_t *factor;               /* its layout; NULL: the layout of a seed */
     VEC(struct tune_candidate *) tried;  /* candidates in order of measuring */
 };
@@ -21,7 +21,7 @@ struct search {
     const struct cancel *cancel;
     const struct strategy *strategy;
     void *state;                         /* state of the strategy */
-    void *point, *next;                  /* points for the strategy; next: only within one call */
+    void *point, *next;  /* buffers for points, for the strategy; next: only within one call */
     struct rng rng;
     struct plan plan;
     const struct tune_seed *seed;
@@ -36,15 +36,17 @@ struct search {
 
     enum tune_stage stage;
     enum tune_stage at;                  /* the stage in which search_run continues */
-    int seed_at, loops_from;             /* the next seed; trials before the loop stage */
+    /* seed_at: the next seed; loops_from: number of trials before the loop stage */
+    int seed_at, loops_from;
     int loop_round;                      /* rounds of the loop stage so far */
     int stage_budget, stage_done;
     int best;                            /* index of the trial, or -1 */
     double best_ms;
-    double l_ref;                        /* the latency with reward 0; 0: not known yet */
-    int starts;                          /* start layouts of the templates that were tried */
+    double l_ref;                        /* the latency whose reward is 0; 0: not known yet */
+    int starts;                          /* number of start layouts of the template tried so far */
     int layouts_tried, replayed;
-    int missing;  /* candidates of this batch that the environment kept from being measured */
+    /* number of candidates of this batch that the environment prevented from being measured */
+    int missing;
     int64_t illegal;
     int failed[TUNE_OUTCOMES];
     struct tune_accuracy accuracy;
@@ -53,7 +55,8 @@ struct search {
     double ended_s;                      /* end of the last search_run; 0: none yet */
     const char *doing;
     struct tune_view view;
-    bool stop_env;                       /* measuring is impossible; *e of search_run */
+    /* stop_env: whether measuring has become impossible; *e of search_run has the reason */
+    bool stop_env;
 };
 
 /* search_pool.c: empties the pool. */
@@ -65,8 +68,8 @@ struct tune_candidate *search_add(struct search *s, int arm, const void *point);
 void search_add_random(struct search *s, int arm, int n);
 /* Scores the candidates that have no score yet. */
 void search_score(struct search *s, struct tune_candidate *const *c, int n);
-/* Picks the candidates with the best scores from the pool, and some at random; for an ordered
- * strategy the first of the pool. */
+/* Picks from the pool the candidates with the best scores, and some at random. For an ordered
+ * strategy, picks the first ones of the pool. */
 int search_pick(struct search *s, int want, struct tune_candidate **out);
 
 /* search_measure.c: measures candidates, counts them, and informs the strategy, the model and the
@@ -84,8 +87,8 @@ void search_follow_measured(struct search *s);
 int search_next_arm(struct search *s);
 void search_tell_layout(struct search *s, const int64_t *factor, double reward, bool measured);
 int search_best_arm(const struct search *s);     /* the best arm that can be searched; -1: none */
-/* Returns the arm after the `rank` best, if its time is at most `near` times the best; else the
- * best one. */
+/* Returns the arm with the given rank (0: the best) if its time is at most `near` times the best;
+ * else the best one. */
 int search_good_arm(const struct search *s, int rank, double near);
 void search_arms_grow(struct search *s);         /* called after the problem opened arms */
 /* Returns the reward 1 - ms / l_ref, clipped to [-4, 1] (SPEC E.3); -4 for INFINITY. */

@@ -1,8 +1,8 @@
 /* The outer loop of the joint stage: chooses the next layout (SPEC E.2). First come some layouts of
- * the seeds, fastest first; then start layouts of the template; then layouts from the strategy. Of
- * several layouts that the strategy draws, it takes the one whose random points get the best score
- * from the model. When the rest of the budget is too small for another layout, the best layout gets
- * it. */
+ * the seeds, fastest first; then start layouts of the template; then layouts from the strategy. The
+ * strategy draws several layouts, and the search takes the one whose random points get the best
+ * score from the model. When the rest of the budget is too small for another layout, the best
+ * layout gets it. */
 #include "explorer/tune/search_impl.h"
 
 #include <limits.h>
@@ -74,7 +74,7 @@ static int most_seed_arms(const struct search *s)
 }
 
 /* Whether the layout of an arm is only a default: its only seed is an operator without steps. Start
- * layouts are tried instead. */
+ * layouts are then tried instead. */
 static bool is_bare(const struct search *s, int arm)
 {
     bool bare = s->p->n_actions > 0 && s->p->layout_start && !s->o.cold;
@@ -83,7 +83,8 @@ static bool is_bare(const struct search *s, int arm)
     return bare;
 }
 
-/* Returns the best layout of a seed that had no rounds yet, among the first few by their seeds. */
+/* Returns the best layout of a seed that had no rounds yet, among the first few in the order of
+ * their seeds' times; -1: none. */
 static int next_seed_arm(const struct search *s)
 {
     int best = -1, n_visited = 0;
@@ -129,7 +130,7 @@ struct draw { int arm; int64_t *factor; double score; };
 static bool draw_new(struct search *s, const struct draw *other, int n, struct draw *out)
 {
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS] = {0};
-    /* in an ordered strategy, until the last one */
+    /* an ordered strategy draws until its last layout */
     int most = s->strategy->ordered ? INT_MAX : MAX_DRAWS;
     for (int tries = 0; tries < most && s->strategy->layout(s, s->state, factor); tries++) {
         if (search_should_stop(s))
@@ -166,7 +167,7 @@ static int draw_layout(struct search *s)
         if (d->score > draw[best].score)
             best = n - 1;
     }
-    if (n == 0 && draw[0].factor)                /* the cached reward (SPEC E.2) */
+    if (n == 0 && draw[0].factor)  /* this layout is known: reports its reward again (SPEC E.2) */
         search_tell_layout(s, draw[0].factor, arm_reward(s, draw[0].arm), true);
     if (n == 0)
         return -1;

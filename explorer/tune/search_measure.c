@@ -84,7 +84,7 @@ static bool measure_unknown(struct search *s, struct tune_candidate **c, int n, 
         }
     }
     double began = clock_s();
-    if (n_todo == 0)                     /* replaying does not count for the time limit */
+    if (n_todo == 0)                     /* replayed candidates do not count for the time limit */
         s->limit_from_s = began;
     bool ok = n_todo == 0 ||
               s->p->measure(s->p->ctx, todo, n_todo, note_measured, s, s->cancel, e);
@@ -115,7 +115,8 @@ bool search_measure(struct search *s, struct tune_candidate **c, int n, struct e
     }
     bool ok = measure_unknown(s, kept, n, e);
     if (ok && s->missing > 0 && s->trial.len == 0 && kept[0]->outcome == OUTCOME_ENV)
-        ok = err_set(e, ERR_ENV, "%s", kept[0]->reason);  /* nothing to compare others with */
+        /* the first seed failed, so others have nothing to be compared with */
+        ok = err_set(e, ERR_ENV, "%s", kept[0]->reason);
     s->stop_env = !ok && !cancelled(s->cancel);
     s->failed[OUTCOME_ENV] += ok ? s->missing : 0;
     for (int i = 0; i < n; i++)

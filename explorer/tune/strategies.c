@@ -63,7 +63,7 @@ const struct strategy strategy_random = {
 struct cursor {
     bool layouts_begun;
     int64_t factor[TUNE_MAX_LAYOUT_KNOBS];
-    int begun;                           /* 1 + the arm of the point; 0: none */
+    int begun;                           /* 1 + the arm of the point; 0: no arm begun */
     bool at_end;
 };
 

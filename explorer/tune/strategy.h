@@ -8,7 +8,7 @@ struct search;
 
 struct strategy {
     const char *name, *what;
-    /* It takes all points in order, one layout after the other, and does not use the model. */
+    /* Whether it takes all points in order, one layout after the other, without the model. */
     bool ordered;
     size_t state_bytes;                  /* size of its state, which the search zero-initialises */
     void (*open)(struct search *s, void *state);             /* may be NULL */
@@ -20,7 +20,8 @@ struct strategy {
      * (measured false), and again after the layout was tried. May be NULL. */
     void (*layout_learn)(struct search *s, void *state, const int64_t *factor, double reward,
                          bool measured);
-    /* Adds points of an arm to the pool (search_add). round: 0, 1, ... of this visit. */
+    /* Adds points of an arm to the pool (search_add). round: number of the round in this visit,
+     * from 0. */
     void (*propose)(struct search *s, void *state, int arm, int round);
     /* Tells the results of measured candidates; may be NULL. */
     void (*learn)(struct search *s, void *state, int arm, struct tune_candidate *const *c, int n);

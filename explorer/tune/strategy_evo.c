@@ -1,5 +1,6 @@
 /* Regularised evolution (SPEC G.3): binary tournaments, uniform crossover at rate 0.2, at least one
- * mutation; parents are the 100 most recent of an arm, so that age, not rank, removes them. */
+ * mutation.  The parents are the 100 most recent candidates of an arm, so that candidates leave by
+ * age and not by rank. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
@@ -24,7 +25,7 @@ static bool evo_layout(struct search *s, void *state, int64_t *factor)
     return true;
 }
 
-/* Returns the faster of two of the most recent candidates; NULL: it has no point. */
+/* Returns the faster of two of the most recent candidates; NULL: that one has no point. */
 static const struct tune_candidate *tournament(struct search *s, const struct arm_state *arm)
 {
     int n = arm->tried.len, from = n > POPULATION ? n - POPULATION : 0;

@@ -3,13 +3,13 @@
  * round is an episode of 128 steps; in each step one actor moves its knob.  (If all knobs moved at
  * once, the second point of a walk would have nothing in common with the first.)  To stay near good
  * points, an episode consists of walks of 8 steps, which start alternately at one of the best
- * points and at a random point.  A point that was not measured is rewarded by the latency that the
- * model predicts.
+ * points and at a random point.  The reward of a point that was not measured uses the latency that
+ * the model predicts.
  *
- * With walks that start at good points, ALT's reward U - l favours agents that stay there, and they
- * soon propose nothing new.  Here no agent can stay, and the reward of a step is the change that it
- * makes, (U - l_new) - (U - l_old).  Over a walk these rewards add up to ALT's reward minus a
- * constant, unless clipped, so that the same moves are best.  A move gets the rewards of its own
+ * ALT's reward U - l, with walks that start at good points, favours agents that stay there, and
+ * they soon propose nothing new.  Here no agent can stay, and the reward of a step is the change
+ * that it makes, (U - l_new) - (U - l_old).  Over a walk these rewards add up to ALT's reward minus
+ * a constant, unless clipped, so that the same moves are best.  A move gets the rewards of its own
  * step and of the later steps in its walk.  Returning to a known point has the same reward as
  * becoming slower by the reference latency l_ref. */
 #include "explorer/tune/strategies.h"
@@ -25,8 +25,8 @@ enum { WALK = 8, ELITE = 8 };
 
 struct ppo {
     struct agents *agents;
-    VEC(int64_t *) drawn;                /* candidates of the actor since the last reward */
-    int draws;                           /* number of layouts drawn, by the actor or not */
+    VEC(int64_t *) drawn;                /* layouts that the actor drew since the last reward */
+    int draws;  /* number of layouts drawn so far, by the actor or at random */
     double at;                           /* reward U - l of the present point of the walk */
     struct str *out;                     /* receives the weights at the end, or NULL */
     int order[LOOP_KNOBS];               /* order of the knobs in this sweep */
@@ -68,8 +68,8 @@ static void ppo_close(void *state)
 /* --- Layouts -------------------------------------------------------------------------------- */
 
 /* Draws a layout.  The factors of a new actor are near half of the extent (sigmoid(u), SPEC E.3),
- * and a search tries only a dozen layouts; every other layout that the model chooses from is
- * therefore random. */
+ * and a search tries only a dozen layouts. Therefore every other layout that the model chooses from
+ * is random. */
 static bool ppo_layout(struct search *s, void *state, int64_t *factor)
 {
     struct ppo *x = state;
@@ -138,7 +138,8 @@ static void take_step(struct search *s, struct ppo *x, int arm, int step)
             x->order[j] = i;
         }
     k = x->order[k];
-    int choices = s->p->directions(s->p->ctx, arm, k) - 1;  /* without the direction that stays */
+    /* the direction that does not move is not a choice */
+    int choices = s->p->directions(s->p->ctx, arm, k) - 1;
     memcpy(s->next, s->point, s->p->point_bytes);
     if (choices < 1)
         return;

@@ -1,7 +1,8 @@
-/* Simulated annealing (SPEC G.3): a walk by one knob at a time, by more while it is hot; a worse
- * point is accepted with probability exp(-D / T), D the relative change of the latency.  T falls
- * from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of the present point; the
- * best 8 are measured, and the walk accepts or rejects them one after the other. */
+/* Simulated annealing (SPEC G.3): a walk that changes one knob at a time, and more while it is hot.
+ * It accepts a worse point with probability exp(-D / T), where D is the relative change of the
+ * latency.  T falls from 0.05 to 0.001 over the budget.  The model ranks 128 neighbours of the
+ * present point; the best 8 are measured, and the walk accepts or rejects them one after the
+ * other. */
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/layout_pool.h"
 
@@ -35,7 +36,7 @@ static bool accepts(struct search *s, double relative)
     return relative <= 0 || rng_unit(&s->rng) < exp(-relative / temperature(s));
 }
 
-/* Whether to make another change. The first is certain; each further one is less likely. */
+/* Whether to make another change. The first change is certain; each further one is less likely. */
 static bool another(struct search *s, int n)
 {
     double p = 0.02 * temperature(s) / HOT;
@@ -70,7 +71,7 @@ static void sa_layout_learn(struct search *s, void *state, const int64_t *factor
         const struct drawn_layout *d = &x->layouts.all.data[i];
         if (memcmp(d->factor, factor, (size_t)s->p->n_actions * sizeof *factor) != 0)
             continue;
-        /* 1 - reward is the latency / the reference latency. */
+        /* 1 - reward is the latency / the reference latency */
         if (x->layout < 0 || accepts(s, x->layouts.all.data[x->layout].reward - reward))
             x->layout = i;
         return;

@@ -1,4 +1,4 @@
-/* Open addressing, at most half full. */
+/* A hash table with open addressing, at most half full. */
 #include "explorer/tune/text_set.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 
 struct tidy {
     const char *spec;
-    const struct target *target;         /* target of the code; NULL: the CPU's best, or a
-                                          * GPU for bound loops */
+    /* target of the code; NULL: the best CPU target, or a GPU for bound loops */
+    const struct target *target;
     struct arena *scratch;
     struct str want, got;
 };

@@ -9,11 +9,11 @@
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/tidy.h"
 
-#define COMPARE_S 2.0  /* most seconds of the comparison; less for small budgets */
+#define COMPARE_S 2.0  /* most seconds of the comparison; a small budget has fewer */
 #define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
-#define CLEARLY 1.5                      /* times the best: slower candidates are not compared */
-#define WORTH 0.97  /* least gain for a longer comparison: time / time of the first */
-#define LONGER 4                         /* factor for the longer comparison */
+#define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
+#define WORTH 0.97  /* least gain that is worth a longer comparison: time / time of the first */
+#define LONGER 4                         /* how many times longer that comparison takes */
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
@@ -90,7 +90,8 @@ static const struct tune_candidate *winner(const struct tune_result *r)
     return best->compared.m.outcome == OUTCOME_OK ? best->c : NULL;
 }
 
-/* Whether some finalist looks faster than the first, which wins because that is not certain. */
+/* Whether some finalist seems faster than the first; the first wins only because that is not
+ * certain. */
 static bool is_undecided(const struct tune_result *r)
 {
     bool faster = false;
@@ -160,9 +161,9 @@ static void note_failure(struct tune_result *r, const char *what, const struct e
         r->note = arena_printf(r->mem, "%s: %s", what, e->text);
 }
 
-/* Finishes the tuning. If the environment fails only now, the result is that of the search, without
- * a final. If memory does not suffice for all finalists, compares the first two, with the start if
- * its time is near. */
+/* Finishes the tuning. If the environment fails at this point, the result is that of the search,
+ * without a final. If memory does not suffice for all finalists, compares the first two, including
+ * the start if its time is near. */
 static void finish(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel)
 {
     struct err e;
@@ -202,7 +203,7 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
 /* --- The whole ------------------------------------------------------------------------------ */
 
 /* Tidies the lines of the winner.  Seeds are rewritten as points of the space, which split only
- * where needed; the schedule of the user is not changed. */
+ * where needed; the user's schedule is not changed. */
 static bool tidy(struct tune_result *r, const char *spec, const struct target *target,
                  struct err *e)
 {

@@ -13,21 +13,22 @@ enum { TUNE_FINALISTS = 5 };
 
 struct tune_opts {
     struct kernels_opts kernels;
-    int budget;                          /* number of measurements; the final is not included */
-    int joint;                           /* struct search_opts */
+    int budget;                          /* number of measurements without those of the final */
+    int joint;                           /* see struct search_opts */
     uint64_t seed;
     const char *strategy;                /* its name; NULL: tune_default_strategy() */
     double time_s;                       /* time limit of the search; 0: none */
-    int rounds, prefilter;               /* struct search_opts */
+    int rounds, prefilter;               /* see struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
-    bool ledger;                         /* also measure the winner after each of its lines;
-                                          * not for a GPU, where most of them bind nothing */
-    /* Seconds of the final comparison.  0: up to 2, and then the winner is measured by itself;
-     * < 0: no final. */
+    /* whether to measure the winner also after each of its lines; not for a GPU, where most of
+     * these programs bind no loop */
+    bool ledger;
+    /* Seconds of the final comparison.  0: up to 2 s, and then the winner is measured alone; < 0:
+     * no final. */
     double compare_s;
-    bool cold;                           /* struct search_opts */
+    bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
-    struct follow *follow;               /* struct search_opts */
+    struct follow *follow;               /* see struct search_opts */
 };
 
 /* A candidate of the final. compared.ratio: its time over the time of the first finalist. */
@@ -40,14 +41,16 @@ struct tune_result {
     const struct tune_candidate *start;  /* the first seed; NULL: it was not measured */
     /* lines of the winner, in order, without lines that have no effect */
     int n_lines; const char *const *line;
-    bool compared;                       /* there was a final; if not, best is from the search */
+    bool compared;  /* whether there was a final; if not, `best` is the best of the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
     int n_rounds;                        /* rounds of the comparison */
-    bool measured;                       /* m is valid: the winner alone, beside the baselines */
+    bool measured;  /* whether m is valid: the winner measured alone, beside the baselines */
     struct measurement m;
     struct measurement *ledger;          /* [i]: after i lines of the winner; NULL: not measured */
     double final_s;
-    double layouts, points;  /* sizes of the spaces: of layouts, and of loops of the best layout */
+    /* sizes of the spaces: number of layouts, number of points in the loop space of the best
+     * layout */
+    double layouts, points;
     const char *note;                    /* "layouts stay as they are: ..."; "" = no note */
     const struct tune_opts *opts;
     const struct cancel *cancel;
@@ -72,6 +75,6 @@ void tune_free(struct tune_result *r);
 bool tune_open(const struct tune_opts *o, const struct search_sink *sink,
                const struct cancel *cancel, struct tune_result **out, struct err *e);
 bool tune_go(struct tune_result *r, struct err *e);
-/* The final, and the lines of the winner. */
+/* Runs the final, and computes the lines of the winner. */
 bool tune_end(struct tune_result *r, struct err *e);
 #endif

@@ -17,16 +17,16 @@ struct tune_arm {
     const char *family;                  /* layout of the output, for colouring */
     int trials, ok, best;                /* best: index of a trial, or -1 */
     double best_ms;                      /* INFINITY when no trial is ok */
-    bool seed;                           /* the layout is from a seed and not from the templates */
+    bool seed;  /* whether the layout comes from a seed and not from the template */
 };
 
 struct tune_view {
     const char *strategy;
     uint64_t seed;
-    char simulated[64];                  /* the GPU whose simulated times these are; "": measured */
+    char simulated[64];  /* the GPU for which times are simulated; "": times are measured */
     enum tune_stage stage;
     const char *doing;                   /* "measuring", "training", ... */
-    int budget, done;                    /* measurements */
+    int budget, done;                    /* numbers of measurements: allowed, and done so far */
     int stage_budget, stage_done;
     struct tune_times times;
     double time_limit_s;                 /* 0: no time limit */
@@ -40,7 +40,7 @@ struct tune_view {
     double best_ms, start_ms;            /* start: of the first seed; INFINITY: none, or not ok */
     int failed[TUNE_OUTCOMES];           /* number of measured candidates by outcome; OK: 0 */
     int replayed;
-    int64_t illegal;  /* points that are not valid programs; they are not measured */
+    int64_t illegal;  /* number of points that are not valid programs; they are not measured */
     struct tune_accuracy accuracy;
     struct tune_agents agents;
 };

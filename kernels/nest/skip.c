@@ -1,7 +1,6 @@
 /* Skipping: iterations for which a guard is false are left out instead of tested, as a person
- * writes
- * a convolution that reads its unpadded input.  With the padding inlined, a tap (h + kh, w + kw)
- * outside the image adds nothing, so
+ * writes a convolution that reads its unpadded input.  With the padding inlined, a tap
+ * (h + kh, w + kw) outside the image adds nothing, so
  *
  *     for kh in range(3):
  *         if h + kh >= 1 && h + kh < 57: S
