@@ -14,7 +14,8 @@
 #include "sessions/export/export_code.h"
 #include "sessions/export/export_data.h"
 
-#define MAX_WEIGHTS ((int64_t)1 << 19)    /* elements of weights that are written: 7 MB of text */
+#define MAX_WEIGHTS ((int64_t)1 << 19)    /* most elements of weights that the file lists: 7 MB of
+                                           * text */
 
 struct export {
     const struct session *session;
@@ -24,12 +25,13 @@ struct export {
     uint64_t seed;                        /* seed of the data */
     int threads;
     bool parallel;
-    bool stand_ins;                       /* random numbers instead of the weights in files */
+    bool stand_ins;                       /* whether random numbers replace the weights in files */
     struct err why;                       /* the reason for stand_ins */
     f32 **weights;                        /* per tensor: its data from a file, or NULL */
 };
 
-/* Placed after the kernel, so that no macro of a header can clash with the user's names in it. */
+/* stands after the kernel, so that no macro of a header clashes with the user's names in the
+ * kernel */
 static const char includes_text[] =
     "#define _POSIX_C_SOURCE 200112L\n"
     "#include <math.h>\n"
@@ -215,21 +217,21 @@ static const struct tensor *original(const struct export *x, int tensor)
     return &x->program->base->tensor[program_base_tensor(x->program, tensor)];
 }
 
-/* Returns the graph of the reference. A kernel with another algorithm is also checked against the
- * operator's definition. */
+/* Returns the graph of the reference, which is the operator's definition even if the kernel uses
+ * another algorithm. */
 static const struct graph *defined(const struct export *x)
 {
     return x->program->n_algorithms > 0 ? x->program->base : x->program->graph;
 }
 
-/* Returns the name of an input, constant or output in that graph. */
+/* Returns the name that an input, constant or output has in this graph. */
 static const char *exact_name(const struct export *x, int tensor)
 {
     const struct tensor *t = &x->program->graph->tensor[tensor];
     return x->program->n_algorithms > 0 ? original(x, tensor)->name : t->name;
 }
 
-/* Returns how many values of a tensor the C file lists; 0 means it is filled at random. */
+/* Returns how many values of a tensor the C file lists; 0: the tensor is filled at random. */
 static int64_t n_values(const struct export *x, int tensor)
 {
     const struct tensor_source *s = original(x, tensor)->source;
@@ -491,7 +493,7 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     return true;
 }
 
-/* Refuses what is for a GPU: the exported file would check and time itself on a CPU. */
+/* Refuses a schedule for a GPU: the exported file would check and time itself on a CPU. */
 static bool is_for_cpu(const struct session *s, const struct export_opts *o, struct err *e)
 {
     if (!program_text_is_gpu(history_current(s->history)->program, o->target))

@@ -13,11 +13,12 @@ struct export_opts { const char *file, *compiler; const struct target *target; }
  * the kernel against the float64 reference and prints "max rel err ... ok", latencies and GFLOP/s.
  * Its exit code is 1 when the results differ. */
 bool export_c(const struct session *s, const struct export_opts *o, struct str *out, struct err *e);
-/* Whether export_c writes CUDA C instead, without check and timing: the schedule is for a GPU and
- * the file's name ends in .cu. */
+/* Whether export_c writes CUDA C instead, which does not check and time itself: the schedule is for
+ * a GPU and the file's name ends in .cu. */
 bool export_is_cuda(const struct session *s, const struct export_opts *o);
 /* Appends the shell command that compiles and runs the file with tilescope's compiler, flags and
- * threads, and so its speed.  The comment at the top of the file has the same command. */
+ * threads, and so reaches the same speed.  The comment at the top of the file has the same
+ * command. */
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e);
 #endif

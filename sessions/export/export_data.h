@@ -12,7 +12,8 @@ void export_pack(struct str *out, struct exprs *p, const struct layout *l, unsig
 void export_place(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers);
 /* Adds "static void unpack_Conv(const ELEM *stored, double *logical) {...}". */
 void export_unpack(struct str *out, struct exprs *p, const struct layout *l, unsigned *helpers);
-/* Adds "static const double values_Eps[1] = {1e-12};" with n float32 values, one or one each. */
+/* Adds "static const double values_Eps[1] = {1e-12};" with n float32 values: one per element, or
+ * one value for all. */
 void export_values(struct str *out, const char *name, const f32 *data, int64_t n);
 /* Adds the helper functions whose bits are set. */
 void export_index_helpers(struct str *out, unsigned helpers);

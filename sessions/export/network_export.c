@@ -1,4 +1,5 @@
-/* The files of a library are templates (template.h); this file fills in their slots. */
+/* Writes the files of a library. They are templates (template.h); this file fills in their
+ * slots. */
 #include "sessions/export/network_export.h"
 
 #include <ctype.h>
@@ -11,7 +12,7 @@
 #include "sessions/export/export_code.h"
 #include "sessions/export/template.h"
 
-#define KERNELS_BYTES ((size_t)1 << 20)   /* bytes of text in one file */
+#define KERNELS_BYTES ((size_t)1 << 20)   /* most bytes of text in one file */
 #define COLUMNS 100
 #define HEAD_BYTES 64  /* size of the weights file's head, and alignment of constants */
 #define MAGIC "tilescop"
@@ -24,19 +25,19 @@ struct library {
     const struct network *net;
     const struct network_values *values;
     const struct network_export_opts *opts;
-    const char *folder, *type;            /* type: of the elements, in C */
+    const char *folder, *type;            /* type: the C type of the elements */
     struct arena *a;
-    const char **name;                    /* per buffer: of an input or output in C, or NULL */
+    const char **name;  /* per buffer: the C name of an input or output; else NULL */
     int *port, n_ports, n_inputs;         /* the buffers of inputs, then of outputs */
-    int64_t *at;                          /* per buffer: element of the weights; -1: no constant */
-    struct str weights;                   /* the file */
+    int64_t *at;  /* per buffer: index of its first element in the weights; -1: not a constant */
+    struct str weights;                   /* content of the weights file */
     struct template_slot slot[MAX_SLOTS];
     int n_slots;
 };
 
 const char *network_export_name(struct arena *a, const char *path)
 {
-    /* targets of CMake, and headers that NAME.h would hide */
+    /* names of targets in CMake, and of headers that NAME.h would hide */
     static const char *const taken[] = {
         "all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test",
         "complex", "ctype", "errno", "fenv", "limits", "locale", "math", "memory", "omp", "sched",
@@ -66,7 +67,7 @@ static struct str *find_slot(struct library *l, const char *name, size_t n)
     return NULL;
 }
 
-/* Returns the text of a slot, which is made when it is not there. */
+/* Returns the text of a slot; creates the slot if it does not exist. */
 static struct str *slot(struct library *l, const char *name)
 {
     struct str *known = find_slot(l, name, strlen(name));
@@ -311,8 +312,8 @@ static void add_ports(struct library *l, enum network_role role)
                 l->port[l->n_ports++] = b;
 }
 
-/* Returns the name in C of an input or output.  A name of capitals only (X, EOF) may be a macro
- * where the header is used, so it gets small letters. */
+/* Returns the C name of an input or output.  A name of capitals only (X, EOF) may be a macro where
+ * the header is used, so it becomes lower case. */
 static const char *port_name(struct library *l, struct names *names, const struct tensor *t)
 {
     const struct session *s = l->opts->session;
@@ -325,7 +326,7 @@ static const char *port_name(struct library *l, struct names *names, const struc
     return names_claim(names, name);
 }
 
-/* Returns the name in C of the macro for the size of an input or output. */
+/* Returns the C name of the macro for the size of an input or output. */
 static const char *size_macro(struct library *l, struct names *macros, const char *name)
 {
     char *upper = arena_printf(l->a, "%s_%s_ELEMS", str_text(slot(l, "UPPER")), name);
@@ -337,7 +338,8 @@ static const char *size_macro(struct library *l, struct names *macros, const cha
 /* Chooses C names for the inputs and outputs, and fills in the slots that depend on them. */
 static void add_interface(struct library *l)
 {
-    static const char *const taken[] = { "net", "head", "errno" };     /* in library/network.c.in */
+    /* names that library/network.c.in uses */
+    static const char *const taken[] = { "net", "head", "errno" };
     struct names *names = names_new(l->a), *macros = names_new(l->a);
     struct str sign = {0};
     add_ports(l, NETWORK_INPUT);

@@ -7,17 +7,17 @@
  *     main.c                      checks and times the library on NAME.check
  *     Makefile, CMakeLists.txt
  *
- * The library needs libc, libm and, with parallel loops, libgomp.  Threads share no memory of it,
- * except constants. */
+ * The library needs libc, libm and, with parallel loops, libgomp.  Threads may use it at the same
+ * time: they share only its constants. */
 #ifndef TS_SESSIONS_NETWORK_EXPORT_H
 #define TS_SESSIONS_NETWORK_EXPORT_H
 #include "kernels/module/network.h"
 #include "profile/measure/network_values.h"
 #include "sessions/file/session.h"
 
-/* name: of network_export_name; session: knows the names of inputs and outputs in the model (NULL:
- * those of the tensors); target: not NULL; file_bytes: longest text of kernels in one file, beyond
- * one kernel (0: 1 MiB, which compiles in seconds). */
+/* name: as made by network_export_name; session: knows the model's names of inputs and outputs
+ * (NULL: uses the names of the tensors); target: not NULL; file_bytes: most bytes of kernels in one
+ * file, which may exceed it by one kernel (0: 1 MiB, which compiles in seconds). */
 struct network_export_opts {
     const char *name;
     const struct session *session;
@@ -29,7 +29,8 @@ struct network_export_opts {
 /* Returns a name in C for the model in this file, in arena a: "nets/ssd-12.onnx" is ssd_12. */
 const char *network_export_name(struct arena *a, const char *path);
 /* Writes the library into the folder, which must exist. ERR_RANGE: the folder has a main.c,
- * Makefile or CMakeLists.txt of other origin. values: the result of measure_network. */
+ * Makefile or CMakeLists.txt that tilescope did not write. values: the result of
+ * measure_network. */
 bool network_export(const struct network *net, const struct network_values *values,
                     const struct network_export_opts *o, const char *folder, struct err *e);
 #endif

@@ -15,7 +15,7 @@ typedef VEC(struct named_array) array_list;
 
 /* --- npy: a magic text, the length of the header, a Python dictionary, data ------------------ */
 
-/* Returns what follows 'key': in the header, or NULL. */
+/* Returns the text after 'key': in the header, or NULL. */
 static const char *header_value(const char *header, const char *key)
 {
     char quoted[32];

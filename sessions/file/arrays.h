@@ -1,4 +1,4 @@
-/* Arrays of other programs: inputs of a network and the outputs that its author expects.
+/* Reads arrays of other programs: inputs of a network, and the outputs that its author expects.
  *
  *     FILE.npz    numpy.savez: any number of named arrays, row-major
  *     FILE.npy    numpy.save: one array without a name
@@ -10,7 +10,7 @@
 #include "kernels/base/err.h"
 #include "kernels/ir/type.h"
 
-/* name: "" where the file has none.  Integers and doubles become float32. */
+/* name: "" if the file has no names.  Integers and doubles become float32. */
 struct named_array {
     const char *name;
     int rank;
@@ -19,9 +19,10 @@ struct named_array {
 };
 struct arrays { int n; const struct named_array *array; };
 
-/* Reads arrays; they live in a.  stem: "input" or "output", which files of a folder begin with.
+/* Reads arrays into arena a.  stem: "input" or "output", with which file names of a folder begin.
  * Fails when the file cannot be read, or has a type or an order that is not supported. */
 bool arrays_read(struct arena *a, const char *path, const char *stem, struct arrays *out,
                  struct err *e);
-const struct named_array *arrays_find(const struct arrays *all, const char *name);   /* or NULL */
+/* returns NULL if no array has this name */
+const struct named_array *arrays_find(const struct arrays *all, const char *name);
 #endif

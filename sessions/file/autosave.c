@@ -5,10 +5,10 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
- *     # network: KEY KERNEL             (only without a file, and of the kernels of networks)
- * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0.
- * The first line has the id and the start time of the process, because a later process may get the
- * same id. */
+ *     # network: KEY KERNEL             (of a session without a file, and of a network's kernel)
+ * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0. The first
+ * line has the id and the start time of the process, because a later process may get the same
+ * id. */
 #include "sessions/file/session_impl.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@
 #define ON_DISK "# file: "
 #define NETWORK "# network: "
 #define RECENT_MAX 20
-#define AUTOSAVES_EACH 5                 /* kept per file or title, besides the one being written */
+#define AUTOSAVES_EACH 5  /* autosaves kept per file or title, besides the one being written */
 #define AUTOSAVES_S (90 * 86400.0)
 
 typedef VEC(struct autosave) autosave_list;
@@ -123,8 +123,8 @@ void session_make_kernel(struct session *s, const struct session *network)
     s->kernel_of = network_key(network);
 }
 
-/* Sets the two numbers of the line `network`. Both are 0 for a session that has a file, which then
- * identifies it. */
+/* Sets the two numbers of the line `network`. Both are 0 for a session with a file, because the
+ * file identifies it. */
 static void network_of(const struct session *s, uint64_t *network, uint64_t *kernel)
 {
     *network = s->kernel_of ? s->kernel_of : s->path[0] ? 0 : network_key(s);
@@ -236,7 +236,7 @@ int session_autosaves(struct autosave *out, int max)
     return n;
 }
 
-/* Identifies the file, network or kernel whose autosave is wanted. */
+/* What identifies the file, network or kernel whose autosave is wanted. */
 struct autosaved { const char *path; uint64_t network, kernel; bool any_kernel; };
 
 static bool is_of(const struct autosave *a, const struct autosaved *w)
@@ -252,7 +252,7 @@ static bool find_newest(const struct autosaved *w, struct autosave *out)
     struct str dir = {0};
     struct err ignored;
     bool has = false;
-    if (dir_state(&dir, &ignored)) {             /* reading makes no folder */
+    if (dir_state(&dir, &ignored)) {             /* looks for the folder, but does not make it */
         str_add(&dir, "/autosave");
         find_all(str_text(&dir), &found);
     }
@@ -364,7 +364,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     return true;
 }
 
-/* recent files */
+/* The list of recent files. */
 
 static bool recent_file(struct str *out, struct err *e)
 {

@@ -6,17 +6,18 @@
 #include "kernels/base/str.h"
 #include "sessions/file/field.h"
 
-/* The JSON value of x, chosen by its C type.  A comparison is an int: use json_boolean(a < b). */
+/* The JSON value of x, chosen by its C type.  A comparison has type int in C: use json_boolean(a <
+ * b). */
 #define JSON(x) _Generic((x), bool: json_of_bool, int: json_of_int, int64_t: json_of_int, \
     uint64_t: json_of_uint, double: json_of_real, char *: json_text, const char *: json_text)(x)
-/* As JSON(x), but null for a number that is not positive and for a text that is NULL or "". */
+/* Like JSON(x), but null for a number that is not positive, and for a text that is NULL or "". */
 #define JSON_OR_NULL(x) _Generic((x), int: json_int_or_null, int64_t: json_int_or_null, \
     double: json_real_or_null, char *: json_text_or_null, const char *: json_text_or_null)(x)
 #define JSON_IF(known, x) ((known) ? JSON(x) : json_null())
 
 json_t *json_of_bool(bool x);
 json_t *json_of_int(int64_t x);
-json_t *json_of_uint(uint64_t x);                        /* above 2^63 - 1: its digits as text */
+json_t *json_of_uint(uint64_t x);  /* writes a number above 2^63 - 1 as text */
 json_t *json_of_real(double x);                          /* null unless x is finite */
 json_t *json_of_count(double x);                         /* an integer when x is whole */
 json_t *json_int_or_null(int64_t x);

@@ -1,7 +1,8 @@
-/* The schedules that somebody chose for kernels of a network, as one text. A kernel has its own
- * text, its steps a line each, and an empty line; equal kernels share one entry. A session file
- * stores them under `kernels:`. The steps of the network itself (kernels/module/partition.h) are in
- * the text under the name KERNELS_MODULE; a session file stores them under `module:`. */
+/* The schedules that somebody chose for kernels of a network, as one text. Each entry has the text
+ * of a kernel, its steps (one per line), and an empty line; equal kernels share one entry. A
+ * session file stores the entries under `kernels:`. The steps of the network itself
+ * (kernels/module/partition.h) are an entry under the name KERNELS_MODULE; a session file stores
+ * them under `module:`. */
 #ifndef TS_SESSIONS_KERNELS_TEXT_H
 #define TS_SESSIONS_KERNELS_TEXT_H
 #include "kernels/base/arena.h"
@@ -9,12 +10,13 @@
 
 #define KERNELS_MODULE "module"
 
-/* Reads the steps chosen for a kernel; false, and none, when there are none.  *line lives in a. */
+/* Reads the steps that were chosen for a kernel; false, with no steps, when none were chosen.
+ * *line is allocated in a. */
 bool kernels_find(const char *kernels, struct arena *a, const char *spec, int *n,
                   const char *const **line);
-/* Sets the steps of a kernel; n < 0: none are chosen. */
+/* Sets the steps of a kernel. n < 0: removes its entry. */
 void kernels_put(struct str *kernels, const char *spec, int n, const char *const *line);
-/* Moves *at to the next kernel, and stores its text and steps in a.  False at the end. */
+/* Moves *at to the next kernel, and stores its text and steps in a.  Returns false at the end. */
 bool kernels_next(const char **at, struct arena *a, const char **spec, int *n,
                   const char *const **line);
 #endif

@@ -254,7 +254,8 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Saves out->model unless the file, perhaps written meanwhile, has fewer than of_this doubts. */
+/* Saves out->model, unless the file has fewer doubts than of_this; another process may have written
+ * it meanwhile. */
 static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
 {
     struct str path = {0};

@@ -9,23 +9,24 @@
  * ("nobody has measured ...") and the fix. */
 bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why);
 
-/* Result of machine_file_measure. It measures again while machine_model_doubts finds a reason to
- * doubt the result. A doubtful model never replaces a better stored one. */
+/* The result of machine_file_measure, which measures again while machine_model_doubts finds a
+ * reason to doubt the result. A doubtful model never replaces a better stored one. */
 typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
 struct machine_fresh {
     struct machine_model model;           /* the best rates of all tries */
-    int tries;                            /* 0: measuring failed */
-    char doubts[512];                     /* why model is doubtful; "" = it is not */
-    bool kept;                            /* `before` was better and stays stored */
+    int tries;                            /* number of measurements; 0: measuring failed */
+    char doubts[512];                     /* why model is doubtful; "": it is not */
+    bool kept;                            /* whether `before` was better and stays stored */
     struct machine_model before;          /* the model stored before, if any */
 };
 #define MACHINE_TRIES 3
-/* At most `tries` measurements.  False when measuring (out->tries is 0) or storing fails. */
+/* Measures the model at most `tries` times.  False when measuring (out->tries is 0) or storing
+ * fails. */
 bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, void *ctx,
                           int tries, struct machine_fresh *out, struct err *e);
 /* Appends the path of the file. */
 bool machine_file_path(struct str *path, struct err *e);
-/* Saves m; ERR_CHANGED when the file is no longer as it was seen (file_seen). */
+/* Saves m.  ERR_CHANGED: the file has changed since it was in state `seen` (file_seen). */
 bool machine_file_save(const struct machine_model *m, uint64_t seen, struct err *e);
 /* Print the text of the file and parse it; errors (ERR_SYNTAX, ERR_TYPE) name the key. */
 void machine_file_print(struct str *out, const struct machine_model *m);

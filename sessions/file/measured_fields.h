@@ -1,6 +1,6 @@
-/* The fields of a measurement, in the order of a session file (measured_yaml.h); for their meaning
- * see sessions/schema.md.  JSON reports (report.h) use parts of these tables (fields_part), with
- * the same keys. */
+/* The fields of a measurement, in the order of a session file (measured_yaml.h). sessions/schema.md
+ * explains them.  JSON reports (report.h) use parts of these tables (fields_part), with the same
+ * keys. */
 #ifndef TS_SESSIONS_MEASURED_FIELDS_H
 #define TS_SESSIONS_MEASURED_FIELDS_H
 #include "sessions/file/field.h"

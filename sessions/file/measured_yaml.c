@@ -192,7 +192,7 @@ static bool read_maps(const struct ydoc *d, const struct ynode *list, const char
     return true;
 }
 
-/* Reads the simulated caches from the key `cache`, or from `l1` in older files. */
+/* Reads the simulated caches from the key `cache`; older files have `l1`. */
 static bool read_cache(const struct ydoc *d, const struct ynode *map, struct cache_config *out,
                        struct err *e)
 {
@@ -272,7 +272,7 @@ static bool read_at(const struct ydoc *d, const struct ynode *map, struct measur
     return true;
 }
 
-/* Reads one latency. Keys that older versions did not write keep the value "unknown". */
+/* Reads one latency. Keys that older versions did not write keep their value "unknown". */
 static bool read_latency(const struct ydoc *d, const struct ynode *measured, const char *key,
                          struct latency *out, struct err *e)
 {
@@ -331,6 +331,7 @@ bool measured_read(const struct ydoc *d, const struct ynode *node, struct measur
         if (counts && !read_counts(d, counts, meter_name[i], &m->counts[i], e))
             return false;
     }
-    m->verified = m->verified && m->outcome == OUTCOME_OK;  /* older files: true for others, too */
+    /* older files also have it with other outcomes */
+    m->verified = m->verified && m->outcome == OUTCOME_OK;
     return true;
 }

@@ -100,7 +100,7 @@ bool session_room(const struct session *s, int steps, bool branch, struct err *e
     return err_fix(e, "delete a branch that is not needed any more: delete NAME");
 }
 
-/* The most steps that a line can add: a change of the past repeats all later ones. */
+/* Returns the most steps that a line can add: a change of the past repeats all later steps. */
 static int steps_of(const struct history *h, const char *line)
 {
     struct arena *a = arena_new();
@@ -153,7 +153,7 @@ static bool neither(const char *arg, const char *first, struct err *e)
                     ops_get(0)->example);
 }
 
-/* Refuses a file of arrays, which is no session. */
+/* Refuses a file of arrays, which is not a session. */
 static bool is_arrays(const char *path, struct err *e)
 {
     err_set(e, ERR_SYNTAX, "%.300s holds arrays (inputs, or expected outputs), and no session",

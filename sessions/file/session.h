@@ -14,7 +14,7 @@
  *       tiled: {from: main, after: 1, steps: [...]}
  *     measured:                         # optional, written by the program
  *       - {branch: main, step: 2, key: 1f2e..., outcome: ok, latency_ms: {median: 0.3, ...}, ...}
- *     accuracy: 1e-05                   # optional: of algorithms that experts may choose
+ *     accuracy: 1e-05                   # optional: error that algorithms of experts may have
  *     names: {input_2: input}           # optional: names that tensors have in the model
  *     machine: AMD EPYC | avx512 | ...  # where it was measured
  *
@@ -22,15 +22,15 @@
  *
  * The loader refuses unknown or duplicate keys, wrong types, bad values, anchors, aliases, nesting
  * deeper than 16, bad UTF-8 and steps that do not apply.  Errors have file, line, column, the text
- * of the line and a caret; there is no partial session. */
+ * of the line and a caret.  After an error there is no session, not even a part of one. */
 #ifndef TS_SESSIONS_SESSION_H
 #define TS_SESSIONS_SESSION_H
 #include "explorer/history/command.h"
 #include "kernels/base/vec.h"
 #include "explorer/history/history.h"
 
-/* Limits of one file; a step that branches share counts once.  The loader refuses more, so
- * session_run and saving refuse more, too. */
+/* Limits of one file; a step that branches share counts once.  The loader refuses files beyond
+ * these limits, so session_run and saving also respect them. */
 enum { SESSION_MAX_STEPS = 2000, SESSION_MAX_BRANCHES = 256 };
 
 /* A tensor of the operator, and its name in the ONNX model. */
@@ -41,15 +41,15 @@ struct session {
     char title[256];
     struct str note;
     struct history *history;
-    bool of_model;                      /* opened from an ONNX file */
+    bool of_model;                      /* whether it was opened from an ONNX file */
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
-    bool dirty;                         /* steps or texts changed since the last load or save */
-    bool numbers;                       /* measurements made since the last load or save */
-    uint64_t on_disk;                   /* file_content when loaded or saved; 0 = unknown */
-    uint64_t kernel_of;                 /* names the network that s is a kernel of; 0: of none */
-    bool network;                       /* the file has `kernels:`, even if it lists none */
-    /* The largest relative error of an algorithm that experts may choose; < 0: none.  0: not said,
-     * which means EXPERT_ACCURACY in networks and none for an operator. */
+    bool dirty;  /* whether steps or texts changed since the last load or save */
+    bool numbers;  /* whether measurements were made since the last load or save */
+    uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
+    uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
+    bool network;                       /* whether the file has `kernels:`, even if it lists none */
+    /* The largest relative error of an algorithm that experts may choose; < 0: experts may choose
+     * none. 0: not given, which means EXPERT_ACCURACY in networks and none for an operator. */
     double accuracy;
     struct str kernels;                 /* schedules chosen for kernels (kernels_text.h) */
     VEC(struct session_port) ports;     /* inputs and outputs of the model */
@@ -61,30 +61,34 @@ void session_add_port(struct session *s, const char *tensor, const char *value);
 /* Returns the name that the model has for an input or output; the tensor's own name without a
  * model. */
 const char *session_port_name(const struct session *s, const char *tensor);
-/* path "-" reads standard input.  s->path stays "" unless path is a regular file. */
+/* Loads a session. path "-" reads standard input.  s->path stays "" unless path is a regular
+ * file. */
 bool session_load(const char *path, struct session **out, struct err *e);
 bool session_parse(const char *name, const char *text, size_t n, struct session **out,
                    struct err *e);
-/* As command_run, but ERR_RANGE when the result would exceed the limits of a file. */
+/* Like command_run, but fails with ERR_RANGE when the result would exceed the limits of a file. */
 bool session_run(struct session *s, const char *line, enum command_effect *effect, struct err *e);
-/* ERR_RANGE unless `steps` more steps (and with `branch` one more branch) fit into a file. */
+/* Fails with ERR_RANGE unless `steps` more steps (and with `branch` one more branch) fit into a
+ * file. */
 bool session_room(const struct session *s, int steps, bool branch, struct err *e);
-/* ERR_RANGE when yaml, which session_yaml_in wrote, exceeds a limit of the loader. */
+/* Fails with ERR_RANGE when yaml, which session_yaml_in wrote, exceeds a limit of the loader. */
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e);
-/* Saves atomically and sets path, dirty and numbers.  ERR_CHANGED when path is the session's own
- * file and somebody changed it since the last load or save.  On errors the file stays as it is. */
+/* Saves atomically and sets path, dirty and numbers.  ERR_CHANGED: path is the session's own file,
+ * and somebody changed it since the last load or save.  On errors the file stays as it is. */
 bool session_save(struct session *s, const char *path, struct err *e);
-/* As session_save, but ERR_CHANGED when path is no longer as it was seen (file_seen). */
+/* Like session_save. ERR_CHANGED: the file has changed since it was in state `seen` (file_seen). */
 bool session_save_over(struct session *s, const char *path, uint64_t seen, struct err *e);
-/* Returns s->on_disk when path is the session's own file, under any name; else FILE_ANYTHING. */
+/* Returns s->on_disk when path, under whatever name, is the session's own file; else
+ * FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
 /* Saves to the first free name beside path (file_write_beside) and sets s->path to it. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
-/* Makes this machine the session's.  A file names one machine, so the measurements of another one
- * are deleted.  Returns the number of states that lost theirs. */
+/* Makes this machine the session's.  A file names one machine, so the measurements of another
+ * machine are deleted.  Returns the number of states that lost a measurement. */
 int session_measured_here(struct session *s);
 /* Appends "the other numbers are of 2 cores of this machine, and this process has 1 core" if the
- * session has such numbers.  These stay; ask before session_measured_here. */
+ * session has numbers made with another number of cores.  Such numbers stay.  Call this before
+ * session_measured_here. */
 void session_cores_note(const struct session *s, struct str *out);
 /* Appends the text of s for the file `path`: models are named relative to its folder
  * (model_path.h).  path NULL: relative to the current directory. */
@@ -98,32 +102,32 @@ bool session_from_onnx(const char *path, const char *dims, struct str *nodes,
  * supported (dims: as above), or an operator ("c2d n=1 ..."). */
 bool session_open(const char *arg, const char *dims, struct session **out, struct err *e);
 
-/* Writes dir_state()/autosave/NAME-HASH.yaml; saving or discarding deletes it.  Of the autosaves
- * that killed processes leave, the newest few per file (or title) are kept for 90 days, the newest
- * one for ever. */
+/* Writes dir_state()/autosave/NAME-HASH.yaml, which saving or discarding deletes.  Killed processes
+ * leave autosaves behind: the newest few per file (or title) are kept for 90 days, the newest one
+ * for ever. */
 bool session_autosave(struct session *s, struct err *e);
 void session_autosave_drop(struct session *s);
 /* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
  * their number, at most max. */
 struct autosave {
     char path[512], title[256], original[512];
-    uint64_t on_disk, network, kernel;  /* kernel is not 0: these are changes of a kernel */
+    uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
     double age_s;
 };
 int session_autosaves(struct autosave *out, int max);
 /* Finds the newest autosave that killed processes left with changes of this session. A session
  * without a file is identified by its operator or graph, a kernel by its operator and its network,
- * any other session by its file.  False: none. */
+ * any other session by its file.  Returns false when there is none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
-/* The same of any kernel of a network. */
+/* Like session_autosave_of, for any kernel of a network. */
 bool session_autosave_kernel(const struct session *network, struct autosave *out);
-/* Marks s as a kernel of a network, so that its autosave can be found by that. */
+/* Marks s as a kernel of a network, which identifies its autosave. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Loads an autosave. Sets path to the original's path and dirty to true; a new autosave of *out
- * replaces the old one. */
+/* Loads an autosave. Sets path to the original's path, and dirty to true. Later autosaves of *out
+ * replace this one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent session files, newest first: those that were saved, and those that session_remember adds
- * when somebody opens them to work on them. */
+/* Recent session files, newest first.  A file enters the list when it is saved, or by
+ * session_remember when somebody opens it to work on it. */
 void session_remember(const struct session *s);
 int session_recent(char (*out)[512], int max);
 #endif

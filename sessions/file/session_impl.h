@@ -4,7 +4,7 @@
 #include "sessions/file/session.h"
 
 #define SESSION_VERSION 1
-/* Enough for the longest session with all steps measured by all meters. */
+/* enough for the longest session with all steps measured by all meters */
 #define SESSION_MAX_BYTES (16u << 20)
 
 /* Parses the text of a session file; paths of models in it are relative to its folder. */

@@ -17,7 +17,7 @@
 
 struct loader {
     struct arena *a;
-    const char *file;                     /* model paths are relative to its folder; NULL: to "." */
+    const char *file;  /* model paths are relative to this file's folder; NULL: to "." */
     struct ydoc doc;
     struct history *h;
     int n_steps;
@@ -32,7 +32,7 @@ static bool fails_at(struct loader *l, const struct ynode *node)
 
 /* branches */
 
-/* Reads a step, or {held: STEP}, which need not apply. */
+/* Reads a step; in the form {held: STEP} it need not apply. */
 static bool load_step(struct loader *l, const struct ynode *item)
 {
     static const char *const keys[] = { "held", NULL };
@@ -76,7 +76,7 @@ static bool load_at(struct loader *l, const struct ynode *map)
     return true;
 }
 
-/* Goes to the state that the branch starts from: "from: main, after: 1" is main after step 1. */
+/* Goes to the state from which the branch starts: "from: main, after: 1" is main after step 1. */
 static bool load_origin(struct loader *l, const struct ynode *map)
 {
     const struct ynode *from = yaml_get(map, "from"), *after = yaml_get(map, "after");
@@ -281,7 +281,8 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     str_free(&mapped);
     if (ok)
         return true;
-    struct session *unmapped;       /* parses the text as written, for the column of the error */
+    /* parses the text with its paths as written, so that the column of an error is right */
+    struct session *unmapped;
     if (session_new(spec, &unmapped, l->e)) {
         session_free(unmapped);
         *l->e = with_paths;
@@ -289,7 +290,8 @@ static bool load_operator(struct loader *l, const struct ynode *op, struct sessi
     }
     if (op->line == op->end_line)
         return yaml_at_text(&l->doc, op, l->e);
-    int line = op->line + 1 + l->e->at.line, len = l->e->at.len;     /* the block starts below */
+    /* the block starts on the line below the key */
+    int line = op->line + 1 + l->e->at.line, len = l->e->at.len;
     const char *text = l->doc.text;
     for (int i = 1; i < line && strchr(text, '\n'); i++)
         text = strchr(text, '\n') + 1;
@@ -361,7 +363,8 @@ static bool load_module(struct loader *l, const struct ynode *list, struct sessi
         err_set(l->e, ERR_STEP, "a graph with steps is one program: it takes no module steps");
         return yaml_at_text(&l->doc, list->item[0], l->e);
     }
-    int n = list->n;                      /* one check for all; on an error, up to its step */
+    /* checks all steps together; after an error checks again, up to the first bad step */
+    int n = list->n;
     while (n > 0 && !partition_check(g, n, line, l->e))
         n--;
     if (n < list->n)

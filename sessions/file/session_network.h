@@ -6,20 +6,21 @@
 #include "kernels/module/network.h"
 #include "sessions/file/session.h"
 
-/* Returns the largest error that experts may choose in the network of a session with this
+/* Returns the largest error that experts may choose in a network whose session has this
  * `accuracy`. */
 double session_network_accuracy(double accuracy);
-/* Returns the accuracy that experts get for s: what its steps set, else what it or the network that
- * it is a kernel of (NULL: none) has. */
+/* Returns the accuracy that experts get for s: that which its steps set; else its own; else that of
+ * the network whose kernel it is (NULL: none). */
 double session_expert_accuracy(const struct session *s, const struct session *network);
 /* Simplifies a graph and builds its network.  accuracy: as in struct session.  target NULL: the
  * best of this CPU.  Fails when chosen steps do not fit their kernel, which the error names. */
 bool network_of_graph(struct arena *a, const struct graph *g, const char *kernels,
                       double accuracy, const struct target *target, int threads,
                       const struct network **out, struct err *e);
-/* Appends a step of the network itself, "module cut T", when it is legal. */
+/* Appends a step of the network itself, such as "module cut T", if it is legal. */
 bool session_network_step(struct session *s, const char *line, struct err *e);
-/* Removes the last such step and returns it, for the caller to free; NULL: none. */
+/* Removes the last step of the network and returns it, for the caller to free; NULL: there is
+ * none. */
 char *session_network_undo(struct session *s);
 /* Whether a session is a graph of several kernels that has no steps of its own. */
 bool session_is_network(const struct session *s);

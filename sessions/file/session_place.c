@@ -4,8 +4,8 @@
 #include <string.h>
 #include "kernels/base/file.h"
 
-/* Cuts text at its last `mark` when a file with the name before it exists. Returns the text behind
- * the mark. */
+/* Cuts text at its last `mark`, if the name before the mark is an existing file. Returns the text
+ * behind the mark. */
 static char *cut(char *text, char mark)
 {
     char *at = strrchr(text, mark);

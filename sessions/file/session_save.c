@@ -124,7 +124,7 @@ static void write_lines(struct ywriter *w, const char *key, const char *text)
     yaml_put_text(w, text);
 }
 
-/* Writes text as one line, because the reader accepts no line breaks; \n and \t become blanks. */
+/* Writes text as one line, because the reader accepts no line breaks: \n and \t become blanks. */
 static void write_line(struct ywriter *w, const char *key, const char *text)
 {
     char *line = xstrdup(text);
@@ -135,7 +135,8 @@ static void write_line(struct ywriter *w, const char *key, const char *text)
     free(line);
 }
 
-/* Writes the operator; of a graph one statement per line, model paths as the file `path` needs. */
+/* Writes the operator, with model paths as the file `path` needs them. A graph has one statement
+ * per line. */
 static void write_operator(struct ywriter *w, const char *spec, const char *path)
 {
     struct str lines = {0}, mapped = {0};
@@ -165,7 +166,7 @@ static void write_list(struct ywriter *w, const char *key, int n, const char *co
     yaml_put_seq_end(w);
 }
 
-/* Writes the names of inputs and outputs that differ from those in the model. */
+/* Writes the model's names of inputs and outputs, where they differ from the tensors' names. */
 static void write_names(struct ywriter *w, const struct session *s)
 {
     bool any = false;

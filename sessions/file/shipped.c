@@ -9,7 +9,8 @@
 
 enum { PLACES = 7 };
 
-/* Writes the i-th place where a folder of this name may be; false: there is no such place. */
+/* Writes the i-th place where a folder of this name may be. Returns false when there is no such
+ * place. */
 static bool place(int i, const char *name, char *out, size_t size)
 {
     char exe[512] = "";
@@ -36,7 +37,7 @@ bool shipped_dir(const char *name, char *out, size_t size)
     return false;
 }
 
-/* A build tree and an installed copy can both be there: every place counts. */
+/* both a build tree and an installed copy may exist, so every place counts */
 bool shipped_file(const char *path)
 {
     static const char *const folder[] = { "examples", "experts", "studies" };

@@ -1,4 +1,5 @@
-/* Strictly typed access to the values of a YAML tree.  Errors name the key and its place. */
+/* Strictly typed access to the values of a YAML tree.  Errors name the key and its place in the
+ * file. */
 #ifndef TS_SESSIONS_YAML_FIELDS_H
 #define TS_SESSIONS_YAML_FIELDS_H
 #include "sessions/file/field.h"
@@ -12,13 +13,13 @@ bool yaml_key_once(const struct ydoc *d, const struct ynode *map, int i, const c
                    struct err *e);
 /* Returns the value of a key; NULL when the key is missing or map is no mapping. */
 const struct ynode *yaml_get(const struct ynode *map, const char *key);
-/* As yaml_get, but a missing key is ERR_SYNTAX at the map. */
+/* Like yaml_get, but a missing key is ERR_SYNTAX at the map. */
 bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
                const struct ynode **out, struct err *e);
 
 bool yaml_is(const struct ydoc *d, const struct ynode *v, enum ynode_kind kind, const char *key,
              struct err *e);
-/* Reads a text of 1 to max_bytes bytes; only with `lines` may it have several lines. */
+/* Reads a text of 1 to max_bytes bytes. `lines`: it may have several lines. */
 bool yaml_text(const struct ydoc *d, const struct ynode *v, const char *key, size_t max_bytes,
                bool lines, const char **out, struct err *e);
 bool yaml_int(const struct ydoc *d, const struct ynode *v, const char *key, int64_t lo, int64_t hi,

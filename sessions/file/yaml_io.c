@@ -32,7 +32,7 @@ static size_t break_len(const char *s, const char *end)
     return 0;
 }
 
-/* Returns the byte offset of a line and column, both from 0, columns in characters. */
+/* Returns the byte offset of a line and column; both count from 0, columns in characters. */
 static size_t offset_of(const struct ydoc *d, int line, int column)
 {
     const char *s = d->text, *end = d->text + d->n;
@@ -118,7 +118,7 @@ struct yaml_reader {
     int depth;
     int n_nodes;
     const struct ynode *root;
-    bool ended;                           /* the first document has ended */
+    bool ended;                           /* whether the first document has ended */
     struct err *e;
 };
 
@@ -232,7 +232,7 @@ static bool read_end(struct yaml_reader *r, const yaml_event_t *ev)
     return true;
 }
 
-/* Refuses anchors and tags, which no file of ours needs, and too many values. */
+/* Refuses anchors and tags, which no file of tilescope needs, and too many values. */
 static bool check_plain_data(struct yaml_reader *r, const yaml_event_t *ev)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;

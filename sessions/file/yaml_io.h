@@ -14,15 +14,15 @@ enum ynode_kind { YNODE_SCALAR, YNODE_SEQ, YNODE_MAP };
 struct ynode {
     enum ynode_kind kind;
     bool plain;                           /* SCALAR: written without quotes */
-    int line, column;                     /* of the start, both from 0; columns in characters */
+    int line, column;                     /* of its start, both from 0; columns count characters */
     int end_line, end_column;
-    const char *text;                     /* SCALAR */
-    int n;                                /* items; pairs of a MAP */
+    const char *text;                     /* SCALAR: its text */
+    int n;                                /* number of items, or of pairs of a MAP */
     const struct ynode *const *item;      /* SEQ: n values; MAP: key, value, key, value... */
 };
 
 struct ydoc {
-    const char *name;                     /* for errors */
+    const char *name;                     /* name of the text, for errors */
     const char *text;
     size_t n;
     const struct ynode *root;             /* NULL: the document is empty */
@@ -36,21 +36,22 @@ enum { YAML_NODES_MAX = 2000000 };
 bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, struct ydoc *out,
                struct err *e);
 
-/* Adds the place of a node to *e, which is already set.  Returns false. */
+/* Adds the place of a node to the error *e.  Returns false. */
 bool yaml_at(const struct ydoc *d, const struct ynode *node, struct err *e);
 /* Sets *e to an error at a node.  Returns false. */
 bool yaml_refuse(const struct ydoc *d, const struct ynode *node, struct err *e, enum err_code code,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* As yaml_at, for an error at column e->at.col of the scalar's text. Converts it to a column of the
- * file; if the scalar has escapes, marks the whole scalar. Returns false. */
+/* Like yaml_at, for an error at column e->at.col of the scalar's text. Converts that column to a
+ * column of the file; if the scalar has escapes, marks the whole scalar. Returns false. */
 bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *e);
 
-/* writing: in block style unless `flow`; texts are quoted when YAML needs it */
+/* Writing in block style unless `flow`; texts are quoted when YAML needs it. */
 
 struct ywriter;
 struct ywriter *yaml_open(struct str *out);
 void yaml_close(struct ywriter *w);  /* ends the document and frees w */
-void yaml_put_map(struct ywriter *w, bool flow);   /* next come key, value, ..., yaml_put_map_end */
+/* after it come key, value, ..., yaml_put_map_end */
+void yaml_put_map(struct ywriter *w, bool flow);
 void yaml_put_map_end(struct ywriter *w);
 void yaml_put_seq(struct ywriter *w, bool flow);
 void yaml_put_seq_end(struct ywriter *w);
@@ -58,6 +59,6 @@ void yaml_put_seq_end(struct ywriter *w);
 void yaml_put_text(struct ywriter *w, const char *text);
 void yaml_put_int(struct ywriter *w, int64_t v);
 void yaml_put_uint(struct ywriter *w, uint64_t v);
-void yaml_put_double(struct ywriter *w, double v);  /* v must be finite; it reads back equal */
+void yaml_put_double(struct ywriter *w, double v);  /* v must be finite; its text reads back as v */
 void yaml_put_bool(struct ywriter *w, bool v);
 #endif

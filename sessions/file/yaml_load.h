@@ -7,7 +7,7 @@
 
 struct yaml_load { struct arena *a; struct ydoc doc; struct err *e; };
 
-/* Adds the place of a node to *l->e, which is already set.  Returns false. */
+/* Adds the place of a node to the error *l->e.  Returns false. */
 bool yaml_load_at(struct yaml_load *l, const struct ynode *node);
 /* Finds the required list of a key; an empty list is an error. */
 bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *key,
@@ -20,7 +20,7 @@ bool yaml_load_int(struct yaml_load *l, const struct ynode *map, const char *key
 /* Reads a mapping of names to values; a missing key gives an empty grid. */
 bool yaml_load_grid(struct yaml_load *l, const struct ynode *map, const char *key,
                     struct param_grid *out);
-/* Checks that id can be used as a name in expressions; node is its place. */
+/* Checks that id can be used as a name in expressions. node: where errors point. */
 bool yaml_load_id(struct yaml_load *l, const char *id, const struct ynode *node);
 /* Resolves a path of the file, which is relative to the folder of that file. */
 const char *yaml_load_path(struct yaml_load *l, const char *path);

@@ -175,7 +175,7 @@ bool records_seek_run(struct records *r, const char *id, bool *found, struct err
     return ok;
 }
 
-/* Orders states: of two copies of one run the one with the more final state is the later. */
+/* Orders states: of two copies of one run, the one with the more final state is the later one. */
 static int finality(enum run_state s)
 {
     return s == RUN_FINISHED ? 2 : s == RUN_STOPPED ? 1 : 0;
@@ -187,8 +187,8 @@ static bool same_run(const struct record_run *a, const struct record_run *b)
         && streq(a->machine, b->machine) && streq(a->started, b->started) && a->seed == b->seed;
 }
 
-/* A run with this id exists. Checks that it is the same run, and updates its state if the new one
- * is later in its life. */
+/* Handles a run whose id exists already: checks that it is the same run, and updates its state if
+ * the new one is later in its life. */
 static bool put_known_run(struct records *r, const struct record_run *run, struct err *e)
 {
     struct arena *a = arena_new();

@@ -17,13 +17,13 @@
 
 struct records;
 
-enum { RUN_ID = 17 };                    /* 16 hexadecimal digits and the NUL */
+enum { RUN_ID = 17 };                    /* number of hexadecimal digits, and the NUL */
 enum { RECORDS_VERSION = 40 };
 
-/* Opens for writing, and creates a missing file. path NULL means records_path; ERR_ENV when that
- * finds no folder. */
+/* Opens for writing, and creates a missing file. path NULL means records_path; ERR_ENV: it finds no
+ * folder. */
 bool records_open(const char *path, struct records **out, struct err *e);
-/* Opens for reading; works in a read-only folder.  A missing file reads as an empty one
+/* Opens for reading; works in a read-only folder.  A missing file counts as an empty one
  * (records_exists tells them apart). */
 bool records_open_reading(const char *path, struct records **out, struct err *e);
 void records_close(struct records *r);                   /* r may be NULL */
@@ -31,28 +31,28 @@ void records_close(struct records *r);                   /* r may be NULL */
 bool records_path(struct str *out, struct err *e);
 const char *records_file(const struct records *r);
 bool records_exists(const struct records *r);
-/* The fingerprint of "this machine": machine_model_fingerprint, or the one that was set. */
+/* Returns the fingerprint of "this machine": machine_model_fingerprint, or the one that was set. */
 const char *records_machine(const struct records *r);
 void records_set_machine(struct records *r, const char *fingerprint);
 
 /* --- Runs ------------------------------------------------------------------------------------- */
 
-/* KILLED is never stored: a query reports it for a RUNNING run whose process is dead. */
+/* KILLED is never stored: a query reports it for a RUNNING run if the run's process is dead. */
 enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_STOPPED, RUN_KILLED };
 extern const char *const records_state_name[];               /* "running" "finished" "stopped"... */
 
 struct record_run {
     const char *id;
-    int64_t task;                                        /* number in records_tasks; filled in */
+    int64_t task;  /* number in records_tasks; set by queries */
     const char *spec, *isa; int threads;                 /* the task; spec canonical */
     const char *strategy;
     const char *options;                                 /* a JSON object as text; "" = none */
     uint64_t seed;
     int64_t budget;                                      /* trials; 0 = no limit */
-    const char *machine, *started, *ended;               /* filled in; ended "" = not yet */
+    const char *machine, *started, *ended;               /* set by queries; ended "" = not yet */
     enum run_state state;
     int64_t n_records;
-    double best_ms;                                      /* lowest min_ms; 0 = none */
+    double best_ms;                                      /* the lowest min_ms; 0 = none */
 };
 
 /* Starts a run of this process on this machine.  Uses spec, isa, threads, strategy, options, seed
@@ -62,7 +62,7 @@ bool records_run_start(struct records *r, const struct record_run *run, char id[
 /* Continues a stopped, killed or finished run in this process.  ERR_NAME: no such run; ERR_STEP:
  * another process works on it, or it belongs to another machine. */
 bool records_run_resume(struct records *r, const char *id, struct err *e);
-/* Ends a run: FINISHED when it spent its budget, STOPPED when somebody stopped it. */
+/* Ends a run: FINISHED if it spent its budget, STOPPED if somebody stopped it. */
 bool records_run_end(struct records *r, const char *id, enum run_state state, struct err *e);
 
 /* --- Records ---------------------------------------------------------------------------------- */
@@ -82,10 +82,10 @@ struct record {
     double max_rel_err;                  /* NAN = unknown */
     double compile_s, measure_s;         /* NAN = unknown */
     uint64_t features;                   /* hash of the cost model's features; 0 = none */
-    /* > 0: rated by the GPU memory simulator and not timed, so it has no samples and is never the
-     * answer to a question for times; the device is in the options of the run */
+    /* > 0: the GPU memory simulator rated it. It was not timed, so it has no samples and never
+     * answers a question about times; the run's options name the device */
     double simulated_ms;
-    /* Filled in by records_add and by queries. */
+    /* The members below are set by records_add and by queries. */
     const char *spec, *isa; int threads;
     const char *machine, *version, *date;
 };
@@ -103,13 +103,13 @@ void records_of_candidate(struct arena *a, struct record *out, const struct tune
 /* Prints the version that is stored in new records: "0.1.0 code 5f31c2aa". The number identifies
  * the generated code and the compiler flags (target_code). */
 void records_version(char out[RECORDS_VERSION]);
-/* Adds a record and commits it.  ERR_NAME when the run is not in this file.  Adding the same
- * record again changes nothing. */
+/* Adds a record and commits it.  ERR_NAME: the run is not in this file.  Adding the same record
+ * again changes nothing. */
 bool records_add(struct records *r, const struct record *rec, struct err *e);
 
 /* --- Queries ---------------------------------------------------------------------------------- */
 
-/* A field that is NULL, 0 or false does not filter; machine is the exception. */
+/* A member that is NULL, 0 or false does not filter; `machine` is the exception. */
 struct record_filter {
     const char *spec, *isa; int threads;
     int64_t task;                        /* its number in records_tasks */
@@ -117,9 +117,9 @@ struct record_filter {
     bool any_machine;
     const char *run, *strategy;
     const char *outcome;                 /* one of outcome_name */
-    bool good, failed;                   /* good: correct and timed; failed: all others */
+    bool good, failed;                   /* good: correct and timed records; failed: all others */
     const char *before;                  /* a date in UTC; selects older records */
-    bool fastest;                        /* sort by time; else by run and trial */
+    bool fastest;                        /* sort by time; if false, by run and trial */
     int64_t limit;
 };
 
@@ -128,7 +128,7 @@ struct record_filter {
 typedef bool record_take(void *ctx, const struct record *rec);
 bool records_each(struct records *r, const struct record_filter *f, record_take *take, void *ctx,
                   struct err *e);
-/* As records_each, but returns a list in a. */
+/* Like records_each, but returns a list in a. */
 bool records_list(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
@@ -137,13 +137,13 @@ bool records_list(struct records *r, const struct record_filter *f, struct arena
  * of a tool or memory. */
 bool records_find(struct records *r, const char *spec, int threads, const char *isa,
                   const char *steps, struct arena *a, const struct record **out, struct err *e);
-/* Lists the k fastest correct records of f, each with different steps.  Ignores good, failed,
- * fastest and limit of f. */
+/* Lists the k fastest correct records that f selects, each with different steps.  Ignores the
+ * members good, failed, fastest and limit of f. */
 bool records_best(struct records *r, const struct record_filter *f, int k, struct arena *a,
                   const struct record **out, int *n, struct err *e);
 
-/* Lists runs, newest first.  Uses only spec, isa, threads, task, machine, any_machine, run,
- * strategy, before and limit of f. */
+/* Lists runs, newest first.  Uses only the members spec, isa, threads, task, machine, any_machine,
+ * run, strategy, before and limit of f. */
 bool records_runs(struct records *r, const struct record_filter *f, struct arena *a,
                   const struct record_run **out, int *n, struct err *e);
 
@@ -164,7 +164,8 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 /* Appends JSON lines (sessions/schema.md): one for each run, followed by those of its records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
-/* Append one such line, without the newline. A record without spec gets no task. */
+/* Append one line of the exchange format, without the newline. A record without spec gets no
+ * task. */
 void records_json(struct str *out, const struct record *rec);
 void records_run_json(struct str *out, const struct record_run *run);
 /* Output of `records --json`: records_head_json begins an object with the file and the machine of
@@ -176,7 +177,8 @@ void records_runs_json(struct str *out, const struct records *r, const struct re
                        int n);
 void records_list_json(struct str *out, const struct records *r, const struct record *rec, int n);
 
-struct records_added { int64_t runs, records, known; };  /* known: records that already existed */
+/* known: number of records that already existed */
+struct records_added { int64_t runs, records, known; };
 /* Imports all lines, or none after a cancel (ERR_CANCEL) or a bad line (ERR_SYNTAX, ERR_TYPE,
  * ERR_RANGE or ERR_NAME, with line and column).  name is the file's name in errors. */
 bool records_import(struct records *r, const char *name, const char *text, size_t n,
@@ -189,8 +191,9 @@ bool records_merge(struct records *r, const char *path, const struct cancel *c,
 /* --- Housekeeping ----------------------------------------------------------------------------- */
 
 struct records_pruned { int64_t records, runs; };
-/* Deletes the records that f selects, then the runs without records. Keeps the `keep` fastest of
- * each task and machine, and all records of runs in progress. With dry it only counts. */
+/* Deletes the records that f selects, then the runs that have no records left. Keeps the `keep`
+ * fastest of each task and machine, and all records of runs in progress. With dry it only
+ * counts. */
 bool records_prune(struct records *r, const struct record_filter *f, int64_t keep, bool dry,
                    struct records_pruned *out, struct err *e);
 /* Checks the whole file; ERR_IO says what is damaged. */

@@ -11,12 +11,12 @@ static bool goes_on(const struct cancel *c, struct err *e)
     return !cancelled(c) || err_set(e, ERR_CANCEL, "cancelled");
 }
 
-/* --- Out -------------------------------------------------------------------------------------- */
+/* --- Export ----------------------------------------------------------------------------------- */
 
 struct exporter {
     struct records *r;
     struct str *out;
-    struct str run;                      /* the latest run whose line is written */
+    struct str run;                      /* the run whose line was written last */
     const struct record_run *runs; int n_runs;
     int64_t n;
 };
@@ -52,7 +52,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
     struct arena *a = arena_new();
     struct exporter x = { .r = r, .out = out };
     struct record_filter runs = { .any_machine = true };
-    /* Both queries are one transaction, so that they see the same runs. */
+    /* both queries are one transaction, so that they see the same runs */
     bool ok = records_exec(r, "BEGIN", e);
     if (ok) {
         ok = records_runs(r, &runs, a, &x.runs, &x.n_runs, e)

@@ -51,11 +51,12 @@ struct records {
     struct str machine;
     bool exists, reading, other, damaged, foreign;
     sqlite3_stmt *kept[SQL_COUNT];
-    char run_id[RUN_ID];                 /* cache: the latest run that was looked up, and its row */
+    char run_id[RUN_ID];                 /* cache: the run that was looked up last, and its row */
     int64_t run_row, run_task, run_machine;
 };
 
-/* As records_open_reading, for the source of a merge: errors do not advise to move that file. */
+/* Like records_open_reading, for the source of a merge: its errors do not advise to move that
+ * file. */
 bool records_open_other(const char *path, struct records **out, struct err *e);
 /* Sets *e to SQLite's error of the last call and its fix.  Returns false. */
 bool records_fail(struct records *r, struct err *e, const char *doing);
@@ -63,10 +64,10 @@ bool records_fail(struct records *r, struct err *e, const char *doing);
 sqlite3_stmt *records_sql(struct records *r, enum records_sql which, struct err *e);
 /* Runs SQL without results. */
 bool records_exec(struct records *r, const char *sql, struct err *e);
-/* Begin and end a transaction; records_end commits when ok, else rolls back and returns false. */
+/* Begin and end a transaction. records_end commits if ok; else it rolls back and returns false. */
 bool records_begin(struct records *r, struct err *e);
 bool records_end(struct records *r, bool ok, struct err *e);
-/* Runs a statement that returns no row. */
+/* Runs a prepared statement that returns no row. */
 bool records_done(struct records *r, sqlite3_stmt *s, const char *doing, struct err *e);
 
 /* Bind and read a text that is NULL in SQL when it is NULL or "" in C. */
@@ -76,13 +77,13 @@ double records_number(sqlite3_stmt *s, int at, double none);
 
 void records_date_now(char out[24]);                             /* "2026-11-21T06:19:47Z" */
 
-/* Insert within the caller's transaction, for import and merge.  *added: it did not exist. */
+/* Insert within the caller's transaction, for import and merge.  *added: whether it was new. */
 bool records_put(struct records *r, const struct record *rec, bool *added, struct err *e);
 bool records_put_run(struct records *r, const struct record_run *run, bool *added, struct err *e);
-/* Looks a run up and fills the cache run_id; *found says whether it exists. */
+/* Looks up a run and fills the cache run_id; *found: whether it exists. */
 bool records_seek_run(struct records *r, const char *id, bool *found, struct err *e);
 
-/* Builds "WHERE ..." of f over record, run, task and machine, and its values. */
+/* The text "WHERE ..." for a filter over record, run, task and machine, and its bound values. */
 struct clause { struct str text; int n; struct { const char *text; int64_t number; } value[16]; };
 void records_where(const struct records *r, const struct record_filter *f, bool of_records,
                    struct clause *out);

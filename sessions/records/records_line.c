@@ -12,8 +12,8 @@
 
 struct line_reader {
     struct arena *scratch;
-    struct str spec;                     /* the latest spec that get_spec accepted */
-    /* of the current line */
+    struct str spec;                     /* the spec that get_spec accepted last */
+    /* file name, text and number of the current line */
     const char *file, *line; int number;
     struct arena *a;
     const json_t *o;
@@ -59,8 +59,8 @@ static int column_of(const char *line, const char *key)
     return 1;
 }
 
-/* A line is long, so the error shows only SHOWN bytes of it. These are the first ones if they
- * contain col; otherwise they start at col or are the last ones, and err_print draws no caret. */
+/* A line is long, so the error shows only SHOWN bytes of it: the first ones if they contain col;
+ * otherwise those from col on, or the last ones. err_print then draws no caret. */
 bool records_line_error(struct err *e, const char *file, int number, int col, const char *line)
 {
     enum { SHOWN = 72, LEAST = 30 };
@@ -91,7 +91,8 @@ static void refuse(struct line_reader *lr, const char *key, enum err_code code, 
     lr->e->at.len = key ? (int)strlen(key) + 2 : 1;
 }
 
-/* Returns the value of a required key; a JSON null counts only if nullable.  NULL: refused. */
+/* Returns the value of a required key; a JSON null counts only if nullable.  NULL: the line is
+ * refused. */
 static const json_t *value_of(struct line_reader *lr, const char *key)
 {
     const json_t *v = json_object_get(lr->o, key);
@@ -124,7 +125,8 @@ static int64_t get_int(struct line_reader *lr, const char *key, int64_t lo, int6
     return lr->bad ? lo : json_integer_value(v);
 }
 
-/* Returns v, a finite number >= lo; `none` for a JSON null or after an error. */
+/* Returns the number v, which must be finite and >= lo; returns `none` for a JSON null or after an
+ * error. */
 static double number_in(struct line_reader *lr, const json_t *v, const char *key, double lo,
                         bool nullable, double none)
 {

@@ -288,7 +288,7 @@ static bool upgrade(struct records *r, struct err *e)
     return records_end(r, ok && records_exec(r, text, e), e);
 }
 
-/* Brings a file that must stay as it is up to date in memory. */
+/* Brings a file that must not be changed up to date in a copy in memory. */
 static bool upgrade_copy(struct records *r, struct err *e)
 {
     sqlite3 *file = r->db;
@@ -311,7 +311,8 @@ static bool newer(const struct records *r, int64_t version, struct err *e)
     return err_fix(e, "update tilescope, or use another file: TILESCOPE_RECORDS=FILE");
 }
 
-/* Reads all three in one transaction, because another process may be creating the file. */
+/* Reads application, version and number of tables in one transaction, because another process may
+ * be creating the file. */
 static bool read_head(struct records *r, int64_t *application, int64_t *version, int64_t *tables,
                       struct err *e)
 {

@@ -9,7 +9,7 @@
 #define READ "read the records"
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* Returns the outcome of this name; OUTCOME_NONE for a name that no version wrote. */
+/* Returns the outcome with this name; OUTCOME_NONE if no version wrote the name. */
 static enum outcome outcome_of(const char *name)
 {
     for (int i = OUTCOME_NONE; i < OUTCOME_COUNT; i++)
@@ -126,7 +126,8 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
     int rc;
     records_where(r, f, true, &c);
     const char *order = !f->fastest ? " ORDER BY record.run, record.trial, record.id"
-                      : f->good ? " ORDER BY record.min_ms, record.id"      /* uses the index */
+                      /* this order uses an index */
+                      : f->good ? " ORDER BY record.min_ms, record.id"
                       : " ORDER BY record.min_ms IS NULL, record.min_ms, record.id";
     if (!select_rows(r, RECORD_COLUMNS, FROM_RECORDS, &c, order, f->limit, &s, e))
         return false;
@@ -141,7 +142,7 @@ bool records_each(struct records *r, const struct record_filter *f, record_take 
 struct record_gather {
     struct arena *a;
     VEC(struct record) list;
-    int most;                            /* records with different steps; 0 = all records */
+    int most;  /* most records, which then have different steps; 0 = all records */
     int *place, room;                    /* hash table of room entries: 0, or 1 + index in list */
 };
 
@@ -375,7 +376,8 @@ bool records_prune(struct records *r, const struct record_filter *f, int64_t kee
     if (!records_end(r, ok, e))
         return false;
     if (!dry)
-        sqlite3_exec(r->db, "VACUUM", NULL, NULL, NULL);  /* an error only leaves a larger file */
+        /* an error only leaves the file larger than necessary */
+        sqlite3_exec(r->db, "VACUUM", NULL, NULL, NULL);
     *out = gone;
     return true;
 }

@@ -32,7 +32,8 @@ static void add_paths(path_list *list, const json_t *node, const char *path)
     str_free(&full);
 }
 
-/* Refuses a path; suggests one with the same last name ("median" -> latency_ms.median) or near. */
+/* Refuses a path. Suggests a path with the same last name ("median" -> latency_ms.median), or one
+ * that is spelled alike. */
 static bool unknown_path(const json_t *root, const char *path, struct err *e)
 {
     path_list list = {0};
@@ -63,7 +64,7 @@ static const json_t *step_into(const json_t *node, const char *name)
     const json_t *member = json_object_get(node, name);
     if (member || !strchr(name, '_'))
         return member;
-    char *dashed = xstrdup(name);         /* paths write the key "perf-sw" as perf_sw */
+    char *dashed = xstrdup(name);         /* a path writes the key "perf-sw" as perf_sw */
     for (char *c = dashed; *c; c++)
         *c = *c == '_' ? '-' : *c;
     member = json_object_get(node, dashed);
@@ -101,12 +102,13 @@ static const json_t *look_up(const json_t *root, const char *path, struct err *e
     return node;
 }
 
-/* As look_up, in the result of a measurement that was not made: what it would fill in exists. */
+/* Like look_up, in the result of a measurement that is not made yet: a path counts as existing if
+ * the measurement would fill it in. */
 static bool can_be(const json_t *root, const char *path, struct err *e)
 {
     char *names = xstrdup(path), *rest = NULL;
     const json_t *node = root;
-    bool open = false;                   /* the members are not known yet */
+    bool open = false;                   /* whether the members of the group are not known yet */
     for (char *name = strtok_r(names, ".", &rest); name && node && !open;
          name = strtok_r(NULL, ".", &rest)) {
         open = json_is_null(node) || json_is_array(node)

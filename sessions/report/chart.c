@@ -12,10 +12,10 @@
 
 #define GROUP 0.8                        /* share of a category's width that bars fill */
 #define PALETTE 7
-#define FAR 1e100                        /* values beyond are gaps; on log axes those below 1/FAR */
-#define LETTER 7.0                       /* pixels, on average */
+#define FAR 1e100  /* larger values are gaps; on log axes also those below 1/FAR */
+#define LETTER 7.0                       /* mean width of a letter in pixels */
 #define ROW 16.0                         /* pixels from one line of text to the next */
-#define FEW_DECADES 1000.0                /* at most the ratio of their ends */
+#define FEW_DECADES 1000.0  /* an axis with at most this ratio of its ends has few decades */
 #define LIMIT_S 30
 #define MOST_BYTES ((size_t)64 << 20)
 #define NEXT ", \\\n    "                /* between the parts of gnuplot's command plot */
@@ -28,7 +28,7 @@ struct chart_plot {
     struct str *out;
     int width, height;
     struct chart_scale x, y;             /* pixel sizes are estimates; only their ratio is exact */
-    int n_bars;                          /* series of them */
+    int n_bars;                          /* number of series drawn as bars */
     VEC(struct chart_box) taken;         /* boxes of texts and points, in pixels from the origin */
     struct str layer[6];                 /* parts of the plot, the lowest first */
 };
@@ -70,7 +70,7 @@ static void widen(struct chart_scale *s, const double *value, int n)
         }
 }
 
-/* The nearest of 1, 2 and 5 times a power of ten at or below v, or at or above it. */
+/* Returns the nearest of 1, 2 and 5 times a power of ten at or below v (up: at or above). */
 static double notch(double v, bool up)
 {
     double power = pow(10, floor(log10(v))), digit = v / power;
@@ -79,7 +79,7 @@ static double notch(double v, bool up)
     return power * (digit >= 5 ? 5 : digit >= 2 ? 2 : 1);
 }
 
-/* Ends that are not given: around the values. */
+/* Sets the ends of a scale that are not given, to include all values. */
 static bool settle(struct chart_scale *s, const struct chart_axis *a, char name, struct err *e)
 {
     if (a->lo != 0 || a->hi != 0) {
@@ -124,7 +124,7 @@ static bool find_scales(struct chart_plot *p, struct err *e)
         && settle(&p->y, &c->y, 'y', e);
 }
 
-/* bar: the number of bar series before this one. */
+/* Returns the x of value i.  bar: the number of bar series before this one. */
 static double x_of(const struct chart_plot *p, const struct chart_series *s, int i, int bar)
 {
     if (has_x(s))
@@ -143,7 +143,7 @@ static void put_quoted(struct str *out, const char *text, bool tick)
     str_add_char(out, '"');
     for (const char *q = str_text(&shown); *q; q++) {
         if (str_starts(q, "\xEF\xBF\xBE") || str_starts(q, "\xEF\xBF\xBF"))
-            q += 2;                      /* U+FFFE and U+FFFF, which XML cannot hold */
+            q += 2;                      /* skip U+FFFE and U+FFFF, which XML cannot hold */
         else if (strchr("\"'`@\\\n", *q))
             str_printf(out, "\\%03o", (unsigned)*q);
         else
@@ -164,7 +164,8 @@ static void put_setting(struct chart_plot *p, const char *what, const char *text
 
 /* --- Axes ------------------------------------------------------------------------------------- */
 
-/* On a logarithmic axis of few decades gnuplot would write one number or two. */
+/* Prints the scale of an axis. gnuplot writes only one or two numbers on a logarithmic axis of few
+ * decades, so their places are given. */
 static void put_scale(struct chart_plot *p, char name, const struct chart_scale *s)
 {
     static const int digit[] = { 1, 2, 5 };
@@ -186,7 +187,7 @@ static void put_scale(struct chart_plot *p, char name, const struct chart_scale 
     str_add(p->out, ")\n");
 }
 
-/* Names that do not fit side by side rise at an angle. */
+/* Prints the names of categories. Names that do not fit side by side rise at an angle. */
 static void put_categories(struct chart_plot *p)
 {
     double widest = 0;
@@ -200,7 +201,8 @@ static void put_categories(struct chart_plot *p)
     str_printf(p->out, " scale 0%s\n", slanted ? " rotate by 35 right" : "");
 }
 
-/* The caption is a second line of the x axis' name, because gnuplot then reserves room for it. */
+/* Prints the axes. The caption is a second line of the x axis' name, because gnuplot then reserves
+ * room for it. */
 static void put_axes(struct chart_plot *p)
 {
     const struct chart *c = p->c;
@@ -264,7 +266,8 @@ static void put_along(struct chart_plot *p, const struct chart_series *s)
  * away. */
 static void put_beside(struct chart_plot *p, const char *text, double x, double y)
 {
-    static const struct { int x, y; } place[] = {   /* from the point, in letters and rows */
+    /* distance from the point, in letters and rows */
+    static const struct { int x, y; } place[] = {
         { 1, 0 }, { 0, 1 }, { 0, -1 }, { -1, 0 }, { 1, 1 }, { 1, -1 }, { -1, 1 }, { -1, -1 },
         { 0, 2 }, { 0, -2 }, { 3, 0 }, { -3, 0 },
     };
@@ -283,7 +286,7 @@ static void put_beside(struct chart_plot *p, const char *text, double x, double 
     put_label(p, text, x, y, more);
 }
 
-/* The boxes of points are taken before any of their labels is put. */
+/* Prints points and their labels. The boxes of all points are taken before any label is placed. */
 static void put_points(struct chart_plot *p, const struct chart_series *s, bool labels)
 {
     for (int i = 0; i < s->n; i++) {
@@ -330,7 +333,7 @@ static void put_labels(struct chart_plot *p)
 
 /* --- Series ----------------------------------------------------------------------------------- */
 
-/* Whiskers, or the band of a line. */
+/* Prints whiskers, or the band of a line. */
 static void put_spread(struct chart_plot *p, struct str *layer, const struct chart_series *s)
 {
     if (!s->lo || !s->hi)
@@ -363,8 +366,8 @@ static void put_style(struct chart_plot *p, struct str *layer, const struct char
     put_quoted(layer, s->name, false);
 }
 
-/* Writes columns x, y and the ends of the whisker, if any; a blank line makes a gap. Returns the
- * number of values. */
+/* Writes columns x, y and the ends of the whisker, if any. A missing value becomes a blank line,
+ * which makes a gap. Returns the number of values. */
 static int put_values(struct chart_plot *p, const struct chart_series *s, int bar)
 {
     int n = 0;
@@ -384,8 +387,8 @@ static int put_values(struct chart_plot *p, const struct chart_series *s, int ba
     return n;
 }
 
-/* Bars, lines, points; of each the strong ones last.  A series without values is still in the
- * legend. */
+/* Prints bars, then lines, then points; of each kind the strong ones last.  A series without values
+ * is still in the legend. */
 static void put_series(struct chart_plot *p)
 {
     static const int level[] = { [CHART_BARS] = 0, [CHART_LINE] = 2, [CHART_POINTS] = 4 };
@@ -414,8 +417,8 @@ static void put_series(struct chart_plot *p)
 
 /* --- The script ------------------------------------------------------------------------------- */
 
-/* A name along a line has its angle, which depends on the shape of the area within the axes: over
- * numbers, that shape is fixed. */
+/* Prints the head of the script. A name along a line has the line's angle, which depends on the
+ * shape of the area within the axes; over a numeric axis, that shape is fixed. */
 static void put_head(struct chart_plot *p, enum chart_form form, const char *output)
 {
     bool numbers = p->c->n_categories == 0;
@@ -472,7 +475,7 @@ bool chart_ready(enum chart_form form, struct err *e)
     return err_fix(e, "apt-get install gnuplot-nox");
 }
 
-/* -d: the user's own settings are not read. */
+/* Runs gnuplot. -d: it does not read the user's own settings. */
 static bool run_gnuplot(const char *script, const struct cancel *cancel, struct err *e)
 {
     const char *argv[] = { "gnuplot", "-d", script, NULL };
@@ -489,7 +492,7 @@ static bool run_gnuplot(const char *script, const struct cancel *cancel, struct 
     return ok;
 }
 
-/* A file without a name, which gnuplot opens by way of this process. */
+/* Opens a file without a name. path: how gnuplot can open it by way of this process. */
 static int open_unnamed(char path[64])
 {
     int fd = memfd_create("tilescope-chart", MFD_CLOEXEC);

@@ -19,21 +19,21 @@ enum chart_dash { DASH_NONE, DASH_LONG, DASH_DOTS };
  * not measured: it makes a gap in a line, or "n/a" instead of a bar. On a logarithmic axis a y at
  * or below 0 is also a gap in a line, and a bar is replaced by its number. */
 struct chart_series {
-    const char *name;                    /* NULL = not in the legend */
+    const char *name;                    /* NULL: not in the legend */
     enum chart_mark mark;
     int n;
     const double *x, *y;
-    const double *lo, *hi;               /* whiskers, a band for lines; NULL = none */
-    const char *const *label;            /* beside points, over bars; NULL, or NULL entries */
+    const double *lo, *hi;               /* ends of whiskers; for lines, of a band; NULL: none */
+    const char *const *label;  /* texts beside points, over bars; NULL, or NULL entries: none */
     int colour;                          /* 1..CHART_COLOURS; 0 = the next one */
-    enum chart_dash dash;                /* of lines */
-    bool along;                          /* the name stands along the line, not in the legend */
-    bool strong;                         /* drawn larger, on top of the others */
+    enum chart_dash dash;                /* of a line */
+    bool along;  /* whether the name stands along the line and not in the legend */
+    bool strong;                         /* whether it is drawn larger, on top of the others */
 };
 
-/* lo and hi both 0: from the values, and 0 where the axis is linear. */
+/* lo and hi both 0: the range of the values, including 0 on a linear axis */
 struct chart_axis {
-    const char *label;                   /* with its unit: "latency (ms)" */
+    const char *label;                   /* name with its unit: "latency (ms)" */
     bool log;
     double lo, hi;
 };

@@ -65,7 +65,7 @@ static void asm_key(struct str *out, const char *line)
     }
 }
 
-/* Cuts a text into lines, and for each what it is compared by. */
+/* A text in lines, with the key by which each line is compared. */
 struct cut_text { VEC(const char *) line; VEC(const char *) key; };
 
 static void cut(struct arena *a, const char *text, enum compare_of of, struct cut_text *out)
@@ -148,7 +148,7 @@ static void add_misses(struct compare_misses *out, int *n, const char *name, boo
         i++;
     if (i == *n)
         out[(*n)++] = (struct compare_misses){ name, store, { -1, -1 }, { -1, -1 } };
-    /* Several sites may have one text. */
+    /* several sites may have the same text */
     out[i].l1[side] = (out[i].l1[side] < 0 ? 0 : out[i].l1[side]) + l1;
     out[i].l2[side] = (out[i].l2[side] < 0 ? 0 : out[i].l2[side]) + l2;
 }

@@ -8,8 +8,8 @@
 enum compare_of { COMPARE_NEST, COMPARE_C, COMPARE_ASM, COMPARE_OF_COUNT };
 extern const char *const compare_of_name[];              /* "nest", "c", "asm" */
 
-/* name: on the command line, or of the branch and step.  text: nest, C or assembly.  sim: its
- * simulated misses; NULL: unknown. */
+/* name: as on the command line, or branch and step.  text: nest, C or assembly.  sim: the simulated
+ * misses; NULL: unknown. */
 struct compare_side {
     const char *name, *text;
     const struct program *program;
@@ -19,8 +19,8 @@ struct compare_side {
 /* A row: a line of A, of B, or of both. same: the two lines have no significant difference. */
 struct compare_line { const char *text[2]; bool same; };
 struct compare_lines { struct arena *arena; VEC(struct compare_line) row; int differences; };
-/* Aligns the texts of both sides.  In assembly, registers of a kind are equal, and so are labels:
- * only other instructions, addresses and constants are differences. */
+/* Aligns the texts of both sides.  In assembly all registers of one kind count as equal, and so do
+ * all labels: only other instructions, addresses and constants are differences. */
 void compare_lines(const struct compare_side side[2], enum compare_of of,
                    struct compare_lines *out);
 void compare_lines_free(struct compare_lines *x);
@@ -34,7 +34,8 @@ int compare_tensors(const struct compare_side side[2],
 int compare_sites(const struct compare_side side[2],
                   struct compare_misses out[COMPARE_MOST_MISSES]);
 
-/* Simulated times of a GPU's programs, in nanoseconds at the least; false: not of both sides. */
+/* Sets ns to the simulated least times of a GPU's programs, in nanoseconds. Returns false unless
+ * both sides have one. */
 bool compare_simulated(const struct compare_side side[2], double ns[2]);
 
 /* Prints `tilescope show --what compare A B --json`. */

@@ -7,16 +7,17 @@
 #include "kernels/base/str.h"
 #include "kernels/base/vec.h"
 
-#define BLOCKS_MOST 400                   /* of one level; more are compared as plain lines */
+#define BLOCKS_MOST 400  /* most blocks of one level; more are compared as plain lines */
 #define SAME_TENSOR 1.0                   /* score of two nests that write the same tensor */
-#define SAME_SIZE 2.0                     /* and of two that also run equally often */
-#define SAME_BEGIN 0.5                    /* and of two that begin with the same line */
+#define SAME_SIZE 2.0                     /* additional score if they also run equally often */
+#define SAME_BEGIN 0.5  /* additional score if they also begin with the same line */
 
 /* A statement, or a loop with its body: lines from .. from + n - 1. */
 struct nest_block { int from, n; };
 struct text_lines { const char *const *line; int n; };
 
-/* A part of both texts: lines from[k] .. end[k] - 1 of side k, in loops of outer[k] iterations. */
+/* A part of both texts: lines from[k] .. end[k] - 1 of side k, inside loops of outer[k]
+ * iterations. */
 struct nest_part { int from[2], end[2]; double outer[2]; };
 
 struct nest_diff {
@@ -50,7 +51,8 @@ static int blocks_of(const struct text_lines *x, int from, int end, struct nest_
 
 /* --- How alike two blocks are ----------------------------------------------------------------- */
 
-/* The iterations of a line "for m, n.0 in range(64, 3):" or "for h in range(3, 227):"; 1: none. */
+/* Returns the iterations of a line such as "for m, n.0 in range(64, 3):" or "for h in range(3,
+ * 227):"; 1 for other lines. */
 static double trips_of(const char *line)
 {
     const char *p = line + indent_of(line), *in = strstr(p, " in ");
@@ -72,7 +74,7 @@ static double trips_of(const char *line)
     return names == 1 && numbers == 2 ? last - first : product;
 }
 
-/* Returns the length of the name that a statement writes, 0: it writes none. */
+/* Returns the length of the name that a statement writes; 0: it writes none. */
 static size_t written(const char *line, const char **name)
 {
     const char *p = line + indent_of(line);
@@ -81,7 +83,7 @@ static size_t written(const char *line, const char **name)
     return p[n] == '[' && strstr(p, "= ") && !str_starts(p, "for ") ? n : 0;
 }
 
-/* The tensor that the block writes at last, and how many statements it executes. */
+/* The work of a block: the tensor that it writes last, and how many statements it executes. */
 struct block_work { const char *name; size_t len; double statements; };
 
 static struct block_work work_of(const struct text_lines *x, struct nest_block b)
@@ -145,7 +147,7 @@ static void put_lines(struct nest_diff *d, const struct nest_part *in)
 
 static void align(struct nest_diff *d, const struct nest_part *in);
 
-/* Two blocks beside each other: their first lines, then what is inside. */
+/* Puts two blocks beside each other: their first lines, then their bodies. */
 static void put_pair(struct nest_diff *d, const struct nest_part *in, struct nest_block a,
                      struct nest_block b)
 {
@@ -161,7 +163,8 @@ static void put_pair(struct nest_diff *d, const struct nest_part *in, struct nes
     align(d, &inside);
 }
 
-/* best[i * (m + 1) + j]: the highest sum of scores of the blocks from i and from j on. */
+/* Returns best: best[i * (m + 1) + j] is the highest sum of scores of the blocks from i and from j
+ * on. */
 static double *best_sums(const struct nest_diff *d, const struct nest_part *in,
                          const struct nest_block *x, int n, const struct nest_block *y, int m)
 {
@@ -195,7 +198,7 @@ static void align(struct nest_diff *d, const struct nest_part *in)
             put_only(d, 0, x[i].from, x[i].n);
             i++;
         } else if (here == best[i * (m + 1) + j + 1]) {
-            j++;                          /* put after the blocks of A that precede the pair */
+            j++;  /* it is put after the blocks of A that come before the pair */
         } else {
             for (; from < j; from++)
                 put_only(d, 1, y[from].from, y[from].n);

@@ -66,7 +66,7 @@ static double bound_of(const struct graph_row *row, const struct machine_model *
     struct roofline r;
     as->threads = m && m->threads > 1 ? m->threads : 1;
     snprintf(as->isa, sizeof as->isa, "%s", m ? m->isa : "");
-    /* A nest without arithmetic gets one operation, so that only its bytes count. */
+    /* a nest without arithmetic gets one operation, so that only its bytes count */
     double flops = fmax(row->flops, 1);
     roofline_of(model, flops, row->moved, as, &r);
     free(as);
@@ -96,7 +96,7 @@ static bool same_tile(const char *tensor, const char *axis, const char *other, c
     return streq(tensor, other) && streq(axis, at);
 }
 
-/* Returns the name of the stage that node n is computed in; "": none. */
+/* Returns the name of the stage inside which node n is computed; "": none. */
 static const char *computed_in(const struct program *p, int n)
 {
     int at = p->stage[n]->attach;

@@ -1,23 +1,23 @@
 /* Facts about the graph of a program, for the view `graph` and `show --what graph`: the memory of
- * every tensor, the loop nest that computes it, the least time of each nest, and the changes by a
- * step. */
+ * every tensor, the loop nest that computes it, the least time of each nest, and what a step
+ * changed. */
 #ifndef TS_SESSIONS_GRAPH_REPORT_H
 #define TS_SESSIONS_GRAPH_REPORT_H
 #include "kernels/program/program.h"
 #include "profile/machine/machine_model.h"
 #include "profile/measure/measure.h"
 
-/* Changes by a step. LAYOUT: the tensor is stored in another way; LOOPS: other loops compute it. */
+/* What a step changed. LAYOUT: the layout of the tensor; LOOPS: the loops that compute it. */
 enum graph_change { GRAPH_SAME, GRAPH_NEW, GRAPH_LAYOUT, GRAPH_LOOPS };
 extern const char *const graph_change_name[];            /* "" "new" "layout" "loops" */
 
-/* A tensor and the node that computes it.
- * node: -1: the caller gives the tensor.
- * nest: the node whose loops compute it: itself, or the one that it is computed in or inlined into.
- * bytes: the tensor as it is stored; 0: it is never stored as a whole (a tile, inlined).
- * The rest is of a node with a nest of its own, and of all nodes in it.  flops: without work that
- * the program skips in paddings; moved: bytes of the tensors that come into the nest and leave it,
- * each once.  bound_s: by the roofline of these bytes and
+/* A tensor and the node that computes it. node: -1: the caller provides the tensor. nest: the node
+ * whose loops compute it: itself, or the one that it is computed in or inlined into. bytes: size of
+ * the stored tensor; 0: it is never stored as a whole (a tile, inlined).
+ *
+ * The other members belong to a node with a nest of its own, and cover all nodes in that nest.
+ * flops: without work that the program skips in paddings; moved: bytes of the tensors that the nest
+ * reads and writes, each counted once.  bound_s: least time by the roofline of these bytes and
  * FLOPs; 0: unknown. */
 struct graph_row {
     int tensor, node, nest;
@@ -26,16 +26,16 @@ struct graph_row {
 };
 struct graph_rows { int n; struct graph_row *row; double bound_s; };
 
-/* Describes the tensors of p in arena a: the given ones, then the results of nodes in their order.
- * before: the program before the last step, or NULL; model: NULL: no bounds; m: its ISA and number
- * of threads count, may be NULL. */
+/* Describes the tensors of p in arena a: first those that the caller provides, then the results of
+ * nodes in their order. before: the program before the last step, or NULL; model: NULL: no bounds;
+ * m: gives the ISA and the number of threads, may be NULL. */
 struct graph_rows graph_rows(struct arena *a, const struct program *p, const struct program *before,
                              const struct machine_model *model, const struct measurement *m);
 
 /* Prints where the layout of a tensor comes from: "set by a step", "from Conv"; "" for a plain
  * layout. */
 void graph_layout_origin(struct str *out, const struct program *p, int tensor);
-/* Prints the notation of the layout of a tensor, or its shape where no notation exists. */
+/* Prints the notation of the layout of a tensor; if it has none, its shape. */
 void graph_layout_text(struct str *out, const struct program *p, int tensor);
 
 /* Prints `tilescope show SESSION --what graph --json` (sessions/schema.md). */

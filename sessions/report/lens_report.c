@@ -32,7 +32,7 @@ static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
                     "sets", JSON_IF(p->loop >= 0, p->sets));
 }
 
-/* The misses by groups of sets (a list each) and time. */
+/* Returns the misses by groups of sets (a list each) and by time. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;

@@ -4,7 +4,7 @@
 
 #include "sessions/report/network_report.h"
 
-/* Whether a task is called by this name, which is no number. */
+/* Whether a task has this name, which is not a number. */
 static bool has_name(const struct network *net, int task, const char *name)
 {
     struct str brief = {0};

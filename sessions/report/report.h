@@ -14,8 +14,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                      const struct machine_model *model);
 /* Prints `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the
  * command line.  name: the session's name on the command line. */
-/* gpu: on which simulated_ms was simulated, where no device could time the kernel; NULL: it was not
- * simulated. */
+/* gpu: the GPU that was simulated for simulated_ms, because no device could time the kernel; NULL:
+ * nothing was simulated. */
 struct bench_entry {
     const char *name;
     const struct session *session;
@@ -42,13 +42,14 @@ void report_meters_json(struct str *out, const struct meter_info *m, int n,
 void report_ops_json(struct str *out);
 
 /* Checks that o asks for all meters, baselines and options (--cold, --huge-pages) that EXPR needs;
- * else ERR_NAME names the missing option.  An EXPR that tests `available` or `reason` of a default
- * meter may name that meter without asking for it. */
+ * if not, ERR_NAME names the missing option.  An EXPR that only tests `available` or `reason` of a
+ * default meter needs no request for that meter. */
 bool report_assert_asked(const char *expr, const struct measure_opts *o, struct err *e);
 /* Checks the paths of an EXPR before measuring: json is a result with empty measurements.  ERR_NAME
  * for a path that no result can have. */
 bool report_assert_named(const char *json, const char *expr, struct err *e);
-/* The measurement that such a result has: times without values.  isa: as measured later. */
+/* Returns the measurement of such a result: times without values.  isa: that of the later
+ * measurement. */
 struct measurement report_empty(const char *isa);
 /* Evaluates EXPR (formula.h) over a JSON text.  Names are paths, like latency_ms.median and
  * counters.sim.by_tensor.Inp.l1_misses.  ERR_NAME for a path that does not exist, ERR_TYPE for a
@@ -56,6 +57,6 @@ struct measurement report_empty(const char *isa);
  * "gflops is 97.5, verified is true". */
 bool report_assert(const char *json, const char *expr, bool *holds, struct str *values,
                    struct err *e);
-/* As report_assert, for an EXPR whose value is a number. */
+/* Like report_assert, for an EXPR whose value is a number. */
 bool report_number(const char *json, const char *expr, double *number, struct err *e);
 #endif

@@ -145,7 +145,7 @@ static void event_key(char *out, size_t size, const char *name)
     out[n] = '\0';
 }
 
-/* Adds counts by name, derived metrics, and for events that took turns the share of time. */
+/* Adds counts by name, derived metrics, and for events that took turns their share of the time. */
 static void put_counts(json_t *o, const struct counts *p)
 {
     json_t *metrics = json_object(), *running = json_object();
@@ -190,7 +190,7 @@ static json_t *latency_json(const struct latency *l)
     return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
 
-/* Sets key to x, or to null when x is unknown or infinite; 0 is an ordinary error. */
+/* Sets key to x; null when x is unknown or infinite. 0 is an ordinary value of an error. */
 static void put_error(json_t *o, const char *key, bool known, double x)
 {
     json_put(o, key, JSON_IF(known && x < ORACLE_INFINITE, x));
@@ -206,7 +206,7 @@ static json_t *baseline_json(const struct baseline *b)
     return o;
 }
 
-/* Returns the baselines that were asked for. */
+/* Returns the requested baselines. */
 static json_t *baselines_json(const struct measurement *m)
 {
     json_t *o = json_object();
@@ -345,7 +345,7 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
                           "conversions", JSON(p->n_conversions));
     put_result(o, m, meters);
     json_put(o, "roofline", roofline_json(p->base, m, model), "machine", JSON_OR_NULL(machine),
-             "isa", json_null());        /* set below; reserves the place before "compiler" */
+             "isa", json_null());        /* set later; this keeps its place before "compiler" */
     json_put_fields(o, fields_part(measured_fields, "compiler", NULL), m);
     json_put(o, "seed", JSON_IF(m->outcome != OUTCOME_NONE, m->seed));
     json_print(out, o, 8);

@@ -7,7 +7,7 @@
 
 #include "kernels/base/vec.h"
 
-#define DECADES_DOWN 4.0                  /* the chart begins at most this far below the peak */
+#define DECADES_DOWN 4.0  /* the chart begins at most this many decades below the peak */
 
 int roofline_steps(const struct history *h, const struct machine_model *model,
                    struct roof_step *out, int max)
@@ -83,7 +83,8 @@ static void add_roof(struct roofline_picture *p, const char *name, double x0, do
                                                 .colour = strong ? CHART_COLOURS : 0 });
 }
 
-/* Adds the slopes of memory up to the highest peak, and peaks from the steepest slope on. */
+/* Adds the slopes of memory levels up to the highest peak, and the peaks from the steepest slope
+ * on. */
 static void add_roofs(struct roofline_picture *p)
 {
     const struct machine_model *m = p->model;

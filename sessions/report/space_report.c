@@ -77,7 +77,7 @@ static void loop_row(struct str *out, const struct spaces *s, int k)
     str_add_char(out, '\n');
 }
 
-/* Adds the step that a space lacks, and why. */
+/* Adds which step a space lacks, and why. */
 static void add_why(struct str *out, const char *what, const struct point_why *why)
 {
     str_printf(out, "%s: %s (%s)\n", what, why->text, why->step);

@@ -8,10 +8,12 @@
 struct spaces {
     const struct layout_space *layouts;
     const struct loop_space *loops;
-    bool layouts_known, loops_known;      /* the program's layouts or loops are in the space */
-    struct point_why layouts_why, loops_why;            /* why layouts or loops are not known */
-    int64_t factor[LAYOUT_KNOBS];         /* with layouts_known: the program's layouts */
-    struct loop_point point;              /* with loops_known: the program's loops */
+    /* whether the space contains the program's layouts, or loops */
+    bool layouts_known, loops_known;
+    /* why the space does not contain the layouts, or loops */
+    struct point_why layouts_why, loops_why;
+    int64_t factor[LAYOUT_KNOBS];         /* if layouts_known: the program's layouts */
+    struct loop_point point;              /* if loops_known: the program's loops */
 };
 
 /* Builds both spaces in arena a.  Keeps the settings (`set ...`) of p, and its layouts for the loop

@@ -5,7 +5,7 @@
  *     title: ...
  *     paper: {title: ..., item: Table 2, machine: Cortex-A76}
  *     prose: what the paper did, and what is assumed here
- *     operator: text with {parameters}          # of every case without an operator of its own
+ *     operator: text with {parameters}          # for every case without an operator of its own
  *     steps: [...]                              # applied after the steps of each variant
  *     cases:                                    # what is computed; `for` makes one per combination
  *     - {id: "t{T}", title: "512 x {T}", for: {T: [4, 16]}}
@@ -14,7 +14,7 @@
  *     - {id: nhwo, session: ../examples/r18-conv1-nhwo.yaml}
  *     - {id: best, steps: ["loop split Conv W {wt}"], search: {wt: [7, 14, 28]}}
  *     - {id: alt, tune: {budget: 1000, strategy: ppo, seeds: [1, 2, 3]}}       # the auto-tuner
- *     - {id: ol, tune: {variant: ol}}           # of a network, whose case has `model: FILE.onnx`
+ *     - {id: ol, tune: {variant: ol}}           # for networks: cases have `model: FILE.onnx`
  *     metrics:                                  # numbers of a cell: expressions over `run --json`
  *     - {id: misses, value: counters.sim.l1_misses, base: best, paper: {nhwo: 9.7, best: 3.9}}
  *     findings:                                 # expressions over the metrics of a case
@@ -22,12 +22,11 @@
  *     measure: {meters: clock,sim, time: 0.3, budget: 240}
  *     scale: {cases: 2, search: 3, time: 0.02}  # lower limits for --scale
  *
- * {x} in a text is a parameter, {ceil(pitch / T)} an expression over parameters.  Every case is
- * measured under every variant; each such pair is a cell.  sessions/schema.md has every key.
+ * In a text, {x} is a parameter, and {ceil(pitch / T)} an expression over parameters.  Every case
+ * is measured under every variant; each such pair is a cell.  sessions/schema.md has every key.
  *
  * The verdict rule (SPEC I) compares log(value / base) with that of the paper.  The paper's numbers
- * have members and columns of their own, so nobody can take them for measured ones.
- */
+ * have members and columns of their own, so nobody can take them for measured ones. */
 #ifndef TS_SESSIONS_STUDY_H
 #define TS_SESSIONS_STUDY_H
 #include "profile/measure/meters.h"
@@ -39,19 +38,20 @@
 
 #define STUDY_MAX_SEEDS 32
 
-/* How the tuner completes the schedule of a variant; on: whether it does.  For a case only budget
- * and seeds count, and 0 means "not given". */
+/* How the tuner completes the schedule of a variant; on: whether it does.  Of a case only budget
+ * and seeds are used; 0 means that they are not given. */
 struct study_tune {
     bool on;
-    enum network_variant variant;        /* of a network */
+    enum network_variant variant;        /* for networks: what may change */
     int budget;
-    const char *strategy, *weights;      /* NULL: the default strategy; untrained agents */
-    bool loop_only, cold;                /* as in struct search_opts */
-    int experts, levels;                 /* experts: schedules that the search starts from */
+    /* strategy NULL: the default one; weights NULL: untrained agents */
+    const char *strategy, *weights;
+    bool loop_only, cold;                /* see struct search_opts */
+    int experts, levels;  /* experts: number of expert schedules that the search starts from */
     int n_seeds; uint64_t seed[STUDY_MAX_SEEDS];
 };
 
-/* spec: the operator; in a study of networks the ONNX file. */
+/* spec: the operator; in a study of networks, the path of the ONNX file. */
 struct study_case {
     const char *id, *title, *spec;
     struct param_set params;
@@ -89,26 +89,26 @@ struct study_finding {
     double paper;                                        /* NAN = the paper gives no number */
 };
 
-/* --scale S multiplies these numbers of a study by S, but not below these limits. */
+/* --scale S multiplies these numbers of a study by S, but keeps them at or above these limits. */
 struct study_scale { int cases, search, budget, seeds; double time_s; };
 
 struct study {
     struct arena *arena;
     const char *path, *id, *title, *paper, *item, *machine, *prose;
-    bool networks;                                       /* every case is a network, or none */
+    bool networks;  /* whether all cases are networks; otherwise none is */
     int n_cases; const struct study_case *cases;
     int n_variants; const struct study_variant *variant;
     int n_metrics; const struct study_metric *metric;
     int n_findings; const struct study_finding *finding;
-    struct study_tune tune;                              /* defaults of every tuned variant */
+    struct study_tune tune;                              /* defaults for every tuned variant */
     unsigned meters, baselines;          /* baselines: 1 << enum vendor_library */
-    const char *cache;                                   /* template; NULL = this machine's */
+    const char *cache;  /* a template; NULL = this machine's caches */
     const char *isa;                                     /* NULL = this CPU's best */
-    double time_s, search_time_s, limit_s;               /* 0 = default */
-    double budget_s;                                     /* for all searches; 0 = no limit */
+    double time_s, search_time_s, limit_s;               /* 0 = the default */
+    double budget_s;  /* limit of all searches together; 0 = no limit */
     int threads; uint64_t seed;
     struct study_scale scale;
-    const char *left_out;                                /* variants not picked: "a, b", or NULL */
+    const char *left_out;  /* names of the variants that were not picked, "a, b"; or NULL */
 };
 
 /* Parses a study strictly: unknown keys or parameters, wrong types, illegal operators or steps are
@@ -125,24 +125,24 @@ bool study_list(struct study **out, int max, int *n, struct err *e);
 
 /* running */
 
-/* READY: has a program but no measurement yet; only while a study runs. */
+/* READY: it has a program but no measurement yet; occurs only while a study runs. */
 enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
 extern const char *const study_state_name[];              /* "measured" "reused" ... */
 
 struct study_cell {
     enum cell_state state;
-    const char *reason;                                  /* FAILED, LEFT: why */
+    const char *reason;                                  /* FAILED, LEFT: the reason */
     const char *key, *spec, *cache;                      /* key: hash of all inputs and options */
-    int n_steps; const char *const *step;                /* with parameters substituted */
-    const char *kernels;                                 /* a network's, tuned (kernels_text.h) */
-    struct param_set chosen;                             /* the search's best combination */
+    int n_steps; const char *const *step;                /* steps with parameters substituted */
+    const char *kernels;  /* kernels of a network, as tuned (kernels_text.h) */
+    struct param_set chosen;                             /* search: the best combination */
     int combinations, tried, illegal, failed;
-    const char *first_illegal;                           /* "wt=12: ...", or NULL */
+    const char *first_illegal;  /* search: the first illegal combination, "wt=12: ...", or NULL */
     const char *ended;                                   /* search: "all", "scale" or "budget" */
-    const char *tuned;                                   /* the tuner's JSON object, or NULL */
-    bool interleaved;                                    /* timed in turns with other variants */
-    const char *json;                                    /* its `run --json`, or NULL */
-    double *value, *spread;                              /* per metric; NAN = none */
+    const char *tuned;  /* JSON object of the tuner's search, or NULL */
+    bool interleaved;  /* whether it was timed in turns with other variants */
+    const char *json;                                    /* output of `run --json`, or NULL */
+    double *value, *spread;                              /* per metric; NAN = no value */
     const char **missing;                                /* per metric: why it has no value */
 };
 
@@ -156,8 +156,8 @@ struct study_result {
     bool known, holds;                                   /* holds: only for OVER_ALL */
     double value;
     int n_cases, n_missing;
-    const char *missing;                                 /* reason of the first missing case */
-    const char *failing;                                 /* the first case that does not hold */
+    const char *missing;  /* reason why the first case without a value has none */
+    const char *failing;  /* the first case for which it does not hold */
     enum agreement verdict;
     int n_groups; struct study_group *group;             /* one per value of finding.by */
 };
@@ -171,7 +171,7 @@ struct study_report {
     double scale, time_s; uint64_t seed; int threads; unsigned meters;
     const char *date, *host, *compiler, *isa;            /* isa: NULL = this CPU's best */
     double seconds;
-    bool partial;                                        /* some cells were not measured */
+    bool partial;                                        /* whether some cells were not measured */
     int n_meters; struct meter_info meter[METER_COUNT];
 };
 
@@ -179,16 +179,17 @@ struct study_report {
 typedef bool study_measure_fn(void *ctx, const struct program *p, const struct measure_opts *o,
                               const struct cancel *c, struct measurement *m, struct err *e);
 
-/* One search by the tuner.  ms: time of the fastest correct trial so far; trial counts from 1. */
+/* One point of a tuner's search.  ms: time of the fastest correct trial so far; trial counts from
+ * 1. */
 struct study_point { int trial; double ms; };
 struct study_search {
     const char *run;                                     /* its name in the records */
-    bool answered, stopped;                              /* taken from the records; cancelled */
+    bool answered, stopped;  /* answered: taken from the records; stopped: cancelled */
     int trials, failed;
     double start_ms, seconds;                            /* start_ms INFINITY: unknown */
     int n_curve; const struct study_point *curve;        /* the trials that improved the best */
-    int n_lines; const char *const *line;                /* winner's steps; n -1: none correct */
-    const char *kernels;                                 /* of a network: the winners */
+    int n_lines; const char *const *line;  /* the winner's steps; n -1: no trial was correct */
+    const char *kernels;  /* of a network: the winners of its kernels */
 };
 /* Runs one search: tuning_run, or a test's own function.  Texts and lists are in arena a. */
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
@@ -198,29 +199,30 @@ typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const c
 typedef void study_keep_fn(void *ctx, const struct study_report *r);
 struct study_opts {
     double scale;                                        /* 0..1; 1 = the whole study */
-    const char *cases;                                   /* "A,B*": only these; NULL = all */
-    const char *models;             /* the folder of models; NULL: the paths of the study */
-    unsigned meters;                                     /* 0 = the study's */
-    int threads; uint64_t seed; double time_s;           /* 0 = the study's */
-    const char *compiler, *isa;                          /* NULL = the default; the study's */
+    const char *cases;                                   /* "A,B*": only these cases; NULL = all */
+    const char *models;             /* the folder of models; NULL: paths as in the study */
+    unsigned meters;                                     /* meters; 0 = those of the study */
+    int threads; uint64_t seed; double time_s;           /* 0 = that of the study */
+    /* compiler: NULL = the default one; isa: NULL = that of the study */
+    const char *compiler, *isa;
     const char *date;                                    /* NULL = now */
     const char *host;                                    /* NULL = this machine's fingerprint */
     const char *reuse_json;                              /* an earlier report, or NULL */
     study_measure_fn *measure; void *ctx;                /* NULL = measure_program */
     study_tune_fn *tune;                                 /* NULL = tuning_run */
-    study_keep_fn *keep; void *keep_ctx;                 /* after every case; may be NULL */
-    bool fresh;                                          /* ignore finished runs in the records */
-    const char *weights;                                 /* replaces every tune.weights; or NULL */
-    int budget;                                          /* replaces every tune.budget; 0 = no */
-    const char *records;                                 /* file; NULL = records_path */
+    study_keep_fn *keep; void *keep_ctx;                 /* called after every case; may be NULL */
+    bool fresh;  /* whether to ignore finished runs in the records */
+    const char *weights;  /* replaces every tune.weights, unless NULL */
+    int budget;                                          /* replaces every tune.budget, unless 0 */
+    const char *records;                                 /* path of the file; NULL = records_path */
 };
 /* Measures all cells.  Returns false only when the environment lacks something that every cell
  * needs; after a cancel the report is partial. */
 bool study_run(const struct study *s, const struct study_opts *o, const struct progress *pr,
                struct cancel *c, struct study_report **out, struct err *e);
 void study_report_free(struct study_report *r);
-/* Checks that json, the text of the file `name`, is a report of s and so fits reuse_json; else
- * ERR_SYNTAX or ERR_NAME. */
+/* Checks that json, the text of the file `name`, is a report of s, so that it can be given as
+ * reuse_json; if not, ERR_SYNTAX or ERR_NAME. */
 bool study_report_check(const struct study *s, const char *name, const char *json, struct err *e);
 const struct study_cell *study_cell(const struct study_report *r, int chosen_case, int variant);
 /* Return value / base of a cell, the paper's value, and the paper's ratio; NAN when unknown. */
@@ -236,7 +238,8 @@ void study_json(struct str *out, const struct study_report *r);
 /* Draws one metric as a bar chart.  ERR_RANGE when it has no values. */
 bool study_chart(struct str *out, const struct study_report *r, int metric, enum chart_form form,
                  struct err *e);
-/* Draws the best time over the trials, a line per tuned variant.  ERR_RANGE when none is tuned. */
+/* Draws the best time over the trials, a line per tuned variant.  ERR_RANGE: no variant is
+ * tuned. */
 bool study_curve_chart(struct str *out, const struct study_report *r, int chosen_case,
                        enum chart_form form, struct err *e);
 /* Appends a table of studies, at most width columns wide. */

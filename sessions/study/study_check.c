@@ -4,7 +4,7 @@
 #include "sessions/study/study_loader.h"
 
 /* Adds the position of an error in a template. Quotes the substituted text, because its columns
- * differ from the template's. */
+ * differ from those of the template. */
 static bool at_template(struct study_loader *l, const struct ynode *scalar, const char *filled,
                         int c)
 {

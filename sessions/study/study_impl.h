@@ -17,15 +17,17 @@ bool study_code(struct arena *a, const struct study *s, int c, int v, const stru
 /* Sets the end of a cell, with a copy of the reason. */
 void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
                      const char *reason);
-/* Sets keep[case] where names ("A,B*") has its id or title.  ERR_NAME lists the cases. */
+/* Sets keep[case] for each case whose id or title `names` ("A,B*") selects.  ERR_NAME lists the
+ * cases. */
 bool study_pick_cases(const struct study *s, const char *names, bool *keep, struct err *e);
 /* Computes the metrics of a cell from its `run --json`. */
 void study_cell_values(struct study_report *r, struct study_cell *cell);
 void study_findings(struct study_report *r);
-/* Evaluates f->each for case c: *holds for OVER_ALL, else *number.  r NULL: every metric is 1 and c
- * is a case of s. */
+/* Evaluates f->each for case c. Sets *holds for OVER_ALL, else *number.  r NULL: every metric is 1,
+ * and c is a case of s. */
 bool study_each(const struct study *s, const struct study_report *r, int c,
                 const struct study_finding *f, bool *holds, double *number, struct err *e);
-/* Copies the measured cell with the same key from an earlier report.  False if it has none. */
+/* Copies the measured cell with the same key from an earlier report.  False if the report has no
+ * such cell. */
 bool study_reuse(const json_t *report, struct arena *a, struct study_cell *cell);
 #endif

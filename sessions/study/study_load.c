@@ -62,7 +62,8 @@ static bool new_case(struct study_loader *l, const struct ynode *map, struct stu
     return true;
 }
 
-/* Reads `model:` of a case in the place of an operator; a study has networks only, or none. */
+/* Reads `model:` of a case, which takes the place of an operator. Either all cases of a study have
+ * it, or none. */
 static bool read_model(struct study_loader *l, const struct ynode *map, const char **spec)
 {
     const struct ynode *model = yaml_get(map, "model"), *other = yaml_get(map, "operator");
@@ -132,7 +133,7 @@ static bool read_steps(struct study_loader *l, const struct ynode *list, struct 
     return true;
 }
 
-/* Refuses a file that is no session without quoting it: an untrusted study may name any file. */
+/* Refuses a file that is not a session without quoting it: an untrusted study may name any file. */
 static bool no_session(struct study_loader *l, const struct ynode *node,
                        const struct study_variant *v, bool read, const struct err *why)
 {

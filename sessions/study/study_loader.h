@@ -10,14 +10,15 @@ struct study_loader {
     struct study *s;
     VEC(struct study_case) cases;
     VEC(struct study_variant) variant;
-    VEC(const struct ynode *) case_at, variant_at;       /* the node that each came from */
+    /* per case, variant: the YAML node that it came from */
+    VEC(const struct ynode *) case_at, variant_at;
 };
 
-/* Read `tune:` of the study or of a variant, and of a case. */
+/* Read `tune:`: of the study or a variant, and of a case. */
 bool study_read_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 bool study_read_case_tune(struct study_loader *l, const struct ynode *map, struct study_tune *out);
 
-/* Reads metrics, findings, `measure` and `scale`; cases and variants must be read before. */
+/* Reads metrics, findings, `measure` and `scale`; call it after cases and variants were read. */
 bool study_read_numbers(struct study_loader *l, const struct ynode *root);
 /* Checks that every cell has an operator, which study_read_numbers relies on. */
 bool study_check_operators(struct study_loader *l);

@@ -10,7 +10,7 @@
 #include "sessions/study/study_tune.h"
 
 #define TURNS 3
-#define NO_ALGORITHM (-1)                /* accuracy: none may be chosen */
+#define NO_ALGORITHM (-1)                /* an accuracy with which no algorithm may be chosen */
 
 const char *study_model_path(struct arena *a, const struct study *s, const char *folder,
                              const char *file)
@@ -59,7 +59,8 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
 
 /* --- The measurement -------------------------------------------------------------------------- */
 
-/* A cell while its case is measured.  m: of the first turn, with the least time of all. */
+/* A cell while its case is measured.  m: measurement of the first turn, with the least time of all
+ * turns. */
 struct net_cell {
     struct study_cell *cell;
     struct session *session;

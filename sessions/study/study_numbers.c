@@ -241,7 +241,7 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
 
 /* how to measure */
 
-/* A number with its limits, similar to those of the command line; 0 = default. */
+/* A number with its limits; the command line has similar limits. 0 = the default. */
 struct amount { const char *key; double value, lo, hi; };
 
 static bool in_range(struct study_loader *l, const struct ynode *map, const struct amount *a, int n)

@@ -1,8 +1,10 @@
 /* Tunes a graph with several convolutions or products one operator at a time (SPEC C.5). Each
  * operator, with the padding in front of it, is a program of its own; its steps then apply to the
- * same tensors in the graph. The variant decides about the layout between two operators: with alt
- * each search chooses its own, and the graph converts; with fp the first search chooses, with bp
- * the second, and the other search must keep that layout as a pin. */
+ * same tensors in the graph.
+ *
+ * The variant decides about the layout between two operators. With alt each search chooses its own,
+ * and the graph converts. With fp the first search chooses, with bp the second; the other search
+ * must keep that layout as a pin. */
 #include <math.h>
 #include <string.h>
 
@@ -118,8 +120,8 @@ static void add_renamed(struct str *out, const char *text, size_t n, const struc
     }
 }
 
-/* Translates a step of a part into a step of the graph, or the other way round; NULL: the step is
- * about no tensor of the part. */
+/* Translates a step of a part into a step of the graph, or the other way round. Returns NULL when
+ * the step's tensor is not a tensor of the part. */
 static const char *translate(struct study_parts *x, const struct study_part *p, const char *line,
                              bool to_graph)
 {
@@ -150,7 +152,7 @@ static const char *translate(struct study_parts *x, const struct study_part *p, 
 
 /* --- Layouts between two parts ---------------------------------------------------------------- */
 
-/* Makes the step that gives tensor `to` of one part the layout of tensor `from` of a tuned one. */
+/* Makes the step that gives tensor `to` of one part the layout of tensor `from` of a tuned part. */
 static bool same_layout(struct study_parts *x, const struct study_part *tuned, const char *from,
                         const struct study_part *p, const char *to, const char **line,
                         struct err *e)
@@ -172,7 +174,7 @@ static bool same_layout(struct study_parts *x, const struct study_part *tuned, c
     return ok;
 }
 
-/* Appends the layouts that parts tuned before have fixed for part k. */
+/* Appends the layout lines for part k that parts tuned before it have fixed. */
 static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *n, struct err *e)
 {
     struct study_part *p = &x->part[k];
@@ -181,7 +183,7 @@ static bool fixed_layouts(struct study_parts *x, int k, const char **line, int *
         if (o->from < 0)
             continue;
         const struct study_part *first = &x->part[o->from];
-        line[(*n)++] = "set input_layout given";     /* conversions are outside of this part */
+        line[(*n)++] = "set input_layout given";     /* conversions do not belong to this part */
         if (x->variant != VARIANT_FP)
             continue;
         if (!same_layout(x, first, first->net->result, p, o->here, &line[(*n)++], e))
@@ -269,7 +271,7 @@ static bool search_part(struct study_parts *x, int k, const struct study_part_se
     return true;
 }
 
-/* Appends the lines of all parts that are loop steps, or those that are not. */
+/* Appends the lines of all parts: with `loops` the loop steps, otherwise all others. */
 static void graph_lines(struct study_parts *x, bool loops, const char **line, int *n)
 {
     for (int k = 0; k < x->n; k++)

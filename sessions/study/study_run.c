@@ -12,9 +12,9 @@
 #include "sessions/report/report.h"
 #include "sessions/study/study_tune.h"
 
-#define SEARCH_TIME_S 0.03               /* per combination */
+#define SEARCH_TIME_S 0.03               /* seconds per combination */
 #define SEARCH_RUNS 3
-#define COMPARE_TIME_S 0.3               /* per cell */
+#define COMPARE_TIME_S 0.3               /* seconds per cell */
 
 const char *const study_state_name[] = { "measured", "reused", "failed", "left out", "ready" };
 
@@ -25,11 +25,11 @@ struct running {
     const struct progress *progress;
     struct cancel *cancel;
     struct measure_opts measure;         /* options of every cell */
-    double budget_s, spent_s;            /* of all searches */
-    double search_time_s;                /* per combination */
+    double budget_s, spent_s;            /* seconds of all searches: allowed, and spent */
+    double search_time_s;                /* seconds per combination */
     int searches_left;
     int done, total;                     /* number of cells */
-    bool any;                            /* some cell was measured */
+    bool any;                            /* whether some cell was measured */
 };
 
 /* progress: "3/24 timing" */
@@ -77,7 +77,7 @@ static bool choose_cases(struct study_report *r, const char *names, struct err *
     return true;
 }
 
-/* Adds all options of the tuner; weights count by the name of their file. */
+/* Adds all options of the tuner; weights are represented by the name of their file. */
 static void add_tune_key(struct str *text, const struct study_tune *t)
 {
     str_printf(text, " %d %s %d %d %d %d %s", t->budget, t->strategy ? t->strategy : "",
@@ -88,8 +88,8 @@ static void add_tune_key(struct str *text, const struct study_tune *t)
         str_printf(text, " %llu", (unsigned long long)t->seed[i]);
 }
 
-/* Hashes all that a result depends on, including options of the search, the compiler with its
- * flags, and tilescope's version. */
+/* Hashes everything that a result depends on, including options of the search, the compiler with
+ * its flags, and tilescope's version. */
 static const char *cell_key(const struct running *run, const struct study_code *code,
                             const struct study_case *c, const struct study_variant *v,
                             int64_t combinations, const struct study_tune *tune)
@@ -103,7 +103,7 @@ static const char *cell_key(const struct running *run, const struct study_code *
                r->isa ? r->isa : "");
     for (int i = 0; i < v->n_steps; i++)
         str_printf(&text, "%s\n", v->search.n ? v->step[i] : code->step[i]);
-    if (v->search.n)                     /* the hashed steps still contain {parameters} */
+    if (v->search.n)  /* with a search, the hashed steps still contain {parameters} */
         str_printf(&text, "%s\n%s\n", param_text(r->arena, &c->params),
                    param_text(r->arena, &v->params));
     for (int i = 0; i < v->search.n; i++)
@@ -171,7 +171,8 @@ static int64_t combinations_of(const struct running *run, const struct study_var
     return keep < (double)n ? (int64_t)keep : n;
 }
 
-/* Measures one combination; *ms is its latency, or INFINITY.  Returns false to stop the study. */
+/* Measures one combination; *ms is its latency, or INFINITY.  Returns false if the study must
+ * stop. */
 static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
                     const struct param_set *chosen, double *ms, struct err *e)
 {
@@ -185,7 +186,7 @@ static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
     bool go_on = true;
     *ms = INFINITY;
     o.meters = METER_CLOCK;
-    o.min_runs = SEARCH_RUNS;            /* few: a slow combination cannot win */
+    o.min_runs = SEARCH_RUNS;            /* a few samples: a slow combination cannot win */
     o.time_s = run->search_time_s;
     if (!study_code(pass, run->s, c, v, chosen, &code, &bad, &why)
         || !program_replay(pass, code.spec, code.step, code.n, &p, &bad, &why)) {
@@ -278,7 +279,7 @@ static void take_timing(struct measurement *m, const struct measurement *timed)
     m->total_s += timed->total_s;
 }
 
-/* Measures a ready cell; timed is its result of time_together, or NULL. */
+/* Measures a ready cell.  timed: the result of time_together, or NULL. */
 static bool measure_cell(struct running *run, struct study_cell *cell,
                          const struct measurement *timed, struct err *e)
 {
@@ -319,7 +320,8 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* Sets the texts and the key of a cell.  False: its texts are wrong, so it has failed. */
+/* Sets the texts and the key of a cell.  Returns false when its texts are wrong, so that it has
+ * failed. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -341,7 +343,8 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* Takes all cells of the earlier report first, so that even a partial report has them. */
+/* Takes all matching cells of the earlier report at the start, so that even a partial report has
+ * them. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -420,7 +423,7 @@ static void time_together(struct running *run, struct study_cell *cell,
             timed[variant[i]] = &out[i].m;
 }
 
-/* Stores *e in the cell.  Returns false, to end the study, when no cell was measured before. */
+/* Stores *e in the cell.  Returns false, which ends the study, when no cell was measured before. */
 static bool settle(struct running *run, struct study_cell *cell, struct err *e)
 {
     bool stopped = e->code == ERR_CANCEL;
@@ -489,7 +492,7 @@ static void sum_up(struct study_report *r, double began)
     study_findings(r);
 }
 
-/* Runs all cases; calls opts->keep after each. */
+/* Runs all cases, and calls opts->keep after each. */
 static bool run_cells(struct running *run, double began, struct err *e)
 {
     struct arena *pass = arena_new();

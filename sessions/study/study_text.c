@@ -7,7 +7,7 @@
 #include "sessions/study/study_tune.h"
 #include "sessions/report/text_table.h"
 
-#define WIDE_SPREAD 0.5                  /* distance of the quartiles / median */
+#define WIDE_SPREAD 0.5  /* a larger spread is reported: distance of the quartiles / median */
 
 /* Formats x as "2 048" or "0.3412"; NAN as "-". */
 static const char *number(char out[32], double x)
@@ -157,7 +157,7 @@ static void metric_pivot(struct str *out, const struct study_report *r, int metr
     text_table_print(out, &t);
 }
 
-/* Prints each reason for missing values once, with its number of cells. */
+/* Prints each reason for missing values once, with the number of cells that it affects. */
 static void missing_lines(struct str *out, const struct study_report *r, int metric)
 {
     int n = r->n_cases * r->study->n_variants;
@@ -416,7 +416,8 @@ static void list_narrow(struct str *out, struct study *const *s, int n, int widt
     str_free(&rows);
 }
 
-/* Where titles have less than LEAST_TITLE columns beside the rest, each is in a row of its own. */
+/* If titles have less than LEAST_TITLE columns beside the rest, each title is in a row of its
+ * own. */
 void study_list_text(struct str *out, struct study *const *s, int n, int width)
 {
     struct text_table t = { .align = "lrrll" };

@@ -107,7 +107,8 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     return t;
 }
 
-/* Returns options of a search that use a finished run of the records or resume a stopped one. */
+/* Returns the options of a search; it uses a finished run of the records, or resumes a stopped
+ * one. */
 static struct tuning_opts question(const struct study_report *r, const struct study_opts *o,
                                    const struct study_tune *t, uint64_t seed,
                                    const struct str *weights)
@@ -193,7 +194,7 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
 
 /* --- As JSON ------------------------------------------------------------------------------- */
 
-/* Returns the geometric mean over the seeds; NAN when a seed has no correct trial yet. */
+/* Returns the geometric mean over the seeds; NAN when some seed has no correct trial yet. */
 static double mean_at(const struct study_tune *t, const struct study_search *s, int trial)
 {
     double sum = 0;

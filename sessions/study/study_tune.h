@@ -5,26 +5,26 @@
 
 /* Returns whether the study has a tuned variant. */
 bool study_is_tuned(const struct study *s);
-/* Return the tuner's options for a cell (on: the cell is tuned). The _scaled form applies
+/* Return the tuner's options for a cell; on: whether the cell is tuned. The _scaled form applies
  * --scale. */
 struct study_tune study_tune_of(const struct study *s, int c, int v);
 struct study_tune study_tune_scaled(const struct study_report *r, const struct study_opts *o,
                                     int c, int v);
 /* Searches from cell->step with every seed and sets cell->step to the fastest schedule. The cell is
- * then READY, or has the reason of its failure. False with *e: cancelled, or the environment lacks
+ * then READY, or has the reason why it failed. False with *e: cancelled, or the environment lacks
  * something. */
 bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct study_cell *cell,
                      const struct study_tune *t, const struct search_sink *view, struct cancel *c,
                      struct err *e);
 /* Whether the operator is a graph with several convolutions or products. */
 bool study_has_parts(struct arena *a, const char *spec);
-/* Searches a graph of several operators part by part (study_parts.c); the options' budget is shared
- * by all parts. The result has the graph's steps, and the sum of the parts' times as the only point
- * of its curve. */
+/* Searches a graph of several operators part by part (study_parts.c); all parts share the options'
+ * budget. The result has the graph's steps, and the sum of the parts' times as the only point of
+ * its curve. */
 struct study_part_search {
     study_tune_fn *tune; void *ctx;                      /* runs the search of a part */
     const struct tuning_opts *opts;
-    int n_steps; const char *const *step;                /* of the graph */
+    int n_steps; const char *const *step;                /* steps of the graph */
     const struct search_sink *view;
     struct cancel *cancel;
 };
@@ -43,12 +43,12 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
                           const struct study_part_search *how, struct study_search *out,
                           struct err *e);
 /* Checks the ready cells of one case (one per variant) and times them alternately, then writes
- * their `run NETWORK --json`. A cell with a wrong result fails with its reason. False only when
- * cancelled, or when the model or something in the environment is missing. */
+ * their `run NETWORK --json`. A cell with a wrong result fails with the reason. Returns false only
+ * when cancelled, or when the model or something in the environment is missing. */
 bool study_network_measure(struct study_report *r, struct study_cell *cell,
                            const struct measure_opts *mo, const struct progress *pr,
                            const struct cancel *c, struct err *e);
-/* Appends the JSON of some network, to check the paths in the metrics of a study. */
+/* Appends the JSON of an example network, to check the paths in the metrics of a study. */
 bool study_network_example(struct str *json, unsigned meters, struct err *e);
 
 /* Returns the best time in ms up to a trial; NAN when no trial was correct by then. */
@@ -58,10 +58,10 @@ double study_search_at(const struct study_search *s, int trial);
  * the weights. */
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search);
-/* Adds that object to `run --json` as its member `tune`. */
+/* Adds this object to the JSON of `run --json` as its member `tune`. */
 void study_tune_join(struct str *json, const char *tuned);
 /* Adds a `tune` with invented numbers, to check the paths in the metrics of a study. */
 void study_tune_example(struct str *json);
-/* Appends a table of the tuned cells, if any. */
+/* Appends a table of the tuned cells, if there are any. */
 void study_tune_text(struct str *out, const struct study_report *r);
 #endif

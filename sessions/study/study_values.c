@@ -26,7 +26,7 @@ void study_cell_values(struct study_report *r, struct study_cell *cell)
 
 static double ratio(double x, double base)
 {
-    return x > 0 && base > 0 ? x / base : NAN;           /* a NAN compares false */
+    return x > 0 && base > 0 ? x / base : NAN;           /* false if one of them is NAN */
 }
 
 double study_ratio(const struct study_report *r, int c, int v, int metric)
@@ -71,7 +71,7 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
 
 /* findings */
 
-/* The names in `each`: parameters of case c, and VARIANT.METRIC. */
+/* What the names in `each` refer to: parameters of case c, and VARIANT.METRIC. */
 struct spoken { const struct study *s; const struct study_report *r; int c; };
 
 static bool unknown(const struct spoken *x, const struct param_set *params, const char *name,

@@ -1,4 +1,4 @@
-/* Which layouts a variant starts from: the joint stage along the graph (SPEC L.3, C.5). */
+/* Finds the layouts that a variant starts from: the joint stage along the graph (SPEC L.3, C.5). */
 #include <math.h>
 
 #include "explorer/expert/instant.h"
@@ -8,12 +8,12 @@
 #include "sessions/file/session_network.h"
 #include "sessions/tuning/network_tuning_impl.h"
 
-#define FREE_SHARE 0.2                    /* of the budget or time: searches of the joint stage */
-#define JOINT_MOST 0.4                    /* of the time: the joint stage with its measurements */
-#define FREE_JOINT 0.75                   /* of the trials of such a search, for its layouts */
+#define FREE_SHARE 0.2  /* share of the budget or time for searches of the joint stage */
+#define JOINT_MOST 0.4  /* most of the time for the joint stage with its measurements */
+#define FREE_JOINT 0.75                   /* share of such a search's trials for its layouts */
 #define LEAST_FREE 32
 #define TURNS 2
-#define CHEAPER 0.99                      /* of the time with the layouts before */
+#define CHEAPER 0.99  /* new layouts must take at most this share of the time with the old ones */
 
 /* --- Row-major -------------------------------------------------------------------------------- */
 
@@ -38,8 +38,8 @@ bool network_row_major(struct net_tuner *t, struct err *e)
 
 /* --- The joint stage -------------------------------------------------------------------------- */
 
-/* Searches layouts and loops of a kernel whose other operands lie as they arrive.  *n is 0 when
- * nothing was found. */
+/* Searches layouts and loops of a kernel; its other operands keep the layouts in which they arrive.
+ * *n is 0 when nothing was found. */
 static bool search_freely(struct net_tuner *t, const struct network_task *task, int trials,
                           double time_s, int *n, const char *const **line, struct err *e)
 {
@@ -65,7 +65,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     ok = ok && tuning_close(q, 0, &found, e);
     session_free(s);
     if (!ok)
-        return e->code == ERR_NAME || e->code == ERR_CANCEL;     /* nothing to search */
+        return e->code == ERR_NAME || e->code == ERR_CANCEL;  /* the kernel has nothing to search */
     t->spent += found->trials;
     if (isfinite(found->best_ms) && found->n_lines > 0) {
         const char **copy = ARENA_ARRAY(t->a, const char *, found->n_lines);
@@ -78,8 +78,8 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
     return true;
 }
 
-/* Takes the layouts of a kernel when the network is faster with them: its neighbours read and write
- * as before, so conversions are part of what is measured. */
+/* Keeps new layouts of a kernel if the network is faster with them. Its neighbours read and write
+ * as before, so the measurement includes conversions. */
 static bool try_layouts(struct net_tuner *t, const char *spec, int n, const char *const *line,
                         struct err *e)
 {

@@ -1,5 +1,5 @@
-/* The searches of a network's kernels: all are open at a time, and rounds go from one to another
- * (task_rounds.h). */
+/* The searches of a network's kernels: all are open at the same time, and rounds alternate between
+ * them (task_rounds.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,12 +13,13 @@
 #include "sessions/tuning/network_tuning_impl.h"
 #include "sessions/tuning/task_rounds.h"
 
-#define JOINT_SHARE 0.4                   /* of the budget, for layouts: 8,000 of 20,000 [ALT] */
-#define LEAST_HOPE 2e-5                   /* of the network's time: less is not worth a round */
+#define JOINT_SHARE 0.4  /* share of the budget for layouts: 8,000 of 20,000 [ALT] */
+#define LEAST_HOPE 2e-5                   /* a round must be able to gain at least this share of the
+                                           * network's time */
 #define LONGEST_ROUND 64
-#define LEAST_ROUNDS 8                    /* of every task on average, on a small budget */
-#define LEAST_TRIALS 32                   /* of the first round: seeds and some of their own */
-#define ALONE_LEAST 0.5                   /* time of a kernel by itself, of that in the network */
+#define LEAST_ROUNDS 8  /* least rounds per task, on average, for a small budget */
+#define LEAST_TRIALS 32  /* least trials of the first round: seeds and some others */
+#define ALONE_LEAST 0.5  /* least time of a kernel alone, as a share of its time in the network */
 
 /* The search of a task, while it is open. */
 struct net_search {
@@ -26,21 +27,21 @@ struct net_search {
     struct session *session;
     struct tuning_opts opts;
     struct inquiry *inquiry;
-    int trials;                           /* that it has been given */
-    VEC(double) best_s;                   /* after each round */
+    int trials;                           /* number of trials that it was given */
+    VEC(double) best_s;                   /* the best seconds after each round */
 };
 
 struct net_rounds {
     struct net_tuner *t;
-    int joint, round;                     /* trials of one task for layouts; of one round */
+    int joint, round;                     /* trials of one task for layouts; trials of one round */
     int spent, n_rounds;
-    double spent_s;                       /* time of rounds that were not only replayed */
-    double shortest_s;                    /* of these */
+    double spent_s;                       /* seconds of rounds that were not only replayed */
+    double shortest_s;                    /* seconds of the shortest of these rounds */
     int n; struct net_search *search;
     struct task_rounds *task;
 };
 
-/* Passes a view on.  What that takes may be a pause, and does not count. */
+/* Passes a view on.  The caller may pause in it, so this time does not count. */
 static void pass_view(void *ctx, const struct tune_view *v)
 {
     struct net_tuner *t = ctx;
@@ -109,7 +110,7 @@ int network_complex(const struct network *net)
     return n > 0 ? n : 1;
 }
 
-/* Returns the calls of all kernels of this text: one schedule is for all of them. */
+/* Returns the number of calls of all kernels with this text: they share one schedule. */
 static int calls_of(const struct network *net, const char *spec)
 {
     int n = 0;
@@ -124,7 +125,7 @@ static int whole_batches(double trials, int least, int most)
     return (n + TUNE_TOP - 1) / TUNE_TOP * TUNE_TOP;
 }
 
-/* Opens the search of a task, or notes why there is none. */
+/* Opens the search of a task, or notes why it cannot be searched. */
 static bool open_search(struct net_rounds *r, int task, struct err *e)
 {
     static const char *const pins[] = { "layout" };
@@ -160,11 +161,13 @@ static bool open_search(struct net_rounds *r, int task, struct err *e)
     session_free(s->session);
     if (e->code != ERR_NAME)
         return false;
-    t->kernel[task].why = arena_strdup(t->a, e->text);      /* nothing to search in this kernel */
+    /* there is nothing to search in this kernel */
+    t->kernel[task].why = arena_strdup(t->a, e->text);
     return true;
 }
 
-/* Returns the task with most time above its bound that was not asked for yet; -1: none is left. */
+/* Returns the task whose time exceeds its bound the most, among those not asked yet; -1: none is
+ * left. */
 static int most_to_gain(const struct net_tuner *t, const bool *asked)
 {
     int most = -1;
@@ -204,21 +207,23 @@ static double left_s(const struct net_rounds *r)
     return r->t->o->time_s > 0 ? fmax(0.01, r->t->o->time_s - r->spent_s) : 0;
 }
 
-/* Returns the trials of all searches together; with a time limit, none that would ever end. */
+/* Returns the budget of all searches together; with a time limit, a number that is never
+ * reached. */
 static int budget_of(const struct network_tuning_opts *o)
 {
     return o->time_s > 0 ? INT_MAX : o->budget > 0 ? o->budget : NETWORK_BUDGET;
 }
 
-/* With a time limit, no round begins that would end after it. */
+/* Whether the limit is reached. With a time limit, no round begins that would end after it. */
 static bool is_spent(const struct net_rounds *r)
 {
     double limit = r->t->o->time_s;
     return limit > 0 ? r->spent_s + r->shortest_s >= limit : r->spent >= budget_of(r->t->o);
 }
 
-/* Returns the time that the network had: the best of the seeds, or where they are all that there
- * is, of the first two, the kernel without loops and what the experts prefer. */
+/* Returns the time that the kernel's schedule in the network has in this search: the best of the
+ * seeds. If seeds are all that was tried, it is the best of the first two: the kernel without loop
+ * steps, and the experts' first choice. */
 static double seeds_ms(const struct tune_view *v, bool seeds_only)
 {
     double least = INFINITY;
@@ -228,7 +233,7 @@ static double seeds_ms(const struct tune_view *v, bool seeds_only)
     return least;
 }
 
-/* Takes over what a round has found. */
+/* Stores what a round has found. */
 static void note_round(struct net_rounds *r, int i, bool seeds_only)
 {
     struct net_search *s = &r->search[i];
@@ -245,7 +250,8 @@ static void note_round(struct net_rounds *r, int i, bool seeds_only)
     x->best_s = s->best_s.data;
     x->n = s->best_s.len;
     double had = now ? seeds_ms(now->view, seeds_only) : INFINITY;
-    had = fmax(had, ALONE_LEAST * k->before_ms / k->count);      /* the seeds may be better */
+    /* the seeds may be faster alone than in the network */
+    had = fmax(had, ALONE_LEAST * k->before_ms / k->count);
     if (isfinite(ms) && isfinite(had))
         k->gain_ms = k->before_ms * (1 - ms / had);
 }
@@ -272,7 +278,7 @@ static void show(struct net_rounds *r, int current)
         o->show(o->ctx, &v);
 }
 
-/* Gives a round to a search. */
+/* Gives one round to a search. */
 static bool run_round(struct net_rounds *r, int i, struct err *e)
 {
     struct net_search *s = &r->search[i];
@@ -295,7 +301,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     note_round(r, i, seeds_only);
     bool known = now && r->spent > had && r->spent - had == now->view->replayed - replayed;
     double took = clock_s() - began - (r->t->paused_s - paused);
-    if (!known) {                         /* replaying does not count */
+    if (!known) {                         /* replayed rounds do not count */
         r->spent_s += took;
         r->shortest_s = r->shortest_s > 0 ? fmin(r->shortest_s, took) : took;
     }
@@ -303,7 +309,7 @@ static bool run_round(struct net_rounds *r, int i, struct err *e)
     return true;
 }
 
-/* Whether a next round can gain anything that one would see. */
+/* Whether the next round can gain a noticeable amount. */
 static bool is_worth(const struct net_rounds *r)
 {
     return 1e3 * task_rounds_hope(r->task, r->n) > LEAST_HOPE * r->t->before.latency.min_ms;
@@ -323,7 +329,7 @@ static bool run_rounds(struct net_rounds *r, struct err *e)
 
 /* --- Closing ---------------------------------------------------------------------------------- */
 
-/* Ends a search, before `until` with a final, and takes its winner. */
+/* Ends a search and takes its winner. A final takes place if it can begin before `until`. */
 static bool close_search(struct net_rounds *r, struct net_search *s, double until, struct err *e)
 {
     struct net_tuner *t = r->t;

@@ -3,15 +3,16 @@
 #include <math.h>
 
 #define MOST_TURNS 3
-#define END_SHARE 0.4                     /* of the limit; more turns do not make it longer */
+#define END_SHARE 0.4  /* share of the limit: further turns must not make the end longer */
 #define FINALS_SHARE 0.1
-#define LEAST_SEARCHED 0.25               /* of the limit, however long measuring takes */
+#define LEAST_SEARCHED 0.25               /* least share of the limit for searches, however long
+                                           * measuring takes */
 #define COMPARE_MOST_S 2.0
-#define COMPARE_LEAST_S 0.1               /* less tells nothing */
+#define COMPARE_LEAST_S 0.1               /* a shorter comparison shows nothing */
 #define LEAST_FINALS 16                   /* a final takes up to 15 times what it samples */
 
-/* The schedules that are faster are found in turns; then the networks before and after are
- * compared, the latter with a check.  Two networks are compiled for it. */
+/* At the end, the schedules that are faster are found in turns; then the networks before and after
+ * are compared, and the latter is checked.  Both networks are compiled for this. */
 double network_time_end(const struct network_costs *c, int turns)
 {
     return (4 * turns - 1) * c->plain_s + c->checked_s + 2 * fmax(c->build_s, c->plain_s);

@@ -3,17 +3,18 @@
 #ifndef TS_SESSIONS_NETWORK_TIME_H
 #define TS_SESSIONS_NETWORK_TIME_H
 
-/* The costs in seconds that are known when the searches begin.  spent: all so far, without the
- * joint stage.  plain: one measurement of the network; checked: the same with a check of the
- * results; build: compiling it, which takes no time if the objects are cached. */
+/* The costs in seconds that are known when the searches begin.  spent: everything so far except the
+ * joint stage.  plain: one measurement of the network; checked: one with a check of the results;
+ * build: compiling the network, which takes no time if the objects are cached. */
 struct network_costs { double limit_s, spent_s, plain_s, checked_s, build_s; int n_kernels; };
 
-/* search_s: of all searches.  finals_s: of all finals together, none of which begins later;
- * compare_s: of sampling in one of them, < 0: there are none.  turns: of measuring two networks. */
+/* The parts of the time limit.  search_s: for all searches.  finals_s: for all finals together, and
+ * the last moment at which one may begin; compare_s: sampling time in a final, < 0: no finals.
+ * turns: turns of measuring the two networks. */
 struct network_time { double search_s, finals_s, compare_s; int turns; };
 
-/* Without a limit (0), search_s and finals_s are 0, which means no limit. */
+/* Divides the limit.  Without a limit (0), search_s and finals_s are 0, which means no limit. */
 struct network_time network_time_of(const struct network_costs *c);
-/* Returns how long measuring the networks at the end takes. */
+/* Returns how many seconds measuring the two networks at the end takes. */
 double network_time_end(const struct network_costs *c, int turns);
 #endif

@@ -10,12 +10,13 @@
 #include "sessions/report/network_report.h"
 #include "sessions/tuning/network_tuning_impl.h"
 
-#define LEAST_SHARE 0.005                 /* of the network's time: below it nothing is searched */
-#define LEAST_GAIN 0.03                   /* share above the bound that is worth a search */
-#define CLEARLY_LESS 0.97                 /* of the time before, for what was not compared */
-#define KEPT_BELOW 0.99                   /* of the time before: above it nothing is shown */
-#define GRACE_S 20                        /* beyond the time limit, for what cannot be left out */
-#define CHECK_SHARE 0.4                   /* of the time limit: a longer check is left out */
+#define LEAST_SHARE 0.005  /* a kernel below this share of the network's time is not searched */
+#define LEAST_GAIN 0.03  /* a kernel must be above its bound by this share to be searched */
+#define CLEARLY_LESS 0.97                 /* schedules that were not compared must take at most this
+                                           * share of the time before */
+#define KEPT_BELOW 0.99  /* above this share of the time before, no gain is shown */
+#define GRACE_S 20  /* seconds beyond the time limit for work that cannot be left out */
+#define CHECK_SHARE 0.4  /* share of the time limit; a check that takes longer is left out */
 
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e)
 {
@@ -85,7 +86,7 @@ static void take_times(const struct network *net, const struct network_measureme
     }
 }
 
-/* Why the kernel of a task is not searched; NULL: it is. */
+/* Returns why the kernel of a task is not searched; NULL: it is searched. */
 static const char *reason(const struct net_tuner *t, const struct network_task *task,
                           const struct tuned_kernel *k)
 {
@@ -101,8 +102,8 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
     return NULL;
 }
 
-/* Gets the bounds of all kernels, as `run` has them.  Without a machine model, which has the
- * bandwidths, arithmetic alone bounds them: the FMA ceiling of this run. */
+/* Computes the bounds of all kernels, as `run` does.  Without a machine model, which has the
+ * bandwidths, only arithmetic bounds them: the FMA ceiling of this run. */
 static void take_bounds(const struct net_tuner *t, struct kernel_profile *out)
 {
     struct machine here;
@@ -142,7 +143,7 @@ static void propose_instant(struct net_tuner *t, const char *kernels_before)
     const char *const *line;
     int n;
     if (t->o->variant == NETWORK_OL || t->o->variant == NETWORK_LOOPS)
-        return;                           /* layouts stay */
+        return;                           /* the layouts stay, so there is nothing to propose */
     for (int i = 0; i < t->net->n_tasks; i++) {
         struct tuned_kernel *k = &t->kernel[i];
         const struct network_task *task = &t->net->task[i];
@@ -155,7 +156,7 @@ static void propose_instant(struct net_tuner *t, const char *kernels_before)
 
 /* --- Which schedules stay --------------------------------------------------------------------- */
 
-/* Returns the time of all kernels of this text: one schedule is for all of them. */
+/* Returns the time of all kernels with this text: they share one schedule. */
 static double time_of(const struct network *net, const double *ms, const char *spec)
 {
     double sum = 0;
@@ -186,8 +187,8 @@ static void keep_clear(struct net_tuner *t, const char *kernels_before)
     }
 }
 
-/* Measures both networks in turns, and drops the schedules that are no faster in the network.
- * compare() checks those that stay. */
+/* Measures both networks in turns, and drops the schedules that are no faster inside the network.
+ * compare() later checks the ones that stay. */
 static bool keep_faster(struct net_tuner *t, const char *kernels_before, struct err *e)
 {
     const struct network *now;
@@ -230,7 +231,7 @@ static void nothing_kept(struct net_tuner *t)
     }
 }
 
-/* Checks the network as it was, if nobody has yet. */
+/* Checks the network as it was before, unless it is already checked. */
 static bool check_first(struct net_tuner *t, struct network_tuning *out, struct err *e)
 {
     struct network_measurement m;
@@ -240,8 +241,8 @@ static bool check_first(struct net_tuner *t, struct network_tuning *out, struct 
     return out->verified;
 }
 
-/* Measures the networks before and after in turns.  When all kernels together are slower than
- * before, which kernels that are faster by themselves can be, the old schedules stay. */
+/* Measures the networks before and after in turns.  Kernels that are faster alone can be slower
+ * together; the old schedules then stay. */
 static bool compare(struct net_tuner *t, const char *kernels_before, struct network_tuning *out,
                     struct err *e)
 {
@@ -252,7 +253,7 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
         return false;
     out->before_ms = old_ms;
     out->after_ms = now_ms;
-    out->verified = t->checks;            /* by the first turn */
+    out->verified = t->checks;            /* the first turn has checked it */
     if (out->after_ms > out->before_ms) {
         network_restore(t, kernels_before);
         out->after_ms = out->before_ms;
@@ -263,7 +264,7 @@ static bool compare(struct net_tuner *t, const char *kernels_before, struct netw
     return true;
 }
 
-/* Chooses the schedules that stay. */
+/* Decides which schedules stay. */
 static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_before,
                    struct network_tuning *out, struct err *e)
 {
@@ -274,12 +275,12 @@ static bool choose(struct net_tuner *t, const char *frozen, const char *kernels_
     t->chosen = true;
     if (!streq(str_text(kernels), kernels_before))
         return compare(t, kernels_before, out, e);
-    nothing_kept(t);                      /* and nothing to compare */
+    nothing_kept(t);                      /* there is nothing to compare either */
     return check_first(t, out, e);
 }
 
-/* Measures the network as it is, without which nothing can be searched. ERR_RANGE: that takes more
- * than the time limit, and some seconds of grace. */
+/* Measures the network as it is, which is necessary before any search. ERR_RANGE: the measurement
+ * takes more than the time limit and some seconds of grace. */
 static bool measure_first(struct net_tuner *t, bool check, struct err *e)
 {
     double limit = t->o->time_s;
@@ -334,12 +335,12 @@ static bool open_variant(struct net_tuner *t, struct err *e)
         return false;
     if (!cancelled(t->cancel))
         return !t->layouts_changed || open_network(t, e);
-    t->net = t->first;                    /* which t->kernel belongs to */
+    t->net = t->first;                    /* the network to which t->kernel belongs */
     network_restore(t, before);
     return true;
 }
 
-/* Returns what measuring the network takes, when the searches are to begin. */
+/* Returns the costs of measuring the network, known when the searches begin. */
 static struct network_costs costs(const struct net_tuner *t, double began)
 {
     return (struct network_costs){
@@ -349,7 +350,8 @@ static struct network_costs costs(const struct net_tuner *t, double began)
     };
 }
 
-/* Whether measuring the networks alone takes clearly more than the limit: nothing is searched. */
+/* Whether measuring the networks alone takes clearly more than the limit, so that nothing can be
+ * searched. */
 static bool is_hopeless(struct net_tuner *t, const struct network_costs *c)
 {
     bool is = c->limit_s > 0 && c->spent_s + network_time_end(c, 1) > c->limit_s + GRACE_S;
@@ -371,7 +373,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
         network_restore(&t, kernels_before);
         return false;
     }
-    if (o->variant == NETWORK_LOOPS)      /* row-major is what its schedules are compared with */
+    if (o->variant == NETWORK_LOOPS)  /* its schedules are compared with the row-major network */
         kernels_before = arena_strdup(a, str_text(&s->kernels));
     const char *frozen = arena_strdup(a, str_text(&s->kernels));
     struct network_tuning_opts rest = *o;
@@ -394,7 +396,7 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     out->cancelled = out->cancelled || (!ok && why.code == ERR_CANCEL);
     if (out->cancelled && !t.chosen)
         keep_clear(&t, frozen);
-    if (!ok && !out->cancelled)           /* what was not compared does not stay */
+    if (!ok && !out->cancelled)           /* schedules that were not compared do not stay */
         network_restore(&t, kernels_before);
     bool saved = !o->save || o->save(o->ctx, s, e);
     if (!ok)

@@ -4,14 +4,14 @@
 #include "profile/measure/measure_network.h"
 #include "sessions/tuning/tuning.h"
 
-/* budget: measurements of all searches together (0: NETWORK_BUDGET), or with time_s: seconds of
- * everything (network_time.h), in which the budget has no part.  each: options of every search, of
- * which budget, time_s and the pins are set here. */
+/* budget: measurements of all searches together (0: NETWORK_BUDGET). time_s: if set, a limit in
+ * seconds for everything (network_time.h); the budget is then ignored.  each: options of every
+ * search, except budget, time_s and the pins, which are set here. */
 enum { NETWORK_BUDGET = 20000 };
-/* What may change (SPEC C.5).  PACKED: activations lie as the experts have them, layouts of
- * constants and loops are searched.  ALT, WP: layouts of activations as well, in a joint stage
- * along the graph; WP does not propagate a layout downstream.  OL: loops, with all layouts as the
- * experts have them.  LOOPS: loops, with row-major activations. */
+/* What may change (SPEC C.5).  PACKED: layouts of constants, and loops; activations have the
+ * experts' layouts.  ALT, WP: also layouts of activations, in a joint stage along the graph; WP
+ * does not propagate a layout downstream.  OL: only loops, with the experts' layouts.  LOOPS: only
+ * loops, with row-major activations. */
 enum network_variant { NETWORK_PACKED, NETWORK_ALT, NETWORK_WP, NETWORK_OL, NETWORK_LOOPS };
 /* Finds a variant by its name: packed, alt, wp, ol or loops. */
 bool network_variant_find(const char *name, enum network_variant *out, struct err *e);
@@ -23,47 +23,49 @@ struct network_tuning_opts {
     double time_s;
     /* Called with the session's new schedules, to save them. */
     bool (*save)(void *ctx, struct session *s, struct err *e);
-    /* A round begins; may be NULL. */
+    /* Called when a round begins; may be NULL. */
     void (*show)(void *ctx, const struct network_tuning_view *v);
     void *ctx;
     const struct progress *progress;
     const struct search_sink *view;       /* may be NULL */
 };
 
-/* A kernel, by its number in the network before, and what its search did.  ms: of all its calls in
- * one run. */
+/* A kernel, by its number in the network before, and the result of its search.  ms: the time of all
+ * its calls in one run. */
 struct tuned_kernel {
-    const char *spec, *brief;             /* its text; the same in brief (network_report.h) */
+    const char *spec, *brief;             /* its text, and its short text (network_report.h) */
     int count, trials, rounds;
     double before_ms, after_ms, bound_ms;
-    double gain_ms, expected_ms;          /* found so far, and hoped for from its next round */
-    const char *why;                      /* why it was not searched; NULL: it was */
-    bool instant;                         /* not searched, but compared with the instant one */
-    bool kept;                            /* whether it has another schedule than before */
+    double gain_ms, expected_ms;  /* what was gained so far, and what its next round may gain */
+    const char *why;                      /* why it was not searched; NULL: it was searched */
+    bool instant;  /* whether it was not searched, but compared with the instant schedule */
+    bool kept;                            /* whether it keeps another schedule than before */
 };
-/* How it goes.  current: the task whose round begins; -1: none.  now_ms: the time before less what
- * was gained; expected_ms: the most that a next round may gain. */
+/* The state of the tuning.  current: the task whose round begins; -1: none.  now_ms: the time
+ * before, minus what was gained; expected_ms: the most that a next round may gain. */
 struct network_tuning_view {
     int n; const struct tuned_kernel *kernel;
     int round, current;
-    int spent, budget;                    /* trials; budget 0: only the time is limited */
+    int spent, budget;  /* numbers of trials; budget 0: only the time is limited */
     double spent_s, time_s;
     double before_ms, now_ms, expected_ms;
 };
 struct network_tuning {
     int n; const struct tuned_kernel *kernel;
-    double before_ms, after_ms;           /* of the network */
+    double before_ms, after_ms;           /* times of the network */
     bool verified, cancelled;
-    double measuring_s;                   /* with time_s: what measuring the network needs of it */
-    double unchecked_s;                   /* of a check that was left out, estimated; 0: none was */
+    double measuring_s;  /* with time_s: the part of it for measuring the network */
+    double unchecked_s;  /* estimated time of a check that was left out; 0: none was left out */
 };
 
 /* Tunes the kernels of the session's network, and puts the schedules that are faster inside the
- * network into s->kernels.  After a first round for each kernel, the next one goes to the kernel
- * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call again
- * goes on where a killed one was.  With a time limit the network is checked at the end only, and
- * not at all if that would take too much of the time.  A cancel keeps what was clearly faster.
- * *out lives in a. */
+ * network into s->kernels.  After a first round for each kernel, the next round goes to the kernel
+ * whose gain counts most (task_rounds.h).  Every search is in the records, so the same call
+ * continues where a killed one ended.
+ *
+ * With a time limit, the network is checked only at the end, and not at all if that would take too
+ * much of the time.  A cancel keeps the schedules that were clearly faster. *out is allocated in
+ * a. */
 bool network_tuning_run(struct arena *a, struct session *s, const struct network_tuning_opts *o,
                         struct cancel *cancel, struct network_tuning *out, struct err *e);
 #endif

@@ -28,7 +28,7 @@
 struct pretrain {
     const char *path, *title, *note;
     uint64_t seed;
-    int passes, budget, measured;                        /* measured <= budget */
+    int passes, budget, measured;                        /* measured: at most budget */
     double entropy;                                      /* 0: the agents' default */
     int n; const char *const *workload;                  /* operators, as in the file */
 };
@@ -37,19 +37,19 @@ struct pretrain {
  * must be an operator with a layout template and may occur once.  Results are in arena a. */
 bool pretrain_parse(struct arena *a, const char *name, const char *text, size_t n,
                     const struct pretrain **out, struct err *e);
-/* As pretrain_parse, for a file; path NULL: the shipped one. */
+/* Like pretrain_parse, for a file; path NULL: the shipped one. */
 bool pretrain_read(struct arena *a, const char *path, const struct pretrain **out, struct err *e);
 /* Returns "sessions/pretrain.yaml, 24 workloads, 3 passes of 200, seed 1", for agents_save. */
 const char *pretrain_summary(struct arena *a, const struct pretrain *p);
 
-/* Read and write weights.  Path NULL reads the shipped ones (ERR_ENV: none are shipped); *trained,
- * which lives as long as g, says what trained them (trained may be NULL).  Writing is as by
- * file_replace and sets *seen to the new state of the file. */
+/* Read and write weights.  path NULL reads the shipped ones (ERR_ENV: none are shipped). *trained
+ * (may be NULL) describes the training and lives as long as g.  Writing uses file_replace, and sets
+ * *seen to the new state of the file. */
 bool pretrain_weights_read(struct agents *g, const char *path, const char **trained, struct err *e);
 bool pretrain_weights_write(const struct agents *g, const char *path, uint64_t *seen,
                             const char *trained, struct err *e);
-/* Reads and checks the bytes of a weights file.  *trained (trained may be NULL) is allocated in a.
- * typed: the user named the file, so it may be a pipe. */
+/* Reads and checks the bytes of a weights file.  *trained (may be NULL) is allocated in a. typed:
+ * the user named the file, so it may be a pipe. */
 bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struct str *out,
                             const char **trained, struct err *e);
 
@@ -58,35 +58,37 @@ bool pretrain_weights_bytes(struct arena *a, const char *path, bool typed, struc
 /* One search of one workload. */
 struct pretrain_visit {
     const char *workload;
-    int number, of, pass;                                /* from 1 */
-    int trials, measured, known, expected, failed;       /* known: times from the records */
-    double start_ms, best_ms, seconds;                   /* times INFINITY: none measured */
+    int number, of, pass;                                /* number of the visit, from 1 */
+    /* known: trials whose times came from the records; expected: those with predicted times */
+    int trials, measured, known, expected, failed;
+    double start_ms, best_ms, seconds;                   /* INFINITY: no time was measured */
     struct tune_agents agents;
 };
 
 struct pretrain_opts {
     const char *weights;                 /* path of the file to write */
-    bool resume;                         /* continue the training of that file */
-    bool fresh;                          /* measure even what the records know */
-    const char *records;                 /* file; NULL: records_path */
-    int threads;                         /* of kernels; 0: 1 */
+    bool resume;                         /* whether to continue the training of that file */
+    bool fresh;                          /* whether to measure also what the records know */
+    const char *records;                 /* path of the file; NULL: records_path */
+    int threads;                         /* threads of kernels; 0: 1 */
     const char *compiler;                /* NULL: the default one */
     const struct target *target;         /* NULL: this CPU's best */
     void *ctx;
     void (*visited)(void *ctx, const struct pretrain_visit *v);
     void (*view)(void *ctx, const struct pretrain_visit *v, const struct tune_view *t);
-    /* For tests: fills outcome and ms instead of measuring; records are then not used. */
+    /* For tests: fills outcome and ms instead of measuring; no records are then used. */
     void (*measure)(void *ctx, const char *workload, struct tune_candidate *c);
 };
-/* resumed: visits done before this call */
+/* visits: number of visits done; resumed: how many of them were done before this call */
 struct pretrain_done { int visits, of, resumed; bool finished; };
 
 /* Trains agents: searches each workload in each pass with the strategy ppo and without experts, and
  * writes the weights after each search.  A search depends only on the weights and its own seed, so
- * a stopped training resumes to the same result.  Measurements are recorded, and recorded
- * schedules are not measured again: the same file, seed and records give the same weights.
- * A cancel is no failure.  ERR_NAME: with resume, the weights were trained on something else.
- * ERR_CHANGED: another process wrote the weights meanwhile. */
+ * a stopped training resumes to the same result.
+ *
+ * Measurements are recorded, and recorded schedules are not measured again: the same file, seed and
+ * records give the same weights. A cancel is not a failure.  ERR_NAME: with resume, the weights
+ * come from another training. ERR_CHANGED: another process wrote the weights meanwhile. */
 bool pretrain_run(const struct pretrain *p, const struct pretrain_opts *o, struct cancel *cancel,
                   struct pretrain_done *out, struct err *e);
 #endif

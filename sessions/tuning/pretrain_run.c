@@ -1,4 +1,4 @@
-/* Training: one search after the other; each starts with the weights of the one before. */
+/* Training: one search after the other, each with the weights of the search before it. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,21 +17,21 @@ struct training {
     const struct pretrain *p;
     const struct pretrain_opts *o;
     struct cancel *cancel;
-    struct arena *mem, *visit;           /* of the training; of the current visit */
+    struct arena *mem, *visit;           /* memory of the training, and of the current visit */
     struct records *records;             /* NULL: o->measure measures */
     const char *isa, *summary;
-    struct str weights;                  /* after the latest visit; empty before the first */
-    uint64_t seen;                       /* state of their file (file_seen) */
-    int done;                            /* number of visits */
-    /* Of the current visit. */
+    struct str weights;  /* the weights after the latest visit; empty before the first */
+    uint64_t seen;                       /* state of the weights file (file_seen) */
+    int done;                            /* number of finished visits */
+    /* The members below belong to the current visit. */
     struct pretrain_visit v;
-    const char *spec;                    /* canonical */
+    const char *spec;                    /* the workload as canonical text */
     char run[RUN_ID];                    /* "" before the first measurement */
     double best_ms;                      /* lowest measured time */
-    bool lost; struct err why_lost;      /* a record could not be written */
+    bool lost; struct err why_lost;  /* lost: a record could not be written; why_lost: the reason */
 };
 
-/* --- What a trial costs --------------------------------------------------------------------- */
+/* --- Cost of a trial ------------------------------------------------------------------------ */
 
 static bool from_records(struct training *t, struct tune_candidate *c)
 {
@@ -136,7 +136,7 @@ static bool search(struct training *t, struct kernels *k, struct str *weights, s
     struct search_opts so = {
         .budget = t->p->budget, .seed = visit_seed(t), .strategy = &strategy_ppo,
         .entropy = t->p->entropy,
-        .cold = true,                            /* a slow start leaves more to learn */
+        .cold = true,                            /* a slow start lets the agents learn more */
         .weights = t->weights.len ? t->weights.data : NULL, .weights_bytes = t->weights.len,
         .weights_out = weights,
     };
@@ -221,7 +221,7 @@ static bool write_weights(struct training *t, struct err *e)
     return ok;
 }
 
-/* Returns the number of visits that a file of weights has seen; -1: it is of another training. */
+/* Returns the number of visits behind a file of weights; -1: they come from another training. */
 static int visits_of(const struct training *t, const char *trained)
 {
     int of = t->p->n * t->p->passes;

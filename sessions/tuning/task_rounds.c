@@ -7,7 +7,7 @@
 #define ALPHA 0.2
 #define BETA 2
 #define ROUNDS_BACK 3
-#define BY_TURNS 20                       /* 5 % of the rounds */
+#define BY_TURNS 20                       /* one round of this many: 5 % */
 #define AT_BOUND 1.03
 
 static double latest(const struct task_rounds *t)
@@ -52,7 +52,7 @@ double task_rounds_hope(const struct task_rounds *t, int n)
     return most;
 }
 
-/* Returns the turn-th of the open tasks, counted around. */
+/* Returns the turn-th of the open tasks; after the last one it starts over. */
 static int by_turns(const struct task_rounds *t, int n, int turn)
 {
     int open = 0;

@@ -9,7 +9,7 @@
 #include "explorer/tune/tidy.h"
 #include "sessions/tuning/tuning_impl.h"
 
-/* --- Which run ------------------------------------------------------------------------------ */
+/* --- Choice of the run ---------------------------------------------------------------------- */
 
 static bool matches(const struct inquiry *q, const struct tuning_opts *o,
                     const struct record_run *run)
@@ -18,7 +18,7 @@ static bool matches(const struct inquiry *q, const struct tuning_opts *o,
            (!o->strategy || streq(run->strategy, o->strategy));
 }
 
-/* Sets *out to whether a run has all its records.  A pruned run cannot answer. */
+/* Sets *out to whether all records of a run exist.  A pruned run cannot answer. */
 static bool is_whole(struct inquiry *q, const struct record_run *run, struct err *e, bool *out)
 {
     struct record_filter f = { .run = run->id };
@@ -31,14 +31,16 @@ static bool is_whole(struct inquiry *q, const struct record_run *run, struct err
         bool trial = !streq(rec[i].strategy, "final");
         final = final || !trial;
         right = right || rec[i].outcome == OUTCOME_OK;
-        trials += trial && rec[i].trial != last;         /* rec is sorted by trial */
+        /* rec is sorted by trial, so a new number is a new trial */
+        trials += trial && rec[i].trial != last;
         last = trial ? rec[i].trial : last;
     }
     *out = trials > 0 && last == trials && (final || !right);
     return true;
 }
 
-/* Finds the latest run that can answer (q->finished) and those that can be resumed; NULL: none. */
+/* Finds the latest run that can answer (q->finished) and runs that can be resumed; NULL: there is
+ * none. */
 static bool find_runs(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct record_filter f = { .spec = q->spec, .isa = q->target->isa, .threads = q->threads };
@@ -169,7 +171,7 @@ static void show(void *ctx, const struct tune_view *v)
         q->view->view(q->view->ctx, &said);
 }
 
-/* --- Its end -------------------------------------------------------------------------------- */
+/* --- The end -------------------------------------------------------------------------------- */
 
 /* Adds the winner's own measurement as the last record; a finished run answers with it. */
 static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
@@ -269,7 +271,7 @@ static bool open_search(struct inquiry *q, struct err *e)
     return false;
 }
 
-/* Whether the winner has the steps of the session. */
+/* Whether the winner has the same steps as the session. */
 static bool won_by_session(const struct tuning *t, struct inquiry *q)
 {
     const char *const *line;

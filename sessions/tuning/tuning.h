@@ -7,35 +7,37 @@
 #include "sessions/file/session.h"
 
 enum { TUNING_BUDGET = 1000, TUNING_EXPERTS = 7 };
-enum { TUNING_ALGORITHM_EXPERTS = 15 };  /* of a kernel with an algorithm, best first */
+/* most expert schedules of a kernel with an algorithm, best first */
+enum { TUNING_ALGORITHM_EXPERTS = 15 };
 
 struct tuning_opts {
-    int budget;                          /* 0: of the resumed run, else TUNING_BUDGET */
-    bool seed_given; uint64_t seed;      /* not given: of the resumed run, else 1 */
-    const char *strategy;                /* NULL: of that run, else tune_default_strategy() */
-    int joint;                           /* trials for layouts; 0: as plan_of has it */
-    double time_s;                       /* limit of the search; 0: none */
-    int levels;                          /* of the layout templates: 1 or 2; 0: 1 */
+    int budget;                          /* 0: that of the resumed run, else TUNING_BUDGET */
+    bool seed_given; uint64_t seed;      /* if not given: that of the resumed run, else 1 */
+    const char *strategy;  /* NULL: that of the resumed run, else tune_default_strategy() */
+    int joint;                           /* trials for layouts; 0: as plan_of divides */
+    double time_s;                       /* time limit of the search in seconds; 0: none */
+    int levels;                          /* levels of the layout templates: 1 or 2; 0: 1 */
     bool loop_only;
-    /* For a GPU: rank by the simulator of measure.gpu.  Times are then simulated, in records too,
-     * and only runs with the same objective and device answer or go on. */
+    /* For a GPU: rank by the simulator of measure.gpu.  Times, also in records, are then simulated;
+     * only runs with the same objective and device can answer or be resumed. */
     bool simulated;
-    bool cold;                           /* as in struct search_opts */
-    /* Each is "layout" (the layouts of the session), "all-layouts" or a layout step. */
+    bool cold;                           /* see struct search_opts */
+    /* Each is "layout" (the session's layouts), "all-layouts" or a layout step. */
     int n_pins; const char *const *pin;
-    int experts;                         /* as seeds; 0: TUNING_EXPERTS; < 0: none */
-    bool resume;                         /* resume the latest stopped or killed run */
-    bool any_budget;                     /* if the stopped run has another budget, start a new run
-                                          * instead of refusing */
-    bool fresh;                          /* do not answer from a finished run */
-    bool study;                          /* only a run of exactly this budget answers, even before
-                                          * a stopped one is resumed; no ledger */
+    int experts;  /* number of expert schedules as seeds; 0: TUNING_EXPERTS; < 0: none */
+    bool resume;                         /* whether to resume the latest stopped or killed run */
+    /* whether to start a new run, instead of refusing, if the stopped run has another budget */
+    bool any_budget;
+    bool fresh;                          /* whether not to answer from a finished run */
+    /* only a run with exactly this budget answers, even if a stopped one could be resumed; no
+     * ledger */
+    bool study;
     struct measure_opts measure;         /* threads, target, compiler, data seed */
     unsigned baselines;
-    const char *records;                 /* file; NULL: records_path */
+    const char *records;                 /* path of the file; NULL: records_path */
     const char *weights; size_t weights_bytes;
-    bool no_ledger;                      /* do not measure the winner step by step */
-    struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
+    bool no_ledger;                      /* whether not to measure the winner step by step */
+    struct follow *follow;               /* a schedule to follow (follow.h), or NULL */
 };
 
 struct tuning {
@@ -43,27 +45,29 @@ struct tuning {
     const char *simulated;               /* the simulated GPU, "h100"; NULL: times are measured */
     char run[RUN_ID];
     const char *strategy; uint64_t seed; int budget;
-    bool answered;                       /* from a finished run; result is then NULL */
+    bool answered;                       /* whether a finished run answered; result is then NULL */
     const char *answered_date;
-    int resumed;                         /* records that the run had before; -1: a new run */
-    const char *could_resume;            /* a stopped run of this task, or NULL */
+    int resumed;  /* number of records that the run had before; -1: a new run */
+    const char *could_resume;            /* name of a stopped run of this task, or NULL */
     const char *records_file;
-    const char *note;                    /* as in struct tune_result */
+    const char *note;                    /* see struct tune_result */
     struct tune_result *result;
     enum search_end end;
-    int trials, replayed;                /* of the run; those taken from the records */
-    double start_ms;                     /* time of the session before; INFINITY: unknown */
+    int trials, replayed;  /* trials of the run, and how many of them the records had */
+    double start_ms;  /* time of the session's schedule before; INFINITY: unknown */
     double best_ms;                      /* time of the winner; INFINITY: no winner */
-    /* The session and the winner, timed in turns in the final; NULL: not in the final. */
+    /* The session's schedule and the winner, timed in turns in the final; NULL: not in the
+     * final. */
     const struct measurement *final_start, *final_best;
-    bool is_start;                       /* the session itself is the winner */
-    /* Time of the session / time of the winner: from the final when both were in it, else
-     * start_ms / best_ms; NAN: unknown. */
+    bool is_start;                       /* whether the session's schedule itself is the winner */
+    /* Time of the session / time of the winner: from the final if both were in it, else start_ms /
+     * best_ms; NAN: unknown. */
     double speedup;
     int n_lines; const char *const *line;            /* the winner's steps */
-    bool measured; struct measurement m; /* m: the winner's, when measured in this call */
-    double gflops, spread;               /* the winner's, now or recorded; 0, NAN: unknown */
-    /* The winner after each of its steps, [0] the operator without steps; NULL: not measured. */
+    /* m: the winner's measurement, if it was made in this call */
+    bool measured; struct measurement m;
+    double gflops, spread;  /* of the winner, measured now or recorded; 0, NAN: unknown */
+    /* The winner after each of its steps; [0] is the operator without steps; NULL: not measured. */
     struct measurement *ledger;
     int failed[TUNE_OUTCOMES];
     struct arena *mem;
@@ -72,33 +76,36 @@ struct tuning {
 /* Whether a tuning is for a GPU: by its target, or because loops of the session are bound. */
 bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o);
 
-/* Tunes from the current state of s, which stays unchanged.  Of view, which may be NULL, only the
- * view callback and ctx are used.  A new run enters the records with its first measurement.  A
- * finished run answers only while all its records exist.  When a record cannot be written, raises
+/* Tunes from the current state of s, which stays unchanged.  Of `view` (may be NULL) only the
+ * callback view and ctx are used.  A new run enters the records with its first measurement.  A
+ * finished run answers only while all its records exist.  If a record cannot be written, raises
  * cancel and fails.  On failure *out is untouched; the records keep all earlier measurements. */
 bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 const struct search_sink *view, struct cancel *cancel, struct tuning **out,
                 struct err *e);
 void tuning_free(struct tuning *t);
 
-/* The parts of tuning_run, for a search that is continued.  o->budget is of the run in the records,
- * so a search that may go on for long has a large one; the texts of *o must outlive the inquiry.
- * tuning_go searches until there are this many trials, those replayed included, or for time_s
- * seconds (0: no limit); it does nothing where a finished run answers.  When it fails, the inquiry
- * can only be dropped. */
+/* The parts of tuning_run, for a search that is continued later.  o->budget is that of the run in
+ * the records, so it must be large if the search may continue for long. The texts of *o must
+ * outlive the inquiry.
+ *
+ * tuning_go searches until the run has `trials` trials, replayed ones included, or for time_s
+ * seconds (0: no limit); it does nothing if a finished run answers.  When it fails, the inquiry can
+ * only be dropped. */
 struct inquiry;
 bool tuning_open(const struct session *s, const struct tuning_opts *o,
                  const struct search_sink *view, struct cancel *cancel, struct inquiry **out,
                  struct err *e);
 bool tuning_go(struct inquiry *q, int trials, double time_s, struct err *e);
-/* How the search stands; NULL: a finished run answers. */
+/* Returns the state of the search; NULL: a finished run answers. */
 const struct tune_result *tuning_now(const struct inquiry *q);
-/* Compares the best and ends the run in the records, as stopped unless its space is exhausted or
- * its budget spent.  compare_s: of struct tune_opts.  Frees q in any case. */
+/* Compares the best candidates, and ends the run in the records; the run is stored as stopped
+ * unless its space is exhausted or its budget spent.  compare_s: see struct tune_opts.  Frees q in
+ * any case. */
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e);
 void tuning_drop(struct inquiry *q);     /* may be NULL */
 
-/* Finds the run that o->resume would resume; false when none is found.  Only reads. */
+/* Finds the run that o->resume would resume. Returns false when there is none. Reads only. */
 struct tuning_stopped { int trials, budget; double best_ms; /* 0: no correct trial */ };
 bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
                     struct tuning_stopped *out);
@@ -107,10 +114,10 @@ bool tuning_stopped(const struct session *s, const struct tuning_opts *o,
  * the times of the search, the cost model and the agents. */
 bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out, struct err *e);
 
-/* Adds the winner's steps and ledger to s: to a branch that has just these steps, which becomes the
- * current one; else, with `here`, to a current branch without steps; else to a new branch "tuned".
- * If the session won, adds only its measurement; if the operator without steps won, `here` undoes
- * all steps. */
+/* Adds the winner's steps and ledger to s. If a branch has exactly these steps, it becomes the
+ * current one; else, with `here`, they are added to a current branch without steps; else to a new
+ * branch "tuned". If the session's schedule won, adds only its measurement; if the operator without
+ * steps won, `here` undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);

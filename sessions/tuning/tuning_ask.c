@@ -101,7 +101,7 @@ static void take_experts(struct inquiry *q, const struct expert_schedule *list, 
     }
 }
 
-/* Adds the experts of this operator; it is no error when none exists. */
+/* Adds the experts' schedules of this operator; having none is not an error. */
 static bool add_experts(struct inquiry *q, const struct tuning_opts *o, struct err *e)
 {
     struct experts all;
@@ -126,7 +126,8 @@ const struct gpu_device *tuning_gpu(const struct tuning_opts *o)
     return o->measure.gpu ? o->measure.gpu : gpu_device_default();
 }
 
-/* Returns all options but seed, strategy and budget as JSON.  A run with equal text can answer. */
+/* Returns all options except seed, strategy and budget, as JSON.  A finished run with the same text
+ * can answer. */
 static const char *options_text(struct inquiry *q, const struct tuning_opts *o)
 {
     struct str compiler = {0};
@@ -164,7 +165,7 @@ bool tuning_for_gpu(const struct session *s, const struct tuning_opts *o)
     return program_text_target(history_current(s->history)->program, o->measure.target)->gpu;
 }
 
-/* Refuses what an objective cannot do. */
+/* Refuses options that the objective does not allow. */
 static bool objective_fits(const struct tuning_opts *o, const struct target *target, struct err *e)
 {
     if (o->simulated && !target->gpu) {

@@ -6,32 +6,33 @@
 
 enum { TUNING_MOST_EXPERTS = 64 };
 
-/* A tuning from open to close. */
+/* The state of a tuning, from open to close. */
 struct inquiry {
     struct tuning_opts opts;
-    struct tune_opts search;             /* of t->result, while it is open */
+    struct tune_opts search;             /* options of t->result while it is open */
     struct tuning *t;
-    struct arena *mem, *scratch;         /* mem is t's */
+    struct arena *mem, *scratch;         /* mem becomes t's arena */
     const char *spec; const struct target *target; int threads;
     uint64_t data_seed;
-    double accuracy;                     /* that the experts may choose algorithms with */
-    int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];    /* [0]: the session */
+    double accuracy;                     /* accuracy of the algorithms that experts may choose */
+    /* schedule[0] is the session's */
+    int n_schedules; struct tune_lines schedule[1 + TUNING_MOST_EXPERTS];
     int n_pins; const char **pin;
     bool fixed;
     const char *options;                 /* JSON of options_text */
     struct records *records;
     const struct record_run *finished, *stopped;
-    const struct record_run *other_budget;           /* a stopped run with another budget */
-    struct record_run fresh;             /* a new run, before its first measurement */
+    const struct record_run *other_budget;  /* a stopped run with another budget, or NULL */
+    struct record_run fresh;             /* a new run, until its first measurement */
     int n_known; const struct record *known;         /* records of the resumed run */
     uint64_t *known_hash;
     const struct search_sink *view;
     struct cancel *cancel;
-    bool lost; struct err why_lost;      /* a record could not be written */
+    bool lost; struct err why_lost;  /* lost: a record could not be written; why_lost: the reason */
 };
 /* tuning_ask.c: fills in q from the session and the options: target, schedules, pins. */
 bool tuning_ask(struct inquiry *q, const struct session *s, const struct tuning_opts *o,
                 struct err *e);
-/* The GPU that is simulated. */
+/* Returns the GPU that is simulated. */
 const struct gpu_device *tuning_gpu(const struct tuning_opts *o);
 #endif

@@ -143,12 +143,12 @@ int tuning_experts(const struct tuning *t)
 {
     const struct tune_view *v = t->result->view;
     int n = 0;
-    for (int i = 1; i < v->n_trials; i++)                /* trial 0 is the session */
+    for (int i = 1; i < v->n_trials; i++)                /* trial 0 is the session's schedule */
         n += v->trial[i]->seed;
     return n;
 }
 
-/* Adds the members that only a search of this call has. */
+/* Adds the members that exist only if this call searched. */
 static void add_search(json_t *j, const struct tune_result *r)
 {
     const struct tune_view *v = r->view;
