@@ -14,7 +14,8 @@
 #define FILES 256
 #define LEAST_FILES 20
 
-/* A broken invariant calls abort(); scripts then see exit code 70, a bug in tilescope. */
+/* Runs when a broken invariant calls abort(). Scripts then see exit code 70, which means a bug in
+ * tilescope. */
 static void on_abort(int sig)
 {
     (void)sig;
@@ -44,7 +45,8 @@ static bool allow(__rlimit_resource_t what, rlim_t want, rlim_t least, const cha
     return false;
 }
 
-/* glibc sets the stack size of new threads at program start, so a limit raised later needs this. */
+/* Sets the stack size of new threads: glibc reads it at program start, so raising the limit later
+ * is not enough. */
 static void enlarge_threads(void)
 {
     pthread_attr_t attr;
@@ -77,7 +79,7 @@ int main(int argc, char **argv)
     enlarge_threads();
     set_locale();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);           /* `ulimit -f`: the write fails instead of killing us */
+    signal(SIGXFSZ, SIG_IGN);  /* `ulimit -f`: a write then fails instead of killing this process */
     signal(SIGABRT, on_abort);
     return cli_main(argc, argv);
 }

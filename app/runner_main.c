@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN);           /* as tilescope itself */
+    signal(SIGXFSZ, SIG_IGN);           /* as in tilescope itself */
     return server_main(argc, argv);
 }

@@ -21,7 +21,7 @@ enum opt {
     OPT_COUNT
 };
 
-/* Which commands take an option. */
+/* The set of commands that take an option. */
 enum {
     IN_SCREEN = 1 << CMD_SCREEN,
 #define COMMAND(id, name, operands, summary, detail) IN_##id = 1 << CMD_##id,
@@ -41,13 +41,14 @@ struct given { enum opt opt; const char *value; };         /* a flag's value is 
 struct args {
     enum cmd cmd;
     VEC(const char *) word;                                /* operands, in order */
-    VEC(struct given) given;                               /* options, in order */
+    VEC(struct given) given;                               /* options in the order given */
 };
 
 /* Reads a command line.  The command is the first word that is not an option.  Options are written
  * `--name value`, `--name=value`, `-n value` or `-nvalue`; `--` ends them; a lone `-` is a word.
- * The value of an option may be left out, as "", if its operand is in brackets.  The next argument
- * is then its value only if it is a list of words of "[word,word]", or ends like "[NAME.json]".
+ *
+ * If the operand of an option is in brackets, its value may be left out, and is then "".  The next
+ * argument is its value only if it is a list of words of "[word,word]", or ends like "[NAME.json]".
  * ERR_SYNTAX: an unknown or misplaced option, or a missing or surplus value; the fix names the
  * nearest option.  *out must be freed even after an error. */
 bool args_parse(int argc, char **argv, struct args *out, struct err *e);
@@ -68,6 +69,6 @@ bool args_seed(const struct args *a, int least, uint64_t *out, struct err *e);
 bool args_baselines(const struct args *a, unsigned *out, struct err *e);
 /* Reads --threads, --seed, --time, --limit, --cold, --huge-pages, --compiler and --isa. */
 bool args_measure(const struct args *a, struct measure_opts *o, struct err *e);
-/* Reads --isa as target_find does; without it *out keeps its value. */
+/* Reads --isa as target_find does; without --isa *out keeps its value. */
 bool args_target(const struct args *a, const struct target **out, struct err *e);
 #endif

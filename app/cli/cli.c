@@ -37,7 +37,8 @@ static void say_cancelled(void)
         return;
 }
 
-/* A terminal that closes (SIGHUP) ends the command cleanly; under nohup it does not end it. */
+/* Catches the signals that end a command. A terminal that closes (SIGHUP) ends it cleanly; under
+ * nohup it does not end it. */
 static void catch_interrupts(void)
 {
     signals_catch(&(struct signals){ .caught = on_signal, .last = say_cancelled,
@@ -61,7 +62,7 @@ static bool session_name(const struct args *a, struct str *out, struct err *e)
     return err_fix(e, "tilescope bench compares sessions");
 }
 
-/* Refuses a line whose first word is no step and no command of the history. */
+/* Refuses a line whose first word is not a step and not a command of the history. */
 static bool no_such_step(const char *line, struct err *e)
 {
     char word[40];
@@ -113,7 +114,7 @@ static bool is_session(const char *text)
     return false;
 }
 
-/* Refuses a script that leaves steps held, because its author expects all of them to apply. */
+/* Refuses a script that leaves steps held, because its author expects all steps to apply. */
 static bool check_none_held(const struct history *h, const char *script, struct err *e)
 {
     int n, at;
@@ -209,7 +210,7 @@ static bool read_accuracy(const struct args *a, struct session *s, struct err *e
     return true;
 }
 
-/* nodes: gets the nodes of an unsupported model (session_from_onnx); may be NULL. */
+/* nodes: receives the nodes of an unsupported model (session_from_onnx); may be NULL. */
 static bool open_all(const struct cli *c, struct opened *out, struct str *nodes, struct err *e)
 {
     const struct args *a = c->args;
@@ -232,7 +233,8 @@ static bool open_all(const struct cli *c, struct opened *out, struct str *nodes,
     return ok;
 }
 
-/* The screen asks instead (model_recover.c). */
+/* Notes that a killed run left unsaved changes of this session. (The screen asks instead:
+ * model_recover.c.) */
 static void note_unsaved(const struct cli *c, const struct session *s)
 {
     struct autosave left;
@@ -300,7 +302,8 @@ bool cli_says_beside(const char *path, const char *where, struct err *e)
     return err_fix(e, "nothing is lost: compare the two files and keep the one that you want");
 }
 
-/* Saves the session. If no file can be written, an autosave keeps it for the start screen. */
+/* Saves the session. If no file can be written, an autosave keeps the session for the start
+ * screen. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e)
 {
     struct err ignored;
@@ -357,7 +360,7 @@ static int open_screen(const struct cli *c, bool tour)
     struct app_settings set;
     bool right = settings_read(&set, &bad);
     if (!right)
-        cli_fail(c, &bad);               /* with its place, for the time after the screen */
+        cli_fail(c, &bad);  /* prints the error with its place, after the screen is closed */
     struct term_opts look = {
         .no_color = !c->color_out,
         .no_unicode = args_has(c->args, OPT_NO_UNICODE) || !set.unicode,
@@ -379,7 +382,7 @@ static int open_screen(const struct cli *c, bool tour)
         session_remember(s);
     if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
-        session_autosave(s, &e);                 /* the screen reports if later ones fail */
+        session_autosave(s, &e);                 /* the screen reports later failures */
     }
     cli_close(&o);
     code = tui_run(s, &look, &opts);
@@ -388,7 +391,7 @@ static int open_screen(const struct cli *c, bool tour)
     return code;
 }
 
-/* Refuses a first word that is no command, file or operator; suggests the nearest one. */
+/* Refuses a first word that is not a command, file or operator; suggests the nearest one. */
 static int unknown_word(const struct cli *c, const char *word)
 {
     const char *candidate[CMD_COUNT + 64];
@@ -447,7 +450,7 @@ static int dispatch(const struct cli *c)
 }
 
 /* Checks that the file of -o can be written, before anything that may take long.  Studies and
- * networks, which write folders, check them themselves. */
+ * networks write folders, which they check themselves. */
 static bool output_is_writable(const struct args *a, struct err *e)
 {
     const char *to = args_value(a, OPT_OUTPUT);
@@ -483,7 +486,7 @@ static int start(struct cli *c, bool parsed, const struct err *e)
     return dispatch(c);
 }
 
-/* Returns code, or an error when stdout could not be written.  A closed pipe is no error. */
+/* Returns code, or an error when stdout could not be written.  A closed pipe is not an error. */
 static int finish(int code)
 {
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || code != EXIT_FINE)

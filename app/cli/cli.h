@@ -9,7 +9,7 @@
 #include "kernels/base/version.h"
 #include "sessions/file/session.h"
 
-/* DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
+/* exit codes of DESIGN section 5; EXIT_CANCELLED is the shell's 128 + SIGINT. */
 enum exit_code {
     EXIT_FINE = 0, EXIT_CHECK = 1, EXIT_USAGE = 2, EXIT_LACKS = 3, EXIT_BUG = 70,
     EXIT_CANCELLED = 130
@@ -17,32 +17,32 @@ enum exit_code {
 
 struct cli {
     const struct args *args;
-    bool color_out, color_err;          /* print colours on stdout, on stderr */
-    bool progress;                      /* stderr is a terminal */
+    bool color_out, color_err;          /* whether to print colours on stdout, on stderr */
+    bool progress;                      /* whether stderr is a terminal */
     struct cancel *cancel;              /* raised by SIGINT */
-    const struct cancel *signalled;     /* raised by signals only; searches raise `cancel` too */
+    const struct cancel *signalled;     /* raised only by signals; searches also raise `cancel` */
 };
 
-/* A session as a command uses it, after --branch, --steps and --step. */
+/* A session as a command uses it, after --branch, --steps and --step were applied. */
 struct opened {
     struct session *session;
     VEC(int) marked;                    /* states at a `measure` line of --steps */
-    int home_branch, home_at;           /* place before --branch and --step; -1 = not moved */
+    int home_branch, home_at;  /* position before --branch and --step; -1 = these did not move it */
 };
 /* Opens the operands of the command line as one session: a file, or an operator in one or several
  * words.  Returns EXIT_FINE; on failure prints the error and returns its exit code. */
 int cli_open(const struct cli *c, struct opened *out);
-/* As cli_open, but for an ONNX model with unsupported nodes it lists all nodes.  out->session is
+/* Like cli_open, but lists all nodes of an ONNX model that has unsupported nodes.  out->session is
  * then NULL, whatever the exit code. */
 int cli_open_or_list(const struct cli *c, struct opened *out);
 /* Whether a session is a network: an ONNX model of several kernels, without steps. */
 bool cli_is_network(const struct session *s);
-/* Replaces a network by the session of the kernel of --kernel, if that was given. */
+/* Replaces a network by the session of the kernel that --kernel names, if it was given. */
 bool cli_open_kernel(const struct cli *c, struct session **s, struct err *e);
-/* Refuses an option that exists only for networks when s is none, and the other way round. */
+/* Refuses an option that exists only for networks if s is not one, and the other way round. */
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e);
-/* Refuses a target given by --isa or --target (NULL: none) for which the program's loops or tiles
- * are not made, before anything is built.  name: the session's. */
+/* Refuses a target given by --isa or --target (NULL: none) if the program's loops or tiles are not
+ * for that target, before anything is built.  name: of the session. */
 struct target;
 bool cli_target_fits(const struct program *p, const char *name, const struct target *t,
                      struct err *e);
@@ -52,10 +52,10 @@ void cli_close(struct opened *o);
 
 /* The file to save a session to, and its state before measuring (file_seen); path NULL: none. */
 struct goal { const char *path; uint64_t seen; };
-/* Checks that path can be written, before hours of measuring, and fills *out. */
+/* Checks that path can be written, which comes before hours of measuring, and fills *out. */
 bool cli_goal(const struct session *s, const char *path, struct goal *out, struct err *e);
-/* Saves the session.  When somebody else changed the file meanwhile, saves beside it, and *e names
- * the new file. */
+/* Saves the session.  If somebody else has changed the file meanwhile, saves beside it, and *e
+ * names the new file. */
 bool cli_save(struct session *s, const struct goal *to, struct err *e);
 bool cli_says_beside(const char *path, const char *where, struct err *e);
 
@@ -85,19 +85,20 @@ bool cli_profile(const struct cli *c, struct opened *o, struct str *out, struct 
 bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err *e);
 /* Refuses a file name that asks for another picture than SVG. */
 bool cli_check_picture(const char *path, struct err *e);
-/* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; where the screen
+/* Appends a view of `show` as SVG. Draws the screen's view, wrapped at that width; if the screen
  * has no such view, draws `text`, the view as plain text. Takes ownership of o->session. */
 void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int width,
                   const struct str *text, struct str *out);
 
-/* Prints the nodes of a model that cannot be opened; the error when no nodes are listed. */
+/* Prints the nodes of a model that cannot be opened; if no nodes are listed, prints the error. */
 int cli_onnx_fail(const struct cli *c, struct str *nodes, const struct err *e);
 
 /* Appends the overview: the commands, and where to find more help. */
 void cli_help_usage(struct str *out);
 /* Appends what `CMD --help` prints: synopsis, description and options. */
 void cli_help_command(struct str *out, enum cmd cmd);
-/* Appends the help of a topic, command or operator; NULL: their list.  ERR_NAME suggests one. */
+/* Appends the help of a topic, command or operator; NULL: appends their list.  ERR_NAME suggests a
+ * name. */
 bool cli_help_topic(struct str *out, const char *topic, struct err *e);
 
 /* Prints the error on stderr.  Returns the exit code for it. */
@@ -112,15 +113,17 @@ void cli_wrap(struct str *out, size_t from, int hang);
 /* Appends the lines of a document: in colour on a terminal, in ASCII without cli_has_unicode. */
 struct doc;
 void cli_add_doc(struct str *out, const struct cli *c, const struct doc *d);
-bool cli_has_unicode(const struct cli *c);               /* by the locale and --no-unicode */
+/* whether the locale has Unicode and --no-unicode is not given */
+bool cli_has_unicode(const struct cli *c);
 /* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
 
-/* cli_asserts_check checks the syntax of every --assert, before anything is measured, and
- * cli_asserts_named its names, by the JSON of a result without values (freed).  cli_asserts
- * evaluates them over the JSON, prints failed ones on stderr and returns the exit code.  good
- * false: the measurement failed (exit code 1), so missing numbers are no error. */
+/* cli_asserts_check checks the syntax of every --assert, before anything is measured.
+ * cli_asserts_named checks the names in them against the JSON of a result without values, which it
+ * frees.  cli_asserts evaluates them over the JSON, prints failed ones on stderr and returns the
+ * exit code.  good false: the measurement failed (exit code 1), so missing numbers are not an
+ * error. */
 bool cli_asserts_check(const struct args *a, struct err *e);
 bool cli_asserts_named(const struct args *a, struct str *json, struct err *e);
 int cli_asserts(const struct cli *c, const struct str *json, bool good);

@@ -15,7 +15,8 @@
 #include "sessions/report/report.h"
 
 enum { NAME_WIDTH = 36 };
-#define SIMULATED_ACCESSES 1e7            /* of threads, above which a sample of blocks is walked */
+#define SIMULATED_ACCESSES 1e7            /* accesses of threads, above which only a sample of
+                                           * blocks is walked */
 
 struct bench_call {
     const struct cli *cli;
@@ -36,7 +37,8 @@ static bool read_options(struct bench_call *b, struct err *e)
         && (!gpu || gpu_device_parse(gpu, &b->gpu, e));
 }
 
-/* Opens operand i as contender i.  *n_kernels counts those that --kernel took out of a network. */
+/* Opens operand i as contender i.  *n_kernels counts the contenders that --kernel took out of a
+ * network. */
 static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct err *e)
 {
     const char *name = b->cli->args->word.data[i];
@@ -121,7 +123,7 @@ static void add_ratio(struct str *out, const struct ratio *r)
     str_add(out, "  ");
 }
 
-/* Adds what the simulator says of a kernel that no device could time. */
+/* Adds the simulated cost of a kernel that no device could time. */
 static void add_simulated(struct str *out, const struct bench_call *b, int i)
 {
     double ms = b->entry[i].simulated_ms, first = b->entry[0].simulated_ms;
@@ -181,14 +183,15 @@ static void add_cold(struct str *out, const struct bench_call *b, int width)
 static int reference_of(const struct bench_call *b)
 {
     int i = 0;
-    if (b->entry[0].gpu)                  /* simulated, all of them */
+    if (b->entry[0].gpu)                  /* all contenders were simulated */
         return 0;
     while (i < b->n - 1 && b->result[i].m.latency.runs == 0)
         i++;
     return i;
 }
 
-/* Adds warnings: different operators (then a ratio does not compare schedules), noise. */
+/* Adds warnings: about noise, and about different operators, whose ratio does not compare
+ * schedules. */
 static void add_warnings(struct str *out, const struct bench_call *b)
 {
     const struct bench_entry *first = &b->entry[0];
@@ -247,7 +250,7 @@ static void add_text(struct str *out, const struct bench_call *b)
 
 /* --- The command ----------------------------------------------------------------------------- */
 
-/* Simulates the contenders that are right and that no GPU could time. */
+/* Simulates those contenders that are right and that no GPU could time. */
 static bool simulate(struct bench_call *b, const struct program *const *p, struct err *e)
 {
     struct progress pr = cli_progress(b->cli);

@@ -10,7 +10,7 @@
 
 #define MOST_SCHEDULES 64
 
-/* gpu: of --gpu; NULL: the default device. */
+/* gpu: the GPU of --gpu; NULL: the default device. */
 struct expert_opts {
     int measured, threads;
     double time_s;
@@ -35,8 +35,8 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* The search's result for its best schedule: a measurement, or for a GPU an estimate. NULL: no
- * search was made. */
+/* What the search found out about its best schedule: a measurement, or for a GPU an estimate. NULL:
+ * no search was made. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)
@@ -49,7 +49,7 @@ static void add_rating(struct str *out, const struct expert_rating *r)
     str_add_char(out, '\n');
 }
 
-/* Prints a comment and the step lines, a script for `--steps` of other commands. */
+/* Prints a comment and the step lines. The text is a script for `--steps` of other commands. */
 static void print_schedule(struct arena *a, const char *spec, const struct expert_schedule *s,
                            const struct found *f)
 {

@@ -1,4 +1,4 @@
-/* `tune --follow FILE`: what happened to one schedule during a search. */
+/* `tune --follow FILE`: reports what happened to one schedule during a search. */
 #include "app/cli/cli_follow.h"
 
 #include <math.h>

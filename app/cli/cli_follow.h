@@ -4,8 +4,8 @@
 #include "app/cli/cli.h"
 #include "explorer/tune/follow.h"
 
-/* Reads the schedule of --follow: a session of the operator that is being tuned. *of gets its step
- * lines, or NULL without the option. */
+/* Reads the schedule of --follow, a session of the same operator as `tuned`. *of gets its step
+ * lines; without the option it is NULL. */
 bool cli_follow_open(const struct args *a, const struct session *tuned, struct follow *f,
                      struct session **of, struct err *e);
 void cli_follow_close(struct follow *f, struct session *of);

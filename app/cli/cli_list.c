@@ -112,7 +112,7 @@ static void add_metric(struct str *out, const struct metric *m)
     str_free(&name);
 }
 
-/* Adds what CUPTI says of the events of a set, which needs no GPU. */
+/* Adds CUPTI's answer about the events of a set, which needs no GPU. */
 static void add_chip(struct str *out, const struct event_set *s)
 {
     struct cupti_checked c;

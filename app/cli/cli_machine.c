@@ -102,7 +102,7 @@ static void add_model(struct str *out, const struct machine_model *m)
                " measured\n%s in %.1f s; --measure measures again.\n", m->date, m->seconds);
 }
 
-/* The argument of `measure`, which machine_file_measure calls. */
+/* The argument of `measure`, the callback of machine_file_measure. */
 struct task {
     const struct cli *cli; const struct machine *machine; const struct compiler *cc; double seconds;
 };

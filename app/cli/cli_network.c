@@ -23,14 +23,14 @@ bool cli_network_open(struct arena *a, const struct opened *o, const struct targ
                             threads, out, e);
 }
 
-/* Finds the array of a tensor by its name in the model. */
+/* Finds the array of a tensor by the tensor's name in the model. */
 static const struct named_array *array_of(const struct opened *o, const struct arrays *all,
                                           const char *tensor)
 {
     return arrays_find(all, session_port_name(o->session, tensor));
 }
 
-/* Drops the arrays that are named like inputs: a file may have both. */
+/* Drops the arrays that are named like inputs: a file may have inputs and outputs. */
 static void without_inputs(struct arena *a, const struct opened *o, const struct graph *g,
                            struct arrays *all)
 {
@@ -47,8 +47,8 @@ static void without_inputs(struct arena *a, const struct opened *o, const struct
     *all = (struct arrays){ n, list };
 }
 
-/* Reads the arrays of an option for the tensors of this role.  Every input must be there, and at
- * least one output. */
+/* Reads the arrays of an option for the tensors of this role.  Of inputs the file must have every
+ * one, of outputs at least one. */
 static bool read_given(struct arena *a, const struct cli *c, const struct opened *o, enum opt opt,
                        enum tensor_role role, int *n, const struct network_given **out,
                        struct err *e)
@@ -69,7 +69,8 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
         have += mine;
         named += mine && array_of(o, &all, g->tensor[t].name);
     }
-    bool by_place = named == 0 && all.n == have;         /* no name matches, but the number does */
+    /* no name matches, but the number of arrays does */
+    bool by_place = named == 0 && all.n == have;
     struct network_given *list = ARENA_ARRAY(a, struct network_given, have);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct tensor *x = &g->tensor[t];
@@ -93,7 +94,7 @@ static bool read_given(struct arena *a, const struct cli *c, const struct opened
                              path);
 }
 
-/* Warns on stderr about schedules that no kernel uses. */
+/* Warns on stderr about schedules in the session that no kernel uses. */
 static void say_unused(const struct opened *o, const struct network *net, struct arena *a)
 {
     const char *at = str_text(&o->session->kernels), *spec;
@@ -123,8 +124,8 @@ static void add_text(struct str *out, const struct cli *c, const struct session 
     doc_close(&d);
 }
 
-/* The meters of a network: only the clock, unless others are asked for, since counting every kernel
- * takes long. */
+/* Returns the meters of a network: only the clock, unless others are asked for, since counting
+ * every kernel takes long. */
 static unsigned meters_of(const struct cli *c, const struct measure_opts *mo)
 {
     unsigned meters = mo->meters & METER_CLOCK;
@@ -167,7 +168,7 @@ static bool measure(struct arena *a, const struct cli *c, const struct opened *o
     return ok;
 }
 
-/* Saves the session, as a network even when no schedule is chosen. */
+/* Saves the session; it becomes a network file even when no schedule is chosen. */
 static bool save(struct session *s, const struct goal *to, struct err *e)
 {
     if (!to->path)
@@ -237,7 +238,7 @@ static bool export_to(const struct cli *c, const struct opened *o, const char *f
                    "make -C %s check\n", folder, net->n_tasks, folder);
     }
     if (!ok && !there)
-        rmdir(folder);                    /* fails if the folder is not empty */
+        rmdir(folder);                    /* does nothing unless the folder is empty */
     arena_free(a);
     return ok;
 }

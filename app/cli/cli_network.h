@@ -5,14 +5,14 @@
 #include "kernels/module/network.h"
 #include "profile/machine/machine_model.h"
 
-/* Checks and times it, and prints the result; saves the session at `to` (path NULL: not) when all
- * is right.  model NULL: unknown.  Returns the exit code. */
+/* Checks and times a network, and prints the result. If everything is right, saves the session at
+ * `to` (path NULL: does not).  model NULL: unknown.  Returns the exit code. */
 int cli_network_run(const struct cli *c, struct opened *o, const struct measure_opts *m,
                     const struct machine_model *model, const struct goal *to);
-/* Writes it as a C library into the folder of -o.  Returns the exit code. */
+/* Writes a network as a C library into the folder of -o.  Returns the exit code. */
 int cli_network_export(const struct cli *c, const struct opened *o);
-/* Tunes its kernels, saves the session at `to` after each (path NULL: not), and prints what was
- * gained.  Returns the exit code. */
+/* Tunes the kernels of a network, saves the session at `to` after each (path NULL: does not), and
+ * prints what was gained.  Returns the exit code. */
 struct tuning_opts;
 struct search_sink;
 int cli_network_tune(const struct cli *c, struct opened *o, const struct tuning_opts *each,

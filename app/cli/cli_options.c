@@ -42,7 +42,8 @@ bool cli_is_network(const struct session *s)
 bool cli_takes(const struct cli *c, const struct session *s, struct err *e)
 {
     const struct args *a = c->args;
-    bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);   /* else it is one program */
+    /* network: if false, it is measured as one program */
+    bool network = cli_is_network(s) && !args_has(a, OPT_STEPS);
     int command = 1 << a->cmd;
     if (network && a->cmd == CMD_EXPERT) {
         err_set(e, ERR_SYNTAX, "the kernels of a network have the experts' schedules at once");
@@ -69,7 +70,7 @@ bool cli_target_fits(const struct program *p, const char *name, const struct tar
     const struct func *f;
     struct err why = {0};
     if (!t || !program_lower(p, &f, &why) || target_takes(t, f, &why))
-        return true;                     /* measuring says what is wrong with the program itself */
+        return true;  /* measuring reports what is wrong with the program itself */
     err_set(e, ERR_STEP, "%.200s and --isa %s do not go together: %.300s", name, t->isa, why.text);
     return err_fix(e, "leave --isa out%s", why.fix[0] ? ", or --target cuda" : "");
 }

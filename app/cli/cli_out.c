@@ -97,7 +97,7 @@ int cli_fail(const struct cli *c, const struct err *e)
 {
     cli_progress_clear(c);
     fflush(stdout);
-    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {   /* a signal causes other errors */
+    if (e->code == ERR_CANCEL || cancelled(c->signalled)) {  /* a signal also causes other errors */
         fputs("cancelled\n", stderr);
         return EXIT_CANCELLED;
     }
@@ -153,7 +153,8 @@ bool cli_has_unicode(const struct cli *c)
     return !args_has(c->args, OPT_NO_UNICODE) && streq(nl_langinfo(CODESET), "UTF-8");
 }
 
-/* Names and texts that are not for drawing stay as they are, whatever the locale. */
+/* Adds a character of a text. Names, and texts that are not drawings, stay as they are in every
+ * locale. */
 static void add_char(struct str *out, const char **p, bool unicode)
 {
     const char *start = *p;

@@ -34,7 +34,7 @@ static bool read_options(const struct args *a, struct pretrain *p, struct pretra
     return args_target(a, &o->target, e) && file_may_write(o->weights, e);
 }
 
-/* --- While it runs --------------------------------------------------------------------------- */
+/* --- During the training --------------------------------------------------------------------- */
 
 static void show(void *ctx, const struct pretrain_visit *v, const struct tune_view *t)
 {
@@ -58,7 +58,8 @@ static void keep_json(struct pretrainer *x, const struct pretrain_visit *v)
         "loop_entropy", JSON(v->agents.loop_entropy), "seconds", JSON(v->seconds)));
 }
 
-/* Adds "entropy 1.31, 0.98", of the layout and loop agents; leaves out an agent without choices. */
+/* Adds "entropy 1.31, 0.98", the entropies of the layout and loop agents; leaves out an agent
+ * without choices. */
 static void add_entropy(struct str *out, const struct tune_agents *a)
 {
     const double of[] = { a->layout_entropy, a->loop_entropy };

@@ -1,4 +1,4 @@
-/* `tilescope show --what profile`: what was measured of a step, as the session has it. */
+/* `tilescope show --what profile`: the measurement of a step that the session contains. */
 #include "app/cli/cli.h"
 
 #include "app/views/measurement_doc.h"

@@ -13,7 +13,7 @@
 #define IMPORT_MAX_BYTES ((size_t)1 << 30)
 #define ROWS 20
 
-/* --- From file to file ------------------------------------------------------------------------ */
+/* --- Moving records between files ------------------------------------------------------------- */
 
 static bool do_export(struct ask *k, struct err *e)
 {
@@ -89,7 +89,7 @@ static bool do_merge(struct ask *k, struct err *e)
     return true;
 }
 
-/* --- Housekeeping ----------------------------------------------------------------------------- */
+/* --- Checking and deleting -------------------------------------------------------------------- */
 
 static bool do_prune(struct ask *k, struct err *e)
 {
@@ -166,7 +166,7 @@ static bool do_check(struct ask *k, struct err *e)
     return true;
 }
 
-/* Moves the file away; without --yes only a damaged one. */
+/* Moves the file away. Without --yes only if it is damaged. */
 static int set_aside(const struct cli *c)
 {
     struct str moved = {0};
@@ -197,8 +197,8 @@ static int set_aside(const struct cli *c)
 
 static const struct verb {
     const char *name;
-    bool writes, alone;                  /* alone: takes no operand */
-    bool takes[OPT_COUNT];               /* options of this verb, beyond those of all verbs */
+    bool writes, alone;                  /* alone: whether it takes no operand */
+    bool takes[OPT_COUNT];               /* options of this verb, besides those of all verbs */
     bool (*run)(struct ask *k, struct err *e);
 } verbs[] = {
     { "list", false, false, { OF_RECORD }, cli_records_list },

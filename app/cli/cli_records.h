@@ -10,16 +10,16 @@ struct ask {
     const struct args *args;
     struct records *r;
     struct arena *a;
-    struct record_filter f;              /* from the options */
-    int rows;                            /* --count; 0 = all */
+    struct record_filter f;              /* the filter that the options give */
+    int rows;                            /* value of --count; 0 = all */
     bool json;
     struct str out;
 };
 
 /* cli_records_ask.c: reads options and operands. */
 bool cli_records_options(struct ask *k, struct err *e);  /* reads the options into the filter */
-const char *cli_records_operand(struct ask *k);          /* words after the verb; NULL: none */
-/* Reads the operand into the filter; any: for all machines unless --machine names one. */
+const char *cli_records_operand(struct ask *k);  /* returns the words after the verb; NULL: none */
+/* Reads the operand into the filter; any: it is for all machines unless --machine names one. */
 bool cli_records_filter(struct ask *k, bool any, struct err *e);
 /* Finds the one task that the operand names. */
 bool cli_records_task(struct ask *k, struct record_task *out, struct err *e);

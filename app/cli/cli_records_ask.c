@@ -141,7 +141,7 @@ bool cli_records_filter(struct ask *k, bool any, struct err *e)
     return !text || read_task(k, text, e);
 }
 
-/* Refuses an operator that has several tasks; lists them. */
+/* Refuses an operator that has several tasks, and lists them. */
 static bool which_task(struct err *e, const struct record_task *task, int n)
 {
     struct str list = {0};
@@ -155,7 +155,7 @@ static bool which_task(struct err *e, const struct record_task *task, int n)
     return false;
 }
 
-/* Refuses a task without records; says when other machines have measured it. */
+/* Refuses a task without records; tells when other machines have measured it. */
 static bool no_records(struct ask *k, const char *text, struct err *e)
 {
     struct record_filter f = k->f;

@@ -16,13 +16,13 @@ struct run_call {
     const struct cli *cli;
     struct measure_opts opts;
     bool json, check, save;
-    struct gpu_device gpu;              /* --gpu */
-    struct goal to;                     /* --save or -o */
+    struct gpu_device gpu;              /* the GPU of --gpu */
+    struct goal to;                     /* the file of --save or -o */
     struct history *history;
     struct str machine;                 /* fingerprint of this machine */
-    struct str loss;                    /* names the numbers of the file that saving would lose */
-    unsigned lost;                      /* METER_ bits of these numbers */
-    bool cut;                           /* a limit ended a measurement */
+    struct str loss;  /* describes the numbers of the file that saving would lose */
+    unsigned lost;                      /* these numbers, as METER_ bits */
+    bool cut;                           /* whether a limit ended a measurement early */
     bool has_model;
     struct machine_model model;         /* this machine's stored model, if any */
     int n_checked, n_bad;
@@ -117,7 +117,7 @@ static bool measure(struct run_call *r, const struct state *st, unsigned meters,
     return ok;
 }
 
-/* earlier measurements of the session */
+/* Returns the METER_ bits of the numbers that an earlier measurement has. */
 
 static unsigned sections_of(const struct measurement *m)
 {
@@ -149,9 +149,9 @@ static bool is_here(const struct run_call *r, const struct session *s)
 }
 
 /* Stores a result in the session. If the kernel was built and run in the same way as before, keeps
- * a faster old time and old numbers that this run did not measure (measurement_merge). If not, or
- * if a limit cut the new run short, describes in loss what saving would lose, for the user to
- * decide. A wrong or crashing kernel keeps no numbers. */
+ * a faster old time, and old numbers that this run did not measure (measurement_merge). Otherwise,
+ * or if a limit cut the new run short, describes in `loss` what saving would lose; the user
+ * decides. A wrong or crashing kernel keeps no numbers. */
 static void put_result(struct run_call *r, const struct session *s, const struct state *st,
                        unsigned meters, const struct measurement *m)
 {
@@ -199,7 +199,7 @@ static bool is_marked(const struct opened *o, int state)
     return false;
 }
 
-/* Checks a state, or measures it when it is at a `measure` line. */
+/* Checks a state; if it is at a `measure` line, measures it. */
 static bool run_one(struct run_call *r, const struct opened *o, const struct state *st,
                     struct err *e)
 {
@@ -217,8 +217,8 @@ static bool run_one(struct run_call *r, const struct opened *o, const struct sta
     return true;
 }
 
-/* With --check, runs every step before the current one; without it, those at a `measure` line. Then
- * runs the `measure` lines on other branches that the script visited. */
+/* Runs earlier states: with --check every step before the current one, without it those at a
+ * `measure` line. Then runs the `measure` lines on other branches that the script visited. */
 static bool run_prefixes(struct run_call *r, const struct opened *o, struct err *e)
 {
     int n, at;
@@ -316,7 +316,8 @@ static bool save(struct run_call *r, struct opened *o, const struct measurement 
     return cli_go_home(o, e) && cli_save(s, &r->to, e);
 }
 
-/* Returns the exit code.  An operator without steps that exceeds a limit lacks resources here. */
+/* Returns the exit code.  If even an operator without steps exceeds a limit, this machine lacks
+ * resources. */
 static int exit_code(const struct run_call *r, const struct measurement *m, int asserted)
 {
     bool bare = history_current(r->history)->program->n_steps == 0;
@@ -339,7 +340,7 @@ static bool wants_program(const struct run_call *r, const struct session *s)
     return any && !s->of_model && !s->network;
 }
 
-/* Refuses a target that the program does not fit, and --gpu for one that is not for a GPU. */
+/* Refuses a target for which the program is not made, and --gpu with a target that is not a GPU. */
 static bool target_fits(const struct run_call *r, struct err *e)
 {
     const struct program *p = history_current(r->history)->program;

@@ -147,7 +147,7 @@ static bool show_module(const struct cli *c, struct opened *o, struct str *out, 
 }
 
 /* Prints the statements of the network after the passes of kernels/module/simplify.h, and how much
- * each of them changed. */
+ * each pass changed. */
 static bool show_simplified(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct arena *a = arena_new();
@@ -275,7 +275,7 @@ static void add_branch(struct str *out, const struct history *h, bool is_current
     free(row);
 }
 
-/* Prints every branch, or the one of --branch.  Moves in the history, but saves nothing. */
+/* Prints every branch, or the one of --branch.  Moves in the history, and saves nothing. */
 static bool show_steps(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     struct history *h = o->session->history;
@@ -367,7 +367,7 @@ static bool show_space(const struct cli *c, struct opened *o, struct str *out, s
 static const struct {
     const char *name;
     bool (*show)(const struct cli *c, struct opened *o, struct str *out, struct err *e);
-    bool single;                          /* the text exists for single programs only */
+    bool single;                          /* whether the text exists only for single programs */
 } view[] = {
     { "nest", show_nest, false },     { "access", show_access, false },
     { "graph", show_graph, false },   { "network", show_kernels, false },
@@ -389,7 +389,7 @@ static int find_view(const char *name)
     return -1;
 }
 
-/* Refuses views of one kernel for a network. */
+/* Refuses, for a network, views of one kernel. */
 static bool is_for(int v, const struct session *s, struct err *e)
 {
     if (!view[v].single || !cli_is_network(s))
@@ -408,7 +408,8 @@ int cli_show(const struct cli *c)
         return cli_compare(c);
     if (args_has(c->args, OPT_OF))
         return cli_usage(c, "--of goes with --what compare");
-    int v = find_view(what ? what : "nest");            /* of a network: network */
+    /* the default: "network" for a network, else "nest" */
+    int v = find_view(what ? what : "nest");
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"

@@ -99,7 +99,8 @@ static bool print(struct model *m, const struct cli *c, struct err *e)
     return ok;
 }
 
-/* The document of the view that `show --what` calls `what`; NULL when the screen has none. */
+/* Returns the document of the view that `show --what` calls `what`; NULL when the screen has no
+ * such view. */
 static const struct doc *doc_of(struct model *m, const char *what)
 {
     struct err ignored;

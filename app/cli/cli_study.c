@@ -60,7 +60,7 @@ static bool read_options(const struct args *a, struct study_opts *o, struct err 
  * one case.  --resume without a file reads it; finishing the study deletes it.  Each choice of
  * cases, variants and options has its own file, because the keys of its cells differ. */
 
-struct report_file { struct str path; bool mine; };      /* mine: made or taken over by this run */
+struct report_file { struct str path; bool mine; };  /* mine: this run made it or took it over */
 
 static bool says_how(enum opt o)
 {
@@ -82,8 +82,8 @@ static bool kept_path(const struct args *a, const struct study *s, struct report
     return true;
 }
 
-/* Writes the partial report. Errors are ignored, since only --resume needs the file. If it holds a
- * report that this run does not resume, that report is renamed. */
+/* Writes the partial report. Errors are ignored, since only --resume needs the file. A file with a
+ * report that this run does not resume is renamed first. */
 static void keep(void *ctx, const struct study_report *r)
 {
     struct report_file *k = ctx;
@@ -99,8 +99,8 @@ static void keep(void *ctx, const struct study_report *r)
     str_free(&before);
 }
 
-/* Checks before hours of measuring that -o can be written, and notes its state in *out.  FILE.json
- * and FILE.txt are one file; any other name is a folder for all files. */
+/* Checks before hours of measuring that -o can be written, and notes the state of the file in *out.
+ * FILE.json and FILE.txt are single files; any other name is a folder for all files. */
 static bool may_write(const char *to, const char *id, struct goal *out, struct err *e)
 {
     bool file = to && (str_ends(to, ".json") || str_ends(to, ".txt"));

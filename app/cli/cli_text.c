@@ -55,7 +55,7 @@ static int threads_of(const struct measurement *m)
     return m->threads > 1 ? m->threads : 1;
 }
 
-/* Adds the latency that the session file has for the same step. */
+/* Adds the latency of the same step that the session file has. */
 static void put_before(struct doc *d, const struct session *s, const struct measurement *m,
                        int width)
 {

@@ -15,8 +15,8 @@
 #include "sessions/tuning/pretrain.h"
 #include "sessions/tuning/tuning.h"
 
-#define LINE_EVERY_S 5.0                 /* between lines, when stderr is no terminal */
-#define QUIET_AT_MOST_S 30.0             /* the same, while the search finds nothing better */
+#define LINE_EVERY_S 5.0                 /* seconds between lines, when stderr is not a terminal */
+#define QUIET_AT_MOST_S 30.0             /* the same while the search finds nothing better */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -25,9 +25,9 @@ struct tune_call {
     VEC(const char *) pin;
     struct str weights;
     struct goal to;                      /* -o */
-    struct follow follow;                /* --follow */
-    struct session *followed;            /* whose steps these are, or NULL */
-    struct gpu_device gpu;               /* --gpu */
+    struct follow follow;                /* the schedule of --follow */
+    struct session *followed;            /* the session of that schedule, or NULL */
+    struct gpu_device gpu;               /* the GPU of --gpu */
     bool json, quiet;
     double last_s;                       /* time of the last output */
     int last_best;
@@ -63,7 +63,7 @@ static bool agree(const struct args *a, const struct tuning_opts *o, struct err 
     return true;
 }
 
-/* Warns when more threads than cores are asked for: they take turns, which distorts times. */
+/* Warns when there are more threads than cores: they take turns, which distorts times. */
 static void warn_threads(const struct tune_call *t)
 {
     struct machine m;
@@ -73,7 +73,7 @@ static void warn_threads(const struct tune_call *t)
                 t->opts.measure.threads, m.cores, m.cores == 1 ? "" : "s");
 }
 
-/* Reads what candidates are ranked by, and for which GPU. */
+/* Reads by what candidates are ranked, and for which GPU. */
 static bool read_objective(struct tune_call *t, struct err *e)
 {
     const struct args *a = t->cli->args;
@@ -127,7 +127,7 @@ static bool read_options(struct tune_call *t, struct err *e)
            args_target(a, &o->measure.target, e);
 }
 
-/* --- While it runs --------------------------------------------------------------------------- */
+/* --- During the search ----------------------------------------------------------------------- */
 
 static void add_failures(struct str *out, const int *failed, const char *between)
 {
@@ -210,8 +210,8 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
-/* Adds the times of winner and session, both from the final if possible: times of two separate
- * measurements differ by noise alone. */
+/* Adds the times of winner and session. They are taken from the final if possible: times of two
+ * separate measurements differ by noise alone. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
 {
     bool timed = t->measured && !t->simulated;
@@ -316,7 +316,8 @@ static void add_search(struct str *out, const struct tuning *t)
     add_times(out, r);
 }
 
-/* Says in every line that its times are simulated; step lines stay step lines, with a comment. */
+/* Notes in every line that its times are simulated. Step lines get a comment, so they are still
+ * step lines. */
 static void mark_simulated(struct str *out, const struct tuning *t)
 {
     struct str marked = {0};
@@ -370,7 +371,7 @@ static void add_text(struct str *out, const struct tune_call *u, const struct tu
         str_printf(out, "%s%s\n", i == 0 ? "\n" : "", t->line[i]);
 }
 
-/* Prints remarks about this call, which are no part of its result, on stderr. */
+/* Prints remarks about this call on stderr, because they are not part of its result. */
 static void say_more(const struct tune_call *u, const struct tuning *t)
 {
     if (u->opts.resume && t->resumed < 0 && !t->answered)
@@ -430,7 +431,7 @@ static int finish(const struct tune_call *u, const struct tuning *t, struct open
                                                                             : EXIT_FINE;
 }
 
-/* Whether a network was asked for on a GPU, which is refused. */
+/* Refuses to tune a network on a GPU. Returns whether that was asked for. */
 static bool refuse_gpu(const struct tune_call *u, struct err *e)
 {
     const struct target *t = u->opts.measure.target;

@@ -16,13 +16,14 @@ const struct appcmd_info *appcmd_info(enum app_command id);
 /* Returns the app_command whose name is the n bytes at name; -1 if none exists. */
 int appcmd_find(const char *name, size_t n);
 
-/* The list of steps and commands (command_row), then the commands of the prompt. */
+/* Returns the number of rows: first the list of steps and commands (command_row), then the commands
+ * of the prompt. */
 int appcmd_rows(void);
 struct command_row appcmd_row(int i);
 /* Whether the first word of line begins a step or a command. */
 bool appcmd_known(const char *line);
-/* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
+/* Appends "did you mean undo?", or where to look, for a line that does not begin with a command. */
 void appcmd_nearest(const char *line, struct str *out);
-/* Appends syntax and help of the command that line begins with, if any. */
+/* Appends syntax and help of the command with which the line begins, if there is one. */
 void appcmd_hint(const char *line, struct str *out);
 #endif

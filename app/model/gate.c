@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#define LOOK_MS 50                       /* between checks for a cancel */
+#define LOOK_MS 50                       /* milliseconds between checks for a cancel */
 
 void gate_init(struct gate *g)
 {

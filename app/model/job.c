@@ -75,7 +75,7 @@ struct machine_task {
     int tries;
 };
 
-/* A doubtful result is measured again: the progress says which try it is. */
+/* Reports which try this is: a doubtful result is measured again. */
 static void report_try(void *ctx, const char *what, double fraction)
 {
     const struct machine_task *t = ctx;
@@ -97,8 +97,8 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->here, MACHINE_S, &pr, t->c, out, e);
 }
 
-/* Measures the machine model.  Uses it even when it cannot be stored; uses the stored one when that
- * is better. */
+/* Measures the machine model.  A result that cannot be stored is used all the same; a better stored
+ * one is used instead. */
 static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
@@ -163,7 +163,8 @@ static void show_past(struct tune_task *t)
     arena_free(a);
 }
 
-/* Where no GPU is, candidates for one are ranked by simulation; the view says so. */
+/* Sets the objective: without a GPU, candidates for one are ranked by simulation; the view tells
+ * this. */
 static void choose_objective(struct app_job *j, const struct session *s)
 {
     struct cuda_info device;
@@ -297,9 +298,9 @@ struct lane {
     struct job_queue *queue;
     pthread_t thread;
     pthread_cond_t wake;
-    struct app_job *next, *now;              /* the waiting job, the running job */
+    struct app_job *next, *now;              /* next: the waiting job; now: the running job */
     struct cancel cancel;                /* cancels the running job; a tuner may raise it itself */
-    bool dropped;                        /* the queue cancelled the running job */
+    bool dropped;                        /* whether the queue cancelled the running job */
     char what[32];
     double fraction;
 };
@@ -316,7 +317,7 @@ static void announce(struct job_queue *q)
 {
     uint64_t one = 1;
     if (write(q->fd, &one, sizeof one) < 0)
-        return;                          /* the counter is full, so the descriptor is readable */
+        return;  /* the counter is full, so the descriptor is readable anyway */
 }
 
 static void report(void *ctx, const char *what, double fraction)
@@ -345,7 +346,7 @@ static struct app_job *next_job(struct lane *l)
     return l->now;
 }
 
-/* Called with the lock held. */
+/* Cancels the running job of a lane. Called with the lock held. */
 static void drop(struct lane *l)
 {
     l->dropped = true;
@@ -432,7 +433,7 @@ void job_queue_drain_fd(struct job_queue *q)
 {
     uint64_t n;
     if (read(q->fd, &n, sizeof n) < 0)
-        return;                          /* nothing was announced */
+        return;                          /* nothing had been announced */
 }
 
 void job_queue_start(struct job_queue *q, struct app_job *j)

@@ -1,10 +1,10 @@
 /* Background jobs, for all work that takes longer than a redraw.
  *
  * A program belongs to one thread (program.h), so a job gets the operator and its steps as text and
- * rebuilds the program in its own arena.  Three threads (lanes) run jobs: one measures, one
- * generates code, one tunes, so that code appears during a measurement.  A search holds still
- * while something is measured (gate.h).  Results are queued and
- * announced by a descriptor that poll() can watch.  Jobs never touch the model. */
+ * rebuilds the program in its own arena.  There are three threads (lanes): one measures, one
+ * generates code, one tunes; so code appears during a measurement.  A search pauses while something
+ * is measured (gate.h).  Results are queued, and a descriptor that poll() can watch announces them.
+ * Jobs never touch the model. */
 #ifndef TS_APP_JOB_H
 #define TS_APP_JOB_H
 #include "app/model/network_live.h"
@@ -17,10 +17,11 @@
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
-/* X(id, lane, group, what the title says while it runs; "": nothing).  Jobs of the group STATE are
- * about a state of the session, MARK about several, NETWORK about the network.
- * MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
- * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run, FORECAST predicts the
+/* X(id, lane, group, what the title says while the job runs; "": nothing).  Jobs of the group STATE
+ * are about a state of the session, MARK about several states, NETWORK about the network.
+ *
+ * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
+ * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run; FORECAST predicts the
  * misses after each line of `text`.  STOPPED looks for a stopped search in the records. */
 #define JOB_KINDS(X) \
     X(MEASURE, MEASURE, STATE, "measuring") \
@@ -55,9 +56,9 @@ struct job_settings {
     struct cache_config cache;
     char compiler[200];
     const struct target *target;
-    double forecast_s;                   /* most for one forecast (0: 0.05) */
+    double forecast_s;                   /* most seconds for one forecast (0: 0.05) */
 };
-/* Both sides of a comparison, A and B. */
+/* The texts and the simulated misses of both sides of a comparison, A and B. */
 struct job_pair { struct str c[2], assembly[2]; struct sim_result sim[2]; struct compared time; };
 void job_pair_free(struct job_pair *pair);
 /* Returns the recipe of a program, which the caller frees. */
@@ -67,49 +68,52 @@ struct tune_snapshot;
 struct app_job {
     enum job_kind kind;
     char *recipe;                /* the operator's spec, then one step per line; OPEN: the path */
-    /* NETWORK, and accuracy of TUNE and STOPPED: as in struct network_order, set after job_new */
+    /* chosen (NETWORK), accuracy (also TUNE, STOPPED): as in struct network_order; set after
+     * job_new */
     char *chosen; double accuracy;
-    int tag;                     /* set by the caller, returned unchanged */
+    int tag;                     /* set by the caller, and not changed */
     int threads;
-    unsigned baselines;          /* MEASURE: of struct measure_opts; 0 unless set after job_new */
+    unsigned baselines;          /* MEASURE: see struct measure_opts; 0 unless set after job_new */
     struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
     struct tuning_opts tune;     /* TUNE, STOPPED: set after job_new; its texts are never freed */
-    char *other;                 /* COMPARE: the recipe of A; FORECAST: of the preview; or NULL */
-    int from;                    /* BISECT: steps of the earlier state, set after job_new */
-    double patience;             /* FORECAST: factor of its time limit, set after job_new; or 0 */
-    int64_t lens_from;           /* LENS: of struct lens_opts, set after job_new */
+    char *other;  /* COMPARE: the recipe of A; FORECAST: the recipe of the preview; or NULL */
+    int from;  /* BISECT: number of steps of the earlier state; set after job_new */
+    double patience;             /* FORECAST: factor for its time limit, set after job_new; or 0 */
+    int64_t lens_from;           /* LENS: see struct lens_opts; set after job_new */
     struct tune_snapshot *snapshot;      /* TUNE, set after job_new; the job owns a reference */
-    /* The result. */
+    /* The members below are the result. */
     bool ok;
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
     struct measurement m;        /* MEASURE; the job owns m.sim.detail */
     struct sim_detail *detail;
     struct str text;             /* C, ASM */
-    struct arena *mem;           /* of lines */
-    struct code_lines lines;     /* the loops of the lines of text */
-    struct port_pressure ports;  /* ASM: of the hottest loop */
-    struct machine_model *model; /* MACHINE */
-    struct network_made *network;        /* NETWORK */
-    struct session *session;     /* OPEN; NETWORK_TUNE: with its new schedules */
+    struct arena *mem;           /* memory of lines */
+    struct code_lines lines;     /* the loops to which the lines of text belong */
+    struct port_pressure ports;  /* ASM: port pressure of the hottest loop */
+    struct machine_model *model; /* MACHINE: the model */
+    struct network_made *network;        /* NETWORK: the network */
+    /* OPEN: the session; NETWORK_TUNE: the session with its new schedules */
+    struct session *session;
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
-    double unchecked_s;          /* NETWORK_TUNE: of a check that was left out; 0: none was */
-    struct job_pair *pair;       /* COMPARE */
-    struct lens *lens;           /* LENS; the lines of cure are in its arena */
+    /* NETWORK_TUNE: estimated seconds of a check that was left out; 0: none was left out */
+    double unchecked_s;
+    struct job_pair *pair;       /* COMPARE: both sides */
+    struct lens *lens;           /* LENS: the lens; the lines of cure are in its arena */
     struct forecast *cure, now;
-    int n_cures;                 /* FORECAST: the lines, which are in mem */
-    unsigned stamp;              /* FORECAST: set by the caller, returned unchanged */
-    struct bisection bisection;  /* BISECT; its text is in `text` */
-    struct ablation *ablation;   /* ABLATE */
-    struct tuning_stopped stopped;       /* STOPPED, when ok */
-    struct tuning *tuning;       /* TUNE; after a cancel the result so far */
+    int n_cures;                 /* FORECAST: the predictions; their lines are in mem */
+    unsigned stamp;              /* FORECAST: set by the caller, and not changed */
+    struct bisection bisection;  /* BISECT: the result; its text is in `text` */
+    struct ablation *ablation;   /* ABLATE: the result */
+    struct tuning_stopped stopped;       /* STOPPED: the search that was found, if ok */
+    struct tuning *tuning;       /* TUNE: the result; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
 void job_free(struct app_job *j);
 /* Does the work of j on the calling thread. */
 void job_run(struct app_job *j, struct cancel *c, const struct progress *pr);
 
-/* Returns the options of a measurement with the settings of j; meters and the like are not set. */
+/* Returns the options of a measurement with the settings of j; the caller sets the meters. */
 struct measure_opts job_measure_opts(const struct app_job *j);
 /* job_compare.c: does the work of COMPARE, BISECT and ABLATE on the program of the recipe. */
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
@@ -117,14 +121,15 @@ bool job_run_compare(struct app_job *j, const struct program *p, const struct pr
 
 /* job_lens.c: does the work of LENS and of FORECAST. */
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
-/* other: the program after the only line; NULL: the lines are to be run. */
+/* Runs FORECAST. other: the program after the only line; NULL: the lines must be run. */
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
                       const struct cancel *c);
 
 struct job_queue;
 bool job_queue_open(struct job_queue **out, struct err *e);
-void job_queue_close(struct job_queue *q);               /* cancels and waits */
-int job_queue_fd(const struct job_queue *q);             /* readable: a job ended or progressed */
+void job_queue_close(struct job_queue *q);               /* cancels the jobs and waits for them */
+/* becomes readable when a job has ended or progressed */
+int job_queue_fd(const struct job_queue *q);
 /* Starts j and takes ownership. Cancels the job that runs in the same lane; that job still reports
  * its end, as cancelled. */
 void job_queue_start(struct job_queue *q, struct app_job *j);
@@ -133,8 +138,8 @@ void job_queue_cancel(struct job_queue *q, enum job_lane lane);
 struct app_job *job_queue_take(struct job_queue *q);
 void job_queue_drain_fd(struct job_queue *q);
 
-/* running: the job (kind, tag) runs uncancelled, or its result was not taken yet, so it need not be
- * started.  busy: the thread runs any job, or a result was not taken yet. */
+/* running: the job (kind, tag) runs and is not cancelled, or its result was not taken yet; it need
+ * not be started again.  busy: the thread runs any job, or a result was not taken yet. */
 struct job_progress {
     bool running, busy;
     enum job_kind kind;

@@ -27,8 +27,8 @@ void job_pair_free(struct job_pair *pair)
     free(pair);
 }
 
-/* Writes source and machine code of one side: C and assembly, or CUDA C and PTX.  Where there is no
- * NVRTC, the place of the PTX has the reason. */
+/* Writes source and machine code of one side: C and assembly, or CUDA C and PTX.  Without NVRTC,
+ * the text of the PTX is the reason. */
 static bool write_texts(const struct program *p, int i, struct app_job *j, const struct cancel *c)
 {
     struct measure_opts o = job_measure_opts(j);
@@ -69,8 +69,10 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
     j->pair = xcalloc(1, sizeof *j->pair);
     bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c);
     bool timed = ok && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
-    j->pair->time = result[result[0].m.outcome == OUTCOME_OK];       /* or why there is none */
-    if (ok && !timed && j->e.code == ERR_RANGE) {        /* one for a GPU, one for a CPU */
+    /* or the reason why there is no ratio */
+    j->pair->time = result[result[0].m.outcome == OUTCOME_OK];
+    /* one program is for a GPU, the other for a CPU */
+    if (ok && !timed && j->e.code == ERR_RANGE) {
         j->pair->time = (struct compared){ .m.outcome = OUTCOME_LIMIT };
         snprintf(j->pair->time.m.reason, sizeof j->pair->time.m.reason, "%.300s", j->e.text);
         timed = true;
@@ -89,7 +91,8 @@ bool job_run_compare(struct app_job *j, const struct program *p, const struct pr
     if (j->kind == JOB_BISECT) {
         bool ok = bisect_steps(p, j->from, p->n_steps, &o, pr, c, &j->bisection, &j->e);
         if (ok) {
-            str_add(&j->text, j->bisection.text);         /* the program ends with the job */
+            /* a copy, because the program ends with the job */
+            str_add(&j->text, j->bisection.text);
             j->bisection.text = str_text(&j->text);
         }
         return ok;

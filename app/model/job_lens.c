@@ -1,5 +1,5 @@
-/* The job of the cache lens: its window, and predictions of the steps that may cure conflicts; and
- * the job that predicts the misses after given steps. */
+/* The job of the cache lens: its window, and predictions for the steps that may cure conflicts.
+ * Also the job that predicts the misses after given steps. */
 #include "app/model/job.h"
 
 #include <string.h>

@@ -156,7 +156,8 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
 {
     int n = 0;
     if (m->overlay == OVERLAY_BRANCHES) {
-        bool found = m->search.len > 0;  /* then n is the next match, not a new branch */
+        /* if there was a match, n means the next match and not a new branch */
+        bool found = m->search.len > 0;
         out[n++] = found ? KEYS_VIEW : KEYS_BRANCH;
         out[n++] = found ? KEYS_BRANCH : KEYS_VIEW;
     } else if (model_shows_network(m)) {
@@ -213,7 +214,7 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
     return false;
 }
 
-/* Whether some loop of the code, or with k that loop or one around it, is axis a of node n. */
+/* Whether loop k of the code, or a loop that encloses it, is axis a of node n. */
 static bool has_loop(const struct code_lines *lines, int k, int n, const char *a)
 {
     for (; k >= 0; k = lines->loop[k].parent)

@@ -1,5 +1,5 @@
-/* The actions of keys.  Most keys stand for a command line with placeholders (keys.def), which this
- * file fills in from the cursor. */
+/* Runs the actions of keys.  Most keys stand for a command line with placeholders (keys.def), which
+ * this file fills in from the cursor. */
 #include "app/model/model.h"
 
 #include <stdio.h>
@@ -51,8 +51,8 @@ static const struct program *copy_program(struct arena *a, const struct program 
 }
 
 /* Returns an operand of s with which the step BEGIN OPERAND is legal at that loop: preferably the
- * data, else the first one. When the step is legal with none, returns the data, whose error message
- * is the clearest; "" when s has no operands. */
+ * data, else the first one. If none is legal, returns the data, whose error message is the
+ * clearest; "" when s has no operands. */
 static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
                                const char *loop)
 {
@@ -73,7 +73,7 @@ static const char *operand_for(const struct program *p, const struct stage *s, c
     return best;
 }
 
-/* Fills in %C (the stage to compute at s) or %R (the operand to read).  *out: the line so far. */
+/* Fills in %C (the stage to compute at s) or %R (the operand to read).  out: the line so far. */
 static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
                       char what)
 {
@@ -89,7 +89,7 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
 }
 
 /* Adds the loop at which a tile keeps partial sums. The nest that sets the result to zero has no
- * such loop, because no reduction is inside of it. */
+ * such loop, because it has no reduction. */
 static bool put_tile_loop(struct model *m, struct str *out, const struct stage *s, int axis)
 {
     struct str text = {0}, fix = {0};
@@ -183,7 +183,7 @@ static bool put_row(struct model *m, struct str *out, char what)
     return valid || model_say_error(m, "the cursor is not on a step", "");
 }
 
-/* Appends the name of a model's file without its ending, with - for what needs quotes. */
+/* Appends the name of a model's file without its ending; characters that need quotes become -. */
 static void put_model_name(struct str *out, const char *title)
 {
     const char *dot = strrchr(title, '.');
@@ -240,7 +240,8 @@ static bool put_blank(struct model *m, struct str *out, char what)
     }
 }
 
-/* Fills in the placeholders of line; false with a message when nothing fits under the cursor. */
+/* Fills in the placeholders of line. Returns false with a message when nothing under the cursor
+ * fits. */
 static bool fill_in(struct model *m, const char *line, struct str *out)
 {
     for (const char *p = line; *p; p++) {
@@ -265,7 +266,7 @@ static const char *toggled(const struct model *m, const char *line)
     return line;
 }
 
-/* Returns the name that stands for a placeholder when nothing under the cursor fits it. */
+/* Returns the name that is shown for a placeholder when nothing under the cursor fits it. */
 static const char *name_of_blank(char what)
 {
     static const char *const names[] = {
@@ -279,7 +280,7 @@ static const char *name_of_blank(char what)
 
 void model_key_line(const struct model *m, const struct key_binding *b, bool here, struct str *out)
 {
-    struct model quiet = *m;              /* takes the messages of fill_in */
+    struct model quiet = *m;              /* a copy receives the messages of fill_in */
     struct str line = {0};
     quiet.message = (struct message){0};
     const char *pattern = b->action == ACTION_TOGGLE ? toggled(m, b->line) : b->line;
@@ -480,8 +481,8 @@ static void open_search(struct model *m)
     prompt_open(&m->prompt, '/', "");
 }
 
-/* Esc: closes the innermost open thing, or cancels the running job. Leaving a kernel of a network
- * cancels its jobs. */
+/* Esc: closes what was opened last, or cancels the running job. Leaving a kernel of a network
+ * cancels the kernel's jobs. */
 static void cancel(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE) {
@@ -650,5 +651,5 @@ void model_perform(struct model *m, const struct key_binding *b)
     case ACTION_QUIT:      m->out.quit = true; break;
     default: UNREACHABLE();
     }
-    model_run_pasted(m);                 /* the line of the key may have been `source` */
+    model_run_pasted(m);  /* the line of the key may have been `source`, whose lines run now */
 }

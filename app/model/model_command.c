@@ -62,7 +62,7 @@ static void refuse_view(struct model *m)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int n = VIEW_COMPARE;                /* compare and lens come last, and are shown on demand */
+    int n = VIEW_COMPARE;  /* compare and lens come last, and have tabs only while they are shown */
     int v = streq(name, "next") ? (now + 1) % n
           : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
     if (v == VIEW_COMPARE)
@@ -93,7 +93,7 @@ static bool change_focus(struct model *m, const char *name)
     return true;
 }
 
-/* Stacked panes become higher instead. */
+/* Makes a pane wider. Stacked panes become higher instead. */
 static bool make_wider(struct model *m, const char *arg)
 {
     long long n = 4;
@@ -182,7 +182,7 @@ static bool set_title(struct model *m, const char *arg)
 static bool show_branches(struct model *m)
 {
     m->overlay = OVERLAY_BRANCHES;
-    str_clear(&m->search);               /* n is a new branch there until something is searched */
+    str_clear(&m->search);  /* the key n is a new branch again until something is searched */
     doc_clear(&m->pane[DOC_BRANCHES].doc);
     m->pane[DOC_BRANCHES].stamp = 0;
     return true;
@@ -272,7 +272,7 @@ static void look_at_step(struct model *m)
         m->step_stage[0] = m->step_axis[0] = 0;
 }
 
-/* said: what an undo or redo did; or "". */
+/* Shows what a line did. said: what an undo or redo did, or "". */
 static void say_note(struct model *m, const char *said)
 {
     struct str note = {0}, more = {0};
@@ -286,7 +286,7 @@ static void say_note(struct model *m, const char *said)
     str_free(&note);
 }
 
-/* Whether a line that is no command is an operator, such as `c2d n=1 ...`, or a graph. */
+/* Whether a line that is not a command is an operator, such as `c2d n=1 ...`, or a graph. */
 static bool is_operator(const struct model *m, const char *line, size_t n)
 {
     char word[40];
@@ -295,7 +295,7 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
         && (!m->session || strchr(line, '='));
 }
 
-/* A network is exported by the command line, which shows its progress. */
+/* Refuses `export` for a network: the command line does that, and shows its progress. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;

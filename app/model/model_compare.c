@@ -1,4 +1,4 @@
-/* The marked state compared with the current one: times of both, sampled alternately; the step
+/* Compares the marked state with the current one: times of both, sampled alternately; the step
  * between them that changes the time most (bisect); and the current schedule with each step left
  * out in turn (ablate). */
 #include "app/model/model.h"
@@ -12,7 +12,7 @@ void model_compare_forget(struct model *m)
     job_pair_free(k->pair);
     ablation_free(k->ablation);
     str_free(&k->found);
-    /* Numbers go on: a job of the old mark may still run. */
+    /* the number is kept, because a job of the old mark may still run */
     *k = (struct marking){ .state = -1, .number = k->number };
 }
 

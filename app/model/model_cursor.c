@@ -33,8 +33,8 @@ static enum view focused_view(const struct model *m)
     return m->view[m->focus];
 }
 
-/* Shows view `to` for what Enter was pressed on; Esc goes back (model_jump_back).  A jump back to
- * where the last one came from undoes that one. */
+/* Shows view `to` for the object on which Enter was pressed. Esc goes back (model_jump_back).  A
+ * jump back to the place of the last jump undoes that jump. */
 static void jump_to(struct model *m, enum view to)
 {
     struct jump j = { focused_view(m), to, model_focused(m)->scroll };
@@ -152,7 +152,7 @@ static bool nest_has(const struct model *m, const char *text)
     return found;
 }
 
-/* A row of the profile is about one access, or about all of a tensor. */
+/* Shows in the nest what a row of the profile is about: one access, or all accesses of a tensor. */
 bool model_access_of(struct model *m)
 {
     const struct pane_doc *p = model_focused(m);
@@ -167,7 +167,7 @@ bool model_access_of(struct model *m)
                  l->loop ? l->loop : l->stage);
         return model_say_error(m, why, "");
     }
-    m->step_stage[0] = 0;                /* an access can be in any stage */
+    m->step_stage[0] = 0;                /* the access may be in any stage */
     snprintf(m->step_axis, sizeof m->step_axis, "%s", l->stage);
     snprintf(m->step_access, sizeof m->step_access, "%s", text);
     m->pane[VIEW_NEST].stamp = 0;

@@ -61,7 +61,7 @@ bool model_enter(struct model *m, const struct program *p, const char *name, boo
     return true;
 }
 
-/* Puts the last `set accuracy` of p before the steps of a schedule, so that it still holds. */
+/* Puts the last `set accuracy` of p before the steps of a schedule, so that it still applies. */
 static void keep_accuracy(struct arena *a, const struct program *p, struct expert_schedule *s)
 {
     const char *set = NULL;

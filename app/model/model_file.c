@@ -48,7 +48,8 @@ static bool is_file(struct model *m, const char *path)
     return false;
 }
 
-/* Asks for a second Enter, which overwrites the file if it has not changed since the first one. */
+/* Asks for a second Enter, which overwrites the file unless it has changed since the first
+ * Enter. */
 static bool ask_overwrite(struct model *m, const char *path, const char *why)
 {
     str_clear(&m->overwrite);
@@ -58,8 +59,8 @@ static bool ask_overwrite(struct model *m, const char *path, const char *why)
     return model_say_error(m, why, "Enter again overwrites it, Esc keeps it");
 }
 
-/* Returns the hash of the content of path that may be replaced: the one that the user confirmed,
- * else `known`. */
+/* Returns the hash of the content that path may have when it is replaced: the content that the user
+ * confirmed, else `known`. */
 static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
 {
     bool again = streq(str_text(&m->overwrite), path);
@@ -144,7 +145,7 @@ bool model_export(struct model *m, const char *path)
     return ok;
 }
 
-/* Requests a dump of the screen (outbox); the drawing code writes it. */
+/* Requests a dump of the screen (outbox), which the drawing code writes. */
 bool model_dump(struct model *m, const char *path)
 {
     if (!model_file_named(m, path, "dump screen.txt"))

@@ -1,5 +1,5 @@
-/* Predicted cache misses and times of the typed line and of the step under the cursor, and misses
- * of the entries of the menu.  A job finds them, so that no key waits. */
+/* Predicts cache misses and times of the typed line and of the step under the cursor, and misses of
+ * the entries of the menu.  A job computes them, so that no key waits. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 #include "app/ui/text.h"
 #include "profile/machine/roofline.h"
 
-#define MOST_FORESEEN 64                  /* lines of one job */
-#define MOST_TRIES 2                      /* the first one may meet a busy machine */
-#define PATIENCE 10                       /* the second one may take longer by this factor */
+#define MOST_FORESEEN 64                  /* most lines of one job */
+#define MOST_TRIES 2  /* most tries of a line: during the first one the machine may be busy */
+#define PATIENCE 10                       /* the second try may take longer by this factor */
 
 void model_forecast_forget(struct model *m)
 {
@@ -28,7 +28,7 @@ static const struct foreseen *find(const struct model *m, int state, const char 
     return NULL;
 }
 
-/* The state under the cursor of the ledger; -1: none, or its misses are known. */
+/* Returns the state under the cursor of the ledger; -1: none, or its misses are known. */
 static int chosen_state(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -60,13 +60,14 @@ static int wanted(const struct model *m, int *state, const char **line, int max)
     return n;
 }
 
-/* Whether r says all that it ever will. */
+/* Whether r will not change any more. */
 static bool is_final(const struct foreseen *r)
 {
     return r && ((r->after.ok && r->now.ok) || r->tries >= MOST_TRIES);
 }
 
-/* Lists the lines to predict next: those without a try, else those whose try took too long. */
+/* Lists the lines to predict next: those that were not tried; if there are none, those whose try
+ * took too long. */
 static int due(const struct model *m, int *state, const char **line, int *tries)
 {
     int n = wanted(m, state, line, MOST_FORESEEN), kept = 0;
@@ -98,7 +99,8 @@ void model_forecast_job(const struct model *m, struct app_job *j)
     j->stamp = m->stamp;
 }
 
-/* Keeps the prediction of a line, or of the state itself; completes one that is known already. */
+/* Stores the prediction of a line, or of the state itself; completes a prediction that exists
+ * already. */
 static void add_row(struct model *m, const struct forecast *after, const struct forecast *now,
                     int state)
 {
@@ -174,7 +176,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     }
 }
 
-/* Whether x is better than y, of which either may be unknown (NULL). */
+/* Whether x is better than y; each may be unknown (NULL). */
 static bool is_better(const struct model *m, const struct foreseen *x, const struct foreseen *y)
 {
     if (!x || !y || !x->after.ok || !y->after.ok)

@@ -9,7 +9,7 @@
 
 /* searching */
 
-/* The text that is searched. */
+/* Returns the name of the text that is searched. */
 static const char *pane_name(const struct model *m)
 {
     if (m->overlay == OVERLAY_BRANCHES)
@@ -87,7 +87,7 @@ static bool is_save(const char *line)
     return str_begins(line, "w");
 }
 
-/* Lines to run; of: the file that has them, or "". */
+/* Stores lines to run; of: the file that has them, or "". */
 static void set_pasted(struct model *m, const char *text, size_t n, const char *of)
 {
     str_clear(&m->pasted);
@@ -138,8 +138,8 @@ bool model_source(struct model *m, const char *path)
     return ok;
 }
 
-/* Takes the next line of a paste; false after the last one.  Blank lines and comments are left
- * out. */
+/* Takes the next line of a paste. Returns false after the last one.  Blank lines and comments are
+ * skipped. */
 static bool next_pasted(struct model *m, struct str *line)
 {
     const char *p = str_text(&m->pasted) + (m->pasted.len > 0 ? m->pasted_from : 0);
@@ -211,7 +211,7 @@ static void prompt_edited(struct model *m)
     str_clear(&m->overwrite);
 }
 
-/* Leaves out the line of a paste that was refused. */
+/* Drops the line of a paste that was refused. */
 static void skip_pasted(struct model *m)
 {
     prompt_close(&m->prompt);
@@ -279,7 +279,7 @@ void model_question(const struct model *m, struct str *out)
     str_free(&place);
 }
 
-/* Stops the tuner of a kernel, then continues as if the question had not been asked. */
+/* Stops the tuner of a kernel, then continues as if that question had not been asked. */
 static void leave_kernel(struct model *m)
 {
     enum after_ask then = m->then;
@@ -372,7 +372,7 @@ void model_key(struct model *m, int key)
     }
 }
 
-/* Pastes into the prompt.  Several lines are several commands: they run at once. */
+/* Pastes into the prompt.  Several lines are several commands, which run at once. */
 void model_paste(struct model *m, const char *text)
 {
     size_t n = strlen(text), first = strcspn(text, "\r\n");

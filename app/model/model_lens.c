@@ -53,7 +53,7 @@ void model_lensed(struct model *m, struct app_job *j)
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
-/* The cure under the cursor; -1: none. */
+/* Returns the cure under the cursor; -1: none. */
 static int chosen_cure(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_LENS];
@@ -74,7 +74,7 @@ static bool apply_cure(struct model *m)
     return model_run(m, m->lensing.cure[i].line);
 }
 
-/* Moves the playback to a touch; -1: the touch does not exist. */
+/* Moves the playback to a touch. -1: no such touch exists. */
 static bool go_to(struct model *m, int at, const char *why)
 {
     if (at < 0 || at >= m->lensing.lens->n_touches)

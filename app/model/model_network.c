@@ -12,8 +12,8 @@
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_kernel.h"
 
-#define TUNE_S 60                         /* for all kernels together, by default */
-#define CHEAP_FLOPS 5e9                   /* less work than this is measured without a request */
+#define TUNE_S 60                         /* seconds for all kernels together, by default */
+#define CHEAP_FLOPS 5e9  /* a network with less work than this is measured without a request */
 
 bool model_shows_network(const struct model *m)
 {
@@ -109,7 +109,7 @@ int model_kernel(const struct model *m)
     return made && l && l->id >= 0 && l->id < made->net->n_tasks ? l->id : -1;
 }
 
-/* Prints a kernel as struct network_order has it. */
+/* Prints a kernel in the form of struct network_order. */
 static void put_kernel(struct str *out, const char *spec, int n_spec, const struct program *p)
 {
     str_printf(out, "%.*s\n", n_spec, spec);
@@ -143,7 +143,7 @@ static struct session *session_of(struct model *m, const struct network_task *t)
     return s;
 }
 
-/* Whether somebody chose the steps of a kernel. */
+/* Whether the steps of a kernel were chosen, by the user or the tuner. */
 static bool chose(const struct app_network *n, const char *spec)
 {
     struct arena *a = arena_new();
@@ -268,7 +268,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
-    session_autosave_drop(k->session);           /* the network's session has its steps now */
+    session_autosave_drop(k->session);  /* the network's session has the kernel's steps now */
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");
@@ -316,7 +316,7 @@ static bool redo_steps(struct model *m, long long n)
     for (; n > 0 && net->undone.len > 0; n--) {
         char *line = net->undone.data[net->undone.len - 1];
         if (!session_network_step(net->session, line, &e)) {
-            network_changed(m);           /* the steps before it are redone */
+            network_changed(m);           /* the steps before it are redone as well */
             return model_error(m, &e);
         }
         net->undone.len--;
@@ -381,7 +381,7 @@ bool model_network_tune(struct model *m, const char *arg)
     return true;
 }
 
-/* Whether a measurement other than the search's is wanted. */
+/* Whether a measurement is wanted that is not part of a search. */
 static bool wants_measuring(const struct model *m)
 {
     return m->network->measure_wanted || model_wants_measuring(m);
@@ -422,7 +422,7 @@ bool model_network_cancel(struct model *m)
     return true;
 }
 
-/* A search begins when no other measurement runs. */
+/* Whether a search should run: it begins when no other measurement runs. */
 static bool desired_search(const struct model *m, struct desired_job *out)
 {
     const struct app_network *n = m->network;
@@ -498,7 +498,7 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     const char *found = str_text(&j->session->kernels), *at, *spec;
     const char *const *line;
     int n_lines, changed = 0;
-    str_printf(&all, "%s%s", found, j->chosen);          /* it may have dropped some */
+    str_printf(&all, "%s%s", found, j->chosen);          /* the merge may have dropped some */
     const char *dropped = str_text(&all) + strlen(found);
     for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
         bool has = kernels_find(found, a, spec, &n_lines, &line);
@@ -518,7 +518,7 @@ static int merge_tuned(struct app_network *n, const struct app_job *j)
     return changed;
 }
 
-/* Takes over the schedules that a search of all kernels found. */
+/* Takes over the schedules that a search of all kernels has found. */
 static void take_tuned(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
@@ -533,8 +533,10 @@ static void take_tuned(struct model *m, struct app_job *j)
     int own = merge_tuned(n, j);
     if (!streq(before, str_text(&n->session->kernels))) {
         model_network_update(m);
-        session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
-        n->measure_wanted = j->unchecked_s <= 0;     /* else m asks for it: it takes long */
+        /* the network's autosave, also while a kernel is open */
+        session_autosave(n->session, &ignored);
+        /* a check that was left out takes long, so the key m asks for it */
+        n->measure_wanted = j->unchecked_s <= 0;
     }
     free(before);
     if (own > 0)

@@ -8,10 +8,10 @@
 
 #define PREVIEW_S 0.05                   /* no preview if a step takes longer than this */
 #define MOST_NOTED 3                     /* later steps that a preview names */
-#define MOST_NODES 64                    /* nor with more nodes: lowering takes longer */
+#define MOST_NODES 64  /* no preview either for more nodes: lowering them takes longer */
 
-/* Appends which steps would have no effect, which names would mean other loops, and the place of a
- * layout that goes before loops. */
+/* Appends which later steps would have no effect, which names would mean other loops, and where a
+ * layout step is inserted before loop steps. */
 static void note_later_steps(const struct history *copy, struct str *out)
 {
     const struct rebased *did = history_rebased(copy);
@@ -32,8 +32,8 @@ static void note_later_steps(const struct history *copy, struct str *out)
     }
 }
 
-/* Runs the line on a copy of the branch, so that later steps are renamed and held, and layouts go
- * before loops, as they will be.  *out stays valid until the copy is freed. */
+/* Runs the line on a copy of the branch as the prompt would run it: later steps are renamed or
+ * held, and layout steps go before loop steps.  *out stays valid until the copy is freed. */
 static struct history *replay(const struct history *h, const char *line,
                               const struct program **out, struct str *note)
 {
@@ -56,7 +56,7 @@ static struct history *replay(const struct history *h, const char *line,
     return copy;
 }
 
-/* Whether the line is a whole `drop N` or `move N M`. */
+/* Whether the line is a complete `drop N` or `move N M`. */
 static bool is_change(const char *line)
 {
     int used = 0;
@@ -64,7 +64,7 @@ static bool is_change(const char *line)
         || (used = 0, sscanf(line, "move %*[0-9] %*[a-z0-9] %n", &used), used > 0 && !line[used]);
 }
 
-/* Whether the line looks like a whole step, so that trying it is worth the time. */
+/* Whether the line looks like a complete step, so that trying it is worth the time. */
 static bool is_step(const char *line)
 {
     int used = 0;

@@ -1,5 +1,5 @@
-/* Unsaved changes that a killed run has left of the open file, network or kernel: asks whether to
- * open them. */
+/* Asks whether to open unsaved changes of the open file, network or kernel that a killed run has
+ * left. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void offer(struct model *m, const struct autosave *found)
     m->overlay = OVERLAY_ASK;
 }
 
-/* In the list of a network: offers the autosaved changes of a kernel. */
+/* Offers, in the list of a network, the autosaved changes of a kernel. */
 static void offer_kernel(struct model *m)
 {
     struct autosave found;

@@ -1,5 +1,5 @@
-/* How to measure: the simulated caches and their budget, the compiler, the instruction set; the
- * columns of the ledger; and what the user's settings file says about them. */
+/* How to measure: the simulated caches and their budget, the compiler, the instruction set. Also
+ * the columns of the ledger, and what the user's settings file says about all of these. */
 #include "app/model/model.h"
 
 #include <math.h>
@@ -56,7 +56,7 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* Shows the new settings. Texts are made again; numbers stay, marked as measured with other
+/* Applies changed settings. Texts are made again; numbers stay, marked as measured with other
  * settings. */
 static bool changed(struct model *m)
 {
@@ -103,12 +103,12 @@ bool model_set_isa(struct model *m, const char *arg)
     if (!t && !is_default(arg))
         return model_error(m, &e);
     m->set.target = t;
-    m->stamp++;                           /* the nest says what does not fit the registers */
+    m->stamp++;                           /* the nest shows which tiles do not fit the registers */
     return changed(m);
 }
 
-/* The target whose registers a state's code has: the chosen one, else that of its measurement or
- * the session's last one (NULL: that does not say it), else this machine's. */
+/* Returns the target for whose registers a state's code is made: the chosen one; else that of its
+ * measurement, or of the session's last one (NULL: unknown); else this machine's. */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;

@@ -3,7 +3,7 @@
 
 #include "kernels/gen/target.h"
 
-#define TILE_CHANNELS 16                  /* the tile has as many columns, see tour.def */
+#define TILE_CHANNELS 16                  /* columns of the tile; tour.def has the same number */
 
 enum tour_check { TOUR_STEP, TOUR_MEASURED, TOUR_VIEW, TOUR_AUTO };
 
@@ -13,7 +13,7 @@ static const struct { enum tour_check check; const char *arg, *line, *text; } to
 #undef TOUR
 };
 
-/* The rows of the tile that fills half of the vector registers. */
+/* Returns the number of rows of a tile that fills half of the vector registers. */
 static int tile_rows(const struct model *m)
 {
     const struct target *t = target_or_host(m->set.target);
@@ -53,7 +53,7 @@ static bool is_done(const struct model *m, int i)
     UNREACHABLE();
 }
 
-/* Goes on to the first step of the tour that is not done.  Without a session the tour ends. */
+/* Goes to the first step of the tour that is not done.  Without a session the tour ends. */
 void model_tour_update(struct model *m)
 {
     if (m->tour > 0 && !m->session)
@@ -85,7 +85,7 @@ void model_tour_text(const struct model *m, struct str *out)
         put_text(out, m, tour[m->tour - 1].text);
 }
 
-/* Runs the line of the step, where its effect is seen. */
+/* Runs the line of the step, in the view that shows its effect. */
 static bool do_step(struct model *m)
 {
     struct str line = {0};

@@ -65,8 +65,8 @@ void model_tune_forget(struct model *m)
     *t = (struct tuner){0};
 }
 
-/* Returns the accuracy with which experts compete. Those with an algorithm compete with a schedule
- * that has one. */
+/* Returns the accuracy that experts may use. It is 0 if the program has no algorithm: experts with
+ * an algorithm compete only with a schedule that has one. */
 static double accuracy_of(const struct model *m, const struct program *p)
 {
     const struct session *s = m->session;
@@ -159,7 +159,7 @@ static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
     return read_choice(o, word, value ? value + 1 : "", e);
 }
 
-/* Reads arg into *o, which holds the defaults.  The texts of *o live for ever. */
+/* Reads arg into *o, which holds the defaults.  The texts of *o are never freed. */
 static bool read_words(const char *arg, struct tuning_opts *o, struct err *e)
 {
     char copy[256], *rest = copy;
@@ -199,7 +199,8 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
-/* Whether a stopped search can be resumed at this state: where it began or where it ended. */
+/* Whether a stopped search can be resumed at this state, which is where it began or where it
+ * ended. */
 static bool goes_on(const struct tuner *t, int state)
 {
     return t->stopped && (state == t->state || state == t->from || state == t->after);
@@ -242,7 +243,7 @@ void model_stopped(struct model *m, const struct app_job *j)
     m->tuner.old = j->stopped;
 }
 
-/* Adds a sentence that says what the key t would do after a stop. */
+/* Adds a sentence that tells what the key t does after a stop. */
 static void add_promise(struct model *m, struct str *out)
 {
     const char *back = way_back(m);
@@ -258,7 +259,7 @@ static void add_promise(struct model *m, struct str *out)
         str_add(out, "t starts a new search, for the session has changed");
 }
 
-/* The use of t depends on the current state, so it is added anew each time. */
+/* Appends the note. What t does depends on the current state, so it is added anew each time. */
 void model_tune_note(struct model *m, struct str *out)
 {
     str_add(out, str_text(&m->tuner.note));
@@ -315,7 +316,7 @@ static bool start(struct model *m, const char *arg)
     return true;
 }
 
-/* --- While it runs ---------------------------------------------------------------------------- */
+/* --- During the search ------------------------------------------------------------------------ */
 
 static bool pause_it(struct model *m)
 {
@@ -551,7 +552,7 @@ void model_tuned(struct model *m, struct app_job *j)
     struct desired_job w;
     model_desired_tuning(m, &w);
     if (!t->out || j->tag != w.tag)
-        return;                          /* the job of an earlier search */
+        return;                          /* it is the job of an earlier search */
     t->out = t->wanted = t->paused = t->hold = false;
     if (j->ok) {
         ended_well(m, j->tuning);

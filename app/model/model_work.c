@@ -43,7 +43,7 @@ static int first_unmeasured(const struct history *h)
     return -1;
 }
 
-/* Returns the newest state before the current one that was left unmeasured; -1: none. */
+/* Returns the newest state before the current one that the user left unmeasured; -1: none. */
 static int late_state(const struct model *m)
 {
     const struct history *h = m->session->history;
@@ -105,7 +105,8 @@ static void took_roofs(struct model *m, struct app_job *j)
     }
 }
 
-/* Whether a search measures, which another measurement or a simulation would disturb. */
+/* Whether a search is measuring now, so that another measurement or a simulation would disturb
+ * it. */
 static bool search_runs(const struct model *m)
 {
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
@@ -245,7 +246,8 @@ static const char *fix_of(const struct model *m, const struct measurement *r)
     return history_current(m->session->history)->step[0] ? "u undoes the step" : "";
 }
 
-/* A right kernel for a GPU that is not there: its simulated cost, and why there is no time. */
+/* Shows the simulated cost of a right kernel for a GPU that is not there, and why there is no
+ * time. */
 static void say_untimed(struct model *m, const struct measurement *r)
 {
     struct str s = {0};
@@ -334,7 +336,7 @@ static void measured(struct model *m, const struct app_job *j)
         say_measured(m, &j->m, stays);
     else if (here && m->message.kind == MESSAGE_INFO
              && str_starts(str_text(&m->message.text), "measured: best"))
-        say_measured(m, here, false);    /* the step that it is compared with may be the late one */
+        say_measured(m, here, false);    /* the step to which it is compared may be the late one */
     if (other > 0)
         model_info(m, "measured here: the numbers of another machine are gone (%d step%s)", other,
                    other == 1 ? "" : "s");

@@ -11,7 +11,7 @@
 
 struct network_live {
     struct gate gate;
-    pthread_mutex_t lock;                 /* guards the rest */
+    pthread_mutex_t lock;                 /* guards the members below */
     int refs;
     unsigned version;
     struct str text;
@@ -78,7 +78,7 @@ bool network_live_waits(struct network_live *l)
 
 struct live_task {
     struct network_live *live; const struct progress *pr; const struct cancel *cancel;
-    char what[64]; double fraction;       /* phase of the last round */
+    char what[64]; double fraction;       /* phase of the last round, and how much of it is done */
 };
 
 static void report(const struct live_task *t, const char *what)
@@ -87,7 +87,7 @@ static void report(const struct live_task *t, const char *what)
         t->pr->report(t->pr->ctx, what, t->fraction);
 }
 
-/* Waits while something else is measured. */
+/* Waits at the gate while something else is measured. */
 static void pass(void *ctx, const struct tune_view *v)
 {
     const struct live_task *t = ctx;

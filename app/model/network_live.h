@@ -1,4 +1,5 @@
-/* A network is tuned in the background: the text that its thread writes and the screen shows. */
+/* The tuning of a network in the background: the text that its thread writes and the screen
+ * shows. */
 #ifndef TS_APP_NETWORK_LIVE_H
 #define TS_APP_NETWORK_LIVE_H
 #include "kernels/base/subprocess.h"
@@ -9,15 +10,15 @@ struct network_live;
 struct network_live *network_live_new(void);
 struct network_live *network_live_keep(struct network_live *l);
 void network_live_drop(struct network_live *l);          /* l may be NULL */
-unsigned network_live_version(struct network_live *l);   /* counts the texts */
+unsigned network_live_version(struct network_live *l);   /* number of texts so far */
 void network_live_text(struct network_live *l, struct str *out);
-/* The search holds still between two batches while something else is measured. */
+/* The search waits between two batches while something else is measured. */
 void network_live_hold(struct network_live *l, bool hold);
-bool network_live_waits(struct network_live *l);         /* it does */
+bool network_live_waits(struct network_live *l);         /* whether it waits */
 
-/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels,
- * *said is a sentence on the result, and *unchecked_s that of struct network_tuning; a cancel keeps
- * what is clearly faster. */
+/* Tunes the kernels of s for `seconds`.  On success their schedules are in s->kernels, *said is a
+ * sentence about the result, and *unchecked_s is that of struct network_tuning. A cancel keeps the
+ * schedules that are clearly faster. */
 struct network_live_order { double seconds; int threads; };
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,

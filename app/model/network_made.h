@@ -1,6 +1,7 @@
 /* A network that was built, and perhaps measured, for the screen.
  *
- * A background job makes it from texts in an arena of its own; then it belongs to the model. */
+ * A background job makes it from texts, in an arena of its own; afterwards it belongs to the
+ * model. */
 #ifndef TS_APP_NETWORK_MADE_H
 #define TS_APP_NETWORK_MADE_H
 #include "kernels/base/subprocess.h"
@@ -9,7 +10,7 @@
 struct network_made {
     struct arena *arena;
     const struct network *net;
-    const struct network_measurement *measured;  /* NULL: it was only built */
+    const struct network_measurement *measured;  /* NULL: it was only built, not measured */
 };
 
 /* The network to make. chosen: schedules of its kernels (sessions/file/kernels_text.h). */

@@ -14,7 +14,7 @@
 
 #define MOST_BYTES 100000
 #define MOST_KEYS 200
-#define MOST_LINE 500                    /* bytes of a command */
+#define MOST_LINE 500                    /* most bytes of a command */
 #define PLACEHOLDERS "TDXPACRWLOQKSIBN"  /* letters behind a % in keys.def */
 
 const struct setting_info setting_info[SETTING_COUNT] = {
@@ -116,7 +116,7 @@ static bool read_threads(struct yaml_load *l, const struct ynode *v, struct app_
     return ok;
 }
 
-/* Reads a setting whose text another part of the program understands. */
+/* Reads a setting whose text another part of the program parses. */
 static bool read_named(struct yaml_load *l, enum setting id, const struct ynode *v,
                        struct app_settings *s)
 {
@@ -164,7 +164,8 @@ static const struct key_binding *shipped(const char *key, enum key_context conte
     return b;
 }
 
-/* Checks a command for a key: its first word exists, and its placeholders are those of keys.def. */
+/* Checks a command for a key: its first word must exist, and its placeholders must be those of
+ * keys.def. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};

@@ -1,7 +1,7 @@
 /* The user's settings of the screen: $XDG_CONFIG_HOME/tilescope/settings.yaml.
  *
- * Options of the command line win over settings, settings over defaults.  The other commands take
- * no settings: what a script prints depends on its own options only. */
+ * Options of the command line override settings, and settings override defaults.  Other commands
+ * read no settings: what a script prints depends only on its own options. */
 #ifndef TS_APP_SETTINGS_H
 #define TS_APP_SETTINGS_H
 #include "app/model/job.h"
@@ -28,7 +28,7 @@ struct column_info { const char *name; int width; const char *help; };
 extern const struct column_info column_info[COLUMN_COUNT];       /* the rows of column.def */
 struct columns { int n; enum column at[COLUMN_COUNT]; };
 
-/* value: as written; NULL: the default holds.  line: in the file, from 1. */
+/* value: as written; NULL: the default holds.  line: its line in the file, from 1. */
 struct setting_given { const char *value; int line; };
 struct app_settings {
     struct arena *mem;                   /* owns all texts */
@@ -42,13 +42,13 @@ struct app_settings {
     struct job_settings set;
     int n_keys;
     struct key_binding *key;
-    int *key_line;                       /* line of each key in the file; and its text there */
+    int *key_line;                       /* line of each key in the file, and the text there */
     const char **key_text;
     struct setting_given given[SETTING_COUNT];
 };
 
-/* Reads the file of this user.  An error has its place in the file, and *out the defaults.  The
- * caller frees *out in both cases. */
+/* Reads this user's file.  After an error, *e has its place in the file, and *out the defaults.
+ * The caller frees *out in both cases. */
 bool settings_read(struct app_settings *out, struct err *e);
 /* Reads the text of a file. */
 bool settings_parse(const char *name, const char *text, size_t n, struct app_settings *out,

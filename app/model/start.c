@@ -8,8 +8,8 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/shipped.h"
 
-#define UNSAVED_MAX 12                   /* autosaves that are listed, the newest ones */
-#define RECENT_MAX 6                     /* leaves room for operators below */
+#define UNSAVED_MAX 12                   /* most autosaves that are listed, the newest ones */
+#define RECENT_MAX 6                     /* most recent sessions; leaves room for operators below */
 
 static struct start_entry *add_entry(struct start_list *s, enum start_kind kind, const char *path)
 {

@@ -11,7 +11,7 @@ struct start_entry {
     char path[512], title[256];
     struct autosave autosave;
     const struct op_family *op;
-    bool expert;                         /* an expert schedule is shipped for op */
+    bool expert;                         /* whether an expert schedule is shipped for op */
 };
 struct start_list { VEC(struct start_entry *) entry; };       /* in the order of the kinds */
 

@@ -12,7 +12,7 @@ struct tune_snapshot {
     int owners;
     bool any;
     unsigned version;
-    struct arena *mem;  /* owns the copies; only grows, like the arena of the search */
+    struct arena *mem;  /* owns the copies; it only grows, like the arena of the search */
     struct tune_view view;
     VEC(const struct tune_candidate *) trial;
     VEC(struct tune_arm) arm;
@@ -55,7 +55,8 @@ void tune_snapshot_drop(struct tune_snapshot *s)
 
 /* --- The search's side ------------------------------------------------------------------------ */
 
-/* Copies a trial.  Its number becomes its index: after a cancel some numbers may be missing. */
+/* Copies a trial.  The copy is numbered by its index, because numbers may be missing after a
+ * cancel. */
 static const struct tune_candidate *copy_trial(struct arena *a, const struct tune_candidate *from,
                                                int place)
 {

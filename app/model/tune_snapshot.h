@@ -1,5 +1,5 @@
-/* The latest snapshot of a search, shared by the thread of the search and that of the screen.  The
- * search stores copies; the screen reads the last one.  The screen pauses the tuner by holding the
+/* The latest snapshot of a search, shared by the search's thread and the screen's thread.  The
+ * search stores copies; the screen reads the last one.  To pause the tuner, the screen holds the
  * search at its next snapshot. */
 #ifndef TS_APP_TUNE_SNAPSHOT_H
 #define TS_APP_TUNE_SNAPSHOT_H
@@ -32,6 +32,7 @@ void tune_snapshot_put(struct tune_snapshot *s, const struct tune_view *v,
 const struct tune_view *tune_snapshot_lock(struct tune_snapshot *s);
 void tune_snapshot_unlock(struct tune_snapshot *s);
 void tune_snapshot_hold(struct tune_snapshot *s, bool hold);
-bool tune_snapshot_waits(struct tune_snapshot *s);       /* the search is held and does nothing */
-unsigned tune_snapshot_version(struct tune_snapshot *s); /* counts snapshots, from 0 */
+/* whether the search is held and does nothing */
+bool tune_snapshot_waits(struct tune_snapshot *s);
+unsigned tune_snapshot_version(struct tune_snapshot *s); /* number of snapshots so far */
 #endif

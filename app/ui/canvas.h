@@ -1,16 +1,17 @@
-/* A canvas of character cells with 2 x 4 dots each (braille, U+2800), for plots.  A cell shows a
- * character where one was written over the dots.  Drawing outside the canvas does nothing.  Without
- * Unicode the dots of a cell become one of . ' - : by their places (grid_ascii). */
+/* A canvas of character cells with 2 x 4 dots each (braille, U+2800), for plots.  A character that
+ * is written into a cell hides its dots.  Drawing outside the canvas does nothing.  Without Unicode
+ * the dots of a cell become one of . ' - : by their places (grid_ascii). */
 #ifndef TS_APP_CANVAS_H
 #define TS_APP_CANVAS_H
 #include "app/ui/doc.h"
 
-struct canvas_cell { unsigned char dots, style; uint32_t ch; };          /* ch 0: the dots */
+struct canvas_cell { unsigned char dots, style; uint32_t ch; };  /* ch 0: the cell shows the dots */
 struct canvas { int w, h; struct canvas_cell *cell; };   /* size in cells; dots are 2 w x 4 h */
 
 void canvas_open(struct canvas *c, int w, int h);
 void canvas_close(struct canvas *c);
-/* Draw dots, x to the right, y down.  dash > 0: only the first half of every `dash` dots. */
+/* Draw dots; x runs to the right, y down.  dash > 0: draws only the first half of every `dash`
+ * dots. */
 void canvas_dot(struct canvas *c, int x, int y, enum style s);
 void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, enum style s,
                  int dash);

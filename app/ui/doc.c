@@ -4,7 +4,7 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define LEAST_TAIL 12                     /* columns for a continued row */
+#define LEAST_TAIL 12                     /* least columns for a continued row */
 
 void doc_open(struct doc *d)
 {
@@ -184,7 +184,7 @@ const struct line *doc_at(const struct doc *d, const struct scroll *s)
     return s->cursor >= 0 && s->cursor < d->lines.len ? &d->lines.data[s->cursor] : NULL;
 }
 
-/* Returns the nearest line to `from` where the cursor may rest, preferably in direction dir. */
+/* Returns the line nearest to `from` on which the cursor may rest, preferably in direction dir. */
 static int resting_line(const struct doc *d, int from, int dir)
 {
     if (!d->is_list)
@@ -201,7 +201,8 @@ static int clamp(int v, int lo, int hi)
     return v > hi ? (hi > lo ? hi : lo) : v < lo ? lo : v;
 }
 
-/* Returns the rows that do not scroll: 0 if less than two rows would remain. */
+/* Returns the number of rows that do not scroll; 0 if less than two rows would remain for
+ * scrolling. */
 static int head_rows(const struct doc *d, int h)
 {
     return d->head + 2 <= h ? d->head : 0;
@@ -351,7 +352,7 @@ static void draw_columns(const struct line *l, int left, struct grid *g, struct 
     grid_unclip(g, old);
 }
 
-/* The columns that stay when a line is scrolled sideways. */
+/* Returns the number of columns that stay when a line is scrolled sideways. */
 static int staying(const struct line *l, int width)
 {
     return l->stays < width / 2 ? l->stays : 0;

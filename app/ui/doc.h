@@ -16,24 +16,24 @@ struct line {
     const char *text;
     const unsigned char *style;                          /* enum style per byte of text */
     int id;                                     /* number of the line's object; -1: no object */
-    const char *stage;                       /* the stage or tensor it belongs to, or NULL */
-    const char *loop;                    /* the loop of that stage that it belongs to, or NULL */
+    const char *stage;                       /* the stage or tensor to which it belongs, or NULL */
+    const char *loop;                    /* the loop of that stage to which it belongs, or NULL */
     int n_items;
     const struct doc_item *item;
-    int stays;                               /* columns that are not scrolled sideways */
-    bool heading;                            /* of the lines below: never the last row of a pane */
+    int stays;                               /* number of columns that are not scrolled sideways */
+    bool heading;  /* it is a heading of the lines below, and never the last row of a pane */
 };
 
 struct doc {
     struct arena *arena;  /* owns the members below; reset by doc_clear */
     VEC(struct line) lines;
     int head;                            /* number of lines that stay at the top, if they fit */
-    bool is_list;                                  /* the cursor rests only on lines with id >= 0 */
-    bool is_pager;                        /* moving scrolls; the cursor shows only search results */
+    bool is_list;  /* whether the cursor rests only on lines with id >= 0 */
+    bool is_pager;  /* whether moving scrolls; the cursor then shows only search results */
     struct str text, style;                              /* the line being written */
 };
 
-/* The place of the reader in a document. */
+/* The reader's place in a document. */
 struct scroll { int cursor, top, left, item; };
 
 void doc_open(struct doc *d);
@@ -51,16 +51,17 @@ void doc_bar(struct doc *d, enum style s, double fraction, int width);
 void doc_fit(struct doc *d, enum style s, const char *text, int width);
 /* Appends a text right-aligned in width columns (0: appends nothing), and frees it. */
 void doc_right(struct doc *d, enum style s, struct str *text, int width);
-void doc_pad(struct doc *d, int col);                    /* blanks up to that column */
+void doc_pad(struct doc *d, int col);                    /* appends blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);
-struct line *doc_line(struct doc *d, enum style s, const char *text);        /* put and end */
+/* appends a text and ends the line */
+struct line *doc_line(struct doc *d, enum style s, const char *text);
 /* Adds prose to the open line, broken at blanks to fit width, with later rows indented by `hang`.
  * Ends the line. */
 void doc_wrap(struct doc *d, enum style s, const char *text, int width, int hang);
 
-/* Colours one line: fills style[strlen(text)]; *state carries over lines (open comments), 0 at the
- * start. */
+/* Colours one line: fills style[strlen(text)]. *state is carried from line to line (open comments);
+ * 0 at the start. */
 typedef void doc_colour(const char *text, unsigned char *style, int *state);
 /* Adds one source line with tabs expanded; width > 0 wraps it, with continuation rows indented
  * deeper.  Returns the index of its first row. */
@@ -79,17 +80,18 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h);
 /* Returns the cursor's line; NULL in an empty document. */
 const struct line *doc_at(const struct doc *d, const struct scroll *s);
 
-/* Returns the next line after `from`, wrapping around, that contains the words; -1 if none.
- * Capitals make no difference, as in steps: a loop W.1 is w.1 in the nest.  dir is 1 or -1. */
+/* Returns the next line after `from`, wrapping around, that contains the words; -1: none. Case is
+ * ignored, as in steps: a loop W.1 is w.1 in the nest.  dir is 1 or -1. */
 int doc_find(const struct doc *d, const char *words, int from, int dir);
 /* Returns the first line with that id; -1 if none. */
 int doc_find_id(const struct doc *d, int id);
 
 struct doc_look {
     bool focused;
-    const char *search;                  /* matches to mark; NULL or "" = none */
-    const char *word, *stage;    /* a name to mark, only on lines of that stage; NULL = none, any */
-    /* whether a line gets a bar in the gutter, by its id; NULL: none does */
+    const char *search;                  /* text whose matches are marked; NULL or "": none */
+    /* a name to mark, only on lines of that stage; NULL: none, any stage */
+    const char *word, *stage;
+    /* whether a line, by its id, gets a bar in the gutter; NULL: none does */
     bool (*lit)(const void *ctx, int id);
     const void *ctx;
 };

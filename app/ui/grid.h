@@ -11,11 +11,11 @@
 /* The meaning of a piece of text; term.c chooses its look, with and without colour. */
 enum style {
     STYLE_PLAIN, STYLE_DIM, STYLE_STRONG, STYLE_RULE,        /* RULE: lines and inactive titles */
-    STYLE_TITLE, STYLE_TAB,                   /* TITLE: the focused pane's; TAB: the selected tab */
+    STYLE_TITLE, STYLE_TAB,  /* TITLE: title of the focused pane; TAB: the selected tab */
     STYLE_KEY,                                               /* a key to press, in bars and help */
     STYLE_GOOD, STYLE_BAD,
     STYLE_WORD, STYLE_NOTE,                              /* in code: keywords, highlights */
-    STYLE_MATCH,                                             /* found by a search */
+    STYLE_MATCH,                                             /* match of a search */
     STYLE_SERIES,                    /* to STYLE_SERIES_LAST: one style per series of a plot */
     STYLE_SERIES_LAST = STYLE_SERIES + 4,
     STYLE_COUNT,
@@ -28,7 +28,7 @@ struct grid_cell { uint32_t ch; unsigned char style; unsigned char width; };
 
 struct grid {
     int w, h;
-    bool unicode;                    /* false: everything beyond ASCII is replaced as it is drawn */
+    bool unicode;  /* false: characters beyond ASCII are replaced when they are drawn */
     struct grid_cell *cell;
     struct rect clip;
     int cursor_x, cursor_y;          /* the text cursor; x < 0 hides it */
@@ -37,12 +37,13 @@ struct grid {
 void grid_open(struct grid *g, int w, int h, bool unicode);
 void grid_close(struct grid *g);
 void grid_resize(struct grid *g, int w, int h);
-void grid_clear(struct grid *g);                         /* blanks all; resets clip and cursor */
+void grid_clear(struct grid *g);  /* blanks all cells; resets clip and cursor */
 /* Restricts drawing to r; returns the old clip for grid_unclip. */
 struct rect grid_clip(struct grid *g, struct rect r);
 void grid_unclip(struct grid *g, struct rect old);
 
-const struct grid_cell *grid_at(const struct grid *g, int x, int y);         /* NULL outside */
+/* NULL: outside of the grid */
+const struct grid_cell *grid_at(const struct grid *g, int x, int y);
 void grid_char(struct grid *g, int x, int y, unsigned style, uint32_t ch);
 /* Draws text; returns the x after it. */
 int grid_text(struct grid *g, int x, int y, unsigned style, const char *text);

@@ -6,10 +6,10 @@
 
 #define CELL_W 8.4                       /* size of a cell, in pixels */
 #define CELL_H 18
-#define BASELINE 13.5                    /* from the top of a cell */
+#define BASELINE 13.5                    /* pixels from the top of a cell to the baseline */
 #define MARGIN 8
 
-/* ORDER STYLE.  The tones of term.c with 256 colours; NULL is the colour of text. */
+/* ORDER STYLE.  The tones that term.c uses with 256 colours; NULL is the colour of text. */
 static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {NULL, false, false},
     [STYLE_DIM] = {"#808080", false, false},
@@ -30,8 +30,8 @@ static const struct { const char *colour; bool bold, reverse; } looks[STYLE_COUN
     [STYLE_SERIES + 4] = {"#d75f00", false, false},
 };
 
-/* Lines of tables and edges: fonts leave gaps between rows, so they are drawn.  Bits: left, right,
- * up, down. */
+/* Returns the strokes of a line-drawing character: it is drawn, because fonts leave gaps between
+ * rows.  Bits: left, right, up, down. */
 static unsigned strokes_of(uint32_t ch)
 {
     static const struct { uint32_t ch; unsigned strokes; } box[] = {
@@ -82,7 +82,7 @@ static void put_fill(struct str *out, const char *colour)
         str_add(out, " class=\"t\"");
 }
 
-/* The text of the cells from x to end of a row, without lines that are drawn. */
+/* Appends the text of the cells from x to end of a row, without line-drawing characters. */
 static int run_text(const struct grid *g, int x, int end, int y, struct str *out, struct str *lines)
 {
     int last = x;

@@ -19,7 +19,7 @@ void key_text(struct str *out, int key);
 
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
-/* The parts of the screen that keys belong to: X(id, name in settings, title in help). */
+/* The parts of the screen to which keys belong: X(id, name in settings, title in help). */
 #define KEY_CONTEXTS(X) \
     X(NEST, "nest", "On a loop") \
     X(ACCESS, "access", "On an access to memory") \
@@ -57,7 +57,7 @@ enum key_action {
 
 struct key_binding {
     enum key_context context;
-    const char *keys;                 /* as in keys.def */
+    const char *keys;                 /* keys as written in keys.def */
     enum key_action action;
     const char *line, *label, *help;
 };

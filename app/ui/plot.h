@@ -7,7 +7,7 @@
 #define PLOT_LEFT 6                       /* columns of the numbers and the axis */
 #define PLOT_BELOW 2                      /* rows of the axis and its numbers */
 
-/* lo < hi; log: 0 < lo.  The name of y may be NULL. */
+/* lo < hi; if log, 0 < lo.  The name of y may be NULL. */
 struct plot_axis { double lo, hi; bool log; const char *name; };
 struct plot_area {
     struct canvas *c;
@@ -17,7 +17,8 @@ struct plot_area {
 
 /* Uses the whole canvas, which must be larger than the axes. */
 void plot_open(struct plot_area *p, struct canvas *c, struct plot_axis x, struct plot_axis y);
-/* Appends a number as on the axes, with at most four digits: "0", "0.25", "12.5k", "2e-05". */
+/* Appends a number as it stands on the axes, with at most four digits: "0", "0.25", "12.5k",
+ * "2e-05". */
 void plot_number(struct str *out, double v);
 /* Draws the axes, the numbers that fit, and the axis names at the upper and the right end. */
 void plot_axes(struct plot_area *p);

@@ -138,7 +138,7 @@ const char *prompt_last_search(const struct prompt *p)
     return "";
 }
 
-/* The i-th line of the history when it was typed at a prompt like this one and begins like the
+/* Returns the i-th line of the history if it was typed at a prompt of this kind and begins like the
  * typed text; else NULL. */
 static const char *line_like(const struct prompt *p, int i)
 {
@@ -233,7 +233,7 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
-/* Clears the line except its kept beginning; if only that is left, clears it too. */
+/* Clears the line except its kept beginning; if only the beginning is left, clears that too. */
 static void clear_line(struct prompt *p)
 {
     p->kept = p->kept < p->line.len ? p->kept : 0;

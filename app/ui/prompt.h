@@ -16,14 +16,14 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    bool refused;                        /* just refused: ':' begins an empty line */
-    size_t kept;                         /* bytes at the beginning that the first C-u keeps */
+    bool refused;  /* whether the line was just refused: ':' then begins an empty line */
+    size_t kept;  /* number of bytes at the beginning that the first C-u keeps */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
-    int history_at;                      /* history.len = the line being typed */
+    int history_at;  /* index in the history; history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
     struct arena *arena;                 /* owns the completions */
     struct completions words;            /* shown while n > 0 */
-    int picked;                          /* the completion in the line; -1: none yet */
+    int picked;                          /* index of the completion in the line; -1: none yet */
     struct str tail;                    /* the text after the cursor when the completion began */
     prompt_complete *complete;
     void *ctx;
@@ -33,11 +33,11 @@ enum prompt_event { PROMPT_NOTHING, PROMPT_EDITED, PROMPT_ENTERED, PROMPT_LEFT }
 
 void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
-void prompt_open(struct prompt *p, char mark, const char *text);        /* the cursor behind text */
+void prompt_open(struct prompt *p, char mark, const char *text);  /* sets the cursor behind text */
 void prompt_close(struct prompt *p);
 /* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);
-const char *prompt_last_search(const struct prompt *p);                  /* without '/'; or "" */
+const char *prompt_last_search(const struct prompt *p);  /* returns it without '/', or "" */
 void prompt_insert(struct prompt *p, const char *text);              /* line breaks become blanks */
 /* Handles a key.  After ENTERED and LEFT the owner closes the prompt. */
 enum prompt_event prompt_key(struct prompt *p, int key);

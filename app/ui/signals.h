@@ -3,12 +3,13 @@
 #define TS_APP_SIGNALS_H
 #include <stdbool.h>
 
-/* Handlers of INT, TERM and HUP.  The first signal calls caught in the signal handler; the program
- * then has 0.8 s to end by itself.  A second INT or TERM, or the end of that time, calls last (to
+/* Handles INT, TERM and HUP.  The first signal calls `caught` in the signal handler; the program
+ * then has 0.8 s to end by itself.  A second INT or TERM, or the end of that time, calls `last` (to
  * print a message or restore the terminal), cleans up (kernels/base/cleanup.h) and ends the process
- * with the exit status 128 + the signal, or at the time limit `late` unless that is 0.  keep_hup:
- * an ignored HUP (nohup) stays ignored.  key (may be NULL) is called for an INT from Ctrl-C in the
- * terminal: true treats it as a key, false ends the process. */
+ * with the exit status 128 + the signal; at the time limit with `late`, unless that is 0.
+ *
+ * keep_hup: an ignored HUP (nohup) stays ignored.  key (may be NULL) is called for an INT from
+ * Ctrl-C in the terminal: if it returns true, Ctrl-C is a key; if false, it ends the process. */
 struct signals {
     bool (*key)(void);
     void (*caught)(int sig);

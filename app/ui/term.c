@@ -20,7 +20,7 @@
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
 #define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
-#define ESC_DELAY_MS 10                  /* without a further byte by then, Esc is the key itself */
+#define ESC_DELAY_MS 10  /* Esc is the key itself if no further byte arrives within this time */
 
 struct look { attr_t attr; short pair; };
 
@@ -130,8 +130,9 @@ static void leave_crashes(void)
         sigaction(crashes[i], &old_action[i], NULL);
 }
 
-/* ORDER STYLE.  many: of 256 colours, by theme (middle, bright and dark tones); few: of 8, on black
- * and on white, where yellow and cyan are hard to read.  -1 is the terminal's own colour. */
+/* ORDER STYLE.  many: one of 256 colours, by theme (middle, bright and dark tones). few, few_light:
+ * one of 8 colours, on black and on white, where yellow and cyan are hard to read.  -1 is the
+ * terminal's own colour. */
 static const struct { short many[THEME_MONO], few, few_light; attr_t colour, mono; }
 looks[STYLE_COUNT] = {
     [STYLE_PLAIN] = {{-1, -1, -1}, -1, -1, A_NORMAL, A_NORMAL},

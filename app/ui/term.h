@@ -10,7 +10,7 @@ struct term_event {
     enum term_event_kind kind;
     int key;
     struct mouse_event mouse;
-    struct str text;                     /* PASTE; the caller keeps one and term_read reuses it */
+    struct str text;  /* PASTE: the text; the caller keeps one event, and term_read reuses it */
 };
 
 struct terminal;
@@ -21,9 +21,9 @@ struct term_opts { bool no_color, no_unicode, no_mouse; enum theme theme; };
  * a crash or fail() restores the terminal before the process ends. */
 bool term_open(const struct term_opts *o, struct terminal **out, struct err *e);
 /* Restores the terminal for a process that ends at once.  Safe in a signal handler; only the first
- * call does anything. */
+ * call has an effect. */
 void term_rescue(void);
-/* Makes Ctrl-C a signal, which discards the keys typed before it, or (yes false) a key.  Safe in a
+/* Makes Ctrl-C a signal, which discards the keys typed before it, or a key (yes false).  Safe in a
  * signal handler. */
 void term_interrupts(bool yes);
 void term_close(struct terminal *t);

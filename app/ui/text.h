@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "kernels/base/str.h"
 
-int text_utf8_put(char out[5], uint32_t cp);              /* bytes written, NUL-terminated */
+int text_utf8_put(char out[5], uint32_t cp);  /* returns the bytes written; out is NUL-terminated */
 int text_char_width(uint32_t cp);                           /* 0 (combining), 1 or 2 columns */
 int text_width(const char *s);                       /* columns */
 int text_width_n(const char *s, size_t n_bytes);
@@ -25,7 +25,7 @@ size_t text_break(const char *s, int width);
 void text_digits(struct str *out, double v);
 /* "256 B", "36.8 KiB", "3.06 MiB" */
 void text_bytes(struct str *out, double bytes);
-/* "83%" of a peak, "1.8x" above it: an algorithm needs fewer operations than are counted. */
+/* "83%" of a peak; "1.8x" above it, if an algorithm needs fewer operations than are counted */
 void text_share(struct str *out, double x);
 void text_ms(struct str *out, double ms);
 /* Appends "48 s", "5:38 min" or "2:05 h". */

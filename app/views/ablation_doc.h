@@ -1,4 +1,5 @@
-/* The worth of each step as a document: for the view `compare` and `tilescope bench --ablate`. */
+/* What each step contributes, as a document: for the view `compare` and `tilescope bench
+ * --ablate`. */
 #ifndef TS_APP_ABLATION_DOC_H
 #define TS_APP_ABLATION_DOC_H
 #include "app/ui/doc.h"

@@ -4,7 +4,7 @@
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
 
-#define CONTEXT 3                         /* equal lines shown around a difference */
+#define CONTEXT 3                         /* number of equal lines shown around a difference */
 #define COUNT_WIDTH 10
 #define MOST_SITES 12
 

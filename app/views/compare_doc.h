@@ -5,12 +5,13 @@
 #include "profile/measure/measure.h"
 #include "sessions/report/compare.h"
 
-#define COMPARE_SIDE_BY_SIDE 88           /* columns; narrower documents have A above B */
+#define COMPARE_SIDE_BY_SIDE 88           /* least columns for two sides; a narrower document has A
+                                           * above B */
 
 /* Adds names and contracts, and the ratio of B's time to A's (NULL: not measured). */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared *time, int width);
-/* Adds the aligned texts.  all: equal lines far from a difference, too. */
+/* Adds the aligned texts.  all: also the equal lines that are far from a difference. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
 /* Adds the misses per tensor and per site, if both are simulated. */

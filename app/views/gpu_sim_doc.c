@@ -60,7 +60,7 @@ static void put_row(struct doc *d, const struct sim_result *s, const struct meas
     doc_end(d);
 }
 
-/* The columns of a struct access_cost behind that of the accesses. */
+/* The columns of a struct access_cost, from the one after the accesses on. */
 #define COST(c) (c).sectors, (c).ideal_sectors, 0, (c).bank_conflicts, (c).l1_misses, (c).l2_misses
 
 static void put_tensors(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
@@ -93,7 +93,7 @@ static void put_site(struct doc *d, const struct sim_result *s, const struct mea
     str_free(&says);
 }
 
-/* "at least 12.3 us, by L2 (FMA 3.1 us, L1 8.0 us, DRAM 1.2 us); simulated, not measured" */
+/* Adds "at least 12.3 us, by L2 (FMA 3.1 us, L1 8.0 us, DRAM 1.2 us); simulated, not measured". */
 static void put_cost(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
     struct gpu_cost c = gpu_memory_cost(s);

@@ -5,11 +5,11 @@
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
 
-#define LEAST_LAYOUT 10                   /* columns */
+#define LEAST_LAYOUT 10                   /* least columns for the layout */
 #define MOST_NAME 24
 #define LEAST_CALL 13
 
-/* Columns; 0: not shown. */
+/* Widths of the columns; 0: not shown. */
 struct graph_columns { int name, call, layout, bytes, nest, bound, share; };
 
 static const char *result_of(const struct program *p, int node)
@@ -17,7 +17,7 @@ static const char *result_of(const struct program *p, int node)
     return p->graph->tensor[p->graph->node[node].out].name;
 }
 
-/* "conv2d(Inp, Ker)"; "input" of a given tensor. */
+/* Appends "conv2d(Inp, Ker)"; "input" for a tensor that the caller provides. */
 static void put_call(struct str *out, const struct program *p, const struct graph_row *row)
 {
     const struct graph *g = p->graph;
@@ -35,7 +35,7 @@ static void put_call(struct str *out, const struct program *p, const struct grap
     str_add_char(out, ')');
 }
 
-/* "N H W O  (from Conv), x1.25 memory" */
+/* Appends "N H W O  (from Conv), x1.25 memory". */
 static void put_layout(struct str *out, const struct program *p, int tensor)
 {
     struct str origin = {0};
@@ -64,10 +64,10 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* Returns the columns that the others leave to `call` and `layout`. */
+/* Returns the columns that remain for `call` and `layout`. */
 static int room(const struct graph_columns *c, int width)
 {
-    int between = 2 * (4 + (c->nest > 0));        /* the mark, and blanks after a column */
+    int between = 2 * (4 + (c->nest > 0));  /* columns for the mark, and blanks between columns */
     return width - between - c->name - c->bytes - c->nest - c->bound - c->share;
 }
 
@@ -173,7 +173,7 @@ static void put_row(struct doc *d, const struct program *p, const struct graph_r
     str_free(&layout);
 }
 
-/* The lines under a row: what a conversion moves, and why a layout goes no further. */
+/* Adds the lines under a row: what a conversion moves, and why a layout goes no further. */
 static void put_remarks(struct doc *d, const struct program *p, const struct graph_row *row,
                         int width)
 {
@@ -196,7 +196,7 @@ static void put_remarks(struct doc *d, const struct program *p, const struct gra
     str_free(&text);
 }
 
-/* The contract, and the time against the sum of what the nests need at least. */
+/* Adds the contract, and compares the time with the sum of the least times of all nests. */
 static void put_facts(struct doc *d, const struct program *p, const struct graph_rows *rows,
                       const struct measurement *m, int width)
 {

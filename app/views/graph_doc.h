@@ -1,14 +1,14 @@
-/* The graph of a program as a document, for the view `graph` and `show --what graph`: a row per
- * tensor, with what computes it, its layout, its bytes, and its nest with the least time. */
+/* The graph of a program as a document, for the view `graph` and `show --what graph`. A row per
+ * tensor shows what computes it, its layout, its bytes, and its nest with the least time. */
 #ifndef TS_APP_GRAPH_DOC_H
 #define TS_APP_GRAPH_DOC_H
 #include "app/ui/doc.h"
 #include "sessions/report/graph_report.h"
 
-/* m: what was measured of the program; NULL: nothing.  The id of a row is its tensor.  Lines under
- * a row say why its layout stops there and what a conversion moves. */
+/* m: a measurement of the program; NULL: none.  The id of a row is its tensor.  Lines under a row
+ * tell why its layout stops there, and what a conversion moves. */
 void graph_doc(struct doc *d, const struct program *p, const struct graph_rows *rows,
                const struct measurement *m, int width);
-/* Appends what the caller of the view sees of a tensor in one line: what it reads, who reads it. */
+/* Appends one line about a tensor: what it is computed from, and what reads it. */
 void graph_doc_hint(struct str *out, const struct program *p, int tensor);
 #endif

@@ -8,7 +8,7 @@
 #include "profile/measure/oracle.h"
 #include "kernels/program/contract.h"
 
-#define SOME_SKIPPED 0.995  /* executed share of FLOPs below which some were skipped */
+#define SOME_SKIPPED 0.995  /* if a smaller share of the FLOPs was executed, some were skipped */
 
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width)
@@ -73,7 +73,8 @@ static void put_doubts(struct doc *d, const struct measurement *m, int width)
     }
 }
 
-/* "1.047 ms best, 1.076 ms median, spread 3.2 %"; the bytes of the best. */
+/* Appends "1.047 ms best, 1.076 ms median, spread 3.2 %". Returns the number of bytes of the best
+ * time. */
 static size_t add_latency(struct str *out, const struct latency *l, bool exact)
 {
     void (*add_ms)(struct str *out, double ms) = exact ? str_ms : text_ms;
@@ -115,7 +116,8 @@ static void put_no_latency(struct doc *d, const struct measurement *m, int width
     measurement_doc_row(d, "latency:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* "NVIDIA H100 80GB HBM3, driver for CUDA 13.0, NVRTC 13.0, up to 1980 MHz, memory 2619 MHz" */
+/* Adds "NVIDIA H100 80GB HBM3, driver for CUDA 13.0, NVRTC 13.0, up to 1980 MHz, memory 2619
+ * MHz". */
 static void put_device(struct doc *d, const struct measured_device *g, int width)
 {
     struct str text = {0};
@@ -148,8 +150,8 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     doc_end(d);
 }
 
-/* Adds the bound and the level of memory or ceiling that sets it; nothing without a machine
- * model. */
+/* Adds the bound, and the level of memory or the ceiling that sets it. Adds nothing without a
+ * machine model. */
 static void put_roofline(struct doc *d, const struct measurement *m,
                          const struct measurement_look *k)
 {
@@ -204,7 +206,7 @@ static void put_compiler(struct doc *d, const struct measurement *m, int width)
     measurement_doc_row(d, "compiler:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* "cycles ~12 345 (in 41 % of the time), ...": ~ is extrapolated. */
+/* Appends "cycles ~12 345 (in 41 % of the time), ...", where ~ marks an extrapolated count. */
 static void add_counts(struct str *out, const struct counts *p, bool derived)
 {
     size_t start = out->len;

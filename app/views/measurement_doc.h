@@ -10,22 +10,22 @@
 
 struct measurement_look {
     int width;                            /* columns for text */
-    bool exact;                           /* all digits of counts and times, and no bars instead */
-    unsigned meters;                      /* METER_ bits: which of them to show */
-    const struct program *program;        /* what was measured */
+    bool exact;                           /* print all digits of counts and times, and no bars */
+    unsigned meters;                      /* METER_ bits of the meters to show */
+    const struct program *program;        /* the program that was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
-    const struct sim_result *before;      /* its misses are compared with these; NULL: no change */
+    const struct sim_result *before;  /* the misses are compared with these; NULL: not compared */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
-/* Returns the simulated misses that those of the current state are compared with: of the nearest
- * state before it that was simulated with the same caches; NULL: none. */
+/* Returns the simulated misses with which those of the current state are compared: of the nearest
+ * earlier state that was simulated with the same caches; NULL: none. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
-/* A row "label  text", wrapped behind the labels; the first `lead` bytes of the text in style s.
- * Frees the text. */
+/* Adds a row "label  text", wrapped behind the labels. The first `lead` bytes of the text have
+ * style s. Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width);
-/* The simulator's part of the document. */
+/* Adds the simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
-/* The simulator's tables for a GPU (gpu_sim_doc.c). */
+/* Adds the simulator's tables for a GPU (gpu_sim_doc.c). */
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
 #endif

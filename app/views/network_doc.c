@@ -9,24 +9,25 @@
 #include "sessions/file/kernels_text.h"
 #include "sessions/report/network_report.h"
 
-#define CALLS_NAMED 4                     /* calls of one kernel that are named */
-#define ROOM_FOR_SPEED 90                 /* columns, so that the row of the latency is one */
-#define ROOM_FOR_BOUND 88                 /* columns, for the bound in milliseconds */
+#define CALLS_NAMED 4                     /* most calls of one kernel that are named */
+#define ROOM_FOR_SPEED 90  /* columns from which the row of the latency also has the speed */
+#define ROOM_FOR_BOUND 88  /* columns from which the table has the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
 
-/* A row of the table, of all calls.  seconds: < 0: not measured; misses: of L1, < 0: unknown. */
+/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured; misses: those of L1,
+ * < 0: unknown. */
 struct kernel_row {
     int task; double seconds, misses; struct kernel_profile is;
-    bool chosen;                          /* its steps are not the instant ones */
+    bool chosen;                          /* whether its steps are not the instant ones */
 };
 
-/* Columns; 0 = not shown. The column of the kernel has the remaining width. */
+/* Widths of the columns; 0 = not shown. The column of the kernel has the remaining width. */
 struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
 
-/* The table as a whole.  whole: the sum of the rows, seconds or FLOP; in: the unit of a row;
- * bounded: `part` is of the bound, else of the peak. */
+/* The table as a whole.  whole: the sum of the rows, in seconds or FLOP; in: the unit of a row;
+ * bounded: whether `part` is a share of the bound; if not, of the peak. */
 struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };
@@ -82,7 +83,7 @@ static bool is_chosen(const struct network_task *t, const char *kernels)
     return is;
 }
 
-/* Returns the rows in their order; the caller frees them. */
+/* Returns the rows, sorted; the caller frees them. */
 static struct kernel_row *rows_of(const struct network *net, const struct network_look *k)
 {
     struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
@@ -252,8 +253,8 @@ static void put_meters(struct doc *d, const struct network *net, const struct ne
         put_misses(d, net, k->m->kernel, k->width);
 }
 
-/* Adds lines for reports alone: the whole graph, the author's outputs, and how long it took to get
- * ready. */
+/* Adds lines that only reports have: the whole graph, the author's outputs, and how long the
+ * preparation took. */
 static void put_exact(struct doc *d, const struct network_look *k)
 {
     const struct network_measurement *m = k->m;
@@ -454,7 +455,8 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     put_digits(d, c->ms, known, amount / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
-    bool sums = r->is.flops > 0;          /* a transposition has neither a speed nor a peak */
+    /* without arithmetic (a transposition) there is no speed and no peak */
+    bool sums = r->is.flops > 0;
     put_number(d, c->gflops, known && sums, "%.1f", gflops);
     if (known && (bound || (!table->bounded && sums)))
         text_share(&text, part);
@@ -519,7 +521,7 @@ static void put_tensors(struct doc *d, const struct network_task *t, int width)
     measurement_doc_row(d, "layouts:", STYLE_PLAIN, 0, &text, width);
 }
 
-/* Names the results of the calls of a task; of many the first ones. */
+/* Names the results of a task's calls; if there are many, only the first ones. */
 static void put_calls(struct doc *d, const struct network *net, int task, int width)
 {
     struct str text = {0};

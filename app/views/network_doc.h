@@ -9,18 +9,19 @@
 struct network_look {
     int width;
     const struct network *timed;          /* the measured network, whose steps may differ */
-    const struct network_measurement *m;  /* NULL: nothing was */
-    const char *chosen;                   /* steps chosen for kernels (kernels_text.h), or NULL */
-    const char *advice;                   /* how to measure it */
+    const struct network_measurement *m;  /* its measurement; NULL: none */
+    const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
+    const char *advice;                   /* a hint how to measure it */
     const struct machine_model *model;    /* for the bounds; NULL: unknown */
-    unsigned meters;                      /* METER_ bits of those that were asked */
-    bool exact;                           /* with the details that only a report needs */
+    unsigned meters;                      /* METER_ bits of the requested meters */
+    bool exact;                           /* whether to add details that only a report needs */
 };
-/* The line of a kernel has the number of its task as id. Kernels are sorted by their time,
- * unmeasured ones first; without any times, by their work. A star marks kernels with chosen steps,
- * by hand or by the tuner. */
+/* Writes the document. The line of a kernel has the number of its task as id. Kernels are sorted by
+ * their time, unmeasured ones first; without any times, by their work. A star marks kernels whose
+ * steps were chosen by hand or by the tuner. */
 void network_doc(struct doc *d, const struct network *net, const struct network_look *k);
-/* One kernel: its whole text, its layouts, its calls and its steps. chosen: as above. */
+/* Writes the document of one kernel: its whole text, its layouts, its calls and its steps. chosen:
+ * as above. */
 void network_doc_kernel(struct doc *d, const struct network *net, int task, const char *chosen,
                         int width);
 #endif

@@ -25,13 +25,13 @@ static double peak_of(const struct roofs_plot *p, int isa)
     return machine_model_rates(&p->model->isa[isa].gflops, p->threads, p->model->cores);
 }
 
-/* Draws only inside the axes, because their numbers are below and left of the area. */
+/* Draws a roof. It stays inside the axes, because their numbers are below and left of the area. */
 static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, double y1, enum style s,
                      int dash)
 {
     const struct plot_area *q = &p->plot;
     double to_lo = y0 > 0 ? q->y.lo / y0 : 1;
-    if (y0 < q->y.lo && y1 > y0) {        /* a slope: y / x stays the same */
+    if (y0 < q->y.lo && y1 > y0) {        /* on a slope, y / x stays the same */
         x0 *= to_lo;
         y0 = q->y.lo;
     }
@@ -40,7 +40,7 @@ static void put_roof(struct roofs_plot *p, double x0, double y0, double x1, doub
                     plot_y(q, y1), s, dash);
 }
 
-/* Beside its slope, in the row where that hides least. */
+/* Writes the name of a slope beside it, in the row where it hides least. */
 static void name_slope(struct roofs_plot *p, double rate, double peak, const char *name)
 {
     int w = text_width(name), best = -1, best_col = 0, least = w + 1;
@@ -84,7 +84,7 @@ static void name_slopes(struct roofs_plot *p, double peak)
     }
 }
 
-/* At the right end above its line, else below it, else nowhere. */
+/* Writes the name of a peak at its right end: above the line, else below it, else nowhere. */
 static void name_peak(struct roofs_plot *p, int row, enum style s, const char *name)
 {
     int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w;
@@ -96,7 +96,8 @@ static void name_peak(struct roofs_plot *p, int row, enum style s, const char *n
         }
 }
 
-/* The same height in this plot has one line, with all names: "avx512, avx2 118". */
+/* Draws the peaks. Peaks of the same height in this plot share one line and its names: "avx512,
+ * avx2 118". */
 static void put_peaks(struct roofs_plot *p)
 {
     double steepest = 0, top = 0;
@@ -123,7 +124,7 @@ static void put_peaks(struct roofs_plot *p)
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Later steps hide earlier ones; the last is the current one. */
+/* Draws the steps. Later steps hide earlier ones; the last one is the current one. */
 static void put_steps(struct roofs_plot *p, const struct roof_step *step, int n)
 {
     for (int i = n - 1; i >= 0; i--) {

@@ -8,12 +8,12 @@
 #define ROOF_PLOT_MIN_W 24
 #define ROOF_PLOT_MIN_H 7
 
-/* Both axes logarithmic; roofs of step[n - 1]'s threads; steps as their numbers, the current one in
- * reverse.  n > 0. */
+/* Draws the roofline, both axes logarithmic: the roofs for the threads of step[n - 1], and the
+ * steps as their numbers, the current one in reverse.  n > 0. */
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
-/* Heading and a row per step: number, FLOP/byte, GFLOP/s, bound, share of it; what does not fit
- * width is the step's text. */
+/* Print a heading, and a row per step: number, FLOP/byte, GFLOP/s, bound, share of it; the rest of
+ * width is for the step's text. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
 /* Appends a sentence about what limits the current point. */

@@ -1,4 +1,5 @@
-/* Events, the frame around the panes, and documents that are out of date. */
+/* Handles events, computes the frame around the panes, and rebuilds documents that are out of
+ * date. */
 #include "app/views/screen.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@
 #define SMALLEST_H 6
 #define USUAL_COLUMNS 27  /* usual width of the ledger's columns: best, change, misses, ok */
 #define LEAST_PANE 24                    /* least width of a pane beside others */
-#define NETWORK_SIDE_BY_SIDE 130         /* columns; narrower screens have the details below */
+#define NETWORK_SIDE_BY_SIDE 130         /* least columns for details at the side; narrower screens
+                                          * have them below */
 
 /* geometry */
 
@@ -32,7 +34,7 @@ static int wrapped_rows(const char *text, int w)
     return rows;
 }
 
-/* The rows of the tour's text and of the rule above it. */
+/* Returns the rows of the tour's text and of the rule above it. */
 static int tour_rows(const struct model *m, int w)
 {
     struct str text = {0};
@@ -42,7 +44,7 @@ static int tour_rows(const struct model *m, int w)
     return rows;
 }
 
-/* Whether the row of the message shows what is wrong with the step under the cursor. */
+/* Whether the row of the message explains what is wrong with the step under the cursor. */
 static bool explains_step(const struct model *m)
 {
     return m->session && m->focus == PANE_LEDGER && m->overlay == OVERLAY_NONE && !m->prompt.open
@@ -54,7 +56,7 @@ static int message_rows(const struct model *m, int w)
 {
     struct str hint = {0};
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
-    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;     /* a report follows its command line */
+    echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* a report stands below its command line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);
     if (rows == 0 && m->prompt.open && m->prompt.mark == ':')
         appcmd_hint(str_text(&m->prompt.line), &hint);
@@ -72,7 +74,8 @@ static int message_rows(const struct model *m, int w)
 static void stack_panes(const struct model *m, struct frame *f, struct rect body)
 {
     if (!m->session) {
-        int list = m->pane[DOC_NETWORK].doc.lines.len + 1;   /* the rest is for its details */
+        /* the rest is for the details of the kernel */
+        int list = m->pane[DOC_NETWORK].doc.lines.len + 1;
         int under = m->network && body.h >= 16
                   ? clamp(body.h - list, body.h / 3, body.h * 2 / 3) : 0;
         f->pane[PANE_LEDGER] = (struct rect){body.x, body.y, body.w, body.h - under};
@@ -81,7 +84,8 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     }
     int n, at;
     history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
-    bool tuning = m->view[m->last_view] == VIEW_TUNE;    /* its plot is worth more than old steps */
+    /* the plot of the tuner is worth more than old steps */
+    bool tuning = m->view[m->last_view] == VIEW_TUNE;
     int top = clamp(n + 1 + (n == 1 ? 2 : 0), 3, tuning ? body.h / 4 : body.h * 2 / 5);
     top = clamp(top + m->wider / 4, 3, body.h > 8 ? body.h - 5 : 3);
     if (body.h < 11) {
@@ -92,7 +96,7 @@ static void stack_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[m->last_view] = (struct rect){body.x, body.y + top, body.w, body.h - top};
 }
 
-/* The width at which no step of the ledger is cut. */
+/* Returns the width at which no step of the ledger is cut. */
 static int ledger_width(const struct model *m)
 {
     int n, longest = 0, columns = m->columns.n > 0 ? 0 : USUAL_COLUMNS;
@@ -133,7 +137,7 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
     f->pane[PANE_SIDE] = (struct rect){x + half + 1, body.y, rest - half - 1, body.h};
 }
 
-/* Lists take the rows they need: heading, entries, lower edge. */
+/* Places a list, which takes the rows it needs: heading, entries, lower edge. */
 static void place_overlay(const struct model *m, struct frame *f, struct rect body)
 {
     bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
@@ -177,7 +181,8 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
     p->height = r.h - 1;
     if (p->stamp != stamp || p->width != r.w || fits) {
         const struct line *l = p->doc.is_list ? doc_at(&p->doc, &p->scroll) : NULL;
-        int object = l && p->stamp == stamp ? l->id : -1;    /* the same text in another width */
+        /* keep the place in the text when only the width has changed */
+        int object = l && p->stamp == stamp ? l->id : -1;
         p->stamp = stamp;
         p->width = r.w;
         build(m, p, r.w);
@@ -361,7 +366,7 @@ static struct pane_doc *pane_under(struct model *m, int x, int y, struct rect *r
     return NULL;
 }
 
-/* The word of the line that was clicked becomes the selected one. */
+/* Selects the word of a line that was clicked. */
 static void click_item(struct pane_doc *p, int col)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);

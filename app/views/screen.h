@@ -11,9 +11,9 @@ void screen_key(struct model *m, int key);
 void screen_paste(struct model *m, const char *text);
 void screen_mouse(struct model *m, const struct mouse_event *e);
 
-/* Computes the frame and rebuilds the documents that are out of date: after model_resize,
+/* Computes the frame and rebuilds the documents that are out of date. Call it after model_resize,
  * model_done and model_tune_look, and before the model is asked for jobs. */
 void screen_refresh(struct model *m);
-/* Draws what the last refresh made. */
+/* Draws the state of the last refresh. */
 void screen_draw(struct model *m, struct grid *g);
 #endif

@@ -36,7 +36,7 @@ static void put_status(const struct model *m, struct str *out)
         str_add(out, "auto off");
 }
 
-/* The file's name, and whether the file is behind. */
+/* Appends the file's name, and whether the session has changes that the file lacks. */
 static void put_file(const struct session *s, struct str *out)
 {
     const char *name = basename(s->path);
@@ -73,7 +73,7 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&file);
 }
 
-/* The layout of a pane's heading: which parts fit. The tabs have priority over the position. */
+/* What fits into the heading of a pane. The tabs have priority over the position. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
 static const char *tab_name(const struct tabs *t, int view)
@@ -129,7 +129,7 @@ static struct tabs choose_tabs(const struct model *m, struct rect r, enum pane p
     return t;
 }
 
-/* The key that shows a view, from keys.def. */
+/* Appends the key that shows a view, from keys.def. */
 static void put_view_key(struct str *out, int view)
 {
     for (int i = 0; i < key_binding_count(); i++) {
@@ -139,7 +139,7 @@ static void put_view_key(struct str *out, int view)
     }
 }
 
-/* With three panes the nest has its own heading. */
+/* Draws the tabs. With three panes the nest has a heading of its own. */
 static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane pane)
 {
     bool focused = m->focus == pane && m->overlay == OVERLAY_NONE;
@@ -166,8 +166,8 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
     grid_unclip(g, old);
 }
 
-/* The loop under the cursor of the nest is marked wherever its variable occurs, in the C too; the
- * tensor of an access wherever its name does. */
+/* Sets what is marked: the loop under the cursor of the nest wherever its variable occurs, also in
+ * the C; the tensor of an access wherever its name occurs. */
 static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
                           size_t size)
 {
@@ -244,7 +244,7 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
             grid_char(g, r.x - 1, y, STYLE_RULE, y == r.y ? 0x252C : 0x2502);
 }
 
-/* A list, and beside it or under it what its selected line is about. */
+/* Draws a list, and the details of its selected line beside it or under it. */
 static void draw_list(struct model *m, struct grid *g, enum doc_id id)
 {
     struct rect list = m->frame.pane[PANE_LEDGER], detail = m->frame.pane[PANE_MAIN];
@@ -282,7 +282,8 @@ static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum st
     return y;
 }
 
-/* One line about the object under the cursor, or about the effect of the line on the prompt. */
+/* Appends one line about the object under the cursor, or about the effect of the line on the
+ * prompt. */
 static void put_hint(const struct model *m, struct str *s)
 {
     static view_hint *const hints[VIEW_COUNT] = {
@@ -385,7 +386,7 @@ static int draw_bar_key(struct model *m, struct grid *g, int x, const struct key
     return x + 2;
 }
 
-/* How to stop the search, where its own view does not say it.  Returns the column behind it. */
+/* Draws how to stop the search, unless its own view shows it.  Returns the column behind it. */
 static int draw_bar_search(struct model *m, struct grid *g, int x)
 {
     bool shown = m->session && m->overlay == OVERLAY_NONE && m->focus != PANE_LEDGER
@@ -399,8 +400,8 @@ static int draw_bar_search(struct model *m, struct grid *g, int x)
     return x + 2;
 }
 
-/* The keys of help, the prompt and quitting are always shown at the right; the keys of the context
- * use the remaining width. */
+/* Draws the key bar. The keys of help, the prompt and quitting are always at the right; the keys of
+ * the context use the remaining width. */
 static void draw_bar(struct model *m, struct grid *g)
 {
     enum key_context chain[KEYS_COUNT];
@@ -437,7 +438,8 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* A refused line stays on the prompt: keys change it until it is run or left. */
+/* Draws how to leave a refused line. It stays on the prompt, and keys change it, until it is run or
+ * left. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     static const char text[] = " refused: change it, or Esc leaves it ";
@@ -480,7 +482,7 @@ static void draw_bottom(struct model *m, struct grid *g)
     }
 }
 
-/* Edges around r, which is cleared; the upper and lower edge are its first and last row. */
+/* Clears r and draws its edges; the upper and lower edge are its first and last row. */
 static void draw_box(struct grid *g, struct rect r)
 {
     int right = r.x + r.w, bottom = r.y + r.h - 1;

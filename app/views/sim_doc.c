@@ -13,8 +13,8 @@
 #define MOST_BAR 40
 #define MOST_SITES 8
 #define MOST_CELLS 100
-#define CONFLICTS 0.1                    /* least share of conflict misses that gets a sentence */
-#define EVEN 0.4  /* misses are even if this share of the sets has half of them */
+#define CONFLICTS 0.1  /* least share of conflict misses that is reported in a sentence */
+#define EVEN 0.4  /* misses count as even if at least this share of the sets has half of them */
 
 /* One result, and the columns of its tables; 0 columns: not shown. */
 struct sim_tables {
@@ -22,7 +22,8 @@ struct sim_tables {
     const struct sim_result *s;
     const struct measurement_look *k;
     int name, count, change, rate, bar;
-    int n, order[MEASURE_MAX_TENSORS];    /* the tensor with the most misses first */
+    /* indices of the tensors, the one with the most misses first */
+    int n, order[MEASURE_MAX_TENSORS];
 };
 
 static int clamp(int v, int lo, int hi)
@@ -125,7 +126,8 @@ static void put_change(const struct sim_tables *t, int64_t now, int64_t then)
 
 /* --- Tensors and levels ----------------------------------------------------------------------- */
 
-/* `of`: the accesses that could miss; `then`: the misses before the last change, -1: unknown. */
+/* A row of the tables. of: the accesses that could miss; then: the misses before the last change,
+ * -1: unknown. */
 struct sim_row { const char *name; int64_t a, b, misses, of, then; };
 
 static struct line *put_row(const struct sim_tables *t, struct sim_row r, double bar)
@@ -195,14 +197,16 @@ static const struct { const char *glyph; enum style style; const char *name; } c
     { "▒", STYLE_BAD, "conflict" },
 };
 
-/* A stacked bar of a few cells is unreadable, so none is drawn. */
+/* Returns the width of a stacked bar; 0: none is drawn, because a bar of a few cells is
+ * unreadable. */
 static int stack_width(const struct sim_tables *t)
 {
     int left = t->k->width - INDENT - t->name - 3 * t->count - 1;
     return left < 8 ? 0 : clamp(left, 0, MOST_BAR);
 }
 
-/* Cells by the largest remainder that is left from above: they add up to the whole bar. */
+/* Draws a stacked bar. The cells are divided by largest remainder, so that they add up to the whole
+ * bar. */
 static void put_stack(struct doc *d, const int64_t *part, int64_t most, int width)
 {
     int64_t sum = 0;
@@ -211,7 +215,7 @@ static void put_stack(struct doc *d, const int64_t *part, int64_t most, int widt
         sum += part[i];
         int to = (int)lround(share(sum, most) * width);
         if (to == drawn && part[i] > 0 && drawn < width)
-            to++;                         /* a value above 0 gets at least one cell */
+            to++;                         /* a value above 0 has at least one cell */
         for (; drawn < to; drawn++)
             doc_put(d, cause[i].style, cause[i].glyph);
     }
@@ -282,8 +286,9 @@ static void put_sites(const struct sim_tables *t)
 
 /* --- Reuse distance --------------------------------------------------------------------------- */
 
-/* Bucket b holds distances from 2^(b-1) to 2^b - 1. A level keeps the distances below its number of
- * lines. After the last bucket comes the first level that keeps more. */
+/* Adds which levels keep distances up to bucket b, which holds distances from 2^(b-1) to 2^b - 1. A
+ * level keeps the distances below its number of lines. After the last bucket comes the first level
+ * that keeps more. */
 static void put_reach(const struct sim_tables *t, int b, int last, double part)
 {
     int64_t from = b ? (int64_t)1 << (b - 1) : 0, to = (int64_t)1 << b;
@@ -326,10 +331,10 @@ static void put_reuse(const struct sim_tables *t)
     }
 }
 
-/* --- Strips: one row of cells, darker where there are more ------------------------------------ */
+/* --- Strips: one row of cells; a cell with more is darker ------------------------------------- */
 
-/* The n values, each of that many units, in as many cells as fit behind what is in the line; then,
- * where there is room, what the fullest cell has, and of how much: "most 900 in 2 lines". */
+/* Draws n values, each of them for `each` units, in as many cells as fit behind the text of the
+ * line. If there is room, adds the fullest cell: "most 900 in 2 lines". */
 static void put_strip(const struct sim_tables *t, const int64_t *value, int n, int64_t each,
                       const char *unit)
 {
@@ -344,7 +349,7 @@ static void put_strip(const struct sim_tables *t, const int64_t *value, int n, i
             int64_t sum = 0;
             for (int k = from; k < to; k++)
                 sum += value[k];
-            /* parts of one value more or less are compared by their mean */
+            /* cells may hold one value more or less, so their means are compared */
             int64_t mean = sum * 1024 / (to - from);
             if (pass == 0 && mean > densest) {
                 densest = mean;
@@ -378,7 +383,7 @@ static void put_heat(const struct sim_tables *t, const char *name, const struct 
     put_strip(t, misses, n, each, unit);
 }
 
-/* The share of the sets, those with the most misses first, that have half of all misses. */
+/* Returns the share of the sets, those with the most misses first, that has half of all misses. */
 static double half_of_sets(const struct sim_detail *d)
 {
     int64_t misses[SIM_CELLS], sum = 0, part = 0;
@@ -397,7 +402,8 @@ static double half_of_sets(const struct sim_detail *d)
     return share(used, n);
 }
 
-/* Says where conflicts are: misses that are even over the sets do not mean that there are none. */
+/* Tells where conflicts are. Misses that are even over the sets do not mean that there are no
+ * conflicts. */
 static void put_conflicts(const struct sim_tables *t)
 {
     const struct sim_detail *d = t->s->detail;
@@ -439,7 +445,7 @@ static void put_places(const struct sim_tables *t)
     put_conflicts(t);
 }
 
-/* For each loop, in program order: its total, then a strip that shows the misses over time. */
+/* Adds for each loop, in program order, its total and a strip that shows the misses over time. */
 static void put_times(const struct sim_tables *t)
 {
     const struct sim_detail *detail = t->s->detail;

@@ -19,10 +19,10 @@
 
 #define EXIT_ENVIRONMENT 3
 #define TICK_MS 100
-#define PROMPT_FILE_MAX 100000           /* bytes */
+#define PROMPT_FILE_MAX 100000           /* most bytes of the file */
 
-static volatile sig_atomic_t told_to_stop;       /* the signal, or 0 */
-static int wake_fd = -1;                 /* written to then: the loop may be about to wait */
+static volatile sig_atomic_t told_to_stop;       /* the signal that asked to stop, or 0 */
+static int wake_fd = -1;  /* a signal handler writes to it, because the loop may be about to wait */
 
 static void on_signal(int sig)
 {
@@ -59,14 +59,16 @@ struct tui {
     struct job_queue *jobs;
     struct grid grid;
     struct term_event event;
-    int idle_fd, drawn_fd;               /* written to when idle, and after a redraw; -1: unused */
-    bool answered;                       /* input was handled since the last redraw */
-    sigset_t waiting;                    /* the signal mask while waiting */
+    /* descriptors that are written to when idle, and after a redraw; -1: unused */
+    int idle_fd, drawn_fd;
+    bool answered;                       /* whether input was handled since the last redraw */
+    sigset_t waiting;                    /* the signal mask during waits */
     bool watched;
-    timer_t patience;                    /* if watched: tells of long work */
+    timer_t patience;                    /* fires when work takes long; only used if `watched` */
 };
 
-/* Starts the jobs that the model desires, and cancels all other jobs. True while a job runs. */
+/* Starts the jobs that the model desires, and cancels all other jobs. Returns whether a job
+ * runs. */
 static bool reconcile(struct tui *t)
 {
     bool busy = false;
@@ -102,7 +104,7 @@ static void begin_work(struct tui *t)
         timer_settime(t->patience, 0, &at, NULL);
 }
 
-/* True: Ctrl-C came meanwhile, and was done. */
+/* Ends a piece of work. Returns whether Ctrl-C came meanwhile; it was then handled. */
 static bool end_work(struct tui *t)
 {
     struct itimerspec never = {{0}, {0}};
@@ -182,7 +184,7 @@ static bool wait_for_events(struct tui *t, bool busy)
     return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* Tells of the redraw that shows the last input. */
+/* Announces the redraw that shows the last input. */
 static void tell_drawn(struct tui *t)
 {
     if (t->answered && t->drawn_fd >= 0 && write(t->drawn_fd, ".", 1) < 0)
@@ -210,7 +212,7 @@ static void loop(struct tui *t)
     end_work(t);
 }
 
-/* Returns the descriptor that a variable names, which children do not get; -1: none. */
+/* Returns the descriptor that a variable names, and keeps it from child processes; -1: none. */
 static int told_descriptor(const char *variable)
 {
     const char *text = getenv(variable);
@@ -228,7 +230,8 @@ static void watch_work(struct tui *t)
     t->watched = timer_create(CLOCK_MONOTONIC, &tell, &t->patience) == 0;
 }
 
-/* A resized window is noticed only while the loop waits: curses is not asked in between. */
+/* Catches signals. A resized window is noticed only while the loop waits, because curses is not
+ * asked at other times. */
 static void catch_signals(sigset_t *waiting)
 {
     sigset_t ours;
@@ -240,7 +243,7 @@ static void catch_signals(sigset_t *waiting)
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
 
-/* Prints the path of a file that is kept between sessions. */
+/* Appends the path of a file that is kept between sessions. */
 static bool kept_file(struct str *out, const char *name)
 {
     struct err ignored;
@@ -249,7 +252,7 @@ static bool kept_file(struct str *out, const char *name)
     return ok;
 }
 
-/* The lines that were typed at the prompt. */
+/* Loads the lines that were typed at the prompt in earlier sessions. */
 static void load_prompt(struct prompt *p)
 {
     struct str path = {0}, text = {0};
@@ -277,7 +280,7 @@ static void save_prompt(const struct prompt *p)
     str_free(&text);
 }
 
-/* The widths of panes. */
+/* Loads the widths of panes. */
 static void load_panes(struct model *m)
 {
     struct str path = {0}, text = {0};
@@ -322,7 +325,7 @@ int tui_run(struct session *s, const struct term_opts *to, const struct model_op
     catch_signals(&t.waiting);
     if (!term_open(to, &t.term, &e))
         return refuse(&t, s, &e);
-    signals_block(true);                 /* the jobs' threads are not to be disturbed */
+    signals_block(true);                 /* the threads of jobs must not handle signals */
     bool open = job_queue_open(&t.jobs, &e);
     signals_block(false);
     if (!open) {

@@ -7,15 +7,15 @@
 #include "app/ui/text.h"
 #include "app/views/tune_plot.h"
 
-#define LABEL 8                          /* columns */
+#define LABEL 8                          /* columns of the labels */
 #define MOST_PLOT_ROWS 24
-#define TRIALS_IN_SIGHT 3                /* rows of trials below the plot, at least */
-#define BAR_FROM 60                      /* narrower panes have no progress bar */
-#define STAGE_FROM 78                    /* narrower panes do not show what is left of the stage */
-#define HEADING_FROM 54                  /* nor all of the heading of the trials */
-#define WRAP_FROM 14                     /* rows of the pane, from which a line may take two */
+#define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
+#define BAR_FROM 60                      /* columns from which a pane has a progress bar */
+#define STAGE_FROM 78  /* columns from which a pane shows how much of the stage is left */
+#define HEADING_FROM 54  /* columns from which the heading of the trials is complete */
+#define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
 
-/* --- What it is at ---------------------------------------------------------------------------- */
+/* --- State of the search ---------------------------------------------------------------------- */
 
 static void put_label(struct doc *d, const char *label)
 {
@@ -29,7 +29,7 @@ static void put_text(struct doc *d, enum style s, struct str *text)
     str_free(text);
 }
 
-/* Adds the rest of a labelled line. If it is too long, wraps it into rows of its own where there is
+/* Adds the rest of a labelled line. If it is too long, wraps it into rows of its own, if there is
  * room. */
 static void put_rest(struct doc *d, enum style s, struct str *text, const struct tune_look *look)
 {
@@ -64,7 +64,7 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
          : replays ? "taking up what was measured" : v->doing;
 }
 
-/* "joint  ████▌·····  184 of 1000, measuring, 5:38 min left" */
+/* Adds "joint  ████▌·····  184 of 1000, measuring, 5:38 min left". */
 static void put_state(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str left = {0};
@@ -139,7 +139,7 @@ static void put_failed(struct doc *d, const struct tune_view *v, const struct tu
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
-/* Of two schedules that are not alike, chance puts half in order. */
+/* Adds the accuracy of the model. Chance orders half of the pairs correctly. */
 static void add_accuracy(struct str *s, const struct tune_accuracy *a)
 {
     if (!a->known)
@@ -241,7 +241,7 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
     }
 }
 
-/* The rows of the legend and of the plot; plot 0: no room for a plot. */
+/* Divides the room between the legend and the plot; plot 0: there is no room for a plot. */
 static void share_room(const struct tune_look *look, int used, int families, int *legend, int *plot)
 {
     int left = look->height - used - 1 - TRIALS_IN_SIGHT;

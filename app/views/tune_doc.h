@@ -7,10 +7,10 @@
 
 struct tune_look {
     enum tune_phase phase;
-    const char *end;                     /* ENDED: how it ended */
-    const char *note;                    /* one more line, or NULL or "" */
-    int width, height;                   /* of the pane */
-    bool letters;                        /* no colours: families are letters in the plot */
+    const char *end;                     /* phase ENDED: how the search ended */
+    const char *note;                    /* a further line, or NULL or "" */
+    int width, height;                   /* size of the pane */
+    bool letters;  /* whether there are no colours, so that families are letters in the plot */
     int selected;                        /* the trial that the cursor is on, or -1 */
 };
 /* Writes the document.  The line of a trial has its number as id; the fastest come first, failed

@@ -6,8 +6,8 @@
 
 #include "app/ui/plot.h"
 
-#define FEWEST_X 32                       /* trials on the axis */
-#define LINEAR_BELOW 3.0                  /* slowest over fastest: below, the axis is linear */
+#define FEWEST_X 32                       /* least number of trials on the axis */
+#define LINEAR_BELOW 3.0  /* slowest / fastest; below this ratio the axis is linear */
 
 /* --- Families --------------------------------------------------------------------------------- */
 
@@ -75,10 +75,11 @@ struct tune_dots {
     const struct tune_view *v;
     const struct tune_families *f;
     const struct tune_plot_look *look;
-    double scale;                         /* from ms to the unit of the axis */
+    double scale;                         /* converts ms to the unit of the axis */
 };
 
-/* The smallest budget / 2^k that holds all trials so far, so that the scale changes rarely. */
+/* Returns the smallest budget / 2^k that is at least the number of trials so far, so that the scale
+ * changes rarely. */
 static double trials_on_axis(const struct tune_view *v, bool whole)
 {
     double n = v->n_trials > 1 ? v->n_trials : 2, end = v->budget > n ? v->budget : n;
@@ -139,7 +140,7 @@ static void put_rules(struct tune_dots *t)
                         STYLE_RULE, 4);
 }
 
-/* The best so far: level, and down where a trial is better. */
+/* Draws the best time so far: level, with a drop wherever a trial is better. */
 static void put_best(struct tune_dots *t)
 {
     const struct tune_view *v = t->v;
@@ -167,7 +168,7 @@ static void put_trial(struct tune_dots *t, const struct tune_candidate *c, int f
         canvas_dot(t->plot.c, (int)lround(x), (int)lround(y), s);
 }
 
-/* Better families last: they are on top. */
+/* Draws the trials, better families last, so that these are on top. */
 static void put_trials(struct tune_dots *t)
 {
     for (int turn = FAMILIES_TOLD_APART; turn >= 0; turn--)

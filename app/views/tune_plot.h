@@ -7,24 +7,25 @@
 
 #define TUNE_PLOT_MIN_W 24
 #define TUNE_PLOT_MIN_H 6
-#define FAMILIES_TOLD_APART 5             /* the best families; all others look alike */
+#define FAMILIES_TOLD_APART 5             /* number of best families with a look of their own; all
+                                           * others look alike */
 
-/* The arms of the same layout of the output, together. */
+/* The arms with the same layout of the output, taken together. */
 struct tune_family { const char *text; int trials, failed; double best_ms; };
-/* The families that were tried, best first. of_arm: the family of each arm, -1: not tried. */
+/* The families that were tried, best first. of_arm: the family of each arm; -1: not tried. */
 struct tune_families { int n; const struct tune_family *family; const int *of_arm; };
 struct tune_families tune_plot_families(struct arena *a, const struct tune_view *v);
-/* 'a' is the best one; '.' those that are not told apart. */
+/* Returns the letter of a family: 'a' is the best one; '.' is for those that look alike. */
 char tune_plot_letter(int family);
 enum style tune_plot_style(int family);
 
 struct tune_plot_look {
-    bool letters;                         /* instead of dots: where there are no colours */
-    bool whole;                           /* the search has ended: x ends at its last trial */
+    bool letters;  /* whether letters replace dots, because there are no colours */
+    bool whole;  /* whether the search has ended: x then ends at its last trial */
     int selected;                         /* a trial to mark, or -1 */
 };
-/* Failed trials are at the upper edge; the start's latency is a dashed line, and so is the
- * beginning of the loop-only stage. */
+/* Draws the plot. Failed trials are at the upper edge. The start's latency is a dashed line, and so
+ * is the beginning of the loop-only stage. */
 void tune_plot(struct canvas *c, const struct tune_view *v, const struct tune_families *f,
                const struct tune_plot_look *look);
 #endif

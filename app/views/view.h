@@ -1,5 +1,5 @@
 /* The views: a row in model/view.def and a file each.  A view writes a document from the state of
- * the model; Screen decides when, and draws it. */
+ * the model; screen.c decides when, and draws it. */
 #ifndef TS_APP_VIEW_H
 #define TS_APP_VIEW_H
 #include "app/model/model.h"
@@ -18,17 +18,20 @@ view_hint view_nest_hint, view_layout_hint, view_tune_hint, view_graph_hint;
 view_build view_preview_build, view_ledger_build, view_start_build, view_detail_build,
     view_network_build, view_kernel_build, view_branches_build, view_help_build;
 view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hint, view_help_hint;
-/* Whether the hint of the ledger explains what is wrong with a step, and must be read whole. */
+/* Whether the hint of the ledger explains what is wrong with a step, so that all of it must be
+ * shown. */
 bool view_ledger_explains(const struct model *m);
-/* The pane that the preview of the step on the prompt takes; -1: there is none. */
+/* Returns the pane that shows the preview of the step on the prompt; -1: there is none. */
 int view_preview_pane(const struct model *m);
 void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, bool focused);
-int view_help_rows(const struct model *m);               /* of the menu of actions */
-int view_help_columns(const struct model *m);  /* the columns that help needs, at least 70 */
+int view_help_rows(const struct model *m);  /* returns the rows of the menu of actions */
+/* returns the columns that help needs, at least 70 */
+int view_help_columns(const struct model *m);
 void view_help_title(const struct model *m, struct str *out);
 void view_help_key(struct model *m, int key);
 
-/* The tuner in the title row: "tuning: joint 184/1000, best 1.23 ms"; "" while it does not run. */
+/* Appends the state of the tuner for the title row: "tuning: joint 184/1000, best 1.23 ms"; ""
+ * while it does not run. */
 void view_tune_status(const struct model *m, struct str *out);
 
 /* Colours a line of the nest, or of accesses (doc_colour). */

@@ -1,10 +1,10 @@
-/* The marked state beside the current one, and what each step of the current one is worth. */
+/* The marked state beside the current one, and what each step of the current one contributes. */
 #include "app/ui/text.h"
 #include "app/views/ablation_doc.h"
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
-/* hint: how to see the texts side by side; or "". */
+/* Adds what is compared. hint: how to see the texts side by side, or "". */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
@@ -89,7 +89,8 @@ static void put_pair(struct model *m, struct doc *d, int width)
     }
 }
 
-/* The table stays when the schedule changes, and says then what it is of. */
+/* Adds the table of the ablation. It stays when the schedule changes, and then names the schedule
+ * that it is of. */
 static void put_ablation(struct model *m, struct doc *d, int width)
 {
     const struct history *h = m->session->history;

@@ -12,7 +12,7 @@
 #define MENU_KEYS 14
 #define FORECAST_WIDTH 30                 /* "  ≥ 0.198 ms, misses +1000 %" */
 
-/* Ids of rows: bindings, steps and commands, topics. */
+/* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
 
 /* The signs in the list of steps. */
@@ -32,7 +32,8 @@ static bool passes(const struct model *m, const char *a, const char *b, const ch
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-/* Why a row of the menu cannot run; NULL when it can, and in the list of all keys. */
+/* Returns why a row of the menu cannot run; NULL when it can, and always in the list of all
+ * keys. */
 static const char *why_not(const struct model *m, int id)
 {
     return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
@@ -76,7 +77,7 @@ static void put_heading(struct doc *d, const char *text, bool *done)
     doc_line(d, STYLE_STRONG, text);
 }
 
-/* Does it do something to the program, rather than move around? */
+/* Whether a key acts on the program instead of moving around. */
 static bool is_deed(const struct key_binding *b)
 {
     return b->line[0] != 0;
@@ -185,7 +186,7 @@ static void put_signs(const struct model *m, struct doc *d, int width)
         }
 }
 
-/* The topics of `tilescope help`: their names, or the rows that the filter asks for. */
+/* Adds the topics of `tilescope help`: their names, or the rows that match the filter. */
 static void put_topics(const struct model *m, struct doc *d, int width)
 {
     struct str names = {0};
@@ -238,8 +239,8 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
 
-/* A key runs if it means something where help was opened; a command goes to the prompt, to be
- * completed. */
+/* Runs a row. A key runs if it has a meaning in the place where help was opened; a command goes to
+ * the prompt, to be completed. */
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};
@@ -321,7 +322,7 @@ void view_help_hint(const struct model *m, struct str *out)
     }
 }
 
-/* In the menu of actions a key does at once what its row says. */
+/* Handles a key in the menu of actions: it runs at once the row that it belongs to. */
 static bool menu_key(struct model *m, int key)
 {
     bool fixed = key == K_ENTER || key == K_ESC || key == K_BACKSPACE;
@@ -338,7 +339,8 @@ static bool menu_key(struct model *m, int key)
     return true;
 }
 
-/* A topic is read, not searched: false for the keys that it shares with the list. */
+/* Handles a key while a topic is shown. Returns false for keys that a topic shares with the
+ * list. */
 static bool topic_key(struct model *m, int key)
 {
     struct pane_doc *p = &m->pane[DOC_HELP];

@@ -1,5 +1,5 @@
-/* The layouts: for each tensor how it lies in memory.  The keys of this view act on the tensor the
- * cursor is in. */
+/* The layouts: how each tensor lies in memory.  The keys of this view act on the tensor under the
+ * cursor. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define PICTURE_LINES 16                 /* lines of memory per tensor: 1 KiB shows the pattern */
 
-/* The cursor's tensor and how far below the tensor's heading it is. */
+/* The tensor of the cursor, and how far the cursor is below the tensor's heading. */
 struct tensor_place { char tensor[64]; int below; };
 
 static struct tensor_place place_of(const struct pane_doc *p)

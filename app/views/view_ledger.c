@@ -1,4 +1,4 @@
-/* The history: the ledger with one row per step and what it bought, and the list of branches. */
+/* The history: the ledger, with one row per step and its gain, and the list of branches. */
 #include "app/views/view.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@
 
 #define NUMBER_W 4                       /* columns of the number of a step */
 #define MISSES_W 8                       /* columns of the misses of a branch */
-#define LEAST_STEP 12                    /* columns that chosen columns leave for the step */
+#define LEAST_STEP 12                    /* least columns for the step beside chosen columns */
 
-/* How many threads row r was timed with; 0 when it was not. */
+/* Returns the number of threads with which row r was timed; 0: it was not timed. */
 static int threads_of(const struct ledger_row *r)
 {
     if (!r->m || r->m->latency.runs == 0)
@@ -22,7 +22,7 @@ static int threads_of(const struct ledger_row *r)
     return r->m->threads > 1 ? r->m->threads : 1;
 }
 
-/* oneDNN where it was measured, else whoever was; NULL. */
+/* Returns oneDNN's measurement if there is one, else any other baseline's; NULL: none. */
 static const struct baseline *best_baseline(const struct ledger_row *r)
 {
     for (int i = 0; r->m && i < VENDOR_COUNT; i++)
@@ -31,7 +31,8 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
     return NULL;
 }
 
-/* The measurement that the others are read against: the current state's, else the last one. */
+/* Returns the measurement with which others are compared: the current state's, else the last
+ * one. */
 static const struct measurement *reference_of(const struct ledger_row *rows, int n)
 {
     const struct measurement *last = NULL;
@@ -48,8 +49,7 @@ static bool other_cache(const struct measurement *a, const struct measurement *b
     return a->sim.available && b->sim.available && !cache_config_same(&a->sim.cache, &b->sim.cache);
 }
 
-/* Whether the times were taken of code for another instruction set, by another compiler or of
- * another version. */
+/* Whether the times are of different code: another instruction set, compiler or version. */
 static bool other_code(const struct measurement *a, const struct measurement *b)
 {
     return a->latency.runs > 0 && b->latency.runs > 0
@@ -64,7 +64,8 @@ static int columns_width(const struct columns *c)
     return sum;
 }
 
-/* The columns of a pane of this width when none were chosen: those with numbers that have room. */
+/* Returns the columns of a pane of this width when none were chosen: those that have numbers and
+ * room. */
 static struct columns usual_columns(const struct ledger_row *rows, int n, int width)
 {
     struct columns c = {0};
@@ -84,7 +85,8 @@ static struct columns usual_columns(const struct ledger_row *rows, int n, int wi
     return c;
 }
 
-/* The columns of a pane of this width.  Of chosen ones, the last are left out to make room. */
+/* Returns the columns of a pane of this width. If chosen columns do not fit, the last ones are left
+ * out. */
 static struct columns columns_for(const struct model *m, const struct ledger_row *rows, int n,
                                   int width)
 {
@@ -95,7 +97,7 @@ static struct columns columns_for(const struct model *m, const struct ledger_row
     return c;
 }
 
-/* At most 8 letters, as wide as the time column. */
+/* Returns at most 8 letters, the width of the time column. */
 static const char *short_outcome(enum outcome o)
 {
     switch ((int)o) {
@@ -109,14 +111,14 @@ static const char *short_outcome(enum outcome o)
     }
 }
 
-/* A row and the measurement that the others are read against. */
+/* A row, and the measurement with which others are compared. */
 struct ledger_cell {
     const struct model *m;
     const struct ledger_row *r;
     const struct measurement *of;
 };
 
-/* A star marks what was measured with other settings. */
+/* Puts the time. A star marks a measurement with other settings. */
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
@@ -167,7 +169,7 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
     return r->change <= -NOISE ? STYLE_GOOD : r->change >= NOISE ? STYLE_BAD : STYLE_DIM;
 }
 
-/* How many times the kernel's time the library takes. */
+/* Puts how many times the kernel's time the library takes. */
 static enum style put_vendor(struct str *s, const struct ledger_cell *c)
 {
     const struct baseline *b = best_baseline(c->r);
@@ -184,7 +186,7 @@ static enum style put_misses(struct str *s, const struct ledger_cell *c)
         str_add(s, other_cache(r, c->of) ? "*" : "");
         text_count(s, r->sim.l1_misses);
     }
-    str_add(s, r && r->sim.of_source ? "*" : "");            /* describe_row explains it */
+    str_add(s, r && r->sim.of_source ? "*" : "");            /* describe_row explains the star */
     return STYLE_PLAIN;
 }
 
@@ -228,7 +230,8 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
     doc_end(d)->id = i;
 }
 
-/* What an empty ledger is for, the useful sentence first: there may be room for no more. */
+/* Adds what an empty ledger is for. The useful sentence comes first, because there may be no room
+ * for more. */
 static void put_advice(struct doc *d, bool expert, int width)
 {
     doc_line(d, STYLE_PLAIN, "");
@@ -282,7 +285,7 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     free(rows);
 }
 
-/* " (best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes first. */
+/* Appends " (best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     bool noisy = measurement_noisy(r->m);
@@ -306,7 +309,7 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     str_add(out, ")");
 }
 
-/* " (at least 586 ns, simulated on h100; not timed: the CUDA driver is not here)" */
+/* Appends " (at least 586 ns, simulated on h100; not timed: the CUDA driver is not here)". */
 static void describe_simulated(const struct measurement *m, struct str *out)
 {
     str_add(out, " (at least ");
@@ -315,7 +318,7 @@ static void describe_simulated(const struct measurement *m, struct str *out)
                m->device.reason[0] ? ": " : "", m->device.reason);
 }
 
-/* Names the settings behind a star. */
+/* Names the settings that a star stands for. */
 static void describe_settings(const struct ledger_row *r, const struct measurement *of,
                               struct str *out)
 {
@@ -383,7 +386,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     }
 }
 
-/* The row under the cursor, of n; -1: none. */
+/* Returns the row under the cursor, of n rows; -1: none. */
 static int row_here(const struct model *m, int n)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -419,7 +422,7 @@ bool view_ledger_explains(const struct model *m)
 /* branches */
 
 /* Appends the best time on branch b: a measured one; else a simulated one of a GPU, which is a
- * bound; else "-". */
+ * lower bound; else "-". */
 static void put_best(struct str *out, const struct history *h, int b)
 {
     int n, at;

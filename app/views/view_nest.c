@@ -1,11 +1,11 @@
-/* The loop nest: every loop on it is a word the cursor can stand on. */
+/* The loop nest: every loop is a word on which the cursor can stand. */
 #include "app/views/view.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the cursor was, in words that survive a step. */
+/* The place of the cursor, in words that survive a step. */
 struct loop_place { char stage[64], axis[64], access[256]; int line; };
 
 static struct loop_place place_of(const struct pane_doc *p)
@@ -22,8 +22,8 @@ static struct loop_place place_of(const struct pane_doc *p)
     return at;
 }
 
-/* How well axis a continues the loop that was called old: itself, a part of it, what it was a part
- * of. */
+/* Returns how well axis a continues the loop that was called old: it is the loop itself, a part of
+ * it, or the loop that it was a part of. */
 static int kinship(const char *a, const char *old)
 {
     size_t n = strlen(old), k = strlen(a);
@@ -34,9 +34,9 @@ static int kinship(const char *a, const char *old)
     return strncasecmp(a, old, k) == 0 && (old[k] == '.' || old[k] == '_') ? 1 : 0;
 }
 
-/* How well a selectable word continues the one that the cursor was on.  An access continues an
- * access of the same tensor, preferably one that begins with the same text: the simulator cuts the
- * long ones. */
+/* Returns how well a selectable word continues the one on which the cursor was.  An access
+ * continues an access of the same tensor, preferably one that begins with the same text: the
+ * simulator cuts long ones. */
 static int likeness(const struct doc_item *it, const struct loop_place *at)
 {
     if (!it->access != !at->access[0])
@@ -46,8 +46,8 @@ static int likeness(const struct doc_item *it, const struct loop_place *at)
     return kinship(it->name, at->axis);
 }
 
-/* The same loop if it still exists, else the nearest relative, else the same line.  Of several
- * places (a reduction has its loops twice) the nearest to where the cursor was. */
+/* Puts the cursor on the same loop if it still exists, else on its nearest relative, else on the
+ * same line.  Of several places (a reduction has its loops twice) it takes the nearest one. */
 static void restore_place(struct pane_doc *p, const struct loop_place *at)
 {
     int best = 0;
@@ -73,8 +73,8 @@ static bool is_worth_a_look(const struct program *prog, const char *stage, const
     return a >= 0 && prog->stage[s]->axis[a].extent > 1;
 }
 
-/* To the first loop of a stage that does loop; what is above it is scrolled away if the rest fills
- * the pane. */
+/* Puts the cursor on the first loop of a stage that has loops. If the rest fills the pane, the
+ * lines above it are scrolled away. */
 static void first_place(struct pane_doc *p, const struct program *prog, const char *stage)
 {
     for (int i = 0; i < p->doc.lines.len; i++) {
@@ -89,8 +89,8 @@ static void first_place(struct pane_doc *p, const struct program *prog, const ch
     }
 }
 
-/* The axis that a printed variable stands for: of its own stage, or of the one it is computed
- * in. */
+/* Returns the axis that a printed variable stands for: an axis of its own stage, or of the stage in
+ * which it is computed. */
 static const char *axis_name(const struct program *prog, int node, const char *var)
 {
     int axis = stage_axis(prog->stage[node], var);
@@ -104,8 +104,8 @@ static const char *axis_name(const struct program *prog, int node, const char *v
     return NULL;
 }
 
-/* The loop variables in a printed row, as words to select.  *in_names: the list of names is not
- * over yet. */
+/* Finds the loop variables in a printed row, as words to select.  *in_names: whether the list of
+ * names continues in the next row. */
 static void find_items(struct doc *d, struct line *l, const struct program *prog, int node,
                        bool *in_names)
 {
@@ -130,9 +130,9 @@ static void find_items(struct doc *d, struct line *l, const struct program *prog
     vec_free(&items);
 }
 
-/* The accesses that begin in a row of a printed statement, as words to select. *row: where the row
- * begins in the unbroken statement `whole`; then where the next one does. They are looked for from
- * the statement's start, since a row can begin inside a name. */
+/* Finds the accesses that begin in a row of a printed statement, as words to select. *row: where
+ * the row begins in the unbroken statement `whole`; it is set to where the next row begins. The
+ * search starts at the statement's beginning, since a row can begin inside a name. */
 static void find_accesses(struct doc *d, struct line *l, const char *whole, const char **row)
 {
     VEC(struct doc_item) items = {0};
@@ -152,7 +152,7 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     vec_free(&items);
 }
 
-/* Adds a line under that of the tile which says that it spills. tile NULL: none does. */
+/* Adds a line under that of the tile that spills. tile NULL: none does. */
 static void note_spill(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");
@@ -183,8 +183,8 @@ static void add_line(struct model *m, struct doc *d, const struct tree_lines *li
     }
 }
 
-/* A step was typed for another stage than the cursor's: there, on the loop it names if there is
- * one. */
+/* Moves the cursor after a step was typed for another stage: to that stage, and to the loop that
+ * the step names, if any. */
 static void go_to_step(const struct model *m, struct pane_doc *p)
 {
     struct loop_place at = {.line = p->scroll.cursor};
@@ -230,8 +230,8 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     m->to_loop = false;
 }
 
-/* The iterations that the nest under the cursor runs of the loop under the cursor: 21 of 22 where
- * the last one is in a nest of its own.  0: they are not in the same row of the text. */
+/* Returns how many iterations of the loop under the cursor the nest under the cursor runs: 21 of 22
+ * if the last one is in a nest of its own.  0: the text of the row does not show it. */
 static int64_t iterations_here(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];
@@ -242,7 +242,7 @@ static int64_t iterations_here(const struct model *m)
     at = at ? strchr(at, '(') : NULL;
     for (; at && n < COUNT_OF(number); at = strchr(at + 1, ','))
         number[n++] = strtoll(at + 1, NULL, 10);
-    if (n == 2 && l->n_items == 1)        /* from the first up to the second number */
+    if (n == 2 && l->n_items == 1)        /* the range from the first number up to the second */
         return number[1] - number[0];
     return n > 0 && n == l->n_items && p->scroll.item < n ? number[p->scroll.item] : 0;
 }

@@ -7,8 +7,8 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     const struct app_network *n = m->network;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     int id = l ? l->id : -1;
-    /* A list that gets its first times is sorted anew: a cursor that nobody moved goes to the
-     * slowest kernel. */
+    /* When a list gets its first times it is sorted anew. If nobody moved the cursor, it goes to
+     * the slowest kernel. */
     bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted;
     m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);

@@ -1,5 +1,5 @@
-/* The loop nest that the step on the prompt would make, in the place of the nest.  Lines that the
- * step changes are bright. */
+/* The loop nest that the step on the prompt would make, shown in the place of the nest.  Lines that
+ * the step changes are bright. */
 #include "app/views/view.h"
 
 #include <string.h>

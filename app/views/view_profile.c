@@ -1,5 +1,5 @@
-/* What the current state costs: time, share of the machine's ceiling, cache misses tensor by
- * tensor, counters. */
+/* The cost of the current state: time, share of the machine's ceiling, cache misses of each tensor,
+ * counters. */
 #include "app/views/measurement_doc.h"
 #include "app/views/view.h"
 

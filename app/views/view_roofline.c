@@ -6,7 +6,7 @@
 #include "app/ui/text.h"
 #include "profile/measure/gpu_memory.h"
 
-#define ENOUGH_ROWS 16                    /* rows of a plot from which the table fits beside it */
+#define ENOUGH_ROWS 16  /* a plot with at least this many rows has the table beside it */
 #define MOST_PLOT_ROWS 30
 #define MOST_PLOT_COLS 110
 
@@ -39,7 +39,8 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
     str_free(&row);
 }
 
-/* The plot takes what the pane has below the remark, less the table and the legend when all fit. */
+/* Adds the plot. It takes the rows below the remark, less those of the table and the legend if
+ * everything fits. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {

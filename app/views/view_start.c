@@ -1,4 +1,4 @@
-/* The start screen: what there is to open in one list, and what the selected line is about. */
+/* The start screen: one list of what can be opened, and the details of the selected line. */
 #include "app/views/view.h"
 
 #include <stdio.h>
@@ -59,8 +59,8 @@ void view_start_build(struct model *m, struct pane_doc *p, int width)
     }
 }
 
-/* The file without its measurements and, of an autosave, without the comments that name its owner:
- * session files are meant to be read. */
+/* Shows the text of a session file, which is meant to be read, without its measurements. For an
+ * autosave, also leaves out the comments that name its owner. */
 static void describe_text(struct doc *d, char *text, int width)
 {
     char *numbers = strstr(text, "\nmeasured:");

@@ -55,7 +55,8 @@ void view_colour_nest(const char *text, unsigned char *style, int *state)
     colour_words(text, style, words);
 }
 
-/* A comment that begins at text[i]: its end, or the end of the line with *state set. */
+/* Returns the end of a comment that begins at text[i]; if it does not end on this line, the end of
+ * the line, with *state set. */
 static size_t comment_end(const char *text, size_t i, int *state)
 {
     const char *close = strstr(text + i + (*state ? 0 : 2), "*/");
@@ -88,7 +89,7 @@ static void colour_c(const char *text, unsigned char *style, int *state)
     }
 }
 
-/* Labels, jumps, and packed arithmetic stand out; the rest is plain. */
+/* Colours assembly: labels, jumps, and packed arithmetic stand out; the rest is plain. */
 static void colour_asm(const char *text, unsigned char *style, int *state)
 {
     size_t n = strlen(text), start = strspn(text, " "), word = strcspn(text + start, " ");
@@ -118,7 +119,7 @@ void view_access_build(struct model *m, struct pane_doc *p, int width)
     str_free(&text);
 }
 
-/* The first line of the assembly: the ports that its hottest loop keeps busy. */
+/* Adds the first line of the assembly: the ports that its hottest loop keeps busy. */
 static void put_ports(struct doc *d, const struct code_text *c, int width)
 {
     struct str text = {0};
@@ -131,7 +132,8 @@ static void put_ports(struct doc *d, const struct code_text *c, int width)
     str_free(&text);
 }
 
-/* "92 % of all executed: loop I of Conv, in KW KH W.0 H; 36 instructions".  Returns the share. */
+/* Adds "92 % of all executed: loop I of Conv, in KW KH W.0 H; 36 instructions".  Returns the
+ * share. */
 static double put_loop_heading(const struct model *m, struct doc *d, const struct code_text *c,
                                const struct hot_loops *hot, int loop)
 {
@@ -150,7 +152,7 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
     return share;
 }
 
-/* Notes the loop of the nest that a line of code belongs to: Enter goes there. */
+/* Notes the loop of the nest to which a line of code belongs, so that Enter can go there. */
 static void put_place(const struct model *m, struct line *l, const struct code_text *c, int loop)
 {
     const struct program *p = model_program(m);

@@ -5,7 +5,7 @@
 #include "app/ui/text.h"
 #include "app/views/tune_doc.h"
 
-/* What an earlier session, or one that was killed, left behind. */
+/* Adds the search that an earlier session, perhaps a killed one, left behind. */
 static bool put_stopped(struct model *m, struct doc *d, int width)
 {
     const struct tuner *t = &m->tuner;
@@ -51,7 +51,8 @@ static void put_end(struct model *m, struct doc *d, int width)
     str_free(&note);
 }
 
-/* The trial that the cursor is on; -1 while it is on the first, so that it follows the best. */
+/* Returns the trial under the cursor; -1 while the cursor is on the first, so that it follows the
+ * best. */
 static int chosen_trial(const struct pane_doc *p)
 {
     const struct line *l = doc_at(&p->doc, &p->scroll);
