@@ -4,7 +4,7 @@
 #include "kernels/base/subprocess.h"
 
 struct deadline;
-/* other may be NULL. */
+/* Makes a cancel that is raised after `seconds`, or when `other` is raised (may be NULL). */
 struct deadline *deadline_new(const struct cancel *other, double seconds);
 struct cancel *deadline_cancel(struct deadline *d);
 /* Whether the time was up before the other cancel was raised. */

@@ -10,8 +10,8 @@ struct tensor_needs { bool rows, columns, pair, both, mma; };
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
     bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
-    bool again[2], prefetch[2];           /* index 1: of the narrow type */
-    bool copy[2][GEN_MAX_LANES + 1];      /* on a GPU; first index 1: of the narrow type */
+    bool again[2], prefetch[2];           /* [1]: for the narrow type */
+    bool copy[2][GEN_MAX_LANES + 1];      /* for a GPU; [1]: the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
     bool stream[GEN_MAX_LANES + 1];
     bool call[VAL_KIND_COUNT][GEN_MAX_LANES + 1];
@@ -19,7 +19,7 @@ struct needs {
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
-    bool store_pair;                      /* on a GPU, of the narrow type */
+    bool store_pair;                      /* for a GPU: two narrow elements */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];

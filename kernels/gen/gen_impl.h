@@ -90,7 +90,7 @@ struct code {
     int reg, lane;
     struct place at;
     enum store_how how;
-    struct code_term *value;              /* also of PICK: a scalar */
+    struct code_term *value;              /* SET: the value stored; PICK: a scalar */
     /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];

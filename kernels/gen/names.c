@@ -43,7 +43,7 @@ static const char *const reserved[] = {
     "ts_count", "ts_sim", "ts", "front", "mask", "exec", "load_at", "load_over", "store_at",
     "store_over", "times", "prefetch", "stream_done", "ref_max", "ref_min", "ref_floor_div",
     "ref_floor_mod", "ref_min_index", "ref_max_index",
-    /* of CUDA, which is C++ */
+    /* words of CUDA, which is C++ */
     "and", "catch", "class", "delete", "explicit", "export", "friend", "mutable", "namespace",
     "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
     "try", "typename", "using", "virtual", "xor",

@@ -16,7 +16,7 @@ static const struct simplify_row {
     { { "gemm", "gemm with constant weights to matmul", true }, pass_gemm },
     { { "channels", "batchnorm, factors and summands per channel into weights and bias", true },
       pass_channels },
-    { { "scale", "a factor before a product behind it", true }, pass_scale },
+    { { "scale", "a factor before a product to a factor after it", true }, pass_scale },
     { { "pad", "zeros around the input of a convolution into its own padding", true }, pass_pad },
     { { "act", "a function into the convolution or product before it", true }, pass_act },
     { { "projections", "products of one tensor with several matrices to one product", false },

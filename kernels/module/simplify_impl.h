@@ -15,7 +15,7 @@ struct rewrite_stmt {
     const char *name, *op, *params;
     int n_args, *arg;                     /* numbers of statements */
     struct tensor shape;                  /* only rank, shape and source are used */
-    bool family;  /* an operator family, though an operator on any rank has the same name */
+    bool family;  /* whether op is a family; an operator for any rank may have the same name */
     bool constant;                        /* computed from constants alone */
     bool output, fixed;  /* fixed: passes must keep it, because of the names of its inner tensors */
     bool live;                            /* an output needs it */

@@ -168,7 +168,7 @@ void rewrite_refresh(struct rewrite *r)
             r->stmt.data[rewrite_at(r, i)->arg[k]].n_readers++;
 }
 
-/* Printing. */
+/* --- Printing --------------------------------------------------------------------------------- */
 
 /* Prints statement i after its arguments. A printed statement is no longer live. */
 static void print_stmt(struct rewrite *r, int i, struct str *out)
@@ -200,7 +200,7 @@ void rewrite_print(struct rewrite *r, struct str *out)
     rewrite_refresh(r);
 }
 
-/* Questions. */
+/* --- Questions about statements --------------------------------------------------------------- */
 
 bool rewrite_is(const struct rewrite *r, int i, const char *op)
 {
@@ -269,7 +269,7 @@ int rewrite_list(const struct rewrite *r, int i, const char *name, int64_t *out)
     return param_list(&c, name, out);
 }
 
-/* Changes. */
+/* --- Changes of statements -------------------------------------------------------------------- */
 
 void rewrite_set(struct rewrite *r, int i, const char *op, const int *arg, int n_args,
                  const char *fmt, ...)

@@ -6,7 +6,7 @@
 
 #include "kernels/ops/reference.h"
 
-/* Arithmetic with numbers. */
+/* --- Arithmetic with numbers ------------------------------------------------------------------ */
 
 /* Matches x OP number or number OP x. Returns x, or -1; *first: whether the number comes first. */
 static int with_number(const struct rewrite *r, int i, double *v, bool *first)
@@ -90,7 +90,7 @@ bool pass_numbers(struct rewrite *r, int i)
     return number_operand(r, i) || number_chain(r, i);
 }
 
-/* Identities. */
+/* --- Identities ------------------------------------------------------------------------------- */
 
 static bool is_identity(const struct rewrite *r, int i)
 {

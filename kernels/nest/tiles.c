@@ -90,10 +90,8 @@ struct tile {
     struct region r;
     const struct layout *l;
     int buffer;
-    const struct expr *var[MAX_DIMS],
-        *index[MAX_DIMS]; /* loops of the tile, and the physical index of each point */
-    const struct expr
-        *inside; /* condition that is 0 outside of the tensor */
+    const struct expr *var[MAX_DIMS], *index[MAX_DIMS];  /* the tile's loops; physical indices */
+    const struct expr *inside;  /* a condition: whether the point is inside the tensor */
 };
 
 /* Checks that the shared tiles of the nest fit. Tiles with the same name, from pieces of a cut

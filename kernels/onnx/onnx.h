@@ -72,7 +72,7 @@ struct onnx_model {
     const struct onnx_node *node;
     const struct onnx_tensor *init;
     const struct onnx_declared *declared; /* sorted by name */
-    struct onnx_port *in, *out;           /* in: except those that are initializers */
+    struct onnx_port *in, *out;           /* in: the inputs that are not initializers */
     const char *dims;                     /* the dims set by onnx_set_dims; NULL: none */
 };
 

@@ -1,7 +1,7 @@
 /* Reads the inputs and the attributes of the node that is being translated. */
 #include "kernels/onnx/onnx_impl.h"
 
-/* The inputs of the node. */
+/* --- Inputs of a node ------------------------------------------------------------------------- */
 
 bool onnx_has_in(const struct imp *im, int i)
 {
@@ -144,7 +144,7 @@ bool onnx_in_float(struct imp *im, int i, double *out)
            (n == 1 || onnx_refuse(im, "its input %d is not one number", i));
 }
 
-/* Attributes. */
+/* --- Attributes of a node --------------------------------------------------------------------- */
 
 const struct onnx_attr *onnx_attr(const struct imp *im, const char *name)
 {

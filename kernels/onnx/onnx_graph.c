@@ -17,7 +17,7 @@ bool onnx_refuse(struct imp *im, const char *fmt, ...)
     return false;
 }
 
-/* Finding values by name. */
+/* --- Finding values by name ------------------------------------------------------------------- */
 
 struct value *onnx_find_value(struct imp *im, const char *name)
 {
@@ -113,7 +113,7 @@ static bool add_outputs(struct imp *im, struct err *e)
     return true;
 }
 
-/* Results. */
+/* --- Results ---------------------------------------------------------------------------------- */
 
 static struct value *out_value(struct imp *im, int k)
 {
@@ -161,7 +161,7 @@ void onnx_set_const(struct imp *im, int k, const struct onnx_tensor *t)
         take_constant(v, t);
 }
 
-/* Nodes. */
+/* --- Nodes ------------------------------------------------------------------------------------ */
 
 static const struct handler *find_handler(const struct onnx_node *n)
 {

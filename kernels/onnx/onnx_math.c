@@ -270,7 +270,7 @@ static bool gemm(struct imp *im)
                                onnx_attr_float(im, "beta", 1)));
 }
 
-/* Normalisation. */
+/* --- Normalisation ---------------------------------------------------------------------------- */
 
 static bool batchnorm(struct imp *im)
 {

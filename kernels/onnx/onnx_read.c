@@ -77,7 +77,7 @@ static const char *const *names_of(struct onnx_reader *r, char *const *from, siz
     return name;
 }
 
-/* Tensors. */
+/* --- Tensors ---------------------------------------------------------------------------------- */
 
 static size_t bytes_per(int type)
 {
@@ -201,8 +201,7 @@ static bool read_ints(struct onnx_reader *r, const Onnx__TensorProto *p,
     return true;
 }
 
-/* Returns the value of a 16-bit float: float16, or bfloat16, which is the upper half of a
- * float32. */
+/* Returns the value of a float16, or of a bfloat16, which is the upper half of a float32. */
 static f32 from_half(uint16_t h, bool brain)
 {
     uint32_t bits = (uint32_t)h << 16;
@@ -269,7 +268,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     if (!read_dims(r, p, t))
         return false;
     if (bytes_per(t->type) == 0)
-        return true;                      /* of other types only the name is read */
+        return true;                      /* other types: only the name is read */
     if (!read_raw(r, p, t, &raw))
         return false;
     if (t->type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT)
@@ -281,7 +280,7 @@ static bool read_tensor(struct onnx_reader *r, const Onnx__TensorProto *p, struc
     return read_ints(r, p, &raw, t);
 }
 
-/* Attributes and nodes. */
+/* --- Attributes and nodes --------------------------------------------------------------------- */
 
 static bool wrong_attr(struct onnx_reader *r, const struct onnx_node *n, const char *attr,
                        const char *why)
@@ -365,7 +364,7 @@ static bool read_node(struct onnx_reader *r, const Onnx__NodeProto *p, int index
     return true;
 }
 
-/* Inputs and outputs of the graph. */
+/* --- Inputs and outputs of the graph ---------------------------------------------------------- */
 
 static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, struct onnx_port *port)
 {
@@ -375,7 +374,7 @@ static bool read_port(struct onnx_reader *r, const Onnx__ValueInfoProto *p, stru
                        r->what);
     if (!p->type || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
         !p->type->tensor_type)
-        return true;                      /* of a sequence or map only the name is read */
+        return true;                      /* a sequence or a map: only the name is read */
     const Onnx__TypeProto__Tensor *t = p->type->tensor_type;
     port->type = t->has_elem_type ? t->elem_type : 0;
     if (!t->shape)

@@ -50,7 +50,7 @@ bool tensor_check_elems(const struct tensor *t, const char *name, char between, 
     return err_fix(e, "make one of its dimensions smaller");
 }
 
-/* Construction. */
+/* --- Construction ----------------------------------------------------------------------------- */
 
 struct graph *graph_new(struct arena *a, const char *op)
 {
@@ -163,7 +163,7 @@ const struct val *graph_load_at(const struct graph *g, int t, const struct expr 
     return val_load(arena_of(g), t, rank, own);
 }
 
-/* Lookup. */
+/* --- Lookup ----------------------------------------------------------------------------------- */
 
 int graph_tensor(const struct graph *g, const char *name)
 {

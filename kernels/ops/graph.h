@@ -33,7 +33,7 @@ enum combine { COMBINE_NONE, COMBINE_SUM, COMBINE_MAX };
 /* Parameters of the operator, by which a caller (vendor libraries) recognises the operator without
  * its expression. 0 where an operator has no such parameter. */
 struct node_params {
-    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* of a window, per spatial axis */
+    int64_t stride[MAX_SPATIAL], dilation[MAX_SPATIAL];     /* window, per spatial axis */
     /* pad: elements added before each dim; tconv: elements that padding removes before each axis */
     int64_t before[MAX_RANK];
     const char *function;  /* name of an element-wise function of one tensor: "relu" "gelu_tanh" */
@@ -51,7 +51,7 @@ struct node {
     const struct expr *spatial[MAX_RANK]; /* variables, named like the dims: n o h w */
     int n_reduce;
     const struct expr *reduce[MAX_RANK];  /* variables in definition order: i kh kw */
-    const char *reduce_dim[MAX_RANK];     /* their loop names, upper case: I KH KW */
+    const char *reduce_dim[MAX_RANK];     /* names of their loops: I KH KW */
     enum combine combine;
     double init;
     const struct val *body;               /* its loads have a tensor and logical indices */

@@ -34,7 +34,7 @@ const struct op_family *ops_find(const char *name)
     return NULL;
 }
 
-/* Parsing. */
+/* --- Parsing ---------------------------------------------------------------------------------- */
 
 struct spec_word { const char *text; int col, len; };            /* text is a copy; col from 1 */
 

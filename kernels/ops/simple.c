@@ -50,7 +50,7 @@ struct node build_like(struct graph *g, int x, const char *op, const char *out)
     return n;
 }
 
-/* Broadcasting. */
+/* --- Broadcasting ----------------------------------------------------------------------------- */
 
 bool build_broadcast(const struct graph *g, const struct tensor *x, const struct tensor *y,
                      struct tensor_def *def, const char **dim, int64_t *shape, struct err *e)
@@ -98,7 +98,7 @@ const struct val *build_product(const struct graph *g, int x, const struct expr 
     return bin(g, VAL_MUL, graph_load_at(g, x, at_x), graph_load_at(g, y, at_y));
 }
 
-/* Nodes. */
+/* --- Nodes ------------------------------------------------------------------------------------ */
 
 /* Returns cond && more, or just `more` if cond is NULL. */
 static const struct expr *also(struct exprs *p, const struct expr *cond, const struct expr *more)

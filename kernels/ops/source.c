@@ -24,7 +24,7 @@ uint64_t tensor_hash(const f32 *data, int64_t n)
     return hash_bytes(data, (uint64_t)n * sizeof *data, 0);
 }
 
-/* Values. */
+/* --- Values of parameters --------------------------------------------------------------------- */
 
 /* Reads a float. Refuses spellings that are never printed, and numbers that float32 cannot hold
  * (strtof returns infinity). */
@@ -91,7 +91,7 @@ bool source_short(const f32 *data, int64_t n, struct tensor_source *out)
     return alike || n <= SOURCE_MAX_SHORT;
 }
 
-/* Names. */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 static int hex_digit(char c)
 {
@@ -128,7 +128,7 @@ static void print_name(struct str *out, const char *name)
             str_printf(out, "%%%02x", (unsigned)(unsigned char)*name);
 }
 
-/* The words of a statement. */
+/* --- Words of a statement --------------------------------------------------------------------- */
 
 static bool take_name(struct arena *a, const char **out, const char *word, const char *text,
                       size_t n, struct err *e)
@@ -205,7 +205,7 @@ void source_print(struct str *out, const struct tensor_source *s)
     str_printf(out, " hash=%016llx", (unsigned long long)s->hash);
 }
 
-/* The text of an operator. */
+/* --- Text of an operator ---------------------------------------------------------------------- */
 
 /* Whether s begins with "NAME = const ". */
 static bool is_const(const char *s)

@@ -140,7 +140,7 @@ static bool prim_split(const struct layout *l, const struct step *s, struct prim
     if (!find_dim(l, &s->arg[0], &p->dim, e))
         return false;
     if (s->n_args == 2)
-        p->n++; /* one factor F means N/F x F */
+        p->n++; /* a single factor F means N/F x F */
     for (int i = 1; i < s->n_args; i++)
         if (!find_number(&s->arg[i], &p->factor[p->n++], e))
             return false;

@@ -24,7 +24,7 @@ const struct step_info *step_info(enum step_kind k)
     return &infos[k];
 }
 
-/* words */
+/* --- Words of a step -------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -184,7 +184,7 @@ static struct syntax syntax_of(struct arena *a, enum step_kind kind)
     return s;
 }
 
-/* parsing */
+/* --- Parsing ---------------------------------------------------------------------------------- */
 
 struct parser {
     struct arena *a;
@@ -431,7 +431,7 @@ static bool check_complete(const struct parser *p, const struct syntax *sy, cons
     return true;
 }
 
-/* printing */
+/* --- Printing --------------------------------------------------------------------------------- */
 
 static void add_collapsed(struct str *out, const char *text)
 {
