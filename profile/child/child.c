@@ -415,7 +415,7 @@ static bool child_load_ceiling(struct runner *r, const char *so_path, struct err
     struct child *c = child_of(r);
     char path[600];
     if (c->ceiling_pid)
-        return err_set(e, ERR_BUG, "a ceiling is there already");
+        return err_set(e, ERR_BUG, "the ceiling is already loaded");
     if (!child_find_runner(c->opts.path, path, sizeof path, e))
         return false;
     int rc = child_spawn_ceiling(c, path, so_path);

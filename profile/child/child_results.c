@@ -71,7 +71,7 @@ static bool take_difference(const struct child *c, const struct sampled *what,
     if (!what->steady || which == -1)
         return true;
     if (which < 0 || which >= PROTOCOL_MAX_CONTENDERS || !(what->steady >> which & 1) || after < 0)
-        return child_overwritten("what is known of its results", e);
+        return child_overwritten("the comparison of its results", e);
     out->differs = which;
     out->differs_after = after;
     return true;

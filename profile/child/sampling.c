@@ -9,15 +9,14 @@
 #include <math.h>
 
 #define BATCH_S 50e-6                     /* least duration of a sample */
-#define DEVICE_BATCH_S 1e-3  /* the same on a device, where the first launch of a sample begins
-                              * late */
+#define DEVICE_BATCH_S 1e-3  /* on a device, where the first launch begins late */
 #define WARM_UP_RUNS 3
 #define WARM_UP_MOST_S 0.5
 #define MAX_BATCH (1L << 20)
 #define HEAT_MOST_S 10e-3
 #define GIVE_UP_ROUNDS 3                  /* rounds before giving up; one round for long calls */
 #define HOPELESS 2                        /* times give_up_s: a call this long gets no warm-up */
-#define HOPELESS_CALLS 3  /* so many first calls must all be that long; a long call only once */
+#define HOPELESS_CALLS 3  /* first calls that must be that long; one of SAMPLING_LONG_S is enough */
 #define CLOCK_READINGS 1000
 #define CHECK_SHARE 0.04                /* share of the time for checks between rounds */
 #define RESULT_SHARE 0.01  /* share of the time of single-call samples for looking at results */

@@ -189,7 +189,7 @@ static bool check(struct server *r, const struct request *q, struct err *e)
 /* Maps the file at its present size, in place of the old mapping. Returns NULL, or the error. */
 static const char *map_shared(struct server *r)
 {
-    static const char usage[] = "tilescope-runner is started by tilescope, which measures in it";
+    static const char usage[] = "tilescope starts this program to run kernels in it";
     static const char version[] = "tilescope-runner and tilescope are of different versions";
     struct stat st;
     if (fstat(RUNNER_MEMORY_FD, &st) != 0 || st.st_size < (off_t)sizeof *r->shared)
@@ -301,7 +301,7 @@ static bool renew(struct server *r, struct err *e)
 {
     for (int i = 0; i < PROTOCOL_MAX_CONTENDERS; i++)
         if (r->vendor[i])
-            return err_set(e, ERR_BUG, "a library keeps its buffers");
+            return err_set(e, ERR_BUG, "a library still holds its buffers");
     unload(r);
     limit(RLIMIT_AS, RLIM_INFINITY, true);
     const char *wrong = map_shared(r);

@@ -28,7 +28,7 @@ struct server {
     struct vendor_handle *vendor[PROTOCOL_MAX_CONTENDERS];
     struct vendor_problem problem[PROTOCOL_MAX_CONTENDERS];
     struct cuda_device *device;           /* --device: where kernels run; NULL: here */
-    bool loaded[PROTOCOL_MAX_CONTENDERS];  /* with a device: which contenders are loaded */
+    bool loaded[PROTOCOL_MAX_CONTENDERS];  /* on a device: whether the contender is loaded */
     struct reply reply;
 };
 

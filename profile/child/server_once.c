@@ -131,7 +131,7 @@ int server_once(int argc, char **argv)
     run_aligned(run, buffer);
     double seconds = clock_s() - start;
     if (!streq(argv[PADDING], "-") && !write_counts(h, argv[PADDING], argv[OUT])) {
-        fprintf(stderr, "the counts of the blocks cannot be had\n");
+        fprintf(stderr, "cannot write the counts of the blocks\n");
         return 2;
     }
     printf("seconds %.6f\n", seconds);

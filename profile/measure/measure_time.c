@@ -87,11 +87,11 @@ static bool is_possible(const struct measure_job *j, double seconds, double peak
     if (TOO_FAST * seconds < 1e-9 * flops / peak)
         flops = fmin(flops, 2 * sums_of(j));
     if (TOO_FAST * seconds < 1e-9 * flops / peak) {
-        snprintf(what, sizeof what, "adding up with %.4g GFLOP/s", peak);
+        snprintf(what, sizeof what, "its arithmetic at %.4g GFLOP/s", peak);
         return left_work_out(seconds, 1e-9 * flops / peak, what, e);
     }
     if (TOO_FAST * seconds < 1e-9 * bytes / rate) {
-        snprintf(what, sizeof what, "storing the results with %.4g GB/s", rate);
+        snprintf(what, sizeof what, "storing the results at %.4g GB/s", rate);
         return left_work_out(seconds, 1e-9 * bytes / rate, what, e);
     }
     return true;

@@ -43,7 +43,7 @@ struct deviation {
 #define ORACLE_INFINITE 1e30              /* value of both when `got` is not finite */
 #define ORACLE_TOLERANCE 1e-4  /* limit of rel_err, unless plain float32 is off by more */
 
-#define ORACLE_FORM_TOLERANCE 1e-3  /* the same for programs with a chosen algorithm (winograd) */
+#define ORACLE_FORM_TOLERANCE 1e-3  /* the limit for programs with a chosen algorithm */
 #define ORACLE_ROUNDINGS 16  /* an error of so many roundings of the type is always allowed */
 double oracle_tolerance(const struct program *p);
 

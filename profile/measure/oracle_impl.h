@@ -22,7 +22,7 @@ struct oracle {
      * two changes of the inputs by 2^-24 move the reference.  NULL = not made yet. */
     pthread_mutex_t lock;
     double **single, **moved;
-    struct form_error *forms;            /* also made under the lock, when asked for */
+    struct form_error *forms;            /* made under the lock, at the first request */
 };
 
 /* The error bounds of programs with these algorithms (program_print_algorithms), per tensor of the

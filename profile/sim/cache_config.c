@@ -184,7 +184,7 @@ static bool parse_level(struct cache_parse *p)
         else if (strcaseeq(flag, "inclusive"))
             v.inclusive = true;
         else
-            return wrong(p, ERR_SYNTAX, "ends in a word that no level has",
+            return wrong(p, ERR_SYNTAX, "ends in an unknown word",
                          "lru, plru, random or inclusive");
     }
     if (*at)
@@ -250,7 +250,7 @@ static bool parse_option(struct cache_parse *p, const char *value)
     if (str_starts(p->word, "levels=")) {
         int have = c->n_levels ? c->n_levels : CACHE_LEVELS;
         if (!take_int(value, &end, 1, have, &n) || *end)
-            return wrong(p, ERR_RANGE, "is not one of the levels there are", "levels=1, 2 or 3");
+            return wrong(p, ERR_RANGE, "is not the number of a cache level", "levels=1, 2 or 3");
         if (c->n_levels)
             c->n_levels = n;
         else

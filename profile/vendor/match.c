@@ -233,7 +233,7 @@ static bool add_post(struct match *m, int i, int x, int rank)
     const struct node *n = &m->g->node[i];
     struct vendor_post *post = &m->p->post[m->p->n_posts];
     if (n->combine != COMBINE_NONE || n->n_spatial != rank)
-        return err_set(m->why, ERR_NAME, "%s after %s: no one call of a library does both", n->op,
+        return err_set(m->why, ERR_NAME, "no single call of a library computes %s after %s", n->op,
                        m->p->text);
     if (streq(n->op, "bias") && m->p->n_posts == 0 && can_have_bias(m)) {
         match_say(m, ", bias");
@@ -247,7 +247,7 @@ static bool add_post(struct match *m, int i, int x, int rank)
     }
     if (!add_binaries(m, n, n->body, x)) {
         if (m->why->code == ERR_NONE)
-            err_set(m->why, ERR_NAME, "%s after %s: no one call of a library does both", n->op,
+            err_set(m->why, ERR_NAME, "no single call of a library computes %s after %s", n->op,
                     m->p->text);
         return false;
     }

@@ -229,7 +229,7 @@ static void graphs_have_reasons(void **state)
 {
     static const struct { const char *spec, *why; } rows[] = {
         { "x = input n=1 i=4 h=8 w=8; a = c2d(x) o=4 k=3 p=1; b = c2d(a) o=4 k=1",
-          "conv2d after convolution 3x3: no one call of a library does both" },
+          "no single call of a library computes conv2d after convolution 3x3" },
         { "x = input n=1 c=4; y = reciprocal(x)", "no library has an operator for reciprocal" },
         { "x = input n=1 c=4 h=5 w=5; p = pad(x) before=0,0,1,1 after=0,0,1,1 value=2; "
           "y = maxpool(p) k=2", "libraries pad with -inf here, but the graph pads with 2" },
