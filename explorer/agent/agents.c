@@ -51,7 +51,7 @@ void agents_free(struct agents *g)
 double agents_reward(double latency, double reference)
 {
     double r = 1 - latency / reference;
-    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* also taken for NAN */
+    return r >= LEAST_REWARD ? fmin(r, 1) : LEAST_REWARD;      /* NAN gives LEAST_REWARD, too */
 }
 
 double agents_fraction(double u)

@@ -182,7 +182,7 @@ void bisect_print(struct str *out, const struct bisection *b)
     struct ratio r = b->ratio;
     str_printf(out, "step %d `%s` ", b->step, b->text);
     if (stats_verdict(&r) == VERDICT_SAME) {
-        str_printf(out, "makes the most of it, but no difference that these runs show (time x %.2f"
+        str_printf(out, "changes the time most, but by less than these runs can show (time x %.2f"
                    " to %.2f)", r.low, r.high);
         return;
     }

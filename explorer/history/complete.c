@@ -32,7 +32,7 @@ static void offer(struct completer *c, const char *word, const char *help)
     vec_push(&c->found, (struct completion){ arena_strdup(c->a, word), arena_strdup(c->a, help) });
 }
 
-/* slots of the syntax of a step */
+/* --- Slots of the syntax of a step ------------------------------------------------------------ */
 
 /* Returns a slot of the syntax without its brackets ("F2", "at=D"). Counts the words after T that
  * contain '=' (option), or those that do not, and returns the i-th one. The word before "..."
@@ -67,7 +67,7 @@ static bool typed_before(const struct completer *c, const char *name, int first)
     return false;
 }
 
-/* what exists in the program */
+/* --- Names in the program --------------------------------------------------------------------- */
 
 static void offer_tensors(struct completer *c)
 {
@@ -218,7 +218,7 @@ static void offer_choices(struct completer *c, const char *option, const char *k
         offer(c, arena_printf(c->a, "%s%s", key, v), help);
 }
 
-/* steps */
+/* --- Steps ------------------------------------------------------------------------------------ */
 
 static void offer_verbs(struct completer *c, const char *room)
 {
@@ -341,7 +341,7 @@ static bool complete_any_step(struct completer *c)
     return true;
 }
 
-/* commands */
+/* --- Commands --------------------------------------------------------------------------------- */
 
 static void offer_commands(struct completer *c, const char *const *extra)
 {

@@ -105,7 +105,7 @@ const int *history_path(const struct history *h, int b, int *n, int *at)
     return h->path.data;
 }
 
-/* branches by name */
+/* --- Branches by name ------------------------------------------------------------------------- */
 
 static int find_branch(const struct history *h, const char *name)
 {
@@ -161,7 +161,7 @@ static const char *auto_name(struct history *h, const char *name)
     }
 }
 
-/* moving */
+/* --- Moving ----------------------------------------------------------------------------------- */
 
 struct branch *history_here(struct history *h)
 {
@@ -442,9 +442,8 @@ void history_set_measured(struct history *h, int state, const struct measurement
     struct state *s = h->states.data[state];
     if (!s->measured)
         s->measured = ARENA_NEW(h->arena, struct measurement);
-    /* history_set_measured allocated it */
+    /* history_set_measured allocated the measurement and its detail */
     struct measurement *mine = (struct measurement *)s->measured;
-    /* it was allocated here too */
     struct sim_detail *kept = (struct sim_detail *)mine->sim.detail;
     *mine = *m;
     if (!m->sim.detail)
@@ -466,7 +465,7 @@ bool history_add_measured(struct history *h, int state, const struct measurement
     return stays;
 }
 
-/* the ledger */
+/* --- The ledger ------------------------------------------------------------------------------- */
 
 static bool timed(const struct measurement *m)
 {

@@ -210,7 +210,7 @@ struct packs {
     int n;
     int *first;                           /* pack p has the rows from first[p] to first[p + 1] */
     double *y, *w;
-    bool corrects; double level;          /* as in struct cost_model */
+    bool corrects; double level;          /* see struct cost_model */
     double error, mark;                   /* error now, and at the last improvement that counted */
     int rounds, idle;
 };

@@ -46,7 +46,7 @@ struct feature_site {
     double total;                         /* executions of all pieces of the same statement */
     double alloc_prod;  /* executions of the scope of its buffer; 0: the buffer is not local */
     struct op_counts ops;
-    int group;  /* the first statement of its group: the pieces of one statement */
+    int group;  /* index of the first of the pieces that one statement was cut into */
     int n_accesses;
     struct feature_access *access;                /* the accesses; the first is the store's */
 };

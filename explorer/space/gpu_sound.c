@@ -132,7 +132,7 @@ static bool extents_sound(const struct gpu_nest *g, const struct loop_point *p, 
         struct gpu_sizes s = gpu_sizes_of(g, p, a);
         int64_t inner = s.vthread * s.thread * s.tile;
         if (inner > 1 && s.outer * inner > MOST_WASTE * g->axis[a].extent)
-            return refuse(e, "a block of %lld elements along an axis with half as many", inner);
+            return refuse(e, "a block of %lld elements covers too much more than its axis", inner);
     }
     return true;
 }

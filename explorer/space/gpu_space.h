@@ -20,7 +20,7 @@ struct gpu_axis {
     const char *name;
     int64_t extent;
     bool reduce;
-    struct gpu_part vthread, thread, tile;   /* of a reduction: only `tile`, its inner part */
+    struct gpu_part vthread, thread, tile;   /* a reduction has only `tile`, its inner part */
 };
 
 /* Where a thread reads an operand.  For a padded operand, GLOBAL inlines the padding. */

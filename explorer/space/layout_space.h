@@ -31,8 +31,8 @@ struct layout_knob {
     int64_t extent;                       /* every factor divides this */
     int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
-    /* of a middle part: the knob of the inner part, so that it divides extent / factor[inner]; -1:
-     * not a middle part */
+    /* middle part: the knob of the inner part; every factor divides extent / factor[inner].
+     * -1: this is no middle part. */
     int inner;
     int n_divisors;  /* legal factors, ascending; for a middle part only their number */
     const int64_t *divisor;  /* the factors that are legal with at least one inner factor */

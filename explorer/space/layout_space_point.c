@@ -6,8 +6,7 @@
 #include <string.h>
 
 #define BLOCK 32  /* channels of a block of weights in start points: two vectors of 16 */
-#define FEW 4     /* axis of at most this many channels: lanes are pixels and share a load of the
-                   * data */
+#define FEW 4     /* channels in such a block where lanes are pixels: these share loads of data */
 
 enum { OP_O = 2, OP_G = 9 };              /* ORDER of the features: layout_space.h */
 
@@ -211,7 +210,7 @@ static bool find_tensor(struct point_finder *f, int tensor, int k, const bool *c
     return false;
 }
 
-/* Names the first tensor that no factors lay out as it is stored, and its layout. */
+/* Reports the first tensor whose layout no factors of its template give. */
 static void say_tensor(const struct point_finder *f, struct point_why *why)
 {
     const struct template_tensor *t = &f->s->t->tensor[f->reached];

@@ -196,11 +196,11 @@ static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *p
         if (plan->prefetch[o] == AT_NONE)
             continue;
         if (plan->prefetch[o] < 0)
-            return refuse(e, "no loop outside of the tile to prefetch for (%lld)", o);
+            return refuse(e, "operand %lld is prefetched, but no loop is outside its tile", o);
         if (plan->cache_read[o] != AT_NONE)
-            return refuse(e, "a prefetch of what is copied to a tile (%lld)", o);
+            return refuse(e, "operand %lld is prefetched, although a tile has a copy of it", o);
         if (o == OPERAND_DATA && plan->pad >= 0 && s->nest->k_pad >= 0)
-            return refuse(e, "a prefetch of what has no memory of its own (%lld)", o);
+            return refuse(e, "operand %lld is prefetched, but its padded form has no buffer", o);
     }
     return true;
 }
@@ -214,11 +214,11 @@ static bool places_sound(const struct loop_space *s, const struct loop_point *p,
     bool same = nest->pinned ? !nest->s1 || streq(nest->s1, nest->s2)
                              : plan->s1 == plan->s2 || plan->s1 < 0;
     if (nest->k_consumer >= 0 && p->v[nest->k_consumer][0] == 1 && same)
-        return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
+        return refuse(e, "S1 must differ from S2 (loop %lld)", plan->s1);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] == 2 && same)
-        return refuse(e, "S1 has no place that S2 is not (loop %lld)", plan->s1);
+        return refuse(e, "S1 must differ from S2 (loop %lld)", plan->s1);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && nest->pinned && !nest->s2)
-        return refuse(e, "the pinned loops leave the padding no place (%lld)", 0);
+        return refuse(e, "no pinned loop can hold the padding (%lld)", 0);
     if (nest->k_pad >= 0 && p->v[nest->k_pad][0] >= 2 && !nest->pinned &&
         operand_tile(s, plan, OPERAND_DATA, plan->pad) > MOST_LOCAL)
         return refuse(e, "a padded tile of %lld elements",
@@ -231,7 +231,7 @@ static bool places_sound(const struct loop_space *s, const struct loop_point *p,
             continue;
         int64_t tile = operand_tile(s, plan, o, plan->cache_read[o]);
         if (o == OPERAND_DATA && nest->k_pad >= 0 && p->v[nest->k_pad][0] != 1)
-            return refuse(e, "a copy of what has no memory of its own (%lld)", 0);
+            return refuse(e, "operand %lld is copied, but its padded form has no buffer", 0);
         if (p->v[nest->k_cache_read[o]][0] == 2 && plan->r1 == plan->s2)
             return refuse(e, "R1 and S2 are one loop (%lld)", plan->s2);
         if (tile > MOST_LOCAL)

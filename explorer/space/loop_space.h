@@ -39,13 +39,13 @@ extern const char *const knob_kind_name[KNOB_KINDS];
 struct loop_knob {
     enum knob_kind kind;
     const char *name;                     /* "O.1", "KH"; "order", "unroll", ... */
-    int64_t extent;  /* of a split: the extent that is split; of other knobs: 0 */
-    int parts;                            /* of a split: number of factors, outermost first */
-    const char *levels;                   /* of a split: "S1 S2 S3 S4" */
-    /* of a split: inner factors that do not divide the extent; the outermost factor is then rounded
-     * up: 13 = 2 x 7 */
+    int64_t extent;  /* split: the extent that is split; other knobs: 0 */
+    int parts;                            /* split: number of factors, outermost first */
+    const char *levels;                   /* split: "S1 S2 S3 S4" */
+    /* split: inner factors that do not divide the extent.  The outermost factor is then rounded up:
+     * 2 x 7 for 13. */
     int n_tiles; const int64_t *tile;
-    int n_choices;                        /* of other knobs: number of choices */
+    int n_choices;                        /* other knobs: number of choices */
     const char *const *choice;
     double size;                          /* number of values that it can take */
 };

@@ -110,7 +110,7 @@ struct starts {
     int n; struct loop_point p[TILES]; double score[TILES];
 };
 
-/* Keeps a point that is sound with its tile unrolled; if it is not, keeps it as it is. */
+/* Inserts a point if it is sound: with its tile unrolled if that is sound, else as it is. */
 static void try_start(struct starts *b, const struct loop_point *from, double score)
 {
     const struct nest_info *nest = b->s->nest;

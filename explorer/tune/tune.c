@@ -13,7 +13,7 @@
 #define COMPARE_SHARE 0.04               /* share of a time limit for the first comparison */
 #define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
 #define WORTH 0.97  /* least gain that is worth a longer comparison: time / time of the first */
-#define LONGER 4                         /* how many times longer that comparison takes */
+#define LONGER 4                         /* factor by which a longer comparison is longer */
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
@@ -176,13 +176,13 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
         done = compare(r, o, cancel, &e);
     }
     if (!done && !cancelled(cancel))
-        note_failure(r, "the best were not compared, the search's fastest stands", &e);
+        note_failure(r, "the best were not compared; the fastest of the search is kept", &e);
     bool alone = o->compare_s == 0 && r->best && !cancelled(cancel);
     if (alone && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
         note_failure(r, "the winner was not measured again", &e);
     if (r->best && was_found_out(r, r->best)) {
         err_set(&e, ERR_WRONG, "%s", r->m.reason);
-        note_failure(r, "the winner failed when measured again, and the next one stands", &e);
+        note_failure(r, "the winner failed when measured again; the next one is kept", &e);
         r->best = fastest_left(r);
         r->measured = false;
     }
