@@ -130,7 +130,7 @@ static const char check_text[] =
     "}\n"
     "\n";
 
-/* the head comment */
+/* --- The head comment ------------------------------------------------------------------------- */
 
 /* Adds text to a comment; a blank splits each end mark in it. */
 static void add_commented(struct str *out, const char *text)
@@ -174,7 +174,7 @@ static void add_title(struct str *out, const char *text)
     str_printf(out, "/* ---- %s ---- */\n\n", text);
 }
 
-/* main() */
+/* --- main() ----------------------------------------------------------------------------------- */
 
 /* Returns the kernel's parameter that holds a tensor, or NULL when it is internal. */
 static const struct buffer *param_of(const struct export *x, int tensor)

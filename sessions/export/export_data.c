@@ -6,7 +6,7 @@
 #include "kernels/ir/simplify.h"
 #include "kernels/nest/tree.h"
 
-/* index expressions as C */
+/* --- Index expressions as C ------------------------------------------------------------------- */
 
 /* ORDER PREC: precedence of C's operators, lowest first. */
 enum { PREC_AND, PREC_EQ, PREC_LT, PREC_SUM, PREC_PRODUCT, PREC_ATOM };
@@ -86,7 +86,7 @@ void export_index_helpers(struct str *out, unsigned helpers)
                        value[k]);
 }
 
-/* the functions */
+/* --- The functions ---------------------------------------------------------------------------- */
 
 static void open_function(struct export_writer *w, struct str *out, unsigned *helpers)
 {

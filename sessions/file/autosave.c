@@ -36,7 +36,7 @@
 
 typedef VEC(struct autosave) autosave_list;
 
-/* the files */
+/* --- The files of an autosave ----------------------------------------------------------------- */
 
 static bool autosave_dir(struct str *out, struct err *e)
 {
@@ -131,7 +131,7 @@ static void network_of(const struct session *s, uint64_t *network, uint64_t *ker
     *kernel = s->kernel_of ? hash_text(history_spec(s->history)) : 0;
 }
 
-/* recovery */
+/* --- Recovery --------------------------------------------------------------------------------- */
 
 /* Returns the text after key in the next line, read into *line; NULL when it has another key. */
 static const char *head_line(FILE *f, const char *key, char **line, size_t *room)
@@ -278,7 +278,7 @@ bool session_autosave_kernel(const struct session *network, struct autosave *out
     return find_newest(&w, out);
 }
 
-/* writing */
+/* --- Writing ---------------------------------------------------------------------------------- */
 
 /* Whether a session is one operator without steps: opening it again must not ask about its
  * numbers. */
@@ -364,7 +364,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     return true;
 }
 
-/* The list of recent files. */
+/* --- Recent files ----------------------------------------------------------------------------- */
 
 static bool recent_file(struct str *out, struct err *e)
 {

@@ -23,7 +23,7 @@ void measured_key(char out[20], const char *spec, const char *const *steps, int 
     snprintf(out, 20, "%016llx", (unsigned long long)hash);
 }
 
-/* writing */
+/* --- Writing ---------------------------------------------------------------------------------- */
 
 static void write_map(struct ywriter *w, struct fields f, const void *base)
 {
@@ -139,7 +139,7 @@ void measured_write(struct ywriter *w, const struct measured_at *at, const struc
     yaml_put_map_end(w);
 }
 
-/* reading */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 static bool read_outcome(const struct ydoc *d, const struct ynode *v, enum outcome *out,
                          struct err *e)

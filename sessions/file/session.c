@@ -68,7 +68,7 @@ void session_cores_note(const struct session *s, struct str *out)
     str_free(&here);
 }
 
-/* room */
+/* --- Limits of a session file ----------------------------------------------------------------- */
 
 /* Counts the steps in the file: once each state of a branch except the operator without steps. */
 static int steps_in_file(const struct history *h)
@@ -133,7 +133,7 @@ bool session_run(struct session *s, const char *line, enum command_effect *effec
     return command_run(s->history, line, effect, e);
 }
 
-/* opening what the command line names */
+/* --- Opening what the command line names ------------------------------------------------------ */
 
 static bool is_file_name(const char *arg)
 {

@@ -30,7 +30,7 @@ static bool fails_at(struct loader *l, const struct ynode *node)
     return yaml_at(&l->doc, node, l->e);
 }
 
-/* branches */
+/* --- Branches --------------------------------------------------------------------------------- */
 
 /* Reads a step; in the form {held: STEP} it need not apply. */
 static bool load_step(struct loader *l, const struct ynode *item)
@@ -165,7 +165,7 @@ static bool load_history(struct loader *l, const struct ynode *root)
     return true;
 }
 
-/* measurements */
+/* --- Measurements ----------------------------------------------------------------------------- */
 
 /* Returns the state a measurement belongs to, or -1 when the key does not match the steps. */
 static int measured_state(struct loader *l, const struct measured_at *m)
@@ -211,7 +211,7 @@ void session_state_key(char out[20], const struct history *h, const int *path, i
     vec_free(&steps);
 }
 
-/* the file */
+/* --- The file --------------------------------------------------------------------------------- */
 
 bool session_fits(const struct session *s, const struct str *yaml, struct err *e)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "kernels/base/vec.h"
 
-/* mappings */
+/* --- Mappings --------------------------------------------------------------------------------- */
 
 static bool unknown_key(const struct ydoc *d, const struct ynode *key, const char *what,
                         const char *const *known, int n, struct err *e)
@@ -71,7 +71,7 @@ bool yaml_need(const struct ydoc *d, const struct ynode *map, const char *key,
     return true;
 }
 
-/* values */
+/* --- Values ----------------------------------------------------------------------------------- */
 
 static const char *kind_name(const struct ynode *v)
 {
@@ -191,7 +191,7 @@ bool yaml_double(const struct ydoc *d, const struct ynode *v, const char *key, d
     return true;
 }
 
-/* tables of fields */
+/* --- Tables of fields ------------------------------------------------------------------------- */
 
 static bool read_text(const struct ydoc *d, const struct ynode *v, const struct field *f, char *to,
                       struct err *e)

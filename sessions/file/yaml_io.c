@@ -15,7 +15,7 @@
 
 #define DEPTH_MAX 16
 
-/* places */
+/* --- Lines and columns ------------------------------------------------------------------------ */
 
 /* Returns the bytes of the line break at s (CR LF, CR, LF, NEL, LS, PS, as in libyaml), or 0. */
 static size_t break_len(const char *s, const char *end)
@@ -105,7 +105,7 @@ bool yaml_at_text(const struct ydoc *d, const struct ynode *scalar, struct err *
     return at_offset(d, from + (size_t)col - 1, (size_t)(len > 1 ? len : 1), e);
 }
 
-/* reading */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 /* A sequence or mapping whose END event has not come yet. */
 struct open_node { struct ynode *node; VEC(const struct ynode *) items; };
@@ -333,7 +333,7 @@ bool yaml_read(struct arena *a, const char *name, const char *text, size_t n, st
     return ok;
 }
 
-/* writing */
+/* --- Writing ---------------------------------------------------------------------------------- */
 
 struct ywriter { yaml_emitter_t emitter; struct str *out; };
 

@@ -7,14 +7,14 @@
 #include "kernels/base/err.h"
 #include "kernels/base/str.h"
 
-/* reading */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 enum ynode_kind { YNODE_SCALAR, YNODE_SEQ, YNODE_MAP };
 
 struct ynode {
     enum ynode_kind kind;
     bool plain;                           /* SCALAR: written without quotes */
-    int line, column;                     /* of its start, both from 0; columns count characters */
+    int line, column;                     /* where it starts, from 0; columns count characters */
     int end_line, end_column;
     const char *text;                     /* SCALAR: its text */
     int n;                                /* number of items, or of pairs of a MAP */

@@ -23,10 +23,10 @@ struct chart_series {
     enum chart_mark mark;
     int n;
     const double *x, *y;
-    const double *lo, *hi;               /* ends of whiskers; for lines, of a band; NULL: none */
+    const double *lo, *hi;               /* ends of whiskers, or of a line's band; NULL: none */
     const char *const *label;  /* texts beside points, over bars; NULL, or NULL entries: none */
     int colour;                          /* 1..CHART_COLOURS; 0 = the next one */
-    enum chart_dash dash;                /* of a line */
+    enum chart_dash dash;                /* how a line is drawn */
     bool along;  /* whether the name stands along the line and not in the legend */
     bool strong;                         /* whether it is drawn larger, on top of the others */
 };

@@ -21,7 +21,7 @@ static json_t *unavailable(const char *reason)
     return json_make("available", json_false(), "reason", json_text(reason));
 }
 
-/* run */
+/* --- Run -------------------------------------------------------------------------------------- */
 
 static json_t *geometry_json(const struct cache_geometry *g)
 {
@@ -410,7 +410,7 @@ void report_bench_json(struct str *out, const struct bench_entry *entry, int n,
                               "seed", JSON(m->seed), "total_s", JSON(m->total_s)), 8);
 }
 
-/* lists */
+/* --- Lists ------------------------------------------------------------------------------------ */
 
 static json_t *cache_or_null(const struct cache_geometry *g)
 {

@@ -123,7 +123,7 @@ bool study_pick_variants(struct study *s, const char *names, struct err *e);
 /* Lists the shipped studies by name, leaving out those with errors. */
 bool study_list(struct study **out, int max, int *n, struct err *e);
 
-/* running */
+/* --- Running ---------------------------------------------------------------------------------- */
 
 /* READY: it has a program but no measurement yet; occurs only while a study runs. */
 enum cell_state { CELL_MEASURED, CELL_REUSED, CELL_FAILED, CELL_LEFT, CELL_READY };
@@ -189,7 +189,7 @@ struct study_search {
     double start_ms, seconds;                            /* start_ms INFINITY: unknown */
     int n_curve; const struct study_point *curve;        /* the trials that improved the best */
     int n_lines; const char *const *line;  /* the winner's steps; n -1: no trial was correct */
-    const char *kernels;  /* of a network: the winners of its kernels */
+    const char *kernels;  /* for a network: the winners of its kernels */
 };
 /* Runs one search: tuning_run, or a test's own function.  Texts and lists are in arena a. */
 typedef bool study_tune_fn(void *ctx, struct arena *a, const char *spec, const char *const *step,
@@ -232,7 +232,8 @@ double study_paper_ratio(const struct study_report *r, int chosen_case, int vari
 enum agreement study_cell_verdict(const struct study_report *r, int chosen_case, int variant,
                                   int metric);
 
-/* reports */
+/* --- Reports ---------------------------------------------------------------------------------- */
+
 void study_text(struct str *out, const struct study_report *r);
 void study_json(struct str *out, const struct study_report *r);
 /* Draws one metric as a bar chart.  ERR_RANGE when it has no values. */

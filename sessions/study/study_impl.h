@@ -14,7 +14,7 @@
 struct study_code { const char *spec, *cache; int n; const char **step; };
 bool study_code(struct arena *a, const struct study *s, int c, int v, const struct param_set *more,
                 struct study_code *out, int *bad, struct err *e);
-/* Sets the end of a cell, with a copy of the reason. */
+/* Sets the final state of a cell, with a copy of the reason. */
 void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_state state,
                      const char *reason);
 /* Sets keep[case] for each case whose id or title `names` ("A,B*") selects.  ERR_NAME lists the

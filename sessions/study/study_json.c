@@ -17,7 +17,7 @@ static json_t *set_json(const struct param_set *s)
     return o;
 }
 
-/* cells */
+/* --- Cells ------------------------------------------------------------------------------------ */
 
 static const char *const verdict_key[] = { NULL, "base", "agrees within x2", "agrees in sign",
                                            "disagrees", "not comparable" };
@@ -59,7 +59,7 @@ static json_t *cell_json(const struct study_report *r, int c, int v)
                      "run", cell->json ? json_loads(cell->json, 0, NULL) : json_null());
 }
 
-/* the study */
+/* --- The study -------------------------------------------------------------------------------- */
 
 static json_t *cases_json(const struct study_report *r)
 {
@@ -181,7 +181,7 @@ void study_list_json(struct str *out, struct study *const *s, int n)
     json_print(out, json_make("studies", list), 8);
 }
 
-/* reuse */
+/* --- Reuse ------------------------------------------------------------------------------------ */
 
 static void take_search(struct arena *a, const json_t *search, struct study_cell *cell)
 {

@@ -41,7 +41,7 @@ static bool room_for(struct study_loader *l, const struct ynode *map, int64_t mo
                        ERR_RANGE, "there are more than %d of them", STUDY_MAX_CELLS);
 }
 
-/* cases */
+/* --- Cases ------------------------------------------------------------------------------------ */
 
 static bool new_case(struct study_loader *l, const struct ynode *map, struct study_case c)
 {
@@ -110,7 +110,7 @@ static bool read_cases(struct study_loader *l, const struct ynode *root)
     return true;
 }
 
-/* variants */
+/* --- Variants --------------------------------------------------------------------------------- */
 
 /* Adds the lines of a list to the steps of v. */
 static bool read_steps(struct study_loader *l, const struct ynode *list, struct study_variant *v)
@@ -252,7 +252,7 @@ static bool read_variants(struct study_loader *l, const struct ynode *root)
                        l->variant.len, STUDY_MAX_CELLS);
 }
 
-/* the file */
+/* --- The file --------------------------------------------------------------------------------- */
 
 static bool check_version(struct study_loader *l, const struct ynode *root)
 {

@@ -17,7 +17,7 @@ static bool need_one(struct study_loader *l, const struct ynode *map, const char
         && yaml_load_text(&l->y, map, key, 1000, false, out);
 }
 
-/* names of cases and variants */
+/* --- Names of cases and variants -------------------------------------------------------------- */
 
 static bool find(struct study_loader *l, const struct ynode *node, const char *what, bool variant,
                  int *out)
@@ -41,7 +41,7 @@ static bool find(struct study_loader *l, const struct ynode *node, const char *w
     return yaml_load_at(&l->y, node);
 }
 
-/* metrics */
+/* --- Metrics ---------------------------------------------------------------------------------- */
 
 /* Reads `paper: {VARIANT: NUMBER, VARIANT: {CASE: NUMBER}}`. */
 static bool read_paper(struct study_loader *l, const struct ynode *map, struct study_metric *m)
@@ -163,7 +163,7 @@ static bool read_metrics(struct study_loader *l, const struct ynode *root)
     return true;
 }
 
-/* findings */
+/* --- Findings --------------------------------------------------------------------------------- */
 
 /* Checks names and types of f->each on the first case. */
 static bool check_each(struct study_loader *l, const struct study_finding *f,
@@ -239,7 +239,7 @@ static bool read_findings(struct study_loader *l, const struct ynode *root)
     return true;
 }
 
-/* how to measure */
+/* --- How to measure --------------------------------------------------------------------------- */
 
 /* A number with its limits; the command line has similar limits. 0 = the default. */
 struct amount { const char *key; double value, lo, hi; };

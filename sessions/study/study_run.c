@@ -52,7 +52,7 @@ static bool measure(struct running *run, const struct program *p, const struct m
     return measure_program(p, o, &pr, run->cancel, m, e);
 }
 
-/* the cases and keys */
+/* --- The cases and keys ----------------------------------------------------------------------- */
 
 /* Chooses the named cases; with --scale only a share of them, evenly spread. */
 static bool choose_cases(struct study_report *r, const char *names, struct err *e)
@@ -144,7 +144,7 @@ void study_cell_ends(struct study_report *r, struct study_cell *cell, enum cell_
     cell->reason = arena_strdup(r->arena, reason);
 }
 
-/* search */
+/* --- Search ----------------------------------------------------------------------------------- */
 
 /* Returns 0 .. n-1 in a random order that depends only on the seed, so that a search that ends
  * early has sampled the whole space. */
@@ -171,8 +171,7 @@ static int64_t combinations_of(const struct running *run, const struct study_var
     return keep < (double)n ? (int64_t)keep : n;
 }
 
-/* Measures one combination; *ms is its latency, or INFINITY.  Returns false if the study must
- * stop. */
+/* Measures one combination; *ms: its latency, or INFINITY.  Returns false if the study must end. */
 static bool try_one(struct running *run, struct study_cell *cell, int c, int v,
                     const struct param_set *chosen, double *ms, struct err *e)
 {
@@ -239,7 +238,7 @@ static bool search(struct running *run, struct study_cell *cell, int c, int v, s
     return ok;
 }
 
-/* by the tuner */
+/* --- Progress of the tuner -------------------------------------------------------------------- */
 
 static void show_tuning(void *ctx, const struct tune_view *v)
 {
@@ -248,7 +247,7 @@ static void show_tuning(void *ctx, const struct tune_view *v)
     report_cell(ctx, text, v->budget > 0 ? (double)v->done / v->budget : -1);
 }
 
-/* cells */
+/* --- Cells ------------------------------------------------------------------------------------ */
 
 /* Sets cell->json as `tilescope run --json` would print it for the same operator and steps. */
 static bool keep_json(struct running *run, struct study_cell *cell, const struct measurement *m,
@@ -320,8 +319,7 @@ static const char *no_combination(struct study_report *r, const struct study_cel
                         cell->first_illegal ? cell->first_illegal : "");
 }
 
-/* Sets the texts and the key of a cell.  Returns false when its texts are wrong, so that it has
- * failed. */
+/* Sets the texts and the key of a cell.  Returns false when it failed: its texts are wrong. */
 static bool open_cell(struct running *run, struct study_cell *cell, int c, int v,
                       struct study_code *code, struct study_tune *tune)
 {
@@ -343,8 +341,7 @@ static bool open_cell(struct running *run, struct study_cell *cell, int c, int v
     return true;
 }
 
-/* Takes all matching cells of the earlier report at the start, so that even a partial report has
- * them. */
+/* Takes all matching cells of the earlier report, so that even a partial report has them. */
 static void reuse_cells(struct running *run)
 {
     const char *text = run->opts->reuse_json;
@@ -509,7 +506,7 @@ static bool run_cells(struct running *run, double began, struct err *e)
     return ok;
 }
 
-/* the report */
+/* --- The report ------------------------------------------------------------------------------- */
 
 static const char *now(struct arena *a)
 {

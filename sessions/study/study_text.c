@@ -56,7 +56,7 @@ static void wrapped(struct str *out, const char *text, int margin, int width)
     str_free(&paragraph);
 }
 
-/* metrics */
+/* --- Metrics ---------------------------------------------------------------------------------- */
 
 static bool any_spread(const struct study_report *r, int metric)
 {
@@ -208,7 +208,7 @@ static void metrics(struct str *out, const struct study_report *r)
     }
 }
 
-/* findings */
+/* --- Findings --------------------------------------------------------------------------------- */
 
 static void finding_value(struct str *out, const struct study_report *r, int i)
 {
@@ -263,7 +263,7 @@ static void findings(struct str *out, const struct study_report *r)
     }
 }
 
-/* searches, and cells without numbers */
+/* --- Searches, and cells without numbers ------------------------------------------------------ */
 
 static void searches(struct str *out, const struct study_report *r)
 {
@@ -312,7 +312,7 @@ static void troubles(struct str *out, const struct study_report *r)
     }
 }
 
-/* how it was measured */
+/* --- How it was measured ---------------------------------------------------------------------- */
 
 static void caches(struct str *out, const struct study_report *r)
 {

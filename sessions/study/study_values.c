@@ -69,7 +69,7 @@ enum agreement study_cell_verdict(const struct study_report *r, int c, int v, in
     return study_verdict(study_ratio(r, c, v, metric), study_paper_ratio(r, c, v, metric));
 }
 
-/* findings */
+/* --- Findings --------------------------------------------------------------------------------- */
 
 /* What the names in `each` refer to: parameters of case c, and VARIANT.METRIC. */
 struct spoken { const struct study *s; const struct study_report *r; int c; };

@@ -94,9 +94,9 @@ static const char *reason(const struct net_tuner *t, const struct network_task *
         return task->conversion ? "a conversion" : "it has no loop space";
     for (const struct network_task *x = t->net->task; x < task; x++)
         if (streq(x->spec, task->spec) && !x->conversion)
-            return "its inputs arrive otherwise, and one of the same text is searched";
+            return "the same operator with other input layouts is searched already";
     if (k->before_ms < LEAST_SHARE * t->before.latency.min_ms)
-        return "too small a share of the time";
+        return "its share of the time is too small";
     if (k->before_ms - k->bound_ms < LEAST_GAIN * k->before_ms)
         return "at its bound already";
     return NULL;

@@ -7,7 +7,7 @@
 #define ALPHA 0.2
 #define BETA 2
 #define ROUNDS_BACK 3
-#define BY_TURNS 20                       /* one round of this many: 5 % */
+#define BY_TURNS 20                       /* every 20th round, 5 %, is given by turns */
 #define AT_BOUND 1.03
 
 static double latest(const struct task_rounds *t)

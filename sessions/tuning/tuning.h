@@ -29,8 +29,8 @@ struct tuning_opts {
     /* whether to start a new run, instead of refusing, if the stopped run has another budget */
     bool any_budget;
     bool fresh;                          /* whether not to answer from a finished run */
-    /* only a run with exactly this budget answers, even if a stopped one could be resumed; no
-     * ledger */
+    /* whether a study asks: only a run with exactly this budget answers, even if a stopped one
+     * could be resumed, and no ledger is measured */
     bool study;
     struct measure_opts measure;         /* threads, target, compiler, data seed */
     unsigned baselines;

@@ -170,7 +170,7 @@ static bool objective_fits(const struct tuning_opts *o, const struct target *tar
 {
     if (o->simulated && !target->gpu) {
         err_set(e, ERR_STEP, "--objective simulated is for a GPU: a CPU's simulator counts misses,"
-                " and nothing here makes a time of them");
+                " which are not converted to a time");
         return err_fix(e, "leave it out, and candidates are timed; or --target cuda");
     }
     if (target->gpu && o->levels == 2)
