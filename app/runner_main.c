@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN);           /* as in tilescope itself */
+    signal(SIGXFSZ, SIG_IGN);           /* a write beyond a limit fails instead */
     return server_main(argc, argv);
 }

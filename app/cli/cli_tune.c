@@ -16,7 +16,7 @@
 #include "sessions/tuning/tuning.h"
 
 #define LINE_EVERY_S 5.0                 /* seconds between lines, when stderr is not a terminal */
-#define QUIET_AT_MOST_S 30.0             /* the same while the search finds nothing better */
+#define QUIET_AT_MOST_S 30.0             /* seconds between lines while nothing better is found */
 #define DRAW_EVERY_S 0.2
 
 struct tune_call {
@@ -296,14 +296,14 @@ static void add_search(struct str *out, const struct tuning *t)
     if (r->layouts > TUNE_FEW_LAYOUTS && r->view->layouts_tried < TUNE_FEW_LAYOUTS
         && t->budget < from) {
         label(out, "");
-        str_printf(out, "the budget is too small to search layouts: from about %d on\n",
+        str_printf(out, "the budget is too small to search layouts, which takes about %d trials\n",
                    (from + 9) / 10 * 10);
     }
     if (r->view->accuracy.known) {
         const struct tune_accuracy *m = &r->view->accuracy;
         label(out, "model:");
-        str_printf(out, "%.0f %% of the pairs of the last %d in order; of their best 8 it named "
-                   "%.0f\n", 100 * m->pair_order, m->n, 8 * m->recall8);
+        str_printf(out, "ordered %.0f %% of the pairs of the last %d trials as measured; found "
+                   "%.0f of their best 8\n", 100 * m->pair_order, m->n, 8 * m->recall8);
     }
     if (r->view->agents.known) {
         label(out, "agents:");

@@ -194,7 +194,7 @@ struct ledger_row *model_ledger(const struct model *m, int *n)
     return rows;
 }
 
-/* the object under the cursor */
+/* --- The object under the cursor -------------------------------------------------------------- */
 
 bool model_loop(const struct model *m, const struct stage **stage, int *axis)
 {
@@ -274,7 +274,7 @@ const struct start_entry *model_entry(const struct model *m)
     return l && l->id >= 0 && l->id < m->start.entry.len ? m->start.entry.data[l->id] : NULL;
 }
 
-/* messages */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 static void set_text(struct str *s, const char *text)
 {
@@ -333,7 +333,7 @@ void model_clear_message(struct model *m)
     str_clear(&m->message.echo);
 }
 
-/* unsaved changes */
+/* --- Unsaved changes -------------------------------------------------------------------------- */
 
 struct session *model_document(const struct model *m)
 {

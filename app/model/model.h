@@ -170,9 +170,8 @@ struct jump { enum view from, to; struct scroll at; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
-#define FRAME_WIDE 160  /* from this many columns on, three panes are side by side */
-#define FRAME_SIDE_BY_SIDE 84            /* from this many columns on, two are; narrower screens
-                                          * stack panes */
+#define FRAME_WIDE 160  /* least columns that show three panes side by side */
+#define FRAME_SIDE_BY_SIDE 84  /* least columns that show two; narrower screens stack panes */
 /* The places of the parts of the screen; a pane with h == 0 is not shown.  The first row of a pane
  * is its heading. */
 struct frame {
@@ -319,7 +318,7 @@ void model_edited(struct model *m);  /* the owner calls it when the user has cha
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
 /* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
-bool model_has_news(const struct model *m);      /* the same, or any unsaved numbers */
+bool model_has_news(const struct model *m);      /* model_unsaved for any numbers */
 void model_discard(struct model *m);             /* drops unsaved changes and the autosave */
 const struct program *model_program(const struct model *m);      /* NULL on the start screen */
 struct pane_doc *model_focused(struct model *m);  /* returns the pane that gets keys */

@@ -9,7 +9,7 @@
 #include "app/ui/text.h"
 #include "sessions/file/shipped.h"
 
-/* filling in placeholders */
+/* --- Filling in placeholders ------------------------------------------------------------------ */
 
 static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
                           const char *where)
@@ -335,7 +335,7 @@ void model_save_as(struct model *m)
     str_free(&file);
 }
 
-/* moving loops */
+/* --- Moving loops ----------------------------------------------------------------------------- */
 
 /* Reads the loops that the current step, a reorder of `stage`, names.  Returns their number; 0 for
  * another step or a measured one. */
@@ -411,7 +411,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     arena_free(a);
 }
 
-/* moving the cursor */
+/* --- Moving the cursor ------------------------------------------------------------------------ */
 
 static void move(struct model *m, int delta)
 {
@@ -472,7 +472,7 @@ static bool move_action(struct model *m, enum key_action action)
     return true;
 }
 
-/* the rest */
+/* --- All other actions ------------------------------------------------------------------------ */
 
 static void open_search(struct model *m)
 {
@@ -534,7 +534,7 @@ static void find_again(struct model *m, int dir)
         model_search(m, dir, model_focused(m)->scroll.cursor);
 }
 
-/* help, and the menu of actions at the cursor */
+/* --- Help, and the menu of actions at the cursor ---------------------------------------------- */
 
 static bool is_topic(const char *word)
 {

@@ -31,7 +31,7 @@ static void copy_doc(struct model *m)
         model_info(m, "nothing to copy here");
 }
 
-/* views and focus */
+/* --- Views and focus -------------------------------------------------------------------------- */
 
 void model_show_view(struct model *m, enum view v)
 {
@@ -243,7 +243,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     UNREACHABLE();
 }
 
-/* any line */
+/* --- Running a command line ------------------------------------------------------------------- */
 
 static void after_effect(struct model *m, enum command_effect effect)
 {

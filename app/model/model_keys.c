@@ -7,7 +7,7 @@
 
 #define SOURCE_MOST_BYTES 1000000
 
-/* searching */
+/* --- Searching -------------------------------------------------------------------------------- */
 
 /* Returns the name of the text that is searched. */
 static const char *pane_name(const struct model *m)
@@ -61,7 +61,7 @@ static void enter_search(struct model *m)
     prompt_close(&m->prompt);
 }
 
-/* the prompt */
+/* --- The prompt ------------------------------------------------------------------------------- */
 
 /* Returns the line on the prompt without trailing blanks, and without the colon of a line that was
  * copied with it; "save as" becomes the command w. */
@@ -239,7 +239,7 @@ static void key_prompt(struct model *m, int key)
     model_run_pasted(m);
 }
 
-/* questions */
+/* --- Questions -------------------------------------------------------------------------------- */
 
 void model_ask_save(struct model *m, enum after_ask then, struct session *next)
 {
@@ -334,7 +334,7 @@ static void key_ask(struct model *m, int key)
     }
 }
 
-/* keys */
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 /* Reads a digit of a count.  A count starts with 0 (05j, 012G), since 1 to 9 choose views. */
 static bool key_digit(struct model *m, int key)

@@ -27,7 +27,7 @@ const struct column_info column_info[COLUMN_COUNT] = {
 #include "app/model/column.def"
 };
 
-/* columns */
+/* --- Columns ---------------------------------------------------------------------------------- */
 
 static bool add_column(struct columns *c, const char *name, struct err *e)
 {
@@ -68,7 +68,7 @@ void columns_print(const struct columns *c, struct str *out)
         str_printf(out, "%s%s", i ? ", " : "", column_info[c->at[i]].name);
 }
 
-/* values */
+/* --- Values ----------------------------------------------------------------------------------- */
 
 static bool read_columns(struct yaml_load *l, const struct ynode *v, struct app_settings *s)
 {
@@ -150,7 +150,7 @@ static bool read_value(struct yaml_load *l, enum setting id, const struct ynode 
     }
 }
 
-/* keys */
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 /* Finds the default action of a key in that part of the screen, for "as KEY". */
 static const struct key_binding *shipped(const char *key, enum key_context context, struct err *e)
@@ -256,9 +256,9 @@ static bool read_all_keys(struct yaml_load *l, const struct ynode *map, struct a
     return read_keys(l, everywhere, KEYS_ANY, s);
 }
 
-/* the file */
+/* --- The file --------------------------------------------------------------------------------- */
 
-/* Notes what was written. */
+/* Records the text and the line of a setting, for `tilescope settings`. */
 static void note_given(struct app_settings *s, enum setting id, const struct ynode *v)
 {
     struct str text = {0};
@@ -338,7 +338,7 @@ void settings_free(struct app_settings *s)
     *s = (struct app_settings){0};
 }
 
-/* printing */
+/* --- Printing --------------------------------------------------------------------------------- */
 
 void settings_print(const struct app_settings *s, struct str *out)
 {

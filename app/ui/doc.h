@@ -54,7 +54,7 @@ void doc_right(struct doc *d, enum style s, struct str *text, int width);
 void doc_pad(struct doc *d, int col);                    /* appends blanks up to that column */
 int doc_col(const struct doc *d);
 struct line *doc_end(struct doc *d);
-/* appends a text and ends the line */
+/* Appends a text and ends the line. */
 struct line *doc_line(struct doc *d, enum style s, const char *text);
 /* Adds prose to the open line, broken at blanks to fit width, with later rows indented by `hang`.
  * Ends the line. */

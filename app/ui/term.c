@@ -92,7 +92,7 @@ void term_rescue(void)
     tcsetattr(STDIN_FILENO, TCSANOW, &rescue.cooked);
 }
 
-/* crashes */
+/* --- Crashes ---------------------------------------------------------------------------------- */
 
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction old_action[COUNT_OF(crashes)];
@@ -341,7 +341,7 @@ void term_repaint(struct terminal *t)
     clearok(curscr, TRUE);
 }
 
-/* input */
+/* --- Input ------------------------------------------------------------------------------------ */
 
 static const struct { int curses, key; } special[] = {
     {KEY_UP, K_UP}, {KEY_DOWN, K_DOWN}, {KEY_LEFT, K_LEFT}, {KEY_RIGHT, K_RIGHT},

@@ -17,7 +17,7 @@
 #define NETWORK_SIDE_BY_SIDE 130         /* least columns for details at the side; narrower screens
                                           * have them below */
 
-/* geometry */
+/* --- Geometry --------------------------------------------------------------------------------- */
 
 static int clamp(int v, int lo, int hi)
 {
@@ -168,7 +168,7 @@ static void lay_out(const struct model *m, struct frame *f)
     place_overlay(m, f, body);
 }
 
-/* bringing documents up to date */
+/* --- Bringing documents up to date ------------------------------------------------------------ */
 
 static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *build,
                     unsigned stamp)
@@ -304,7 +304,7 @@ void screen_refresh(struct model *m)
         refresh(m, DOC_BRANCHES, inside, view_branches_build, m->stamp + m->data_stamp);
 }
 
-/* events */
+/* --- Events ----------------------------------------------------------------------------------- */
 
 static void dump(struct model *m)
 {

@@ -61,7 +61,7 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
     bool replays = v->replayed > 0 && v->replayed == v->done;
     return look->phase == TUNE_ENDED ? look->end
          : look->phase != TUNE_RUNNING ? text[look->phase]
-         : replays ? "taking up what was measured" : v->doing;
+         : replays ? "reading the stored trials" : v->doing;
 }
 
 /* Adds "joint  ████▌·····  184 of 1000, measuring, 5:38 min left". */

@@ -8,7 +8,7 @@
 struct tune_look {
     enum tune_phase phase;
     const char *end;                     /* phase ENDED: how the search ended */
-    const char *note;                    /* a further line, or NULL or "" */
+    const char *note;                    /* text for a line of its own; NULL or "": no line */
     int width, height;                   /* size of the pane */
     bool letters;  /* whether there are no colours, so that families are letters in the plot */
     int selected;                        /* the trial that the cursor is on, or -1 */

@@ -419,7 +419,7 @@ bool view_ledger_explains(const struct model *m)
     return explains;
 }
 
-/* branches */
+/* --- Branches --------------------------------------------------------------------------------- */
 
 /* Appends the best time on branch b: a measured one; else a simulated one of a GPU, which is a
  * lower bound; else "-". */

@@ -108,7 +108,7 @@ static void colour_asm(const char *text, unsigned char *style, int *state)
         memset(style + (comment - text), STYLE_DIM, n - (size_t)(comment - text));
 }
 
-/* texts */
+/* --- Texts ------------------------------------------------------------------------------------ */
 
 void view_access_build(struct model *m, struct pane_doc *p, int width)
 {

@@ -181,7 +181,7 @@ t 2 'has a budget of 5000, not 40' tune "$op" --budget 40 --strategy random --ba
 
 # What it started from, and whether there was anything left for layouts.
 t 0 '^seeds: +the session and [0-9]+ expert schedule' tune "$op" --budget 9 "${quick[@]}" --fresh
-grep -qE 'too small to search layouts: from about [0-9]+ on' <<< "$out" \
+grep -qE 'too small to search layouts, which takes about [0-9]+ trials' <<< "$out" \
     && pass 'too small for layouts' || flunk 'too small for layouts' "$out"
 t 0 '^seeds: +the session alone, by --experts 0' tune "$op" --budget 3 "${quick[@]}" --loop-only \
     --experts 0
