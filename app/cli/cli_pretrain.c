@@ -126,8 +126,8 @@ static int finish(const struct pretrainer *x, const struct pretrain *p,
     if (!x->quiet && done->visits > 0)
         fputs("stopped: the same command with --resume continues\n", stderr);
     else if (!x->quiet)
-        fputs("stopped before the first workload was done: the same line takes what was measured "
-              "from the records\n", stderr);
+        fputs("stopped before the first workload was done: the same command continues from the "
+              "records\n", stderr);
     return EXIT_CANCELLED;
 }
 

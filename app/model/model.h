@@ -79,8 +79,7 @@ struct tuner {
     bool failed;
     bool ask;                            /* whether has_old is wanted for the current state */
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
-    /* whether the records have a stopped search of that state */
-    bool has_old; struct tuning_stopped old;
+    bool has_old; struct tuning_stopped old;  /* old: the stopped search of that state, if has_old */
     struct str end, note;                /* how the search ended; further remarks */
 };
 
@@ -346,8 +345,7 @@ bool model_jump_back(struct model *m);
 void model_echo(struct model *m, const char *line);
 void model_info(struct model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool model_error(struct model *m, const struct err *e);  /* returns false; shows the error */
-/* returns false; shows the text */
-bool model_say_error(struct model *m, const char *text, const char *fix);
+bool model_say_error(struct model *m, const char *text, const char *fix);  /* returns false */
 void model_clear_message(struct model *m);
 
 /* model_keys.c: typed keys.  The screen rebuilds the documents before and after. */
@@ -427,8 +425,7 @@ bool model_write(struct model *m, const char *path, uint64_t seen, const struct 
                  const char *what);
 void model_after(struct model *m);               /* carries out m->then, after the answer */
 void model_give_up(struct model *m);             /* drops m->then */
-/* at: column of spec in a command line */
-bool model_new_session(struct model *m, const char *spec, int at);
+bool model_new_session(struct model *m, const char *spec, int at);  /* at: its column in the line */
 bool model_open_file(struct model *m, const char *path);
 void model_open_onnx(struct model *m, const char *path);  /* reads the file in the background */
 void model_opened(struct model *m, struct app_job *j);  /* opens the file that the job has read */
@@ -466,14 +463,11 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
 struct app_job *model_job(const struct model *m, const struct desired_job *w);
 void model_done(struct model *m, struct app_job *j /* the caller keeps j */);
 void model_tick(struct model *m);                /* must be called ten times a second */
-/* returns a number for the current state that is unique across sessions */
-int model_tag(const struct model *m);
-/* returns the state that is being measured; -1: none */
-int model_measuring(const struct model *m);
+int model_tag(const struct model *m);  /* number of the current state, unique across sessions */
+int model_measuring(const struct model *m);  /* the state that is being measured; -1: none */
 bool model_wants_measuring(const struct model *m);       /* whether a measurement runs or is due */
 void model_find_roofs(struct model *m);  /* reads the stored machine model, if there is one */
-/* whether the machine model should be measured now */
-bool model_wants_roofs(const struct model *m);
+bool model_wants_roofs(const struct model *m);  /* whether to measure the machine model now */
 /* Makes this machine the session's. Returns the number of steps whose measurements, made on another
  * machine, were deleted. */
 int model_measured_here(struct model *m);
@@ -491,8 +485,7 @@ bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);
 bool model_set_sim_budget(struct model *m, const char *arg);
-/* appends the settings that differ from the defaults */
-void model_settings(const struct model *m, struct str *out);
+void model_settings(const struct model *m, struct str *out);  /* appends the changed ones */
 
 /* model_network.c: a network and its kernels. */
 
@@ -519,10 +512,8 @@ bool model_network_measure(struct model *m);
 bool model_network_tune(struct model *m, const char *arg);
 /* Notes new text of the search, and pauses the search while something else is measured. */
 void model_network_look(struct model *m);
-/* whether the search runs and is not waiting */
-bool model_network_searches(const struct model *m);
-/* returns false when the network is neither measured nor tuned */
-bool model_network_cancel(struct model *m);
+bool model_network_searches(const struct model *m);  /* whether the search runs, not paused */
+bool model_network_cancel(struct model *m);  /* false: neither measured nor tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 void model_networked(struct model *m, struct app_job *j);  /* takes over the result of the job */
@@ -533,8 +524,7 @@ bool model_mark(struct model *m, const char *arg);       /* the commands mark, c
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m);
 bool model_ablate(struct model *m);
-/* whether marking.pair compares the mark and the current state */
-bool model_pair_fits(const struct model *m);
+bool model_pair_fits(const struct model *m);  /* whether marking.pair has the mark and this state */
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */
@@ -556,10 +546,8 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line
 /* model_lens.c: the cache lens. */
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
-/* whether lensing is for the current state and its settings */
-bool model_lens_fits(const struct model *m);
-/* whether the cursor is on a step that Enter applies */
-bool model_lens_on_cure(const struct model *m);
+bool model_lens_fits(const struct model *m);  /* whether lensing is for the current state */
+bool model_lens_on_cure(const struct model *m);  /* whether Enter would apply a cure */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over the result of the job */
 
@@ -568,11 +556,9 @@ void model_lensed(struct model *m, struct app_job *j);   /* takes over the resul
 /* Whether forecasts are wanted but missing. *state: the state from which they start. */
 bool model_desired_forecast(const struct model *m, int *state);
 void model_forecast_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
-/* takes over the result */
-void model_forecast(struct model *m, const struct app_job *j, int state);
+void model_forecast(struct model *m, const struct app_job *j, int state);  /* takes the result */
 void model_forecast_forget(struct model *m);
-/* Whether forecasts have times, which needs a machine model and a program for one thread of a
- * CPU. */
+/* Whether forecasts have times: with a machine model, for a program on one thread of a CPU. */
 bool model_forecast_has_time(const struct model *m);
 /* Whether line x comes before line y when lines are sorted by what follows the current state (NULL:
  * none). Compares predicted times, which rank schedules far better than misses do. Without times,
@@ -600,8 +586,7 @@ void model_tune_forget(struct model *m);
 /* Returns the phase of the search. v: the last snapshot, or NULL; waits: result of model_tune_waits
  * before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-/* appends tuner.note, and what the key t does */
-void model_tune_note(struct model *m, struct str *out);
+void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note and the use of t */
 /* Whether the records have a stopped search of the current state. A job looks for it; until it has
  * finished, the result is false. */
 bool model_tune_has_old(struct model *m);

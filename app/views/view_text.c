@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* colours: a few lists of words and one scanner */
+/* --- Colours ---------------------------------------------------------------------------------- */
 
 /* list: blank-separated, a blank at both ends */
 struct style_words { enum style style; const char *list; };

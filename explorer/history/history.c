@@ -248,7 +248,7 @@ static bool go(struct history *h, int position)
     return true;
 }
 
-/* changes of the past (rebase.c) */
+/* --- Changes of past steps (rebase.c) --------------------------------------------------------- */
 
 static bool stands(const struct branch *b, const struct branch *as)
 {

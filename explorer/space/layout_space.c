@@ -74,7 +74,7 @@ static int operand_axis(const struct layout_builder *b, int out_axis)
     return d >= 0 ? d : out_axis;
 }
 
-/* --- knobs --- */
+/* --- Knobs ------------------------------------------------------------------------------------ */
 
 static bool legal_factor(const struct layout_knob *k, int64_t f)
 {
@@ -121,7 +121,7 @@ static void add_dim_knobs(struct layout_builder *b, struct template_dim *d, cons
     add_named_knobs(b, d, tensor, name, k);
 }
 
-/* --- tensors --- */
+/* --- Tensors ---------------------------------------------------------------------------------- */
 
 static bool is_pinned(const struct layout_builder *b, const char *name)
 {
@@ -182,7 +182,7 @@ static void add_tensor(struct layout_builder *b, const struct template_tensor *t
         b->t->tensor[b->t->n_tensors++] = *t;
 }
 
-/* --- convolutions --- */
+/* --- Convolutions ----------------------------------------------------------------------------- */
 
 /* An access e(x, k). All variables except x and k are 0. */
 struct layout_access { const struct expr *e, *x, *k; int64_t *env; };
@@ -388,7 +388,7 @@ static void conv_template(struct layout_builder *b)
         caller_input(b, &inp);
 }
 
-/* --- matrix products --- */
+/* --- Matrix products -------------------------------------------------------------------------- */
 
 static void share_dim(struct template_dim *d, const struct template_dim *from)
 {
@@ -446,7 +446,7 @@ static void gmm_template(struct layout_builder *b)
     add_states(b, &w, at_w, 2);
 }
 
-/* --- the space --- */
+/* --- The space -------------------------------------------------------------------------------- */
 
 /* Whether the node reads an input of the caller, directly or padded. */
 static bool reads_caller(const struct layout_builder *b)

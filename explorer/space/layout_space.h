@@ -41,7 +41,7 @@ struct layout_knob {
 struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
     bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
-    bool log_rounding;                    /* whether R() finds the divisor that is nearest in log */
+    bool log_rounding;  /* whether R() picks the divisor with the nearest logarithm */
 };
 
 struct layout_template;                   /* layout_space_impl.h */

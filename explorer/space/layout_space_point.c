@@ -142,7 +142,7 @@ const char *layout_space_family(const struct layout_space *s, struct arena *a,
     return kept;
 }
 
-/* --- recognising a point --- */
+/* --- Recognising a point ---------------------------------------------------------------------- */
 
 #define MOST_LOOKS 20000  /* most comparisons of layouts before the search gives up */
 
@@ -243,7 +243,7 @@ bool layout_space_find(const struct layout_space *s, const char *const *line, in
     return found;
 }
 
-/* --- state --- */
+/* --- State for the agents --------------------------------------------------------------------- */
 
 /* Adds the state of a dim. A factor that is not chosen yet counts as not tiled: [1, extent]. */
 static int dim_state(const struct layout_space *s, const struct template_dim *d,

@@ -48,7 +48,7 @@ static struct stored stored_as(const struct template_dim *d, const int64_t *fact
     return s;
 }
 
-/* --- text --- */
+/* --- Text ------------------------------------------------------------------------------------- */
 
 static bool is_there(const struct stored *s, int level)
 {
@@ -130,7 +130,7 @@ void template_notation(struct str *out, const struct template_tensor *t, const i
     }
 }
 
-/* --- key --- */
+/* --- Key -------------------------------------------------------------------------------------- */
 
 /* A digit (i_dim / step) % extent; for an unfold, the number of the tile or the offset inside it.
  */

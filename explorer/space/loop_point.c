@@ -9,7 +9,7 @@
 #define DRAWS 1000
 #define TRIES 64
 
-/* --- drawing --- */
+/* --- Random points ---------------------------------------------------------------------------- */
 
 /* Draws `parts` numbers that add up to n, all ways with equal probability: n stars and parts - 1
  * bars. */
@@ -77,7 +77,7 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
     loop_point_start(s, p);
 }
 
-/* --- in order --- */
+/* --- Points in order -------------------------------------------------------------------------- */
 
 /* Moves to the next factorization, outer factors ascending. False after the last. */
 static bool next_factors(const struct loop_knob *k, int64_t *f)
@@ -151,7 +151,7 @@ bool loop_point_next(const struct loop_space *s, struct loop_point *p)
     return false;
 }
 
-/* --- moving --- */
+/* --- Moves between points --------------------------------------------------------------------- */
 
 int loop_knob_directions(const struct loop_knob *k)
 {

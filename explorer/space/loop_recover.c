@@ -55,7 +55,7 @@ static bool miss(struct recovery *t, int reached, const char *step, const char *
     return false;
 }
 
-/* --- the nest that the lines made --- */
+/* --- The nest that the lines made ------------------------------------------------------------- */
 
 /* Finds the axis of a loop: "O.1.0" is a part of axis "O.1" (or of "O", if that is the axis). */
 static int axis_of(const struct nest_info *nest, const char *name)
@@ -216,7 +216,7 @@ static void run_ends(const struct recovery *t, int run, int *from, int *to)
     }
 }
 
-/* --- candidate points -------- */
+/* --- Candidate points ------------------------------------------------------------------------- */
 
 static int slot_of(const struct loop_axis *x, enum loop_level level)
 {

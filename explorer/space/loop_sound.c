@@ -15,7 +15,7 @@ static bool refuse(struct err *e, const char *why, int64_t n)
     return e ? err_set(e, ERR_RANGE, why, (long long)n) : false;
 }
 
-/* --- factors --- */
+/* --- Factors ---------------------------------------------------------------------------------- */
 
 static bool split_sound(const struct loop_knob *k, const int64_t *f, struct err *e)
 {
@@ -49,7 +49,7 @@ static bool factors_sound(const struct loop_space *s, const struct loop_point *p
     return true;
 }
 
-/* --- vectors --- */
+/* --- Vectors ---------------------------------------------------------------------------------- */
 
 /* Checks that vectors are whole registers, except where no divisor makes whole ones. */
 static bool vector_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)
@@ -74,7 +74,7 @@ static bool vector_sound(const struct loop_space *s, const struct loop_plan *pla
     return refuse(e, "a vector of %lld lanes, which fills no whole registers", v);
 }
 
-/* --- sizes --- */
+/* --- Sizes ------------------------------------------------------------------------------------ */
 
 static int64_t registers_of(const struct loop_space *s, int64_t lanes)
 {
@@ -187,7 +187,7 @@ static bool sizes_sound(const struct loop_space *s, const struct loop_point *p,
     return tile <= MOST_LOCAL || refuse(e, "a local tile of %lld elements", tile);
 }
 
-/* --- attached nodes and copies --- */
+/* --- Attached nodes and copies ---------------------------------------------------------------- */
 
 /* Checks that a prefetched operand is read from memory, in a loop that moves its addresses. */
 static bool prefetch_sound(const struct loop_space *s, const struct loop_plan *plan, struct err *e)

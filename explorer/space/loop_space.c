@@ -34,7 +34,7 @@ struct loop_builder {
     struct loop_knob *knob;
 };
 
-/* --- where loops must be cut --- */
+/* --- Where loops must be cut ------------------------------------------------------------------ */
 
 static void add_cut(struct loop_axis *x, int64_t cut)
 {
@@ -96,7 +96,7 @@ static void see_load(void *ctx, const struct val *load)
         find_cuts(b, load->idx[d]);
 }
 
-/* --- axes --- */
+/* --- Axes ------------------------------------------------------------------------------------- */
 
 /* Whether a dim is a part of a tiled dim. *inner: whether it is the inner part, "H.1" if there is
  * no "H.2". */
@@ -155,7 +155,7 @@ static void fill_axes(struct loop_builder *b)
     }
 }
 
-/* --- knobs --- */
+/* --- Knobs ------------------------------------------------------------------------------------ */
 
 static int add_knob(struct loop_builder *b, struct loop_knob k)
 {
@@ -333,7 +333,7 @@ static void mark_knobs(struct loop_builder *b)
         nest->k_parallel = choice_knob(b, KNOB_PARALLEL, "parallel", parallel, COUNT_OF(parallel));
 }
 
-/* --- the nodes around --- */
+/* --- Neighbouring nodes ----------------------------------------------------------------------- */
 
 /* Applies one more line to *p. If the line is illegal, returns false and leaves *p unchanged. */
 static bool try_line(const struct program **p, struct arena *a, const char *line)

@@ -35,7 +35,7 @@ const struct strategy *strategy_find(const char *name, struct err *e)
     return NULL;
 }
 
-/* --- random ---------------------------------------------------------------------------- */
+/* --- Random ----------------------------------------------------------------------------------- */
 
 bool strategy_random_layout(struct search *s, void *state, int64_t *factor)
 {
@@ -58,7 +58,7 @@ const struct strategy strategy_random = {
     .layout = strategy_random_layout, .propose = propose_random,
 };
 
-/* --- exhaustive ------------------------------------------------------------------------ */
+/* --- Exhaustive ------------------------------------------------------------------------------- */
 
 struct cursor {
     bool layouts_begun;

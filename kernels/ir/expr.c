@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- intervals ---- */
+/* --- Intervals -------------------------------------------------------------------------------- */
 
 __extension__ typedef __int128 wide;
 
@@ -91,7 +91,7 @@ struct range range_of(enum expr_kind kind, struct range a, struct range b)
     UNREACHABLE();
 }
 
-/* ---- the pool ---- */
+/* --- The pool --------------------------------------------------------------------------------- */
 
 #define SCRATCH_BYTES ((size_t)16 * 1024)
 #define FIRST_TABLE 256u
@@ -246,7 +246,7 @@ static const struct expr *intern(struct exprs *p, const struct expr *key)
     return &n->e;
 }
 
-/* ---- constructors ---- */
+/* --- Constructors ----------------------------------------------------------------------------- */
 
 const struct expr *expr_const(struct exprs *p, int64_t v)
 {
@@ -325,7 +325,7 @@ const struct expr *expr_modc(struct exprs *p, const struct expr *a, int64_t c)
     return expr_mod(p, a, expr_const(p, c));
 }
 
-/* ---- reading ---- */
+/* --- Queries ---------------------------------------------------------------------------------- */
 
 bool expr_uses(const struct expr *e, const struct expr *var)
 {

@@ -82,7 +82,7 @@ static void choose_letters(struct picture *pic)
     }
 }
 
-/* --- above the lines ------------------------------------------------------------------------- */
+/* --- Heads above the lines -------------------------------------------------------------------- */
 
 static void draw_title(struct picture *pic, struct str *s)
 {
@@ -202,7 +202,7 @@ static void draw_neighbours(struct picture *pic, struct str *s)
     str_clear(s);
 }
 
-/* --- the lines ------------------------------------------------------------------------------- */
+/* --- The lines -------------------------------------------------------------------------------- */
 
 static struct cell cell_at(const struct picture *pic, int64_t flat)
 {

@@ -300,7 +300,7 @@ static bool number_parts(struct notation_reader *r)
     return true;
 }
 
-/* --- items to primitives --------------------------------------------------------------------- */
+/* --- Items to primitives ---------------------------------------------------------------------- */
 
 struct notation_writer { struct exprs *p; const struct layout *l; };
 

@@ -163,7 +163,7 @@ bool layout_notation(const struct layout *l, struct str *out)
     return true;
 }
 
-/* --- primitives ------------------------------------------------------------------------------ */
+/* --- Primitives ------------------------------------------------------------------------------- */
 
 static void print_option(struct str *out, const char *key, int64_t value, bool shown)
 {

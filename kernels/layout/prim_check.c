@@ -90,7 +90,7 @@ static void print_divisors(struct str *out, int64_t n, int64_t wish)
         str_printf(out, "%lld does", (long long)above);
 }
 
-/* --- split ----------------------------------------------------------------------------------- */
+/* --- Split ------------------------------------------------------------------------------------ */
 
 /* Returns F_{2->m}, the product of the inner factors, or -1 when it exceeds every dim. */
 static int64_t inner_product(const struct prim *pr)
@@ -230,7 +230,7 @@ static bool check_split(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- reorder, fuse --------------------------------------------------------------------------- */
+/* --- Reorder, fuse ---------------------------------------------------------------------------- */
 
 static bool check_reorder(const struct check *c, const struct lineage **line)
 {
@@ -274,7 +274,7 @@ static bool check_fuse(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- unfold, fold ---------------------------------------------------------------------------- */
+/* --- Unfold, fold ----------------------------------------------------------------------------- */
 
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride)
 {
@@ -437,7 +437,7 @@ static bool check_fold(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- pad, unpad ------------------------------------------------------------------------------ */
+/* --- Pad, unpad ------------------------------------------------------------------------------- */
 
 static bool check_amounts(const struct check *c)
 {
@@ -497,7 +497,7 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
     return true;
 }
 
-/* --- all ------------------------------------------------------------------------------------- */
+/* --- All primitives --------------------------------------------------------------------------- */
 
 /* Copies only the fields that the kind uses, so that equal primitives are equal structs. */
 static struct prim clean_prim(const struct prim *pr)

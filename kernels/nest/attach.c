@@ -263,7 +263,7 @@ bool lower_streamed_check(const struct lowering *in, int node, struct err *e)
     return true;
 }
 
-/* --- how much inlining multiplies --- */
+/* --- How much inlining multiplies work -------------------------------------------------------- */
 
 #define MOST_LOADS 4096  /* most loads of one element; real chains have far fewer */
 

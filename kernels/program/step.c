@@ -129,7 +129,7 @@ bool step_words(struct arena *a, const char *line, const struct step_word **out,
     return true;
 }
 
-/* the syntax column of step.def */
+/* --- The syntax column of step.def ------------------------------------------------------------ */
 
 /* The parsed syntax column "T D F1 F2 ... [allow_pad=1]": the positional words after T, and the
  * options. */

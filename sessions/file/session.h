@@ -81,7 +81,7 @@ bool session_save_over(struct session *s, const char *path, uint64_t seen, struc
 /* Returns s->on_disk when path, under whatever name, is the session's own file; else
  * FILE_ANYTHING. */
 uint64_t session_saw(const struct session *s, const char *path);
-/* Saves to the first free name beside path (file_write_beside) and sets s->path to it. */
+/* Saves to the first free name like path ("dir/a-2.yaml"), and sets s->path to that name. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
 /* Makes this machine the session's.  A file names one machine, so the measurements of another
  * machine are deleted.  Returns the number of states that lost a measurement. */

@@ -39,7 +39,7 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     return true;
 }
 
-/* --- text --- */
+/* --- Text ------------------------------------------------------------------------------------- */
 
 static void list_numbers(struct str *out, const int64_t *x, int n)
 {

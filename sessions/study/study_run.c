@@ -32,7 +32,7 @@ struct running {
     bool any;                            /* whether some cell was measured */
 };
 
-/* progress: "3/24 timing" */
+/* --- Progress, such as "3/24 timing" ---------------------------------------------------------- */
 
 static void report_cell(void *ctx, const char *what, double fraction)
 {
