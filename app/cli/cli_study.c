@@ -142,7 +142,7 @@ static bool read_earlier(const struct args *a, const struct study *s, struct rep
     return true;
 }
 
-/* --- Its end ---------------------------------------------------------------------------------- */
+/* --- Writing reports -------------------------------------------------------------------------- */
 
 static bool write_file(const char *dir, const char *name, const char *ending,
                        const struct str *text, struct err *e)

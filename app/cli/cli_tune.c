@@ -404,7 +404,7 @@ static bool write_session(const struct tune_call *u, const struct tuning *t, str
     if (!cli_save(o->session, &u->to, e))
         return false;
     if (!u->quiet && !u->json)
-        fprintf(stderr, "%s: the session with these steps%s\n", to,
+        fprintf(stderr, "%s: saved the session with these steps%s\n", to,
                 other ? ", without the numbers of another machine" : "");
     return true;
 }

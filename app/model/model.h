@@ -79,7 +79,7 @@ struct tuner {
     bool failed;
     bool ask;                            /* whether has_old is wanted for the current state */
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
-    bool has_old; struct tuning_stopped old;  /* old: the stopped search of that state, if has_old */
+    bool has_old; struct tuning_stopped old;  /* old: the stopped search, if has_old */
     struct str end, note;                /* how the search ended; further remarks */
 };
 

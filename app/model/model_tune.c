@@ -311,8 +311,8 @@ static bool start(struct model *m, const char *arg)
     if (new)
         model_info(m, "a new search: the session has changed since the last one");
     if (model_program(m)->n_algorithms > 0)
-        model_info(m, "searching direct loops; this schedule and the experts' with an algorithm "
-                   "compete, but have no loops to search");
+        model_info(m, "searching direct loops; schedules with an algorithm are only compared with "
+                   "the result");
     return true;
 }
 

@@ -108,7 +108,7 @@ static bool ranks(void *ctx)
     return !kernels_for_gpu(k) || cost_model_stats(k->model).learned;
 }
 
-/* Returns the divisor of a candidate's score for its long code; it costs more time to try. */
+/* Returns a divisor for the score of a candidate: long code takes more time to compile. */
 static double dearness(const struct lowered *x)
 {
     return x->bytes < SIZE_MAX ? 1 + (double)x->bytes / DEAR_BYTES : 1;

@@ -28,7 +28,7 @@ grep -qE '^best: .*x as fast' <<< "$out" && pass 'faster than the bare nest' \
 grep -qE '^time: .*compiling [0-9]+ %, measuring' <<< "$out" && pass 'the time is split' \
     || flunk 'time split' "$out"
 same 'a record for each, and one of the winner' 25 "$(records)"
-want=$(sed -n '/^$/,$p' <<< "$out" | sed '1d; /: the session with these steps$/d')
+want=$(sed -n '/^$/,$p' <<< "$out" | sed '1d; /: saved the session with these steps$/d')
 got=$("$TILESCOPE" show "$dir/out.yaml" --what yaml \
       | sed -n "s/^- '\{0,1\}\(l[ao][^']*\)'\{0,1\}$/\1/p")
 same 'the session has the steps that were printed' "$want" "$got"
