@@ -138,8 +138,9 @@ void job_queue_cancel(struct job_queue *q, enum job_lane lane);
 struct app_job *job_queue_take(struct job_queue *q);
 void job_queue_drain_fd(struct job_queue *q);
 
-/* running: the job (kind, tag) runs and is not cancelled, or its result was not taken yet; it need
- * not be started again.  busy: the thread runs any job, or a result was not taken yet. */
+/* running: whether the job (kind, tag) runs and is not cancelled, or its result was not taken yet.
+ * Such a job need not be started again. busy: whether the thread runs any job, or a result was not
+ * taken yet. */
 struct job_progress {
     bool running, busy;
     enum job_kind kind;

@@ -123,9 +123,9 @@ struct app_network {
     VEC(char *) undone;  /* undone steps of the network; redo takes the last one first */
 };
 
-/* The program after the step on the prompt (model_preview.c), for the line on the prompt and the
- * state with that stamp; NULL: none. slow: trying a step in this state takes too long. late: this
- * line was not tried, because it would take too long. */
+/* The program after the step on the prompt (model_preview.c); NULL: none. It belongs to the line on
+ * the prompt and to the state with that stamp. slow: trying a step in this state takes too long.
+ * late: this line was not tried for that reason. */
 struct preview {
     struct history *copy;                /* the copy of the branch that has the program */
     const struct program *program;
@@ -333,8 +333,8 @@ struct cursor_subject model_subject(const struct model *m);
 /* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest. If the
  * code has no such loop (vector lanes, unrolled), the next enclosing loop counts. */
 bool model_lit(const struct model *m, enum view v, int i);
-/* Return the object under the cursor: in the layout view the tensor's index in the graph, or -1; in
- * the list of branches and on the start screen the entry, or NULL. */
+/* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
+ * or -1. In the list of branches and on the start screen it is the entry, or NULL. */
 int model_tensor(const struct model *m);
 const char *model_branch(const struct model *m);
 const struct start_entry *model_entry(const struct model *m);

@@ -573,7 +573,7 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Returns why b cannot run at the cursor, by trying it on a copy of the program; NULL if it can
+/* Tries b on a copy of the program, and returns why it cannot run at the cursor; NULL if it can
  * run. *step gets the step that it runs, unless the user must complete the line. */
 static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b,
                      char **step)

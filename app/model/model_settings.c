@@ -107,8 +107,9 @@ bool model_set_isa(struct model *m, const char *arg)
     return changed(m);
 }
 
-/* Returns the target for whose registers a state's code is made: the chosen one; else that of its
- * measurement, or of the session's last one (NULL: unknown); else this machine's. */
+/* Returns the target for whose registers the code of a state is made. This is the chosen target, if
+ * there is one. Otherwise it is the target of the state's measurement, or of the last measurement
+ * of the session (NULL: unknown), or this machine's. */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;

@@ -5,11 +5,12 @@
 
 /* Handles INT, TERM and HUP.  The first signal calls `caught` in the signal handler; the program
  * then has 0.8 s to end by itself.  A second INT or TERM, or the end of that time, calls `last` (to
- * print a message or restore the terminal), cleans up (kernels/base/cleanup.h) and ends the process
- * with the exit status 128 + the signal; at the time limit with `late`, unless that is 0.
+ * print a message or restore the terminal) and cleans up (kernels/base/cleanup.h).  Then the
+ * process ends with the exit status 128 + the signal. After the time limit the status is `late`,
+ * unless that is 0.
  *
  * keep_hup: an ignored HUP (nohup) stays ignored.  key (may be NULL) is called for an INT from
- * Ctrl-C in the terminal: if it returns true, Ctrl-C is a key; if false, it ends the process. */
+ * Ctrl-C in the terminal. If it returns true, Ctrl-C is a key; if false, it ends the process. */
 struct signals {
     bool (*key)(void);
     void (*caught)(int sig);

@@ -26,8 +26,8 @@ struct kernel_columns {
     int calls, ms, share, gflops, part, bound, mib, misses, number, kernel, layouts;
 };
 
-/* The table as a whole.  whole: the sum of the rows, in seconds or FLOP; in: the unit of a row;
- * bounded: whether `part` is a share of the bound; if not, of the peak. */
+/* The table as a whole.  whole: the sum of the rows, in seconds or FLOP.  in: the unit of a row.
+ * bounded: whether `part` is a share of the bound and not of the peak. */
 struct kernel_table {
     bool timed, bounded, counted; double whole, peak, in; struct kernel_columns columns;
 };

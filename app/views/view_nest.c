@@ -230,8 +230,8 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     m->to_loop = false;
 }
 
-/* Returns how many iterations of the loop under the cursor the nest under the cursor runs: 21 of 22
- * if the last one is in a nest of its own.  0: the text of the row does not show it. */
+/* Returns how many iterations of the loop under the cursor run in the nest under the cursor: 21 of
+ * 22 if the last one is in a nest of its own.  0: the text of the row does not show it. */
 static int64_t iterations_here(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];

@@ -72,9 +72,9 @@ struct expert_schedule {
     double score;
     int n; const char *const *step;
 };
-/* Finds the legal schedules of spec among the best 400 by `prefer`: best first, at most max; equal
- * scores in the order of expert files. target: has registers and lanes; NULL: the best of this CPU.
- * With threads > 1, loops are parallel where the expert has parallel loops.
+/* Finds the legal schedules of spec among the best 400 by `prefer`. They are sorted, best first, at
+ * most max; equal scores are in the order of expert files. target: has registers and lanes; NULL:
+ * the best of this CPU. With threads > 1, loops are parallel where the expert has parallel loops.
  *
  * If no expert is for this operator or its sizes, there is one plain schedule.  ERR_NAME: experts
  * are for it, but none of their tilings is legal.  Errors in the expressions of an expert name the

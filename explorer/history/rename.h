@@ -11,9 +11,9 @@
  * although a name was replaced, *why gets the error of the new line; else *why is unchanged. */
 int rename_step(struct arena *a, const struct program *p, const struct step *s,
                 const char *line[RENAMES_MAX], struct err *why);
-/* Appends "N.1 is now another loop (extent 4, was 24)" for each loop that the step names if that
- * name means another part of a split loop in `now` than in `was`.  Returns whether there is such a
- * loop. */
+/* Appends "N.1 is now another loop (extent 4, was 24)" for some loops that the step names: those
+ * whose name means another part of a split loop in `now` than in `was`.  Returns whether there is
+ * such a loop. */
 bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
                         const struct step *s, struct str *out);
 #endif

@@ -122,8 +122,8 @@ static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *
     return n;
 }
 
-/* Returns how many copies of the body an inlined padding needs: a first, a middle and a last piece;
- * more if a tile of the axis is unrolled inside the kernel loop of that axis. */
+/* Returns how many copies of the body an inlined padding needs: a first, a middle and a last piece.
+ * There are more if a tile of the axis is unrolled inside the kernel loop of that axis. */
 static int64_t border_copies(const struct loop_space *s, const struct loop_plan *plan)
 {
     int64_t copies = 1, tile[MAX_SPATIAL] = { 1, 1, 1 }, taps[MAX_SPATIAL] = { 1, 1, 1 };

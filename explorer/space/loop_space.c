@@ -415,9 +415,9 @@ static void find_pad(struct loop_builder *b)
                                                            b->nest->pad), where, 4);
 }
 
-/* Offers prefetching of operands that do not stay in the caches of a core: of the data, for the
- * next iteration of a loop outside of the tile; of the weights, some iterations of the innermost
- * reduction ahead. */
+/* Offers prefetching of operands that do not stay in the caches of a core.  The data are prefetched
+ * for the next iteration of a loop outside of the tile.  The weights are prefetched some iterations
+ * of the innermost reduction ahead. */
 static void find_prefetch(struct loop_builder *b)
 {
     static const char *const ahead[] = { "off", "8 ahead", "24 ahead", "64 ahead" };

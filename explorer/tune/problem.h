@@ -44,7 +44,8 @@ struct tune_candidate {
 };
 
 /* Accuracy of the model on the latest n candidates, each predicted before it was measured (SPEC
- * E.4): the share of pairs in the right order, and recall at 8. known false: too few candidates. */
+ * E.4). pair_order: the share of pairs in the right order. recall8: see rank.h. known false: there
+ * were too few candidates. */
 struct tune_accuracy { bool known; double pair_order, recall8; int n; };
 
 /* Called for each candidate as soon as it is measured, or cannot be measured (OUTCOME_ENV). */

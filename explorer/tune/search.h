@@ -59,11 +59,11 @@ void search_free(struct search *s);
 /* Runs until the budget, the time or the space is used up, or until a cancel.  SEARCH_FAILED: the
  * environment lacks something, and *e says what; earlier measurements are kept. */
 enum search_end search_run(struct search *s, struct err *e);
-/* Raises the budget and sets a time limit from now on (0: none). The next search_run continues as
- * if the budget had been this one from the start, if three conditions hold: the first budget
- * sufficed for seeds and joint stage, all budgets are multiples of TUNE_TOP, and the strategy
- * ignores the budget (sa does not). A joint stage that a time limit ended is not continued. Returns
- * false for an ordered strategy with layouts, which must begin again. */
+/* Raises the budget and sets a time limit from now on (0: none). Usually the next search_run
+ * continues as if the budget had been this one from the start. This needs three conditions: the
+ * first budget sufficed for seeds and joint stage, all budgets are multiples of TUNE_TOP, and the
+ * strategy ignores the budget (sa does not). A joint stage that a time limit ended is not
+ * continued. Returns false for an ordered strategy with layouts, which must begin again. */
 bool search_extend(struct search *s, int budget, double time_s);
 
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */

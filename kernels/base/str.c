@@ -164,8 +164,8 @@ int str_distance(const char *a, const char *b)
     return distance(a, b, false);
 }
 
-/* A candidate is near enough when at most a third of the word is wrong (one letter in short
- * words), ignoring case, or when the word is an abbreviation of at least three letters. */
+/* A candidate is near enough when at most a third of the word is wrong (one letter in short words),
+ * ignoring case. An abbreviation of at least three letters is near enough, too. */
 const char *str_nearest(const char *word, const char *const *candidates, int n)
 {
     int len = (int)strlen(word);

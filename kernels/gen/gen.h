@@ -113,9 +113,9 @@ struct ts_sim {
 /* Every run of block makes n accesses at site. streamed: bytes of each, if they are non-temporal
  * stores, which the instrumented kernel does not report; 0: ordinary accesses. */
 struct trace_use { int block, site, n, streamed; };
-/* The loop of one nest whose iterations are sampled and shown over time: the outermost loop, or one
- * further inside whose iterations are still long enough.  block: its body; loops: the axes down to
- * it. */
+/* The loop of one nest whose iterations are sampled and shown over time. It is the outermost loop,
+ * or a loop further inside whose iterations are still long enough.  block: the body of the loop.
+ * loops: the axes down to it. */
 #define GEN_MAX_MARKS 64
 struct trace_mark { int block; const char *loops; };
 struct trace_table {

@@ -239,9 +239,9 @@ static void mark_read(const struct code_term *t, char *seen)
         mark_read(t->part[i], seen);
 }
 
-/* Counts the registers that are live throughout the n statements after w->at: registers that the
- * statements read or update before they set them, and registers used only before and after the
- * statements (the pixels of a tile for which a tap lies in the padding). */
+/* Counts the registers that are live throughout the n statements after w->at. These are registers
+ * that the statements read or update before they set them, and registers used only before and after
+ * the statements, such as the pixels of a tile for which a tap lies in the padding. */
 static int count_resident(const struct share_walk *w, const struct block *b, int from, int to)
 {
     struct unit *u = w->u;

@@ -28,9 +28,10 @@ int lower_tiles(const struct lowering *in);
 /* Returns how often lower() was called, by any thread: for tests and benchmarks. */
 long lower_calls(void);
 
-/* Whether `node` may be computed inside axis `axis` of stage `at`.  It must be an element-wise
- * consumer of the stage (directly, or through consumers already attached there) with the physical
- * layout of the producer, or a simple producer that only this stage reads. */
+/* Whether `node` may be computed inside axis `axis` of stage `at`.  Two kinds of nodes may: a
+ * simple producer that only this stage reads, and an element-wise consumer of the stage with the
+ * physical layout of the producer.  A consumer may read the stage directly, or through consumers
+ * already attached there. */
 bool lower_attach_check(const struct lowering *in, int node, int at, const char *axis,
                         struct err *e);
 

@@ -104,8 +104,8 @@ static const struct tree *loop_of(const struct tree *t, const struct expr *v)
     return NULL;
 }
 
-/* A condition x < y in the form 0 <= c*v + reach + rest. reach, in [lo, hi], is the contribution of
- * the loops inside; rest is that of the loops around. */
+/* A condition x < y in the form 0 <= c*v + reach + rest. reach, in [lo, hi], is the part that comes
+ * from the loops inside. rest comes from the loops around. */
 struct form {
     int64_t c, lo, hi;
     const struct expr *rest;

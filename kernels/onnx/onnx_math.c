@@ -170,8 +170,8 @@ static bool arithmetic(struct imp *im)
     return true;
 }
 
-/* Emits x ^ y for any tensors: |x| ^ y, with a minus sign where x is negative and y is odd; 1 where
- * y is 0; NaN where x is negative and y is not whole. */
+/* Emits x ^ y for any tensors. This is |x| ^ y, with a minus sign where x is negative and y is odd.
+ * It is 1 where y is 0, and NaN where x is negative and y is not whole. */
 static bool general_power(struct imp *im, int x, int y, int *out)
 {
     int size, below, odd, sign, none, whole, wrong;

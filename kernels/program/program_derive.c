@@ -65,10 +65,10 @@ static void convert_if_owned(struct program *draft, const char *tensor)
     }
 }
 
-/* Derives the graph with factored reductions and conversions: of operands between complex nodes; of
- * inputs whose layout was set, unless the caller gives them in this layout; of an output whose
- * layout was set, when the caller wants the original (SPEC A.8). Sets target[i] to the tensor that
- * choice i applies to, or NULL. */
+/* Derives the graph with factored reductions and conversions (SPEC A.8). There are conversions of
+ * operands between complex nodes. Inputs whose layout was set are converted, unless the caller
+ * gives them in this layout. An output whose layout was set is converted when the caller wants the
+ * original. Sets target[i] to the tensor that choice i applies to, or NULL. */
 static void derive_graph(struct program *draft, const char **target)
 {
     draft->graph = draft->form;

@@ -1,9 +1,9 @@
-/* Parses step lines by the table step.def: its syntax column says which words and options a verb
+/* Parses step lines by the table step.def. Its syntax column says which words and options a verb
  * takes, so a new step needs a row there and no code here.
  *
  * Only the form is checked.  The program to which the step is applied knows whether a word is a
- * tensor, a dimension or a legal factor; step words keep their columns, so that its errors can
- * point at them too. */
+ * tensor, a dimension or a legal factor. Words keep their columns, so that errors of the program
+ * can point at them too. */
 #include "kernels/program/step.h"
 
 #include <ctype.h>

@@ -32,11 +32,10 @@ struct work {
     int64_t calls;                        /* calls since the kernel was loaded */
 };
 
-/* Callbacks of the sampling; where one returns false, the sampling ends. renew: gives all buffers
- * new pages with the same contents. chill: removes the data of the contender from all caches.
- * poison: overwrites the results of a steady contender, all elements or a few. same: whether the
- * last call of a steady contender left the right result. ceiling: times calls as struct ceiling_ask
- * says. */
+/* Callbacks of the sampling. If one returns false, the sampling ends. renew: gives all buffers new
+ * pages with the same contents. chill: removes the data of the contender from all caches. poison:
+ * overwrites the results of a steady contender, all elements or a few. same: whether the last call
+ * of a steady contender left the right result. ceiling: times calls as struct ceiling_ask says. */
 struct sampling_hooks {
     bool (*renew)(void *ctx);
     void (*chill)(void *ctx, int contender);
@@ -47,10 +46,10 @@ struct sampling_hooks {
 };
 
 /* Warms up, then samples the works, one for each enum series, in rounds into sh->sample.  It ends
- * when request->time_s is over and there are min_runs samples of each, or when most_s is over, or
- * after a round (a few rounds for short calls) in which every contender took longer than
- * give_up_s, if that is not 0.  A single kernel on one thread is not even warmed up when its
- * first calls all take twice as long as that.  Appending needs no warm-up.
+ * when request->time_s is over and there are min_runs samples of each, or when most_s is over.  If
+ * give_up_s is not 0, it also ends after a round in which every contender took longer than
+ * give_up_s (a few rounds for short calls).  A single kernel on one thread is not even warmed up
+ * when its first calls all take twice as long as that.  Appending needs no warm-up.
  *
  * Each round samples each work once, in a new order, so that no contender always follows the same
  * other one.  The time is divided into request->epochs epochs, each with renewed buffers.  Hot:
@@ -58,15 +57,16 @@ struct sampling_hooks {
  * Cold: a sample is one call, minus the cost of reading the clock; only contenders are sampled.
  *
  * The results of steady contenders are checked before the warm-up, after rounds for a small share
- * of the time, and at the end: first whether the last call left the right result, then whether a
- * few untimed calls produce it again over overwritten results.  Cold and long kernels are not
- * called an extra time: their results are overwritten before each sample and checked after it. */
+ * of the time, and at the end.  A check first asks whether the last call left the right result.
+ * Then it overwrites results and asks whether a few untimed calls produce the right result again.
+ * Cold and long kernels are not called an extra time: their results are overwritten before each
+ * sample and checked after it. */
 void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
-/* Returns the calls of the ceiling per second that `threads` threads can make on `cores` cores:
- * the rate of the team, or the rate of one core times the threads when that is higher (a team on
- * a busy machine waits for its slowest thread). 0: the ceiling was not sampled. */
+/* Returns the calls of the ceiling per second that `threads` threads can make on `cores` cores.
+ * This is the rate of the team, or the rate of one core times the threads when that is higher: a
+ * team on a busy machine waits for its slowest thread. 0: the ceiling was not sampled. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

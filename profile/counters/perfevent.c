@@ -1,5 +1,5 @@
 /* Opens perf events.  A number is shown only when its counter was open, was scheduled on the CPU
- * and counted: on virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it
+ * and counted. On virtual machines perf_event_open may fail (ENOENT), and some hypervisors let it
  * succeed with counters that stand still. */
 #include "profile/counters/perfevent.h"
 

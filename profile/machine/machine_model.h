@@ -63,8 +63,8 @@ void machine_model_merge(struct machine_model *to, const struct machine_model *f
 int64_t machine_model_bytes(const struct machine *m, enum model_level level, int64_t memory_bytes,
                             char *reason, size_t n);
 
-/* Returns the best rate of `threads` threads: for 1 the rate of one core, else that rate times the
- * threads, but at most the rate of all cores. 0 = unknown. */
+/* Returns the best rate of `threads` threads: the rate of one core times the threads, but for
+ * several threads at most the rate of all cores. 0 = unknown. */
 double machine_model_rates(const struct rates *r, int threads, int cores);
 /* Returns the highest peak in GFLOP/s; 0 = unknown. */
 double machine_model_peak(const struct machine_model *m, int threads);

@@ -1,12 +1,13 @@
 /* Builds, checks and times a network (kernels/module/network.h).
  *
  * Check: one run in which every tensor has a buffer of its own between guard pages.  Then the
- * result of each call is compared with the float64 reference of that kernel alone, on the data
- * that the call really read, within the bounds of oracle.h: errors do not add up from kernel to
+ * result of each call is compared with the float64 reference of that kernel alone, on the data that
+ * the call really read, within the bounds of oracle.h.  So errors do not add up from kernel to
  * kernel, and a wrong kernel is named (SPEC L.2).  Then the outputs are compared with those of the
  * whole graph (network_whole.h).
+ *
  * Time: the network as one call, with intermediates in one block as planned, which must give the
- * same bits; then the least time of each call. */
+ * same bits.  Then the least time of each call. */
 #ifndef TS_PROFILE_MEASURE_NETWORK_H
 #define TS_PROFILE_MEASURE_NETWORK_H
 #include "kernels/module/network.h"

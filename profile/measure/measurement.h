@@ -120,9 +120,9 @@ struct measure_opts {
     double limit_s;                      /* time limit of one kernel call (0 = 20) */
     bool cold;                           /* whether to also time it with cold caches */
     bool huge_pages;                     /* ask for huge pages for the buffers */
-    /* For a search: on a GPU, compares the kernel with the reference and times it at once; the host
-     * twin then looks for races only in the best kernels, in a measurement without the clock.  No
-     * effect without a GPU. */
+    /* For a search. With a GPU, compares the kernel with the reference and times it at once. The
+     * host twin then looks for races only in the best kernels, in a measurement without the clock.
+     * No effect without a GPU. */
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
     struct cache_config cache;           /* simulated cache; all 0 = that of this host */

@@ -28,9 +28,9 @@ void oracle_release(const struct oracle *o);             /* NULL is allowed */
 int64_t oracle_bytes(const struct program *p);
 int64_t oracle_form_bytes(const struct program *p);
 
-/* Fills the physical buffer of a tensor: inputs and constants with the data of the seed in their
- * layout, everything else with BUFFER_POISON, a NaN that no kernel computes. o has the data; with
- * NULL they are made for this call, which fails when their file is missing
+/* Fills the physical buffer of a tensor. Inputs and constants get the data of the seed in their
+ * layout. All other tensors get BUFFER_POISON, a NaN that no kernel computes. o has the data. If o
+ * is NULL they are made for this call, which fails when their file is missing
  * (weights_tensor_data). */
 bool oracle_fill(const struct oracle *o, const struct program *p, int tensor, uint64_t seed,
                  int64_t elems, void *physical, struct err *e);
@@ -55,13 +55,14 @@ double oracle_tolerance(const struct program *p);
  * (winograd), this is the arithmetic of that algorithm: the bound comes from p->form, the reference
  * from the base graph.
  *
- * An element beyond its bound gets a second opinion (SPEC L.2): if the plain evaluation of this
+ * An element beyond its bound gets a second opinion (SPEC L.2).  If the plain evaluation of this
  * output in that type is off by r times the bound at its worst element, 8r times the bound is
  * allowed, up to a rel_err of 0.1.
  *
  * ERR_WRONG with a sentence about the first wrong element.  ERR_ILL when the data cannot tell
- * whether the deviating elements are wrong: the reference exceeds the type; or reference_error, the
- * plain evaluation, or a rounding of the inputs explains a difference as large. */
+ * whether the deviating elements are wrong.  There are two such cases: the reference exceeds the
+ * type, or a difference as large is explained by reference_error, the plain evaluation or a
+ * rounding of the inputs. */
 bool oracle_compare(const struct oracle *o, const struct program *p, int tensor,
                     const void *physical, const struct cancel *c, struct deviation *worst,
                     struct err *e);

@@ -12,11 +12,12 @@ enum graph_change { GRAPH_SAME, GRAPH_NEW, GRAPH_LAYOUT, GRAPH_LOOPS };
 extern const char *const graph_change_name[];            /* "" "new" "layout" "loops" */
 
 /* A tensor and the node that computes it. node: -1: the caller provides the tensor. nest: the node
- * whose loops compute it: itself, or the one that it is computed in or inlined into. bytes: size of
- * the stored tensor; 0: it is never stored as a whole (a tile, inlined).
+ * whose loops compute the tensor. This is the node itself, or the one that it is computed in or
+ * inlined into. bytes: size of the stored tensor; 0: it is never stored as a whole (a tile,
+ * inlined).
  *
  * The other members belong to a node with a nest of its own, and cover all nodes in that nest.
- * flops: without work that the program skips in paddings; moved: bytes of the tensors that the nest
+ * flops: without work that the program skips in paddings. moved: bytes of the tensors that the nest
  * reads and writes, each counted once.  bound_s: least time by the roofline of these bytes and
  * FLOPs; 0: unknown. */
 struct graph_row {

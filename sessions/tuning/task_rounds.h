@@ -25,8 +25,8 @@ double task_rounds_gain(const struct task_rounds *t, int n, int i);
 /* Returns by how many seconds of a run the best next round may gain, over all open tasks; INFINITY
  * while one of them has had no round. */
 double task_rounds_hope(const struct task_rounds *t, int n);
-/* Returns the task of the next round: first one without rounds, then the one with the greatest
- * gain; in every 20th round the tasks take turns.  -1: all are closed or at their bounds. round:
+/* Returns the task of the next round: first a task without rounds, then the task with the greatest
+ * gain. In every 20th round the tasks take turns.  -1: all are closed or at their bounds. round:
  * the number of rounds of all tasks so far. */
 int task_rounds_next(const struct task_rounds *t, int n, int round);
 #endif

@@ -85,12 +85,12 @@ bool tuning_run(const struct session *s, const struct tuning_opts *o,
                 struct err *e);
 void tuning_free(struct tuning *t);
 
-/* The parts of tuning_run, for a search that is continued later.  o->budget is that of the run in
- * the records, so it must be large if the search may continue for long. The texts of *o must
+/* The parts of tuning_run, for a search that is continued later.  o->budget is the budget of the
+ * run in the records, so it must be large if the search may continue for long. The texts of *o must
  * outlive the inquiry.
  *
  * tuning_go searches until the run has `trials` trials, replayed ones included, or for time_s
- * seconds (0: no limit); it does nothing if a finished run answers.  When it fails, the inquiry can
+ * seconds (0: no limit). It does nothing if a finished run answers.  When it fails, the inquiry can
  * only be dropped. */
 struct inquiry;
 bool tuning_open(const struct session *s, const struct tuning_opts *o,
