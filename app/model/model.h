@@ -327,8 +327,8 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
 /* Finds stage and axis of the loop under the cursor of the nest. Returns false when no loop is
  * there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
-/* Returns the subject of the views: the object under the cursor of the focused pane, or else that
- * of the nest. */
+/* Returns the subject of the views: the object under the cursor of the focused pane, or else the
+ * object under the cursor of the nest. */
 struct cursor_subject model_subject(const struct model *m);
 /* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest. If the
  * code has no such loop (vector lanes, unrolled), the next enclosing loop counts. */

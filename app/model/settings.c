@@ -164,8 +164,8 @@ static const struct key_binding *shipped(const char *key, enum key_context conte
     return b;
 }
 
-/* Checks a command for a key: its first word must exist, and its placeholders must be those of
- * keys.def. */
+/* Checks a command for a key: its first word must exist, and keys.def must have its
+ * placeholders. */
 static bool check_line(const char *line, struct err *e)
 {
     struct str near = {0};

@@ -61,8 +61,8 @@ struct key_binding {
     enum key_action action;
     const char *line, *label, *help;
 };
-/* Puts the user's bindings in front of those of keys.def, so that they are found first. The caller
- * keeps ownership. */
+/* Puts the user's bindings in front of the bindings of keys.def, so that they are found first. The
+ * caller keeps ownership. */
 void key_bindings_add(const struct key_binding *own, int n);
 int key_binding_count(void);
 const struct key_binding *key_binding_get(int i);

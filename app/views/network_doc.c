@@ -14,8 +14,8 @@
 #define ROOM_FOR_BOUND 88  /* columns from which the table has the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
 
-/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured; misses: those of L1,
- * < 0: unknown. */
+/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured.  misses: misses of
+ * L1; < 0: unknown. */
 struct kernel_row {
     int task; double seconds, misses; struct kernel_profile is;
     bool chosen;                          /* whether its steps are not the instant ones */

@@ -152,7 +152,7 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     vec_free(&items);
 }
 
-/* Adds a line under that of the tile that spills. tile NULL: none does. */
+/* Adds a line under the line of the tile that spills. tile NULL: no tile spills. */
 static void note_spill(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");

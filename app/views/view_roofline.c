@@ -39,8 +39,8 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
     str_free(&row);
 }
 
-/* Adds the plot. It takes the rows below the remark, less those of the table and the legend if
- * everything fits. */
+/* Adds the plot. It takes the rows below the remark, without the rows of the table and the legend
+ * if everything fits. */
 static void put_plot(const struct model *m, struct pane_doc *p, const struct roof_step *step, int n,
                      int width)
 {

@@ -87,8 +87,8 @@ void agents_loop_episode_end(struct agents *g);
 void agents_loop_episode_drop(struct agents *g);
 
 
-/* Statistics of the latest training; NAN before the first.  Entropies are in nats: that of a new
- * layout actor is 1.42 + log_std, that of a new loop actor log(n_directions). */
+/* Statistics of the latest training; NAN before the first.  Entropies are in nats. The entropy of a
+ * new layout actor is 1.42 + log_std; that of a new loop actor is log(n_directions). */
 struct agent_stats {
     double layout_entropy, loop_entropy, value_loss;
     double clipped;                     /* fraction of ratios beyond 1 +- clip in the last epoch */

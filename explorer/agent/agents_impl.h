@@ -28,7 +28,7 @@ struct agents {
      * in magnitude. */
     struct value_norm layout_norm, loop_norm;
 
-    row_vec layout;  /* rows of rewarded episodes, followed by those of the candidates */
+    row_vec layout;  /* rows of rewarded episodes, followed by rows of the candidates */
     int rewarded;                       /* number of rows of rewarded episodes */
     int layouts;                        /* number of rewarded episodes */
     VEC(int) candidate;                 /* first row of each candidate */

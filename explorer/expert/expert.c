@@ -311,7 +311,7 @@ static bool add_tilings(struct arena *a, const struct expert *x, const struct pa
     return true;
 }
 
-/* Adds the line with the names of the dims of tensor `from` replaced by those of `to`. */
+/* Adds the line with the dim names of tensor `from` replaced by the dim names of `to`. */
 static void renamed_dims(struct str *out, const char *text, const struct tensor *from,
                          const struct tensor *to)
 {

@@ -493,7 +493,8 @@ static void add_change(const struct history *h, struct ledger_row *row,
         row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
 }
 
-/* Returns the nearest row before row i that was timed in the same way; NULL if none. */
+/* Returns the nearest row before row i that was timed in the same way; NULL: there is no such
+ * row. */
 static const struct ledger_row *comparable(const struct ledger_row *row, int i)
 {
     for (int k = i - 1; k >= 0 && timed(row[i].m); k--)

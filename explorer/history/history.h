@@ -91,7 +91,7 @@ struct ledger_row {
     bool has_change; double change;
     /* the earlier state, if its contract with the caller differs (contract.h); else -1 */
     int other_contract;
-    /* simulated L1 misses minus those of the earlier row */
+    /* simulated L1 misses minus the misses of the earlier row */
     bool has_misses_change; int64_t misses_change;
 };
 /* Fills at most max rows; returns how many rows the ledger has, which may be more. */

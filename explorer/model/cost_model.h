@@ -56,7 +56,7 @@ struct model_accuracy cost_model_accuracy(const struct cost_model *m);
 struct cost_model_stats {
     int samples, failed;
     int trainings, trees;                 /* numbers of trainings, and of trees in the last one */
-    bool learned;                         /* whether scores are those of the ensemble */
+    bool learned;                         /* whether the ensemble made the scores */
     double train_s, last_train_s;
     double error;                         /* weighted root mean square error of y on the samples */
 };

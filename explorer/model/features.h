@@ -32,8 +32,8 @@ enum feature {
 #undef FEATURE
     FEATURES_ALL
 };
-#define FEATURES FEATURE_OUT_EXPANSION    /* 164 columns, without those of the layout */
-#define FEATURES_LAYOUT FEATURE_WORK_VECTOR  /* 176 columns, without those of the code */
+#define FEATURES FEATURE_OUT_EXPANSION    /* 164 columns, without the columns of the layout */
+#define FEATURES_LAYOUT FEATURE_WORK_VECTOR  /* 176 columns, without the columns of the code */
 #define FEATURES_PER_BUFFER 18
 extern const char *const feature_name[FEATURES_ALL];
 

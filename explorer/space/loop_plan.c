@@ -6,7 +6,7 @@
 struct part { int64_t extent; enum loop_level level; bool phase; };
 struct plan_parts { int n; struct part part[AXIS_LOOPS]; };
 
-/* The sizes at which loops of an axis end: those of its factors and its cuts. They must divide each
+/* The sizes at which loops of an axis end: sizes of its factors and its cuts. They must divide each
  * other. */
 struct ends { int n; int64_t at[LOOP_PARTS + AXIS_CUTS + 2]; };
 

@@ -520,7 +520,7 @@ static bool find_point(struct recovery *t, struct loop_point *p)
     return r.to[3] > 0 ? find_with_two(t, &r, p) : find_with_one(t, &r, p);
 }
 
-/* Replays the base lines, then those of the given loop lines that are not among them. */
+/* Replays the base lines, then the loop lines that are not among them. */
 static bool replay_loops(const struct loop_space *s, struct arena *a, const char *const *line,
                          int n, const struct program **out)
 {

@@ -13,7 +13,7 @@ enum { TUNE_FINALISTS = 5 };
 
 struct tune_opts {
     struct kernels_opts kernels;
-    int budget;                          /* number of measurements without those of the final */
+    int budget;  /* number of measurements, without the measurements of the final */
     int joint;                           /* see struct search_opts */
     uint64_t seed;
     const char *strategy;                /* its name; NULL: tune_default_strategy() */

@@ -66,7 +66,7 @@ static int trace(const struct diff *x, int d, struct diff_row *row)
     return n;
 }
 
-/* Puts the lines of a before those of b within each difference. */
+/* Puts the lines of a before the lines of b within each difference. */
 static void order(struct diff_row *row, int n)
 {
     for (int from = 0, to; from < n; from = to) {

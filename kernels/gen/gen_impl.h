@@ -94,7 +94,7 @@ struct code {
     /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];
-    /* SET: sites of the destination in memory; site_load is that of += and max= */
+    /* SET: sites of the destination in memory; site_load is the site that += and max= read */
     int site_load, site_store;
 };
 

@@ -82,7 +82,7 @@ struct nest_state {
 int low_pieces(struct low *w, const struct nest_state *st, int i, struct nest_state *out);
 /* Whether the axis has one iteration. It then has no loop, and var is a constant. */
 bool axis_is_fixed(const struct axis *x);
-/* Returns the conjunction of the limits that are still to be checked, with or without those of
+/* Returns the conjunction of the limits that are still to be checked, with or without the limits of
  * reductions. */
 const struct expr *stage_inside(struct exprs *p, const struct stage *s, bool reductions);
 

@@ -43,7 +43,8 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    const char *name, *op, *domain;  /* name: the node's own name, or that of its first output */
+    /* name: the node's own name, or the name of its first output */
+    const char *name, *op, *domain;
     int n_in, n_out, n_attr;
     const char *const *in, *const *out;   /* "" for an optional input or output that is left out */
     const struct onnx_attr *attr;

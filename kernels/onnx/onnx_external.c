@@ -9,7 +9,7 @@
 
 #include "kernels/base/str.h"
 
-/* Whether the real path of the file lies below that of the folder. */
+/* Whether the real path of the file lies below the real path of the folder. */
 static bool is_inside(const char *folder, const char *path)
 {
     char *home = realpath(folder, NULL), *real = realpath(path, NULL);

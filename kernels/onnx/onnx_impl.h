@@ -60,7 +60,7 @@ struct imp {
     bool folding;  /* whether the statements being made are evaluated at once */
     const struct onnx_node *n;            /* the node that is being translated */
     int node;
-    int type;  /* type of its results; unless a handler sets it, that of input 0 */
+    int type;  /* type of its results: the type of input 0, unless a handler sets another */
     const char *reason;                   /* why this node is not supported; NULL: no reason yet */
 };
 

@@ -137,8 +137,8 @@ struct matrix_row {
     bool back;                            /* whether it is a row of At; else of Bt */
 };
 
-/* Returns the group of term j. The groups of an input are its even and its odd positions; those of
- * a product are 0, {1, 2}, {3, 4} and 5. */
+/* Returns the group of term j. The groups of an input are its even and its odd positions. The
+ * groups of a product are 0, {1, 2}, {3, 4} and 5. */
 static int group_of(const struct matrix_row *r, int j)
 {
     return r->back ? (j + 1) / 2 : j % 2;

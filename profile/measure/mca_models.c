@@ -4,7 +4,7 @@
 
 #include "kernels/base/arena.h"
 
-/* Models of CPUs by vendor, family and range of models.  The first name is that of the CPU. */
+/* Models of CPUs by vendor, family and range of models.  The first name is the name of the CPU. */
 static const struct {
     const char *vendor;
     int family, lo, hi;

@@ -82,7 +82,7 @@ static bool run_there(struct measure_job *j, struct err *e)
         && (!j->opts.cold || measure_time_cold(&j, 1, e));
 }
 
-/* Removes the device's results when it failed later. The numbers are then those of the host
+/* Removes the device's results when it failed later. The numbers are then the numbers of the host
  * twin. */
 static void forget(struct measure_job *j, double rel_err, double of_bound, const struct err *why)
 {

@@ -125,7 +125,7 @@ struct measure_opts {
      * No effect without a GPU. */
     bool twin_later;
     int64_t memory_bytes;                /* limit of the child beyond the buffers (0 = 1 GiB) */
-    struct cache_config cache;           /* simulated cache; all 0 = that of this host */
+    struct cache_config cache;           /* simulated cache; all 0 = the caches of this host */
     /* GPU that is simulated for a GPU's target; NULL = the default */
     const struct gpu_device *gpu;
     double sim_budget;  /* number of accesses above which a sample is simulated (0 = 5e8) */

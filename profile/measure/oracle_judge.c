@@ -149,8 +149,8 @@ static enum opinion judge(const struct judged *j, int64_t i)
     return explained ? ILL : WRONG;
 }
 
-/* Replaces each value of `moved` by the larger of two distances from the reference: its own, and
- * that of `again`. */
+/* Replaces each value of `moved` by the larger of two distances from the reference: its own
+ * distance, and the distance of `again`. */
 static void take_moved(const struct graph *g, double **moved, double *const *again,
                        double *const *ref)
 {

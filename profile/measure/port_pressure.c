@@ -159,8 +159,8 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     return !p->reason[0];
 }
 
-/* Runs llvm-mca with the nearest model that accepts the loop. If none does, the reason is that of
- * the nearest one. */
+/* Runs llvm-mca with the nearest model that accepts the loop. If no model does, the reason is the
+ * one that the nearest model gave. */
 static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
 {
     const char *const argv[] = { "llvm-mca", "-mcpu=help", "/dev/null", NULL };

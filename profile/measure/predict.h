@@ -5,7 +5,8 @@
 #include "profile/measure/measurement.h"
 
 struct predict_opts {
-    struct cache_config cache;  /* the caches; all 0: those of this host. Only L1 is simulated */
+    /* the caches; all 0: the caches of this host. Only L1 is simulated */
+    struct cache_config cache;
     const struct target *target;         /* NULL: the best of this CPU */
     /* Number of accesses above which a sample is simulated; 0: 1e6.  With a smaller budget, L1 is
      * also warmed up less before each part of the sample. */

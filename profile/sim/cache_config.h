@@ -46,7 +46,7 @@ struct cache_level {
 };
 /* A simulated cache. All zero: the known caches of this machine, LRU, no prefetcher. */
 struct cache_config {
-    int n_levels;                          /* number of levels; 0: those of this machine */
+    int n_levels;                          /* number of levels; 0: as many as this machine has */
     int most_levels;                       /* with n_levels 0: most levels to use; 0: all */
     struct cache_level level[CACHE_LEVELS];
     enum cache_prefetch prefetch;

@@ -69,7 +69,7 @@ struct sim_detail;
 struct sim_result {
     bool available; char reason[256];
     struct cache_config cache;             /* the simulated cache; with a sample, only its L1 */
-    int64_t loads, stores, l1_misses, writebacks;          /* l1_misses, writebacks: those of L1 */
+    int64_t loads, stores, l1_misses, writebacks;          /* l1_misses, writebacks: of L1 */
     /* Second misses of L1: one access crossed into a second line, and both were missing. Cachegrind
      * counts l1_misses - straddled. */
     int64_t straddled;

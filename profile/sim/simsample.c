@@ -13,7 +13,7 @@
 #define WARM_ACCESSES 128  /* a sample has at least this many accesses per line of L1 */
 #define FEWEST_PERIODS 8
 #define SMALL_SHARE 0.125  /* loops with at most this share of the budget are not sampled */
-#define LEVEL_COUNTS 7  /* number of counts: those of struct level_count, and conflicts */
+#define LEVEL_COUNTS 7  /* number of counts: the members of struct level_count, and conflicts */
 #define CONFLICTS 6
 /* a ratio of cost to budget above this is reported; below it is rounding to whole iterations */
 #define OVER_BUDGET 1.25

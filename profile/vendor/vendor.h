@@ -79,8 +79,8 @@ struct vendor_post {
 
 struct vendor_problem {
     int32_t kind, function;               /* enum vendor_kind; _unary, _binary or _reduce */
-    /* n_axes: spatial axes of a convolution or pool; of a reduction: those of the pool window that
-     * can compute it, else 0 */
+    /* n_axes: spatial axes of a convolution or pool. For a reduction they are the axes of the pool
+     * window that can compute it, else 0. */
     int32_t n_axes, groups;
     int64_t kernel[VENDOR_MAX_AXES], step[VENDOR_MAX_AXES], dilation[VENDOR_MAX_AXES];
     int64_t before[VENDOR_MAX_AXES], after[VENDOR_MAX_AXES];    /* padding; after may be < 0 */

@@ -161,7 +161,8 @@ bool records_tasks(struct records *r, const struct record_filter *f, struct aren
 
 /* --- Exchange --------------------------------------------------------------------------------- */
 
-/* Appends JSON lines (sessions/schema.md): one for each run, followed by those of its records. */
+/* Appends JSON lines (sessions/schema.md): one for each run, followed by the lines of its
+ * records. */
 bool records_export(struct records *r, const struct record_filter *f, struct str *out,
                     int64_t *n_records, struct err *e);
 /* Append one line of the exchange format, without the newline. A record without spec gets no

@@ -67,7 +67,7 @@ bool records_export(struct records *r, const struct record_filter *f, struct str
 
 /* --- In --------------------------------------------------------------------------------------- */
 
-/* Checks that the task and the machine in rec are those of its run. */
+/* Checks that rec has the task and the machine of its run. */
 static bool agrees(struct records *r, const struct record *rec, struct err *e)
 {
     struct record_filter f = { .spec = rec->spec, .isa = rec->isa, .threads = rec->threads,

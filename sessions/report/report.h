@@ -48,7 +48,7 @@ bool report_assert_asked(const char *expr, const struct measure_opts *o, struct 
 /* Checks the paths of an EXPR before measuring: json is a result with empty measurements.  ERR_NAME
  * for a path that no result can have. */
 bool report_assert_named(const char *json, const char *expr, struct err *e);
-/* Returns the measurement of such a result: times without values.  isa: that of the later
+/* Returns the measurement of such a result: times without values.  isa: the ISA of the later
  * measurement. */
 struct measurement report_empty(const char *isa);
 /* Evaluates EXPR (formula.h) over a JSON text.  Names are paths, like latency_ms.median and

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
-/* Returns `counters`: the simulator's numbers and those of the other requested meters. */
+/* Returns `counters`: the numbers of the simulator and of the other requested meters. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);

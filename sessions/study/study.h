@@ -201,9 +201,9 @@ struct study_opts {
     double scale;                                        /* 0..1; 1 = the whole study */
     const char *cases;                                   /* "A,B*": only these cases; NULL = all */
     const char *models;             /* the folder of models; NULL: paths as in the study */
-    unsigned meters;                                     /* meters; 0 = those of the study */
-    int threads; uint64_t seed; double time_s;           /* 0 = that of the study */
-    /* compiler: NULL = the default one; isa: NULL = that of the study */
+    unsigned meters;                                     /* meters; 0 = the meters of the study */
+    int threads; uint64_t seed; double time_s;           /* 0 = as in the study */
+    /* compiler: NULL = the default one; isa: NULL = as in the study */
     const char *compiler, *isa;
     const char *date;                                    /* NULL = now */
     const char *host;                                    /* NULL = this machine's fingerprint */

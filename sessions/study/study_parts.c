@@ -227,8 +227,8 @@ static bool open_parts(struct study_parts *x, const char *spec, const char *cons
     return ok;
 }
 
-/* Adds the result of a part's search to that of the graph. The graph's time is the sum over its
- * parts. */
+/* Adds the result of a part's search to the result of the graph. The graph's time is the sum over
+ * its parts. */
 static void add_search(struct study_search *sum, const struct study_search *s, int budget)
 {
     sum->run = s->run;
