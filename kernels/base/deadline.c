@@ -5,7 +5,7 @@
 #include <time.h>
 #include "kernels/base/arena.h"
 
-#define LOOK_S 0.05                      /* between two looks at the other cancel */
+#define LOOK_S 0.05  /* seconds between two looks at the other cancel */
 
 struct deadline {
     struct cancel raised;

@@ -9,7 +9,7 @@
 /* after this many right results with other bits, bits are no longer compared */
 #define MOST_DIFFERENT 3
 #define UNSTEADY_CHECKS 4                /* number of full checks for a kernel whose results vary */
-#define AGAIN_S 1e-3  /* duration of such calls in seconds, when the clock was not requested */
+#define AGAIN_S 1e-3  /* seconds of such checks, when the clock was not requested */
 #define TRUSTED_ROUNDS 10  /* ceiling samples; the best of fewer may still be disturbed */
 #define TOO_FAST 3.0  /* a kernel this many times faster than possible did something else */
 #define MOST_GFLOPS 384.0  /* faster than any present core: 2 FMAs of 16 lanes at 6 GHz */
