@@ -161,9 +161,9 @@ static void topic_experts(struct str *out)
     }
     str_wrap(out, str_text(&list), HELP_WIDTH, 2);
     str_add(out,
-        "\nOf a graph of statements, the expert of the one with the most work schedules it\n"
-        "and the element-wise statements after it. Other statements get a plain schedule:\n"
-        "vector loops over contiguous data, sums in registers.\n");
+        "\nIn a graph of statements, the statement with the most work gets a schedule of an\n"
+        "expert, and so do the element-wise statements after it. The others get a plain\n"
+        "schedule: vector loops over contiguous data, sums in registers.\n");
     str_free(&list);
     arena_free(a);
 }

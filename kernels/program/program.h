@@ -38,8 +38,8 @@ struct program {
     const struct layout *const *layout;   /* layout of each tensor of graph */
     const enum layout_source *source;     /* per tensor of graph: its origin */
     const int *source_tensor;  /* PROPAGATED: the tensor from which the layout was taken; else -1 */
-    /* per node: why the layout of its operand is not propagated further; NULL: it is, or the
-     * operand has no layout to propagate */
+    /* per node: why the layout of its operand is not propagated; NULL: there is no reason against
+     * it, or the operand has no layout to propagate */
     const char *const *stop;
     const struct stage *const *stage;     /* stage of each node of graph */
     int variant;                          /* a value of enum variant */

@@ -260,7 +260,7 @@ bool objcache_lock(struct objcache_slot *slot, const struct cancel *c, struct er
         if (!locked)
             break;
     }
-    own_names(slot);                     /* a missing folder is reported when it is written */
+    own_names(slot);                     /* if the folder is missing, writing reports it */
     return true;
 }
 

@@ -119,7 +119,7 @@ static bool read_answer(const char *text, struct port_pressure *p)
     read_names(text, p);
     const char *at = strstr(text, "Resource pressure per iteration:\n");
     at = at ? strchr(at, '\n') : NULL;
-    at = at ? strchr(at + 1, '\n') : NULL;  /* to the line behind the numbers of the ports */
+    at = at ? strchr(at + 1, '\n') : NULL;  /* skips the line with the port numbers */
     for (int i = 0; i < p->n && at; i++) {
         char *end;
         at += strspn(at, " \n");
