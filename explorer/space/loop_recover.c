@@ -398,7 +398,7 @@ static bool same_prefetch(struct recovery *t, const struct recover_shape *want,
 /* The parts of a nest to compare: its loops; also tiles and nodes; also prefetches. */
 enum compared { COMPARE_LOOPS, COMPARE_PLACES, COMPARE_ALL };
 
-/* Removes the parts that are not compared. */
+/* Removes the parts of a shape that `how` does not compare. */
 static void reduce_shape(struct recover_shape *x, enum compared how)
 {
     if (how < COMPARE_ALL)

@@ -80,7 +80,7 @@ static double traffic_bytes(const struct tensor *t)
 int graph_add_tensor(struct graph *g, const struct tensor_def *def)
 {
     if (graph_tensor(g, def->name) >= 0 || def->rank > MAX_RANK)
-        fail("tensor %s has the name of another tensor, or too many dims (%d)", def->name, def->rank);
+        fail("tensor %s: the name is used already, or %d dims are too many", def->name, def->rank);
     struct arena *a = arena_of(g);
     struct tensor t = { .name = arena_strdup(a, def->name), .type = g->type, .rank = def->rank,
                         .role = def->role, .producer = -1 };

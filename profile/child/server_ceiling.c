@@ -85,7 +85,7 @@ int server_ceiling(int argc, char **argv)
     struct reply hello = { .version = PROTOCOL_VERSION, .ok = true };
     kernel_fn *run = NULL;
     if (argc != N) {
-        fprintf(stderr, "tilescope-runner is started by tilescope, which measures in it\n");
+        fprintf(stderr, "tilescope starts this program to measure the FMA ceiling\n");
         return 2;
     }
     /* The process ends with its parent, even if the parent ended before this line. */

@@ -63,7 +63,7 @@ struct measurement {
      * evaluation exceeds the bound as well. */
     double error_of_bound;
     struct latency latency;              /* times with hot caches; runs == 0: not timed */
-    struct latency cold_latency;         /* times with cold ones (opts.cold); runs == 0: none */
+    struct latency cold_latency;         /* with cold caches (opts.cold); runs == 0: none */
     char cold_method[48];                /* how the caches were emptied */
     /* opts.huge_pages: bytes of the buffers' pages (huge_of_bytes), and how many of them are in
      * huge pages. */

@@ -415,7 +415,7 @@ static void add_network(struct library *l)
 }
 
 
-/* The files whose names do not begin with the network's name. */
+/* The files of a library whose names do not begin with the name of the network. */
 static const char *const whole[] = { "main.c", "Makefile", "CMakeLists.txt" };
 
 /* Refuses a folder that has a file of one of these names which tilescope did not write. */
