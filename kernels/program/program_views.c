@@ -66,8 +66,8 @@ static void print_node(struct str *out, const struct program *p, int node, const
     if (own->n_steps > 0 || (own->attach >= 0 && own->attach < node))
         divmod = print_access(out, p, node, loops, names, "in loops");
     if (divmod)
-        str_add(out, "  note      a / or % is left; splitting the loops by the factors of the layouts "
-                     "removes it\n");
+        str_add(out, "  note      a / or % is left; splitting the loops by the factors of the "
+                     "layouts removes it\n");
     str_add_char(out, '\n');
 }
 
