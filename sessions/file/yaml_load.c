@@ -19,7 +19,7 @@ bool yaml_load_list(struct yaml_load *l, const struct ynode *map, const char *ke
         return false;
     if ((*out)->n > 0)
         return true;
-    return yaml_refuse(&l->doc, *out, l->e, ERR_SYNTAX, "%s: there must be at least one", key);
+    return yaml_refuse(&l->doc, *out, l->e, ERR_SYNTAX, "%s: the list must not be empty", key);
 }
 
 bool yaml_load_text(struct yaml_load *l, const struct ynode *map, const char *key, size_t max,
