@@ -150,7 +150,7 @@ static bool which_task(struct err *e, const struct record_task *task, int n)
     for (int i = 0; i < n && i < 6; i++)
         str_printf(&list, "%s%lld (%d thread%s, %s)", i ? ", " : "", (long long)task[i].task,
                    task[i].threads, task[i].threads == 1 ? "" : "s", task[i].isa);
-    err_fix(e, "choose by --threads, --isa or one of the numbers %.300s", str_text(&list));
+    err_fix(e, "choose by --threads or --isa, or give a task number: %.300s", str_text(&list));
     str_free(&list);
     return false;
 }

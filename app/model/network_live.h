@@ -17,8 +17,8 @@ void network_live_hold(struct network_live *l, bool hold);
 bool network_live_waits(struct network_live *l);         /* whether it waits */
 
 /* Tunes the kernels of s for `seconds`.  On success their schedules are in s->kernels, *said is a
- * sentence about the result, and *unchecked_s is that of struct network_tuning. A cancel keeps the
- * schedules that are clearly faster. */
+ * sentence about the result, and *unchecked_s has the value of network_tuning.unchecked_s. A cancel
+ * keeps the schedules that are clearly faster. */
 struct network_live_order { double seconds; int threads; };
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,

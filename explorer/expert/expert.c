@@ -34,8 +34,8 @@ static void put_word(param_list *p, const char *name, const char *word)
 /* The operator that an expert schedules: a whole graph, or one statement of it. */
 struct subject { const struct graph *g; const char *family; int main; };
 
-/* Returns the node in [first, first + n) that has the work: of those that reduce an operand the one
- * with the most operations, else the first. */
+/* Returns the node in [first, first + n) that reduces an operand and has the most operations; if no
+ * node reduces an operand, the first node. */
 static int busiest(const struct graph *g, int first, int n)
 {
     int best = first;

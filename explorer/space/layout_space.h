@@ -68,8 +68,8 @@ bool layout_space_new(struct arena *a, const char *spec, const char *const *pinn
 int64_t layout_factor(const struct layout_space *s, int k, const int64_t *factor, double action);
 /* Start points: the layouts that a person would try first.  LAST: channels last (of a product:
  * rows), with weights in blocks of two vectors.  BLOCKS: channels in blocks of one vector.  PLANES:
- * channels as planes, so that lanes are pixels.  A product has only the first; planes are for
- * groups that fill no vector. */
+ * channels as planes, so that lanes are pixels.  A product has only LAST.  PLANES is for groups
+ * that fill no vector. */
 enum start_layout { START_LAST, START_BLOCKS, START_PLANES, START_LAYOUTS };
 /* Sets the factors of a start point. False when the operator does not have this start point. */
 bool layout_space_start(const struct layout_space *s, enum start_layout which, int lanes,

@@ -90,9 +90,9 @@ static int spatial_of(const struct loop_axis *x, bool *kernel)
     return at ? (int)(at - axes) : -1;
 }
 
-/* Returns the number of elements of an operand that the loops inside `loop` read: windows of h + kh
- * inside a tile, else products. When a block ends inside a loop, or a condition decides, the whole
- * operand counts, because the box is unknown. */
+/* Returns the number of elements of an operand that the loops inside `loop` read. This is the
+ * product of the extents of these loops, except that h + kh covers a window. If a block ends inside
+ * a loop, or a condition decides, the read region is unknown and the whole operand counts. */
 static int64_t operand_tile(const struct loop_space *s, const struct loop_plan *plan, int operand,
                             int loop)
 {

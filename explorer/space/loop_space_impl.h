@@ -39,7 +39,7 @@ struct nest_info {
     bool transposed;
     /* unfolded: the data are stored in overlapping tiles; grouped: it works in groups */
     bool unfolded, grouped;
-    bool pinned;                          /* whether its loops stay as they are */
+    bool pinned;                          /* whether lines fix its loops */
     const char *s1, *s2;  /* pinned: loops at which nodes are attached; NULL: none */
     int n_axes; struct loop_axis axis[NEST_AXES];       /* output axes as stored, then reductions */
     int vector;                           /* the axis that is vectorized */

@@ -44,7 +44,7 @@ static bool stops(const struct code *store, const struct code *c)
     return m.stops || uses_register(store->value, c->reg);
 }
 
-/* Whether c stores one element of 16 bits to global memory, whose value comes from registers. */
+/* Whether c stores one element of 16 bits to global memory, and its value needs no load. */
 static bool is_single(const struct unit *u, const struct code *c)
 {
     bool loads = false;

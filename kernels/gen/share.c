@@ -17,7 +17,7 @@
 /* A load. reg: the register that it gets at its second use; -1 before. */
 struct loaded { struct code_term *first; int reg; struct loaded *next_here; };
 
-/* A value of a place in memory. time: the reads of the line that want it, by index. */
+/* A value of a place in memory. time: numbers of the reads of the line that use this value. */
 struct read_value {
     struct place at;
     VEC(int) time;

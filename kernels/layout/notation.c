@@ -323,8 +323,8 @@ static bool reject_parts(const struct notation_reader *r, int k)
         reject(r, outer->col, outer->len, ERR_SYNTAX,
                "%s/%lld has no tile: the notation does not place the inner part of %s", dim,
                (long long)outer->size, dim);
-        return err_fix(r->e, "add %lld%c where those %lld elements go", (long long)outer->size,
-                       tolower(dim[0]), (long long)outer->size);
+        return err_fix(r->e, "add %lld%c at the place of those %lld elements",
+                       (long long)outer->size, tolower(dim[0]), (long long)outer->size);
     }
     reject(r, outer->col, outer->len, ERR_FACTOR,
            "the tiles of %s multiply to %lld, but it is divided by %lld", dim,

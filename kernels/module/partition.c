@@ -167,9 +167,9 @@ static const char *own_params(struct arena *a, const struct graph *f)
     return text;
 }
 
-/* Returns the tensor of the network for tensor x of a family, which is operand i of statement s. An
- * operand that the statement does not list is named after its result, or as the operator names it
- * (graph.h). */
+/* Returns the tensor of the network for tensor x of a family, which is operand i of statement s. If
+ * the statement does not list the operand, its name is made from the name of the result, or is the
+ * name in the operator (graph.h). */
 static int family_operand(const struct writer *w, const struct graph_statement *s, int i,
                           const struct tensor *x)
 {

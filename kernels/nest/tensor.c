@@ -88,7 +88,7 @@ static bool any_uses(const struct expr *const *idx, int rank, const struct expr 
     return false;
 }
 
-/* Whether x does not depend on the columns, nor y on the rows.  Stores their indices. */
+/* Whether x is independent of the columns, and y of the rows.  Stores the indices of both. */
 static bool are_factors(struct exprs *p, struct tensor_block *b, const struct val *x,
                         const struct val *y, const struct expr *lane)
 {

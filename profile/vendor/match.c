@@ -298,8 +298,8 @@ static void refuse_graph(const struct graph *g, struct err *why)
     str_free(&ops);
 }
 
-/* Tries heads from the last node on: softmax ends with its fourth node, and begins with a
- * reduction. */
+/* A head matches the main operator at node i. Heads are tried from the last node on, because the
+ * first node of a softmax alone would match as a reduction. */
 bool vendor_match(const struct graph *g, struct vendor_problem *out, struct err *why)
 {
     static match_head *const heads[] = {

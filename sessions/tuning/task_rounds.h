@@ -19,8 +19,8 @@ struct task_rounds {
  *
  *     w [ alpha (g(t) - g(t-D))/D + (1-alpha) min(-g(t)/t, beta C/V - g(t)) ]
  *
- * with alpha 0.2, beta 2 and D 3 rounds, or as many as there were.  C is the task's FLOP, V the
- * greatest FLOP/s of a task of its kind. */
+ * with alpha 0.2, beta 2 and D 3 rounds, or as many as there were.  g(t) is the least time after
+ * round t, w the weight, C the task's FLOP, V the greatest FLOP/s of a task of its kind. */
 double task_rounds_gain(const struct task_rounds *t, int n, int i);
 /* Returns by how many seconds of a run the best next round may gain, over all open tasks; INFINITY
  * while one of them has had no round. */

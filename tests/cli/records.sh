@@ -99,7 +99,7 @@ t 0 '"state": "finished", "task": 1, "records": 30' records runs --json
 t 0 'added 7 records' records import "$dir/c.jsonl"
 t 0 'aaaa4567 +killed' records runs
 t 2 'have 2 tasks of this operator, so the choice is not clear' records best "$gmm"
-t 2 'one of the numbers 1 \(1 thread, avx2\), [23] \(2 threads, avx2\)' records best "$gmm"
+t 2 'give a task number: 1 \(1 thread, avx2\), [23] \(2 threads, avx2\)' records best "$gmm"
 t 0 'aaaa4567 +7' records best "$gmm" --threads 2
 same 'every line fits a screen' 0 \
     "$(for v in list 'show 1' 'best 1' runs; do "$TILESCOPE" records $v; done | grep -cE '.{81}')"

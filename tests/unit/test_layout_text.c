@@ -152,7 +152,7 @@ static void test_notation_errors(void **state)
           "16o is a tile of 16 elements of dimension O" },
         { "N O/16 H W", ERR_SYNTAX, 3, 4,
         "O/16 has no tile: the notation does not place the inner part of O",
-          "add 16o where those 16 elements go" },
+          "add 16o at the place of those 16 elements" },
         { "N O H W 16o", ERR_SYNTAX, 9, 3,
         "there is a tile of 16 of dimension O, which is not divided",
           "write O/16 in the place of its outer part" },
