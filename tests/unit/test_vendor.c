@@ -240,8 +240,8 @@ static void graphs_have_reasons(void **state)
         /* Seven of the eight functions that may follow; scale and shift are two more. */
         { "x = input n=1 i=4 h=8 w=8; c = c2d(x) o=4 k=3 p=1; r1 = relu(c); r2 = relu(r1); "
           "r3 = relu(r2); r4 = relu(r3); r5 = relu(r4); r6 = relu(r5); r7 = relu(r6); y = bn(r7)",
-          "norm after convolution 3x3, relu, relu, relu, relu, relu, relu, relu, mul: no one "
-          "call of a library does both" },
+          "no single call of a library computes norm after convolution 3x3, relu, relu, relu, "
+          "relu, relu, relu, relu, mul" },
     };
     struct err e;
     struct vendor_problem v;
