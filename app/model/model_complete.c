@@ -89,7 +89,7 @@ static void offer_experts(struct word_list *w, const struct model *m)
 
 static void offer_tune(struct word_list *w)
 {
-    static const char *const word[] = { "pause", "stop", "open", "fresh", "time=", "seed=",
+    static const char *const word[] = { "pause", "stop", "open", "fresh", "budget=", "time=", "seed=",
                                         "levels=2", "pin=layout", "pin=all-layouts" };
     offer_each(w, word, COUNT_OF(word));
     for (int i = 0; i < strategy_count(); i++)
