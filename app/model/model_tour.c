@@ -79,8 +79,8 @@ void model_tour_text(const struct model *m, struct str *out)
 {
     if (model_tour_over(m))
         str_add(out, "From plain loops to a tuned kernel. What next? s saves it, X applies an "
-                     "expert's schedule, t lets the auto-tuner search, ? lists every key. Esc closes "
-                     "the tour.");
+                     "expert's schedule, t lets the auto-tuner search, ? lists every key. Esc "
+                     "closes the tour.");
     else if (m->tour > 0)
         put_text(out, m, tour[m->tour - 1].text);
 }

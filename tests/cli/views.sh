@@ -79,7 +79,8 @@ same 'another ending is text' 0 "$(grep -c svg "$dir/nest.txt")"
 same 'a picture has its size' 30 "$("$TILESCOPE" snapshot "$gmm" --size 90x30 | wc -l)"
 
 # --source types lines on the screen before it is drawn, and waits for what each starts.
-printf '# tiles\nbranch tiled\n:loop split C M 2 12\n\nmeasure\ncompare main\n' > "$dir/screen.lines"
+printf '# tiles\nbranch tiled\n:loop split C M 2 12\n\nmeasure\ncompare main\n' \
+    > "$dir/screen.lines"
 t 0 'time B / A: [0-9.]+ ' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
 t 0 'L1 A +L1 B +change' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
 t 0 'ended +4 of 4, budget spent' snapshot "$gmm" --source - --size 100x30 \
