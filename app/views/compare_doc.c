@@ -183,12 +183,27 @@ static void put_change(struct doc *d, const int64_t of[2])
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 
+/* Prints the name of a row, or what it is in B: "C[m][n] (store) and 1 other place". */
+static const char *site_text(struct str *text, const struct compare_misses *m, int side)
+{
+    int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;
+    str_clear(text);
+    str_printf(text, "%s%s%s", side ? "  in B: " : "", side ? m->now : m->name,
+               m->store && !side ? " (store)" : "");
+    if (m->site[0] || m->site[1])
+        str_printf(text, others > 1 ? " and %d others" : others ? " and %d other" : "", others);
+    return str_text(text);
+}
+
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {
     int name = 20, columns = width >= 90 ? 6 : 3;
-    for (int i = 0; i < n; i++)
-        name = text_width(m[i].name) + 9 > name ? text_width(m[i].name) + 9 : name;
+    struct str text = {0};
+    for (int i = 0; i < n; i++) {
+        int w = text_width(site_text(&text, &m[i], 0)) + 1;
+        name = w > name ? w : name;
+    }
     name = name < width - columns * COUNT_WIDTH ? name : width - columns * COUNT_WIDTH;
     name = name < 6 ? 6 : name;
     doc_line(d, STYLE_PLAIN, "");
@@ -200,10 +215,7 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
                    COUNT_WIDTH, "change");
     doc_end(d);
     for (int i = 0; i < n; i++) {
-        struct str text = {0};
-        str_printf(&text, "%s%s", m[i].name, m[i].store ? " (store)" : "");
-        doc_fit(d, STYLE_PLAIN, str_text(&text), name);
-        str_free(&text);
+        doc_fit(d, STYLE_PLAIN, site_text(&text, &m[i], 0), name);
         for (int level = 0; level < columns / 3; level++) {
             const int64_t *of = level == 0 ? m[i].l1 : m[i].l2;
             put_count(d, of[0]);
@@ -211,7 +223,10 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
             put_change(d, of);
         }
         doc_end(d);
+        if (m[i].now)
+            doc_wrap(d, STYLE_DIM, site_text(&text, &m[i], 1), width, 8);
     }
+    str_free(&text);
 }
 
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width)
@@ -224,8 +239,8 @@ void compare_doc_misses(struct doc *d, const struct compare_side side[2], int wi
         return;
     }
     int n = compare_tensors(side, m);
-    struct compare_misses sum = { "all", false, { a->l1_misses, b->l1_misses },
-                                  { a->level[1].misses, b->level[1].misses } };
+    struct compare_misses sum = { .name = "all", .l1 = { a->l1_misses, b->l1_misses },
+                                  .l2 = { a->level[1].misses, b->level[1].misses } };
     memmove(m + 1, m, sizeof *m * (size_t)(n < COMPARE_MOST_MISSES - 1 ? n : n - 1));
     m[0] = sum;
     put_misses(d, "Misses (simulated)", m, n + 1, width);
