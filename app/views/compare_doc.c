@@ -107,10 +107,15 @@ static void put_beside(struct doc *d, const struct compare_line *l, int width)
     }
 }
 
+/* Adds a line with its mark, which all rows of a long line have. */
 static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)
 {
-    doc_put(d, s, mark);
-    doc_wrap(d, s, text, width, 2 + (int)strspn(text, " ") + 4);
+    int hang = hang_of(text, width - 2);
+    for (bool first = true; first || *text; first = false) {
+        doc_put(d, s, mark);
+        put_half(d, s, &text, first ? 0 : hang, width - 2);
+        doc_end(d);
+    }
 }
 
 /* Adds the lines of A from row i on, then those of B. Returns the row after the difference. */
@@ -127,19 +132,33 @@ static int put_above(struct doc *d, const struct compare_lines *x, int i, int wi
     return end;
 }
 
+/* Says how much differs: "nest: differs in 2 places (3 lines of A, 5 of B)". */
+static void put_extent(struct doc *d, const struct compare_lines *x, enum compare_of of,
+                       int width)
+{
+    int lines[2] = { 0, 0 };
+    for (int i = 0; i < x->row.len; i++)
+        for (int side = 0; side < 2; side++)
+            lines[side] += !x->row.data[i].same && x->row.data[i].text[side];
+    struct str text = {0};
+    if (x->differences == 0)
+        str_printf(&text, "The %s is the same.", of == COMPARE_NEST ? "nest"
+                   : of == COMPARE_C ? "C code" : "assembly");
+    else
+        str_printf(&text, "%s: differs in %d place%s (%d line%s of A, %d of B)",
+                   compare_of_name[of], x->differences, x->differences == 1 ? "" : "s", lines[0],
+                   lines[0] == 1 ? "" : "s", lines[1]);
+    doc_wrap(d, STYLE_DIM, str_text(&text), width, 3);
+    str_free(&text);
+}
+
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width)
 {
     struct compare_lines x;
     bool beside = width >= COMPARE_SIDE_BY_SIDE;
     compare_lines(side, of, &x);
-    if (x.differences == 0)
-        doc_printf(d, STYLE_DIM, "The %s is the same.", of == COMPARE_NEST ? "nest"
-                   : of == COMPARE_C ? "C code" : "assembly");
-    else
-        doc_printf(d, STYLE_DIM, "%s: %d difference%s", compare_of_name[of], x.differences,
-                   x.differences == 1 ? "" : "s");
-    doc_end(d);
+    put_extent(d, &x, of, width);
     int hidden = 0;
     for (int i = 0; i < x.row.len;) {
         const struct compare_line *l = &x.row.data[i];

@@ -315,10 +315,13 @@ static void check_printed(void **state)
     str_clear(&out);
     print_doc(side, NULL, 60, &out);
     golden_check("tests/golden/compare-60.txt", str_text(&out));
+    str_clear(&out);
+    print_doc(side, NULL, 36, &out);      /* lines are broken, and each row has its mark */
+    golden_check("tests/golden/compare-36.txt", str_text(&out));
     side[1].sim = NULL;
     str_clear(&out);
-    time = (struct compared){ .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } };
-    print_doc(side, &time, 100, &out);
+    time[1] = (struct compared){ .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } };
+    print_doc(side, time, 100, &out);
     assert_non_null(strstr(str_text(&out), "There is no ratio of the times: crashed: SIGSEGV"));
     str_clear(&out);
     compare_json(&out, side, COMPARE_NEST);
