@@ -21,8 +21,39 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
+/* Adds the ratio of B's time to A's, and both times; or why there is none. */
+static void put_times(struct doc *d, const struct compared time[2], int width)
+{
+    const struct compared *b = &time[time[0].m.outcome == OUTCOME_OK];
+    struct str text = {0}, ms[4] = { { 0 } };
+    if (b->verdict == VERDICT_NONE) {
+        const struct measurement *m = &b->m;
+        str_printf(&text, "There is no ratio of the times: %s",
+                   m->outcome != OUTCOME_OK && m->reason[0] ? m->reason
+                   : m->outcome != OUTCOME_OK ? outcome_name[m->outcome]
+                   : m->device.reason[0] ? m->device.reason : "too few samples");
+        doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
+    } else {
+        enum style s = b->verdict == VERDICT_FASTER ? STYLE_GOOD
+                     : b->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
+        str_add(&text, "time B / A: ");
+        ratio_print(&text, &b->ratio);
+        str_printf(&text, "  %s", verdict_name[b->verdict]);
+        doc_wrap(d, s, str_text(&text), width, 3);
+        for (int i = 0; i < 4; i++)
+            str_ms(&ms[i], i < 2 ? time[i].m.latency.median_ms : time[i - 2].m.latency.min_ms);
+        str_clear(&text);
+        str_printf(&text, "median: %s of A, %s of B; minimum: %s of A, %s of B", str_text(&ms[0]),
+                   str_text(&ms[1]), str_text(&ms[2]), str_text(&ms[3]));
+        doc_wrap(d, STYLE_PLAIN, str_text(&text), width, 3);
+    }
+    for (int i = 0; i < 4; i++)
+        str_free(&ms[i]);
+    str_free(&text);
+}
+
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
-                      const struct compared *time, int width)
+                      const struct compared time[2], int width)
 {
     struct str text = {0};
     for (int i = 0; i < 2; i++) {
@@ -38,24 +69,8 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
         doc_put(d, STYLE_NOTE, "B has another contract than A: ");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
     }
-    if (time && time->verdict == VERDICT_NONE) {
-        bool failed = time->m.outcome != OUTCOME_OK;
-        str_clear(&text);
-        const char *why = failed ? time->m.reason[0] ? time->m.reason
-                                                     : outcome_name[time->m.outcome]
-                        : time->m.device.reason[0] ? time->m.device.reason : "too few samples";
-        str_printf(&text, "There is no ratio of the times: %s", why);
-        doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
-    } else if (time) {
-        const struct ratio *r = &time->ratio;
-        enum style s = time->verdict == VERDICT_FASTER ? STYLE_GOOD
-                     : time->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
-        str_clear(&text);
-        str_add(&text, "time B / A: ");
-        ratio_print(&text, r);
-        str_printf(&text, "  %s", verdict_name[time->verdict]);
-        doc_wrap(d, s, str_text(&text), width, 3);
-    }
+    if (time)
+        put_times(d, time, width);
     put_simulated(d, side, width);
     str_free(&text);
 }

@@ -73,7 +73,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
         if (fits && k->what != COMPARE_NEST)
             side[i].text = str_text(k->what == COMPARE_C ? &k->pair->c[i] : &k->pair->assembly[i]);
     }
-    compare_doc_head(d, side, fits ? &k->pair->time : NULL, width);
+    compare_doc_head(d, side, fits ? k->pair->time : NULL, width);
     if (state[0] == state[1])
         doc_line(d, STYLE_DIM, "This is the marked state itself.");
     else if (!fits)

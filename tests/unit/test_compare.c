@@ -285,7 +285,11 @@ static void check_printed(void **state)
     };
     struct sim_result sim[2] = { { .available = true, .l1_misses = 1200, .n = 2, .n_sites = 1 },
                                  { .available = true, .l1_misses = 300, .n = 1, .n_sites = 2 } };
-    struct compared time = { .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER };
+    struct compared time[2] = {
+        { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0129, .min_ms = 0.0123 } } },
+        { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0064, .min_ms = 0.0061 } },
+          .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER },
+    };
     struct arena *arena = arena_new();
     struct compare_side side[2] = { { .name = "a.yaml" }, { .name = "a.yaml@4" } };
     struct str text[2] = { { 0 }, { 0 } }, out = {0};
