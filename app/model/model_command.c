@@ -352,9 +352,11 @@ bool model_command(struct model *m, const char *line)
     after_effect(m, effect);
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
+    bool back = str_starts(line, "undo") || str_starts(line, "redo");
     if (effect == EFFECT_STATE)
-        say_note(m, str_starts(line, "undo") || str_starts(line, "redo")
-                    ? history_said(m->session->history) : "");
+        say_note(m, back ? history_said(m->session->history) : "");
+    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
+        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
         && !str_starts(line, "branch")) {
         model_info(m, "the undone steps were measured: branch %s keeps them",

@@ -308,8 +308,13 @@ static void test_ledger_changes_the_past(void **state)
     assert_shows(m, "2 loop unroll C N ");
     press(m, "g j i layout Space set Space B Space \"N Space K\" Enter g j j d");
     assert_shows(m, "2 later steps replayed");
-    press(m, "u");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "u");                                       /* the cursor stays at the change */
     assert_shows(m, "2 loop split C K 4 8");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "C-r");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "u");
     press(m, "g j j i loop Space split Space C Space M Space 8 Space 8 Enter");
     assert_shows(m, "kept for repair");
     assert_shows(m, "5 loop parallel C M ");
