@@ -315,11 +315,8 @@ static void ask_line(struct model *m, const char *line)
     struct str s = {0};
     if (fill_in(m, line, &s)) {
         m->overlay = OVERLAY_NONE;
-        int kept = 0;
         prompt_open(&m->prompt, ':', str_text(&s));
-        sscanf(str_text(&s), "edit %*d %n", &kept);
-        sscanf(str_text(&s), "insert %*d %n", &kept);
-        m->prompt.kept = (size_t)kept;
+        model_keep_number(m);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }

@@ -366,11 +366,22 @@ bool model_command(struct model *m, const char *line)
     return true;
 }
 
+void model_keep_number(struct model *m)
+{
+    int kept = 0;
+    sscanf(str_text(&m->prompt.line), "edit %*d %n", &kept);
+    sscanf(str_text(&m->prompt.line), "insert %*d %n", &kept);
+    prompt_keep(&m->prompt, (size_t)kept);
+}
+
 /* Opens the prompt that a refused line came from, with that line. */
 void model_prompt_again(struct model *m, const char *line)
 {
     bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
+    bool by_key = m->prompt.kept.len > 0;
     prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
+    if (by_key)
+        model_keep_number(m);
 }
 
 bool model_run(struct model *m, const char *line)

@@ -512,6 +512,21 @@ static void test_clearing_the_prompt(void **state)
     press(m, "Left Left C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
     press(m, "C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "loop Space unroll Space C Space X Enter");
+    assert_shows(m, "refused at the cursor");
+    press(m, "C-w C-w C-u");                             /* before the error, which is X */
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "loop Space unroll Space C Space X Enter C-w C-w");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 loop X");
+    press(m, "Up C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "Esc : C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc w");
+    assert_shows(m, "save as: gmm.yaml");
+    assert_shows(m, "C-u empties the name");
+    press(m, "C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc");
     model_free(m);

@@ -364,7 +364,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
     type_line(m, "loop reorder C N.0 K N.0 K N.0 K M");
     assert_shows(m, "loop N.0 is named twice");
-    assert_shows(m, "refused: change it, or Esc leaves it");
+    assert_shows(m, "refused at the cursor: change it, or Esc leaves it");
     press(m, "Esc");
     assert_hides(m, "refused");
     model_free(m);
