@@ -427,10 +427,13 @@ static void scroll_sideways(struct model *m, int delta)
     p->scroll.left = left < 0 ? 0 : left > most ? most : left;
 }
 
+/* A count is the number of the line, from 1; in the list of steps that of the step, from 0. */
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
-    doc_scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
+    int first = p == &m->pane[DOC_LEDGER] ? 0 : 1;
+    bool counted = m->counting && m->count >= first;
+    doc_scroll_to(&p->doc, &p->scroll, counted ? (int)m->count - first : otherwise, p->height);
 }
 
 static void move_item(struct model *m, int dir)

@@ -251,6 +251,15 @@ static void test_undo_redo_and_counts(void **state)
     assert_shows(m, " 3 loop reorder C N.0 M");
     press(m, "02 C-r");
     assert_string_equal(step_of(m), "loop reorder C N.0 M");
+    press(m, ": focus Space steps Enter 0 2");
+    assert_shows(m, "count 2: ");
+    press(m, "g");                                       /* the step that has this number */
+    assert_hides(m, "count 2: ");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "0 0 G");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 0);
+    press(m, "0 2 Esc G");                               /* Esc drops a count, and nothing else */
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 3);
     press(m, "u u u u");
     assert_string_equal(step_of(m), "");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
