@@ -308,6 +308,15 @@ static bool refuse_export(struct model *m)
     return false;
 }
 
+static bool refuse_unknown(struct model *m, const char *line)
+{
+    struct str fix = {0};
+    appcmd_nearest(line, &fix);
+    model_say_error(m, "there is no such step or command", str_text(&fix));
+    str_free(&fix);
+    return false;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -315,6 +324,8 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
+    if (id < 0 && appcmd_by_synonym(line) >= 0)
+        return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
     if (model_shows_network(m) && id == APP_TUNE)
@@ -342,13 +353,8 @@ bool model_command(struct model *m, const char *line)
         m->error_col = e.at.col;
         return model_error(m, &e);
     }
-    if (effect == EFFECT_APP) {
-        struct str fix = {0};
-        appcmd_nearest(line, &fix);
-        model_say_error(m, "there is no such step or command", str_text(&fix));
-        str_free(&fix);
-        return false;
-    }
+    if (effect == EFFECT_APP)
+        return refuse_unknown(m, line);
     after_effect(m, effect);
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);

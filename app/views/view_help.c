@@ -167,7 +167,7 @@ static void put_commands(const struct model *m, struct doc *d, int width)
         struct command_row row = appcmd_row(i);
         struct str left = {0};
         command_row_print(&left, &row);
-        if (passes(m, str_text(&left), row.help, "")) {
+        if (passes(m, str_text(&left), row.help, appcmd_synonyms(row.name))) {
             put_heading(d, "Steps and commands, typed behind :", &heading);
             put_row(m, d, str_text(&left), width >= 100 ? 44 : width / 2 - 4, row.help, width,
                     ID_COMMAND + i);

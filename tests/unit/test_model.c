@@ -107,8 +107,16 @@ static void test_error_keeps_the_line(void **state)
     assert_shows(m, "there is no such step or command");
     press(m, "C-e C-u udno Enter");
     assert_shows(m, "Fix: did you mean undo?");
+    press(m, "C-u open Space a.yaml Enter");             /* what other programs call it */
+    assert_shows(m, "Fix: did you mean e FILE?");
+    press(m, "Esc ? load");
+    assert_shows(m, "e FILE");
     press(m, "Esc");
     assert_false(m->prompt.open);
+    model_free(m);
+    m = model_on(NULL);
+    press(m, ": open Space a.yaml Enter");
+    assert_shows(m, "Fix: did you mean e FILE?");
     model_free(m);
 }
 
