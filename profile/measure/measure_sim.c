@@ -195,8 +195,9 @@ static void want_detail(struct measure_job *j, struct simulated *what, struct ar
 static bool too_many(struct measure_job *j)
 {
     snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
-             "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
-             " more)", j->opts.limit_s);
+             "stopped after %.3g s: too many accesses to simulate (`:sim_budget 1e7` on the screen,"
+             " or run --sim-budget 1e7, simulates a sample; tilescope run --limit SECONDS allows"
+             " more time)", j->opts.limit_s);
     return true;
 }
 
