@@ -58,7 +58,11 @@ struct job_settings {
     double forecast_s;                   /* most for one forecast (0: 0.05) */
 };
 /* Both sides of a comparison, A and B. */
-struct job_pair { struct str c[2], assembly[2]; struct sim_result sim[2]; struct compared time[2]; };
+struct job_pair {
+    struct str c[2], assembly[2];
+    struct sim_result sim[2];
+    struct compared time[2];
+};
 void job_pair_free(struct job_pair *pair);
 /* Returns the recipe of a program, which the caller frees. */
 char *job_recipe(const struct program *p);

@@ -48,7 +48,8 @@ bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
 /* Returns "undid: edit 3 loop split C N 8" or "undid step 7: ...", for the last undo or redo. */
 const char *history_said(const struct history *h);
-/* Returns the number of the past step whose change the last undo or redo was of; 0: of no change. */
+/* Returns the number of the past step whose change the last undo or redo was of; 0: it was of no
+ * such change. */
 int history_said_at(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);

@@ -57,7 +57,8 @@ struct sim_level {
  * a GPU: memory is "global", "local" or "shared"; degree: the worst bank conflict of one access (2:
  * 2-way); bytes: of a thread; stride: bytes from thread to thread, the same for `run` threads,
  * after which a warp jumps; run 0: the stride varies.
- * into, operand: those of struct site, the same in every schedule; into "": an older measurement. */
+ * into, operand: as in struct site, the same in every schedule; into "": of an older measurement.
+ */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;

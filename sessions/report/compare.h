@@ -26,9 +26,9 @@ void compare_lines(const struct compare_side side[2], enum compare_of of,
 void compare_lines_free(struct compare_lines *x);
 
 /* Misses of a tensor, or of an access of the operator, in A and in B; -1: it does not exist there.
- * name: the tensor, or the access as it is in A (in B, if A lacks it); now: as it is in B, NULL: the
- * same.  n: an access is at several places of a nest, for instance in a remainder; those with most
- * misses are named. */
+ * name: the tensor, or the access as it is in A (in B, if A lacks it); now: as it is in B, NULL:
+ * the same.  n: the number of places of an access in the nest, which is 2 if there is a remainder;
+ * the place with most misses is named. */
 struct compare_misses {
     const char *name, *now;
     bool store;
