@@ -224,8 +224,8 @@ static const char *site_text(struct str *text, const struct compare_misses *m, i
     str_clear(text);
     str_printf(text, "%s%s%s", side ? "  in B: " : "", side ? m->now : m->name,
                m->store && !side ? " (store)" : "");
-    if (m->site[0] || m->site[1])
-        str_printf(text, others > 1 ? " and %d others" : others ? " and %d other" : "", others);
+    if (others > 0 && (m->site[0] || m->site[1]))
+        str_printf(text, " and %d other%s", others, others > 1 ? "s" : "");
     return str_text(text);
 }
 

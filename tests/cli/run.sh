@@ -141,8 +141,6 @@ t 0 '"the tiles of the output C overlap' run "$gmm" --json --meters none \
 same 'nothing to note' 0 "$("$TILESCOPE" run "$gmm" --meters none | grep -c '^note:')"
 t 1 'did not end within 0.01 s \(tilescope run --limit SECONDS allows more\)' \
     run 'gmm m=900 k=900 n=900' --meters none --limit 0.01
-t 0 '`:sim_budget 1e7` on the screen, or run --sim-budget 1e7' \
-    run 'gmm m=512 k=512 n=768' --meters sim --limit 1
 t 2 '--limit 0: expected a number' run "$gmm" --limit 0
 
 # Built for another instruction set; what this CPU lacks is refused.
