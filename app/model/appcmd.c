@@ -15,6 +15,33 @@ const struct appcmd_info *appcmd_info(enum app_command id)
     return &infos[id];
 }
 
+/* What other programs call a command. */
+static const struct { const char *name, *words; } synonyms[] = {
+    { "e", "open load read" }, { "w", "save write" }, { "q", "quit exit close" },
+    { "measure", "run time bench" }, { "drop", "remove" },
+};
+
+const char *appcmd_synonyms(const char *name)
+{
+    for (int i = 0; i < COUNT_OF(synonyms); i++)
+        if (streq(synonyms[i].name, name))
+            return synonyms[i].words;
+    return "";
+}
+
+int appcmd_by_synonym(const char *line)
+{
+    for (int i = 0; i < appcmd_rows(); i++) {
+        const char *p = appcmd_synonyms(appcmd_row(i).name);
+        for (; *p; p += strcspn(p, " "), p += strspn(p, " ")) {
+            size_t n = strcspn(p, " ");
+            if (strcspn(line, " ") == n && strncmp(p, line, n) == 0)
+                return i;
+        }
+    }
+    return -1;
+}
+
 int appcmd_find(const char *name, size_t n)
 {
     for (int i = 0; i < APP_COUNT; i++)
@@ -49,7 +76,13 @@ void appcmd_nearest(const char *line, struct str *out)
         vec_push(&names, arena_strndup(a, row.name, strcspn(row.name, " ")));
     }
     const char *near = str_nearest(word, names.data, names.len);
-    if (near)
+    int same = appcmd_by_synonym(word);
+    if (same >= 0) {
+        struct command_row row = appcmd_row(same);
+        str_add(out, "did you mean ");
+        command_row_print(out, &row);
+        str_printf(out, "? (%s)", row.help);
+    } else if (near)
         str_printf(out, "did you mean %s?", near);
     else
         str_add(out, "? lists them all, Tab completes");

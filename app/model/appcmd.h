@@ -22,7 +22,11 @@ int appcmd_rows(void);
 struct command_row appcmd_row(int i);
 /* Whether the first word of line begins a step or a command. */
 bool appcmd_known(const char *line);
-/* Appends "did you mean undo?", or where to look, for a line that does not begin with a command. */
+/* Other words for a command, with blanks between them: "open load read" for "e"; or "". */
+const char *appcmd_synonyms(const char *name);
+/* Returns the row whose command has the first word of line as a synonym; -1: none. */
+int appcmd_by_synonym(const char *line);
+/* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
 void appcmd_nearest(const char *line, struct str *out);
 /* Appends syntax and help of the command with which the line begins, if there is one. */
 void appcmd_hint(const char *line, struct str *out);

@@ -58,8 +58,12 @@ struct job_settings {
     const struct target *target;
     double forecast_s;                   /* most seconds for one forecast (0: 0.05) */
 };
-/* The texts and the simulated misses of both sides of a comparison, A and B. */
-struct job_pair { struct str c[2], assembly[2]; struct sim_result sim[2]; struct compared time; };
+/* Both sides of a comparison, A and B. */
+struct job_pair {
+    struct str c[2], assembly[2];
+    struct sim_result sim[2];
+    struct compared time[2];
+};
 void job_pair_free(struct job_pair *pair);
 /* Returns the recipe of a program, which the caller frees. */
 char *job_recipe(const struct program *p);

@@ -64,22 +64,17 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
                  const struct cancel *c)
 {
     struct measure_opts o = job_measure_opts(j);
-    struct compared *result = xcalloc(2, sizeof *result);
     struct comparison how;
     j->pair = xcalloc(1, sizeof *j->pair);
+    struct compared *time = j->pair->time;
     bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c);
-    bool timed = ok && measure_compare(p, 2, &o, pr, c, result, &how, &j->e);
-    /* or the reason why there is no ratio */
-    j->pair->time = result[result[0].m.outcome == OUTCOME_OK];
-    /* one program is for a GPU, the other for a CPU */
-    if (ok && !timed && j->e.code == ERR_RANGE) {
-        j->pair->time = (struct compared){ .m.outcome = OUTCOME_LIMIT };
-        snprintf(j->pair->time.m.reason, sizeof j->pair->time.m.reason, "%.300s", j->e.text);
+    bool timed = ok && measure_compare(p, 2, &o, pr, c, time, &how, &j->e);
+    if (ok && !timed && j->e.code == ERR_RANGE) {        /* one for a GPU, one for a CPU */
+        time[0] = (struct compared){ .m.outcome = OUTCOME_LIMIT };
+        snprintf(time[0].m.reason, sizeof time[0].m.reason, "%.300s", j->e.text);
         timed = true;
     }
-    ok = timed;
-    free(result);
-    return ok;
+    return timed;
 }
 
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,

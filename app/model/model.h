@@ -405,8 +405,9 @@ void model_key_line(const struct model *m, const struct key_binding *b, bool her
 
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
-bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
-void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
+bool model_run(struct model *m, const char *line);               /* echo, then model_command */
+void model_keep_number(struct model *m);  /* of "edit 3 ..." on the prompt, C-u leaves "edit 3 " */
+void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with that line */
 void model_show_view(struct model *m, enum view v);
 
 /* model_file.c: opens and writes files.  Functions return false, with a message, when they

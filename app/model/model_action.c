@@ -316,11 +316,8 @@ static void ask_line(struct model *m, const char *line)
     struct str s = {0};
     if (fill_in(m, line, &s)) {
         m->overlay = OVERLAY_NONE;
-        int kept = 0;
         prompt_open(&m->prompt, ':', str_text(&s));
-        sscanf(str_text(&s), "edit %*d %n", &kept);
-        sscanf(str_text(&s), "insert %*d %n", &kept);
-        m->prompt.kept = (size_t)kept;
+        model_keep_number(m);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }
@@ -431,10 +428,13 @@ static void scroll_sideways(struct model *m, int delta)
     p->scroll.left = left < 0 ? 0 : left > most ? most : left;
 }
 
+/* A count is the number of the line, from 1; in the list of steps that of the step, from 0. */
 static void go_to_line(struct model *m, int otherwise)
 {
     struct pane_doc *p = model_focused(m);
-    doc_scroll_to(&p->doc, &p->scroll, m->count > 0 ? (int)m->count - 1 : otherwise, p->height);
+    int first = p == &m->pane[DOC_LEDGER] ? 0 : 1;
+    bool counted = m->counting && m->count >= first;
+    doc_scroll_to(&p->doc, &p->scroll, counted ? (int)m->count - first : otherwise, p->height);
 }
 
 static void move_item(struct model *m, int dir)

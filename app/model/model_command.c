@@ -308,6 +308,15 @@ static bool refuse_export(struct model *m)
     return false;
 }
 
+static bool refuse_unknown(struct model *m, const char *line)
+{
+    struct str fix = {0};
+    appcmd_nearest(line, &fix);
+    model_say_error(m, "there is no such step or command", str_text(&fix));
+    str_free(&fix);
+    return false;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -315,6 +324,8 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
+    if (id < 0 && appcmd_by_synonym(line) >= 0)
+        return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))
         return model_network_measure(m);
     if (model_shows_network(m) && id == APP_TUNE)
@@ -342,19 +353,16 @@ bool model_command(struct model *m, const char *line)
         m->error_col = e.at.col;
         return model_error(m, &e);
     }
-    if (effect == EFFECT_APP) {
-        struct str fix = {0};
-        appcmd_nearest(line, &fix);
-        model_say_error(m, "there is no such step or command", str_text(&fix));
-        str_free(&fix);
-        return false;
-    }
+    if (effect == EFFECT_APP)
+        return refuse_unknown(m, line);
     after_effect(m, effect);
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
+    bool back = str_starts(line, "undo") || str_starts(line, "redo");
     if (effect == EFFECT_STATE)
-        say_note(m, str_starts(line, "undo") || str_starts(line, "redo")
-                    ? history_said(m->session->history) : "");
+        say_note(m, back ? history_said(m->session->history) : "");
+    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
+        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
         && !str_starts(line, "branch")) {
         model_info(m, "the undone steps were measured: branch %s keeps them",
@@ -364,11 +372,22 @@ bool model_command(struct model *m, const char *line)
     return true;
 }
 
+void model_keep_number(struct model *m)
+{
+    int kept = 0;
+    sscanf(str_text(&m->prompt.line), "edit %*d %n", &kept);
+    sscanf(str_text(&m->prompt.line), "insert %*d %n", &kept);
+    prompt_keep(&m->prompt, (size_t)kept);
+}
+
 /* Opens the prompt that a refused line came from, with that line. */
 void model_prompt_again(struct model *m, const char *line)
 {
     bool save = m->prompt.mark == PROMPT_SAVE && str_starts(line, "w ");
+    bool by_key = m->prompt.kept.len > 0;
     prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
+    if (by_key)
+        model_keep_number(m);
 }
 
 bool model_run(struct model *m, const char *line)

@@ -345,6 +345,7 @@ static bool key_digit(struct model *m, int key)
     m->count = m->count * 10 + (key - '0');
     m->count = m->count < 100000 ? m->count : 100000;
     m->counting = true;
+    model_info(m, "count %ld: the next key takes it, Esc drops it", m->count);
     return true;
 }
 
@@ -355,7 +356,6 @@ static void key_binding(struct model *m, int key)
     const struct key_binding *b = key_binding_find(chain, n, key);
     if (b)
         model_perform(m, b);
-    m->count = 0;
     m->counting = false;
 }
 
@@ -367,8 +367,12 @@ void model_key(struct model *m, int key)
         key_ask(m, key);
     } else {
         model_clear_message(m);
-        if (!key_digit(m, key))
+        if (m->counting && key == K_ESC)
+            m->counting = false;
+        else if (!key_digit(m, key))
             key_binding(m, key);
+        if (!m->counting)
+            m->count = 0;
     }
 }
 

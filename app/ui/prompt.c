@@ -23,6 +23,7 @@ void prompt_free(struct prompt *p)
     str_free(&p->line);
     str_free(&p->typed);
     str_free(&p->tail);
+    str_free(&p->kept);
     arena_free(p->arena);
     memset(p, 0, sizeof *p);
 }
@@ -39,7 +40,6 @@ static void set_line(struct prompt *p, const char *text)
     str_clear(&p->line);
     str_add(&p->line, text);
     p->at = p->line.len;
-    p->kept = 0;
 }
 
 void prompt_open(struct prompt *p, char mark, const char *text)
@@ -47,9 +47,16 @@ void prompt_open(struct prompt *p, char mark, const char *text)
     p->open = true;
     p->mark = mark;
     p->refused = false;
+    str_clear(&p->kept);
     set_line(p, text);
     p->history_at = p->history.len;
     drop_words(p);
+}
+
+void prompt_keep(struct prompt *p, size_t n)
+{
+    str_clear(&p->kept);
+    str_add_n(&p->kept, str_text(&p->line), n);
 }
 
 void prompt_close(struct prompt *p)
@@ -233,20 +240,13 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
-/* Clears the line except its kept beginning; if only the beginning is left, clears that too. */
-static void clear_line(struct prompt *p)
-{
-    p->kept = p->kept < p->line.len ? p->kept : 0;
-    splice(p, p->kept, p->line.len, "", 0);
-}
-
 static bool erase(struct prompt *p, int key)
 {
     switch (key) {
     case K_BACKSPACE: case K_CTRL('h'): splice(p, char_before(p), p->at, "", 0); return true;
     case K_DEL: case K_CTRL('d'): splice(p, p->at, char_after(p), "", 0); return true;
     case K_CTRL('w'): splice(p, word_before(p), p->at, "", 0); return true;
-    case K_CTRL('u'): clear_line(p); return true;
+    case K_CTRL('u'): set_line(p, str_text(&p->kept)); return true;
     case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
     default: return false;
     }
@@ -267,6 +267,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     drop_words(p);
     p->refused = false;
     if (anew) {
+        str_clear(&p->kept);
         set_line(p, "");
         return PROMPT_EDITED;
     }

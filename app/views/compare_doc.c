@@ -21,8 +21,39 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
+/* Adds the ratio of B's time to A's, and both times; or why there is none. */
+static void put_times(struct doc *d, const struct compared time[2], int width)
+{
+    const struct compared *b = &time[time[0].m.outcome == OUTCOME_OK];
+    struct str text = {0}, ms[4] = { { 0 } };
+    if (b->verdict == VERDICT_NONE) {
+        const struct measurement *m = &b->m;
+        str_printf(&text, "There is no ratio of the times: %s",
+                   m->outcome != OUTCOME_OK && m->reason[0] ? m->reason
+                   : m->outcome != OUTCOME_OK ? outcome_name[m->outcome]
+                   : m->device.reason[0] ? m->device.reason : "too few samples");
+        doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
+    } else {
+        enum style s = b->verdict == VERDICT_FASTER ? STYLE_GOOD
+                     : b->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
+        str_add(&text, "time B / A: ");
+        ratio_print(&text, &b->ratio);
+        str_printf(&text, "  %s", verdict_name[b->verdict]);
+        doc_wrap(d, s, str_text(&text), width, 3);
+        for (int i = 0; i < 4; i++)
+            str_ms(&ms[i], i < 2 ? time[i].m.latency.median_ms : time[i - 2].m.latency.min_ms);
+        str_clear(&text);
+        str_printf(&text, "median: %s of A, %s of B; minimum: %s of A, %s of B", str_text(&ms[0]),
+                   str_text(&ms[1]), str_text(&ms[2]), str_text(&ms[3]));
+        doc_wrap(d, STYLE_PLAIN, str_text(&text), width, 3);
+    }
+    for (int i = 0; i < 4; i++)
+        str_free(&ms[i]);
+    str_free(&text);
+}
+
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
-                      const struct compared *time, int width)
+                      const struct compared time[2], int width)
 {
     struct str text = {0};
     for (int i = 0; i < 2; i++) {
@@ -38,24 +69,8 @@ void compare_doc_head(struct doc *d, const struct compare_side side[2],
         doc_put(d, STYLE_NOTE, "B has another contract than A: ");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
     }
-    if (time && time->verdict == VERDICT_NONE) {
-        bool failed = time->m.outcome != OUTCOME_OK;
-        str_clear(&text);
-        const char *why = failed ? time->m.reason[0] ? time->m.reason
-                                                     : outcome_name[time->m.outcome]
-                        : time->m.device.reason[0] ? time->m.device.reason : "too few samples";
-        str_printf(&text, "There is no ratio of the times: %s", why);
-        doc_wrap(d, STYLE_BAD, str_text(&text), width, 3);
-    } else if (time) {
-        const struct ratio *r = &time->ratio;
-        enum style s = time->verdict == VERDICT_FASTER ? STYLE_GOOD
-                     : time->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
-        str_clear(&text);
-        str_add(&text, "time B / A: ");
-        ratio_print(&text, r);
-        str_printf(&text, "  %s", verdict_name[time->verdict]);
-        doc_wrap(d, s, str_text(&text), width, 3);
-    }
+    if (time)
+        put_times(d, time, width);
     put_simulated(d, side, width);
     str_free(&text);
 }
@@ -107,10 +122,15 @@ static void put_beside(struct doc *d, const struct compare_line *l, int width)
     }
 }
 
+/* Adds a line with its mark, which all rows of a long line have. */
 static void put_one(struct doc *d, enum style s, const char *mark, const char *text, int width)
 {
-    doc_put(d, s, mark);
-    doc_wrap(d, s, text, width, 2 + (int)strspn(text, " ") + 4);
+    int hang = hang_of(text, width - 2);
+    for (bool first = true; first || *text; first = false) {
+        doc_put(d, s, mark);
+        put_half(d, s, &text, first ? 0 : hang, width - 2);
+        doc_end(d);
+    }
 }
 
 /* Adds the lines of A from row i on, then those of B. Returns the row after the difference. */
@@ -127,19 +147,33 @@ static int put_above(struct doc *d, const struct compare_lines *x, int i, int wi
     return end;
 }
 
+/* Says how much differs: "nest: differs in 2 places (3 lines of A, 5 of B)". */
+static void put_extent(struct doc *d, const struct compare_lines *x, enum compare_of of,
+                       int width)
+{
+    int lines[2] = { 0, 0 };
+    for (int i = 0; i < x->row.len; i++)
+        for (int side = 0; side < 2; side++)
+            lines[side] += !x->row.data[i].same && x->row.data[i].text[side];
+    struct str text = {0};
+    if (x->differences == 0)
+        str_printf(&text, "The %s is the same.", of == COMPARE_NEST ? "nest"
+                   : of == COMPARE_C ? "C code" : "assembly");
+    else
+        str_printf(&text, "%s: differs in %d place%s (%d line%s of A, %d of B)",
+                   compare_of_name[of], x->differences, x->differences == 1 ? "" : "s", lines[0],
+                   lines[0] == 1 ? "" : "s", lines[1]);
+    doc_wrap(d, STYLE_DIM, str_text(&text), width, 3);
+    str_free(&text);
+}
+
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width)
 {
     struct compare_lines x;
     bool beside = width >= COMPARE_SIDE_BY_SIDE;
     compare_lines(side, of, &x);
-    if (x.differences == 0)
-        doc_printf(d, STYLE_DIM, "The %s is the same.", of == COMPARE_NEST ? "nest"
-                   : of == COMPARE_C ? "C code" : "assembly");
-    else
-        doc_printf(d, STYLE_DIM, "%s: %d difference%s", compare_of_name[of], x.differences,
-                   x.differences == 1 ? "" : "s");
-    doc_end(d);
+    put_extent(d, &x, of, width);
     int hidden = 0;
     for (int i = 0; i < x.row.len;) {
         const struct compare_line *l = &x.row.data[i];
@@ -183,12 +217,27 @@ static void put_change(struct doc *d, const int64_t of[2])
     doc_right(d, s, &text, COUNT_WIDTH);
 }
 
+/* Prints the name of a row, or what it is in B: "C[m][n] (store) and 1 other place". */
+static const char *site_text(struct str *text, const struct compare_misses *m, int side)
+{
+    int others = m->n[side && m->now ? 1 : m->site[0] ? 0 : 1] - 1;
+    str_clear(text);
+    str_printf(text, "%s%s%s", side ? "  in B: " : "", side ? m->now : m->name,
+               m->store && !side ? " (store)" : "");
+    if (others > 0 && (m->site[0] || m->site[1]))
+        str_printf(text, " and %d other%s", others, others > 1 ? "s" : "");
+    return str_text(text);
+}
+
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {
     int name = 20, columns = width >= 90 ? 6 : 3;
-    for (int i = 0; i < n; i++)
-        name = text_width(m[i].name) + 9 > name ? text_width(m[i].name) + 9 : name;
+    struct str text = {0};
+    for (int i = 0; i < n; i++) {
+        int w = text_width(site_text(&text, &m[i], 0)) + 1;
+        name = w > name ? w : name;
+    }
     name = name < width - columns * COUNT_WIDTH ? name : width - columns * COUNT_WIDTH;
     name = name < 6 ? 6 : name;
     doc_line(d, STYLE_PLAIN, "");
@@ -200,10 +249,7 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
                    COUNT_WIDTH, "change");
     doc_end(d);
     for (int i = 0; i < n; i++) {
-        struct str text = {0};
-        str_printf(&text, "%s%s", m[i].name, m[i].store ? " (store)" : "");
-        doc_fit(d, STYLE_PLAIN, str_text(&text), name);
-        str_free(&text);
+        doc_fit(d, STYLE_PLAIN, site_text(&text, &m[i], 0), name);
         for (int level = 0; level < columns / 3; level++) {
             const int64_t *of = level == 0 ? m[i].l1 : m[i].l2;
             put_count(d, of[0]);
@@ -211,7 +257,10 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
             put_change(d, of);
         }
         doc_end(d);
+        if (m[i].now)
+            doc_wrap(d, STYLE_DIM, site_text(&text, &m[i], 1), width, 8);
     }
+    str_free(&text);
 }
 
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width)
@@ -224,8 +273,8 @@ void compare_doc_misses(struct doc *d, const struct compare_side side[2], int wi
         return;
     }
     int n = compare_tensors(side, m);
-    struct compare_misses sum = { "all", false, { a->l1_misses, b->l1_misses },
-                                  { a->level[1].misses, b->level[1].misses } };
+    struct compare_misses sum = { .name = "all", .l1 = { a->l1_misses, b->l1_misses },
+                                  .l2 = { a->level[1].misses, b->level[1].misses } };
     memmove(m + 1, m, sizeof *m * (size_t)(n < COMPARE_MOST_MISSES - 1 ? n : n - 1));
     m[0] = sum;
     put_misses(d, "Misses (simulated)", m, n + 1, width);

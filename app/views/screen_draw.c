@@ -438,13 +438,17 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
     }
 }
 
-/* Draws how to leave a refused line. It stays on the prompt, and keys change it, until it is run or
- * left. */
+/* A refused line stays on the prompt: keys change it until it is run or left.  A file name is
+ * there before anything is typed. */
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
-    static const char text[] = " refused: change it, or Esc leaves it ";
+    bool refused = m->message.kind == MESSAGE_ERROR;
+    const char *text = refused && m->error_col > 0
+                     ? " refused at the cursor: change it, or Esc leaves it "
+                     : refused ? " refused: change it, or Esc leaves it "
+                     : " Enter saves, C-u empties the name ";
     int x = r.x + r.w - text_width(text);
-    if (m->message.kind == MESSAGE_ERROR && m->prompt.mark != '/' && g->cursor_x + 2 < x
+    if ((refused ? m->prompt.mark != '/' : m->prompt.mark == PROMPT_SAVE) && g->cursor_x + 2 < x
         && text_width(str_text(&m->prompt.line)) + 2 < x)
         grid_text(g, x, r.y, STYLE_NOTE, text);
 }

@@ -4,16 +4,18 @@
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
-/* Adds what is compared. hint: how to see the texts side by side, or "". */
+/* hint: how to see the texts side by side, "; ..."; or "". */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
     for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
         doc_printf(d, k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
                    name[i]);
-    doc_put(d, STYLE_DIM, width >= 50 ? "   (Space: the next)" : "");
-    if (k->what != MARKING_ABLATION && doc_col(d) + text_width(hint) + 3 < width)
-        doc_put(d, STYLE_DIM, hint);
+    static const char *const next = "   (Space: next";
+    bool fits = k->what != MARKING_ABLATION
+             && doc_col(d) + text_width(next) + text_width(hint) + 4 < width;
+    if (width >= 50)
+        doc_printf(d, STYLE_DIM, "%s%s)", next, fits ? hint : "");
     doc_end(d);
 }
 
@@ -71,7 +73,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
         if (fits && k->what != COMPARE_NEST)
             side[i].text = str_text(k->what == COMPARE_C ? &k->pair->c[i] : &k->pair->assembly[i]);
     }
-    compare_doc_head(d, side, fits ? &k->pair->time : NULL, width);
+    compare_doc_head(d, side, fits ? k->pair->time : NULL, width);
     if (state[0] == state[1])
         doc_line(d, STYLE_DIM, "This is the marked state itself.");
     else if (!fits)
@@ -116,7 +118,7 @@ void view_compare_build(struct model *m, struct pane_doc *p, int width)
     }
     bool narrow = width - 2 < COMPARE_SIDE_BY_SIDE;
     put_what(d, k, width, !narrow ? "" : m->w - 2 >= COMPARE_SIDE_BY_SIDE
-             ? "   (+: side by side)" : "   (side by side from 90 columns)");
+             ? "; + zooms: side by side" : "; side by side from 90 columns");
     if (k->what != MARKING_ABLATION)
         put_pair(m, d, width - 2);
     else if (k->wanted && k->job == JOB_ABLATE)

@@ -23,6 +23,7 @@ static const struct { const char *sign, *help; } signs[] = {
     {"!", "held: the step does not apply here, is kept for repair and has no effect"},
     {"●", "the current step"},
     {"=", "the marked step, for comparisons"},
+    {"≥", "simulated on a GPU, at the least; not timed"},
     {"-", "not measured"},
 };
 
@@ -167,7 +168,7 @@ static void put_commands(const struct model *m, struct doc *d, int width)
         struct command_row row = appcmd_row(i);
         struct str left = {0};
         command_row_print(&left, &row);
-        if (passes(m, str_text(&left), row.help, "")) {
+        if (passes(m, str_text(&left), row.help, appcmd_synonyms(row.name))) {
             put_heading(d, "Steps and commands, typed behind :", &heading);
             put_row(m, d, str_text(&left), width >= 100 ? 44 : width / 2 - 4, row.help, width,
                     ID_COMMAND + i);
@@ -226,12 +227,16 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
     }
     if (!m->help_menu)
         put_topics(m, d, width);
-    for (int i = 0; i < m->help_n; i++)
+    bool steps = in_chain(m, KEYS_LEDGER) && !m->help_menu;
+    for (int i = 0; i < m->help_n; i++) {
         put_context(m, d, m->help_chain[i], width);
+        if (steps && m->help_chain[i] == KEYS_LEDGER)
+            put_signs(m, d, width);
+    }
     for (int c = 0; c < KEYS_COUNT && !m->help_menu; c++)
         if (!in_chain(m, (enum key_context)c))
             put_context(m, d, (enum key_context)c, width);
-    if (!m->help_menu)
+    if (!m->help_menu && !steps)
         put_signs(m, d, width);
     if (!m->help_menu)
         put_commands(m, d, width);

@@ -289,11 +289,11 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     bool noisy = measurement_noisy(r->m);
-    str_add(out, " (");
+    str_add(out, noisy ? " (~ noisy" : " (");
     if (noisy && r->m->load > 0)
-        str_printf(out, "noisy at load %.1f: ", r->m->load);
+        str_printf(out, " at load %.1f", r->m->load);
     if (noisy)
-        str_printf(out, "spread %.0f %%, ", r->m->latency.spread * 100);
+        str_printf(out, ": spread %.0f %%, ", r->m->latency.spread * 100);
     str_printf(out, "best of %d runs", r->m->latency.runs);
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
@@ -352,7 +352,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     else
         str_add(out, r->step);
     if (r->held)
-        str_printf(out, ": kept for repair, without effect: %s; e edits it, d drops it", r->held);
+        str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
     else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])
@@ -414,7 +414,13 @@ bool view_ledger_explains(const struct model *m)
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
     const struct ledger_row *r = i >= 0 ? &rows[i] : NULL;
-    bool explains = r && (r->held || r->note || (r->m && !r->m->verified && r->m->reason[0]));
+    struct str says = {0};
+    if (r)
+        describe_row(m, r, i, reference_of(rows, n), &says);
+    bool star = strstr(str_text(&says), "; * ") != NULL;
+    bool explains = r && (r->held || r->note || star
+                          || (r->m && !r->m->verified && r->m->reason[0]));
+    str_free(&says);
     free(rows);
     return explains;
 }

@@ -269,6 +269,7 @@ static bool take_back(struct history *h)
         return false;
     stand(h, &x->before);
     h->said = arena_printf(h->arena, "undid: %s", x->what);
+    h->said_at = x->at;
     int kept = x->kept ? find_branch(h, x->kept) : -1;
     struct err ignored;
     if (kept >= 0 && h->branches.data[kept].tip == x->before.tip)
@@ -282,13 +283,19 @@ const char *history_said(const struct history *h)
     return h->said ? h->said : "";
 }
 
-/* Notes what an undo or redo did: the steps between the position `from` and the current one were
- * undone, or applied again. */
+int history_said_at(const struct history *h)
+{
+    return h->said_at;
+}
+
+/* Notes what was done: the steps between the position `from` and the current one were undone, or
+ * applied again. */
 static void say_moved(struct history *h, const char *did, int from)
 {
     int n, at;
     const int *path = history_path(h, h->current, &n, &at);
     int steps = at > from ? at - from : from - at, last = at > from ? at : from;
+    h->said_at = 0;
     if (steps == 1)
         h->said = arena_printf(h->arena, "%s step %d: %s", did, last,
                                h->states.data[path[last]]->step);
@@ -306,6 +313,7 @@ static bool repeat(struct history *h)
         x->kept = history_keep(h, x->before.tip);
     stand(h, &x->after);
     h->said = arena_printf(h->arena, "redid: %s", x->what);
+    h->said_at = x->to;
     h->n_done++;
     return true;
 }

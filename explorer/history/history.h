@@ -48,6 +48,9 @@ bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
 /* Describes the last undo or redo: "undid: edit 3 loop split C N 8" or "undid step 7: ...". */
 const char *history_said(const struct history *h);
+/* Returns the number of the past step whose change the last undo or redo was of; 0: it was of no
+ * such change. */
+int history_said_at(const struct history *h);
 /* Goes to a step of the current branch by its number; 0 = the operator without steps. */
 bool history_goto(struct history *h, int position, struct err *e);
 /* Starts a branch at the current state and switches to it.  A name has 1 to 40 letters, digits

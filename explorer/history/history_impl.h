@@ -11,6 +11,7 @@ struct past_change {
     struct branch before, after;          /* the branch's tip and position */
     const char *kept;                     /* the branch that keeps the old steps; NULL: none */
     bool move;
+    int at, to;                           /* number of the changed step before it and now */
 };
 
 struct history {
@@ -23,6 +24,7 @@ struct history {
     int n_done;
     struct rebased rebased;               /* the result of the last history_rebase */
     const char *said;                     /* what the last undo or redo did; NULL: none yet */
+    int said_at;                          /* history_said_at */
 };
 
 struct branch *history_here(struct history *h);

@@ -260,7 +260,8 @@ static void settle(struct replay *r)
     h->changes.len = h->n_done;
     vec_push(&h->changes, (struct past_change){ line_of(h->arena, r->change), before.name, before,
                                              *history_here(h), kept,
-                                             r->change->kind == REBASE_MOVE });
+                                             r->change->kind == REBASE_MOVE, r->change->at,
+                                             r->did.at });
     h->n_done++;
 }
 

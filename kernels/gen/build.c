@@ -32,10 +32,34 @@ struct unit_build {
     int n_picks;
     VEC(struct select_side) sides;        /* the selects around the term that is being built */
     struct site_key *sites[N_SITES];
+    const struct tree *statement;         /* the store that is being built */
     const struct expr *lane;              /* the index thread.x that is open, or NULL */
 };
 
 static void build_kids(struct unit_build *b, const struct tree *t, struct block *out);
+
+struct operand_search {
+    const struct buffer *all;
+    int buffer, n;
+    const struct expr *const *idx;
+    bool found;
+};
+
+static void pass_operand(void *ctx, const struct val *load)
+{
+    struct operand_search *s = ctx;
+    s->found |= load->source == s->buffer && load->idx == s->idx;
+    s->n += !s->found && s->all[load->source].tensor == s->all[s->buffer].tensor;
+}
+
+/* Returns how many loads of the same tensor are before this one in the statement; 0 for the
+ * element that the statement updates. */
+static int operand_of(const struct unit_build *b, int buffer, const struct expr *const *idx)
+{
+    struct operand_search s = { b->u->func->buffer, buffer, 0, idx, false };
+    val_each_load(b->statement->value, pass_operand, &s);
+    return s.found ? s.n : 0;
+}
 
 /* Returns the site of an access; adds it to the unit when it is new. */
 static int site_id(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
@@ -60,7 +84,9 @@ static int site_id(struct unit_build *b, int buffer, int rank, const struct expr
         id++;
     if (id == u->sites.len) {
         struct site s = { buffer, is_store,
-                          arena_strdup(exprs_arena(u->func->pool), str_text(&text)) };
+                          arena_strdup(exprs_arena(u->func->pool), str_text(&text)),
+                          u->func->buffer[b->statement->buffer].tensor,
+                          operand_of(b, buffer, idx) };
         vec_push(&u->sites, s);
     }
     str_free(&text);
@@ -360,6 +386,7 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     struct code *c = code_new(b->u, CODE_SET);
     int64_t step = 0;
     int lanes = env_lanes(b->env);
+    b->statement = t;
     bool by_lane, linear = env_place(b->env, t->buffer, t->idx, &c->at, &step);
     const struct expr *cond = env_expr(b->env, t->guard, &by_lane);
     bool fold = lanes > 1 && linear && step == 0 && t->how != STORE_SET;
@@ -579,6 +606,7 @@ static void build_tensor(struct unit_build *b, const struct tree *t, struct bloc
     while (store->kind != TREE_STORE)
         store = store->kid[0];
     const struct val *x = store->value->a, *y = store->value->b;
+    b->statement = store;
     struct tensor_sites sites = {
         .a = site_id(b, x->source, x->rank, x->idx, false),
         .b = site_id(b, y->source, y->rank, y->idx, false),

@@ -44,8 +44,11 @@ struct code_lines { int n_loops; const struct code_loop *loop; int n; const int 
 /* Removes the marks from a text. The lines are allocated in arena a. */
 void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 
-/* A place in the code that accesses memory. Simulated misses are attributed to sites. */
-struct site { int buffer; bool is_store; const char *text; };       /* "Inp[n][h.0][...]" */
+/* A place in the code that accesses memory. Simulated misses are attributed to sites. text:
+ * "Inp[n][h.0][...]".  into, operand: where the access is in the operator, which a schedule does
+ * not change: in the statement that computes tensor `into`, after `operand` other loads of the same
+ * tensor. */
+struct site { int buffer; bool is_store; const char *text; int into, operand; };
 
 /* Generates one translation unit, where ELEM is the C type of the elements:
  *     void NAME(const ELEM *restrict Inp, ..., ELEM *restrict Conv);

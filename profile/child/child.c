@@ -175,8 +175,8 @@ static bool explain_death(struct child *c, struct err *e)
 
 static bool too_long(const struct child *c, struct err *e)
 {
-    return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (run --limit SECONDS allows more)",
-                   c->opts.limit_s);
+    return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (tilescope run --limit SECONDS"
+                   " allows more)", c->opts.limit_s);
 }
 
 /* Waits for one reply. Kills the runner at the deadline and on a cancel. */

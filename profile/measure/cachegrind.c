@@ -236,8 +236,8 @@ static bool run_valgrind(struct cg_run *r, struct err *e)
     };
     bool ok = once_run(&r->once, tool, &call, e);
     if (!ok && e->code == ERR_TIMEOUT)
-        err_set(e, ERR_TIMEOUT, "stopped after %.3g s under valgrind (run --limit SECONDS allows"
-                " more)", r->once.job->opts.limit_s);
+        err_set(e, ERR_TIMEOUT, "stopped after %.3g s under valgrind (tilescope run --limit"
+                " SECONDS allows more)", r->once.job->opts.limit_s);
     arena_free(a);
     return ok;
 }

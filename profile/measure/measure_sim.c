@@ -76,6 +76,7 @@ static void sort_sites(struct sim_result *r, struct sim_site *all, int n)
         }
         struct sim_site *last = &r->site[MEASURE_MAX_SITES - 1];
         snprintf(last->text, sizeof last->text, "others");
+        last->into[0] = 0;
         last->tensor = r->n;
         last->accesses += all[i].accesses;
         add_cost(&last->cost, &all[i].cost);
@@ -89,7 +90,9 @@ void measure_take_sites(struct sim_result *r, const struct func *f, const struct
         struct sim_site *s = &all[i];
         s->tensor = tensor_of(r, f, site[i].buffer);
         s->is_store = site[i].is_store;
+        s->operand = site[i].operand;
         snprintf(s->text, sizeof s->text, "%.111s", site[i].text);
+        snprintf(s->into, sizeof s->into, "%.47s", f->graph->tensor[site[i].into].name);
         struct tensor_count *to = &r->by_tensor[s->tensor];
         *(s->is_store ? &to->stores : &to->loads) += s->accesses;
         *(s->is_store ? &r->stores : &r->loads) += s->accesses;
@@ -192,8 +195,9 @@ static void want_detail(struct measure_job *j, struct simulated *what, struct ar
 static bool too_many(struct measure_job *j)
 {
     snprintf(j->m->sim.reason, sizeof j->m->sim.reason,
-             "stopped after %.3g s: too many accesses to simulate (run --limit SECONDS allows"
-             " more)", j->opts.limit_s);
+             "stopped after %.3g s: too many accesses to simulate (`:sim_budget 1e7` on the screen,"
+             " or run --sim-budget 1e7, simulates a sample; tilescope run --limit SECONDS allows"
+             " more time)", j->opts.limit_s);
     return true;
 }
 

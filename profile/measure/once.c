@@ -89,8 +89,8 @@ static bool explain(const struct once *o, const char *who, const struct subproce
 {
     const char *p = str_text(&res->out);
     if (res->timed_out)
-        return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (run --limit SECONDS allows"
-                       " more)", o->job->opts.limit_s);
+        return err_set(e, ERR_TIMEOUT, "did not end within %.3g s (tilescope run --limit SECONDS"
+                       " allows more)", o->job->opts.limit_s);
     while (*p == '=' || *p == '-' || isspace((unsigned char)*p) || isdigit((unsigned char)*p))
         p++;
     if (!*p)

@@ -52,17 +52,18 @@ struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
-/* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor is an
- * index into by_tensor. Sites beyond the limit are one last entry, "others", whose tensor is n.
- *
- * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
- * conflict of one access (2: 2-way). bytes: those of one thread's access. stride: bytes from thread
- * to thread, the same for `run` threads in a row, after which it jumps; run 0: the stride
- * varies. */
+/* A place in the code. Sites are sorted by misses, most first. tensor is an index into by_tensor.
+ * Sites beyond the limit are one last entry, "others", whose tensor is n. The other members are for
+ * a GPU: memory is "global", "local" or "shared"; degree: the worst bank conflict of one access (2:
+ * 2-way); bytes: of a thread; stride: bytes from thread to thread, the same for `run` threads,
+ * after which a warp jumps; run 0: the stride varies.
+ * into, operand: as in struct site, the same in every schedule; into "": of an older measurement.
+ */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
     char memory[8]; int degree, bytes, run; int64_t stride;
+    char into[48]; int operand;
 };
 
 struct sim_detail;

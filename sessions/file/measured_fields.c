@@ -69,7 +69,8 @@ const struct fields measured_tensor_fields = FIELDS(
 
 #define OF sim_site
 const struct fields measured_site_fields = FIELDS(
-    KEPT(text), KEPT(tensor), LEFT_OUT(is_store), KEPT(accesses), COSTS(ZERO_LEFT_OUT),
+    KEPT(text), KEPT(tensor), LEFT_OUT(is_store), UNKNOWN(into), LEFT_OUT(operand),
+    KEPT(accesses), COSTS(ZERO_LEFT_OUT),
     UNKNOWN(memory), LEFT_OUT(degree), LEFT_OUT(bytes), LEFT_OUT(run), LEFT_OUT(stride));
 #undef OF
 

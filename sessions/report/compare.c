@@ -140,17 +140,11 @@ void compare_lines_free(struct compare_lines *x)
 
 /* --- Misses ----------------------------------------------------------------------------------- */
 
-static void add_misses(struct compare_misses *out, int *n, const char *name, bool store, int side,
-                       int64_t l1, int64_t l2)
+static void add_cost(struct compare_misses *row, int side, const struct access_cost *c)
 {
-    int i = 0;
-    while (i < *n && (!streq(out[i].name, name) || out[i].store != store))
-        i++;
-    if (i == *n)
-        out[(*n)++] = (struct compare_misses){ name, store, { -1, -1 }, { -1, -1 } };
-    /* several sites may have the same text */
-    out[i].l1[side] = (out[i].l1[side] < 0 ? 0 : out[i].l1[side]) + l1;
-    out[i].l2[side] = (out[i].l2[side] < 0 ? 0 : out[i].l2[side]) + l2;
+    row->n[side]++;
+    row->l1[side] = (row->l1[side] < 0 ? 0 : row->l1[side]) + c->l1_misses;
+    row->l2[side] = (row->l2[side] < 0 ? 0 : row->l2[side]) + c->l2_misses;
 }
 
 static int by_misses(const void *x, const void *y)
@@ -168,9 +162,53 @@ int compare_tensors(const struct compare_side side[2],
     for (int k = 0; k < 2; k++)
         for (int i = 0; side[k].sim && i < side[k].sim->n; i++) {
             const struct tensor_count *t = &side[k].sim->by_tensor[i];
-            add_misses(out, &n, t->tensor, false, k, t->cost.l1_misses, t->cost.l2_misses);
+            int at = 0;
+            while (at < n && !streq(out[at].name, t->tensor))
+                at++;
+            if (at == n)
+                out[n++] = (struct compare_misses){ .name = t->tensor, .l1 = { -1, -1 },
+                                                    .l2 = { -1, -1 } };
+            add_cost(&out[at], k, &t->cost);
         }
     qsort(out, (size_t)n, sizeof *out, by_misses);
+    return n;
+}
+
+/* Whether two sites come from one access of the operator to one buffer.  Older measurements have
+ * only the text. */
+static bool same_access(const struct sim_site *a, const struct sim_site *b)
+{
+    size_t n = strcspn(a->text, "["), m = strcspn(b->text, "[");
+    if (!a->into[0] || !b->into[0])
+        return a->is_store == b->is_store && streq(a->text, b->text);
+    return a->is_store == b->is_store && streq(a->into, b->into) && a->operand == b->operand
+        && n == m && strncmp(a->text, b->text, n) == 0;
+}
+
+/* Whether two sites come from one access to a tensor, one of them perhaps through a tile. */
+static bool same_tensor(const struct compare_side side[2], const struct sim_site *a,
+                        const struct sim_site *b)
+{
+    const struct sim_result *x = side[0].sim, *y = side[1].sim;
+    return a->is_store == b->is_store && a->into[0] && streq(a->into, b->into)
+        && a->operand == b->operand && a->tensor < x->n && b->tensor < y->n
+        && streq(x->by_tensor[a->tensor].tensor, y->by_tensor[b->tensor].tensor);
+}
+
+/* Joins the rows of A alone with those of B alone, which come later, where they are of one tensor.
+ * Returns the number of rows. */
+static int join_tiles(const struct compare_side side[2], struct compare_misses *row, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n && !row[i].site[1]; j++) {
+            if (row[j].site[0] || !same_tensor(side, row[i].site[0], row[j].site[1]))
+                continue;
+            row[i].site[1] = row[j].site[1];
+            row[i].n[1] = row[j].n[1];
+            row[i].l1[1] = row[j].l1[1];
+            row[i].l2[1] = row[j].l2[1];
+            memmove(row + j, row + j + 1, sizeof *row * (size_t)(--n - j));
+        }
     return n;
 }
 
@@ -181,8 +219,23 @@ int compare_sites(const struct compare_side side[2],
     for (int k = 0; k < 2; k++)
         for (int i = 0; side[k].sim && i < side[k].sim->n_sites; i++) {
             const struct sim_site *s = &side[k].sim->site[i];
-            add_misses(out, &n, s->text, s->is_store, k, s->cost.l1_misses, s->cost.l2_misses);
+            int at = 0;
+            while (at < n && !(out[at].site[0] && same_access(out[at].site[0], s))
+                   && !(out[at].site[1] && same_access(out[at].site[1], s)))
+                at++;
+            if (at == n)
+                out[n++] = (struct compare_misses){ .store = s->is_store, .l1 = { -1, -1 },
+                                                    .l2 = { -1, -1 } };
+            if (!out[at].site[k])
+                out[at].site[k] = s;
+            add_cost(&out[at], k, &s->cost);
         }
+    n = join_tiles(side, out, n);
+    for (int i = 0; i < n; i++) {
+        const struct sim_site *const *s = out[i].site;
+        out[i].name = s[0] ? s[0]->text : s[1]->text;
+        out[i].now = s[0] && s[1] && !streq(s[0]->text, s[1]->text) ? s[1]->text : NULL;
+    }
     qsort(out, (size_t)n, sizeof *out, by_misses);
     return n;
 }
@@ -206,7 +259,8 @@ static json_t *misses_json(const struct compare_misses *m, int n, bool sites)
     for (int i = 0; i < n; i++) {
         json_t *o = json_make(sites ? "site" : "tensor", JSON(m[i].name));
         if (sites)
-            json_put(o, "store", JSON(m[i].store));
+            json_put(o, "site_b", JSON_IF(m[i].now, m[i].now), "store", JSON(m[i].store),
+                     "places_a", JSON(m[i].n[0]), "places_b", JSON(m[i].n[1]));
         json_put(o, "l1_misses_a", JSON_IF(m[i].l1[0] >= 0, m[i].l1[0]),
                  "l1_misses_b", JSON_IF(m[i].l1[1] >= 0, m[i].l1[1]),
                  "l2_misses_a", JSON_IF(m[i].l2[0] >= 0, m[i].l2[0]),

@@ -25,10 +25,19 @@ void compare_lines(const struct compare_side side[2], enum compare_of of,
                    struct compare_lines *out);
 void compare_lines_free(struct compare_lines *x);
 
-/* Misses of a tensor, or of a site, in A and in B; -1: it does not exist there. */
-struct compare_misses { const char *name; bool store; int64_t l1[2], l2[2]; };
+/* Misses of a tensor, or of an access of the operator, in A and in B; -1: it does not exist there.
+ * name: the tensor, or the access as it is in A (in B, if A lacks it); now: as it is in B, NULL:
+ * the same.  n: the number of places of an access in the nest, which is 2 if there is a remainder;
+ * the place with most misses is named. */
+struct compare_misses {
+    const char *name, *now;
+    bool store;
+    int n[2];
+    int64_t l1[2], l2[2];
+    const struct sim_site *site[2];       /* the named ones; NULL: of a tensor, or absent there */
+};
 enum { COMPARE_MOST_MISSES = 2 * (MEASURE_MAX_TENSORS + MEASURE_MAX_SITES) };
-/* Lists tensors, or sites, in descending order of L1 misses. The sides own the names. */
+/* Lists tensors, or accesses, in descending order of L1 misses. The sides own the names. */
 int compare_tensors(const struct compare_side side[2],
                     struct compare_misses out[COMPARE_MOST_MISSES]);
 int compare_sites(const struct compare_side side[2],

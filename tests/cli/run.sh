@@ -139,7 +139,7 @@ t 0 '^note: +the tiles of the output C overlap: it is stored as M:24 N.0:2 N.1:1
 t 0 '"the tiles of the output C overlap' run "$gmm" --json --meters none \
     --steps - <<< 'layout set C "M N/16 17n"'
 same 'nothing to note' 0 "$("$TILESCOPE" run "$gmm" --meters none | grep -c '^note:')"
-t 1 'did not end within 0.01 s \(run --limit SECONDS allows more\)' \
+t 1 'did not end within 0.01 s \(tilescope run --limit SECONDS allows more\)' \
     run 'gmm m=900 k=900 n=900' --meters none --limit 0.01
 t 2 '--limit 0: expected a number' run "$gmm" --limit 0
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/views/compare_doc.h"
@@ -161,6 +162,103 @@ static void check_nests(void **state)
     assert_int_equal(beside(a, 4, a, 0, 0), -1);
 }
 
+/* A site of a test: the tensor's number in by_tensor and what gen notes of the access. */
+static void put_site(struct sim_result *r, const char *text, int tensor, bool store,
+                     const char *into, int operand, int64_t misses)
+{
+    struct sim_site *s = &r->site[r->n_sites++];
+    *s = (struct sim_site){ .tensor = tensor, .is_store = store, .operand = operand,
+                            .cost = { .l1_misses = misses, .l2_misses = misses / 2 } };
+    snprintf(s->text, sizeof s->text, "%s", text);
+    snprintf(s->into, sizeof s->into, "%s", into);
+}
+
+static const struct compare_misses *row_of(const struct compare_misses *row, int n,
+                                           const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (streq(row[i].name, name))
+            return &row[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* Sites are put side by side by the access of the operator that they come from, not by their
+ * text; those of a remainder count for the same access. */
+static void check_sites(void **state)
+{
+    static struct sim_result sim[2];
+    struct compare_misses row[COMPARE_MOST_MISSES];
+    struct compare_side side[2] = { { .sim = &sim[0] }, { .sim = &sim[1] } };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sim[i] = (struct sim_result){ .available = true, .n = 3 };
+        for (int t = 0; t < 3; t++)
+            sprintf(sim[i].by_tensor[t].tensor, "%c", 'A' + t);
+    }
+    put_site(&sim[0], "B[k][16*n.0 + n.1]", 1, false, "C", 0, 900);
+    put_site(&sim[0], "A[m][k]", 0, false, "C", 0, 500);
+    put_site(&sim[0], "A[m][k + 1]", 0, false, "C", 1, 400);
+    put_site(&sim[0], "C[m][n]", 2, true, "C", 0, 70);
+    put_site(&sim[1], "A_tile[k]", 0, false, "C", 0, 450);
+    put_site(&sim[1], "B[k][8*n.0 + n.1]", 1, false, "C", 0, 300);
+    put_site(&sim[1], "A[m][k + 1]", 0, false, "C", 1, 200);
+    put_site(&sim[1], "A[m][k]", 0, false, "A", 0, 100);
+    put_site(&sim[1], "C[6*m.0 + m.1][n]", 2, true, "C", 0, 60);
+    put_site(&sim[1], "C[m][n]", 2, true, "C", 0, 10);
+    int n = compare_sites(side, row);
+    assert_int_equal(n, 5);
+    const struct compare_misses *b = row_of(row, n, "B[k][16*n.0 + n.1]");
+    assert_true(b->l1[0] == 900 && b->l1[1] == 300 && b->l2[1] == 150);
+    assert_string_equal(b->now, "B[k][8*n.0 + n.1]");
+    assert_ptr_equal(b, row);
+    const struct compare_misses *c = row_of(row, n, "C[m][n]");
+    assert_true(c->store && c->l1[0] == 70 && c->l1[1] == 70 && c->n[0] == 1 && c->n[1] == 2);
+    assert_string_equal(c->now, "C[6*m.0 + m.1][n]");
+    assert_null(row_of(row, n, "A[m][k + 1]")->now);
+    assert_int_equal(row_of(row, n, "A[m][k + 1]")->l1[1], 200);
+    /* The operand is read from a tile now; copying it there is an access that A does not have. */
+    assert_string_equal(row[1].name, "A[m][k]");
+    assert_string_equal(row[1].now, "A_tile[k]");
+    assert_true(row[1].l1[0] == 500 && row[1].l1[1] == 450);
+    assert_true(row[3].l1[0] == -1 && row[3].l1[1] == 100 && row[3].now == NULL);
+    /* An older measurement has the texts alone. */
+    for (int i = 0; i < sim[0].n_sites; i++)
+        sim[0].site[i].into[0] = 0;
+    n = compare_sites(side, row);
+    assert_int_equal(row_of(row, n, "B[k][16*n.0 + n.1]")->l1[1], -1);
+    assert_int_equal(row_of(row, n, "A[m][k + 1]")->l1[1], 200);
+}
+
+/* The operands of real schedules have their places in the operator. */
+static void check_simulated(void **state)
+{
+    static const char *const steps[] = { "loop split C N 9 8", "loop split C M 4 6",
+                                         "loop reorder C M.0 N.0 K M.1 N.1" };
+    static struct measurement m[2];
+    struct compare_misses row[COMPARE_MOST_MISSES];
+    struct compare_side side[2] = { { .sim = &m[0].sim }, { .sim = &m[1].sim } };
+    struct measure_opts o = { .meters = METER_SIM, .seed = 1 };
+    struct arena *a = arena_new();
+    struct err e;
+    int bad;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct program *p;
+        assert_true(program_replay(a, "gmm m=24 k=16 n=72", steps, i * COUNT_OF(steps), &p, &bad,
+                                   &e));
+        assert_true(measure_program(p, &o, NULL, NULL, &m[i], &e));
+        assert_true(m[i].sim.available);
+    }
+    int n = compare_sites(side, row);
+    assert_string_equal(row_of(row, n, "B[k][n]")->now, "B[k][8*n.0 + n.1]");
+    assert_string_equal(row_of(row, n, "A[m][k]")->now, "A[6*m.0 + m.1][k]");
+    assert_string_equal(row_of(row, n, "C[m][n]")->now, "C[6*m.0 + m.1][8*n.0 + n.1]");
+    for (int i = 0; i < n; i++)           /* only B loads C, which A sums in a register */
+        assert_true(row[i].n[0] > 0 || (!row[i].store && row[i].name[0] == 'C'));
+    arena_free(a);
+}
+
 static void print_doc(const struct compare_side side[2], const struct compared *time, int width,
                       struct str *out)
 {
@@ -187,7 +285,11 @@ static void check_printed(void **state)
     };
     struct sim_result sim[2] = { { .available = true, .l1_misses = 1200, .n = 2, .n_sites = 1 },
                                  { .available = true, .l1_misses = 300, .n = 1, .n_sites = 2 } };
-    struct compared time = { .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER };
+    struct compared time[2] = {
+        { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0129, .min_ms = 0.0123 } } },
+        { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0064, .min_ms = 0.0061 } },
+          .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER },
+    };
     struct arena *arena = arena_new();
     struct compare_side side[2] = { { .name = "a.yaml" }, { .name = "a.yaml@4" } };
     struct str text[2] = { { 0 }, { 0 } }, out = {0};
@@ -208,19 +310,22 @@ static void check_printed(void **state)
         strcpy(sim[i].by_tensor[1].tensor, "B");
         for (int s = 0; s < sim[i].n_sites; s++) {
             sim[i].site[s] = (struct sim_site){ .cost.l1_misses = 900 - 600 * i,
-                                                .is_store = s == 1 };
-            strcpy(sim[i].site[s].text, s ? "C[m][n]" : "A[m][k]");
+                                                .is_store = s == 1, .into = "C" };
+            strcpy(sim[i].site[s].text, s ? "C[m][n]" : i ? "A[k][m]" : "A[m][k]");
         }
     }
-    print_doc(side, &time, 100, &out);
+    print_doc(side, time, 100, &out);
     golden_check("tests/golden/compare-100.txt", str_text(&out));
     str_clear(&out);
     print_doc(side, NULL, 60, &out);
     golden_check("tests/golden/compare-60.txt", str_text(&out));
+    str_clear(&out);
+    print_doc(side, NULL, 36, &out);      /* lines are broken, and each row has its mark */
+    golden_check("tests/golden/compare-36.txt", str_text(&out));
     side[1].sim = NULL;
     str_clear(&out);
-    time = (struct compared){ .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } };
-    print_doc(side, &time, 100, &out);
+    time[1] = (struct compared){ .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } };
+    print_doc(side, time, 100, &out);
     assert_non_null(strstr(str_text(&out), "There is no ratio of the times: crashed: SIGSEGV"));
     str_clear(&out);
     compare_json(&out, side, COMPARE_NEST);
@@ -236,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_diff), cmocka_unit_test(check_large_diff),
         cmocka_unit_test(check_assembly), cmocka_unit_test(check_nests),
+        cmocka_unit_test(check_sites), cmocka_unit_test(check_simulated),
         cmocka_unit_test(check_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

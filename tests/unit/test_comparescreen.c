@@ -70,6 +70,9 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     do_job(m, JOB_COMPARE);
     assert_shows(m, "time B / A: 0.");
     assert_shows(m, "faster");
+    assert_shows(m, "median: ");
+    assert_shows(m, " of A, ");
+    assert_shows(m, "minimum: ");
     assert_shows(m, "Misses (simulated)");
     press(m, "Space Space");
     assert_int_equal(m->marking.what, COMPARE_ASM);
@@ -111,7 +114,7 @@ static void comparisons_follow_the_settings(void **state)
     assert_true(model_run(m, "mark 0"));
     assert_true(model_run(m, "compare"));
     do_job(m, JOB_COMPARE);
-    assert_string_equal(m->marking.pair->time.m.isa, "plain");
+    assert_string_equal(m->marking.pair->time[1].m.isa, "plain");
     assert_true(model_run(m, "isa default"));
     assert_null(m->marking.pair);                        /* it was of other settings */
     assert_true(m->marking.state >= 0);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
+#include "profile/measure/job.h"
 #include "profile/sim/gpusim.h"
 #include "tests/unit/cuda_bind.h"
 #include "tests/unit/gpu_count.h"
@@ -348,6 +349,25 @@ static void samples_estimate(void **state)
     arena_free(a);
 }
 
+/* A simulation that takes too long says what ends sooner, on the screen and on the command line. */
+static void too_long_a_simulation(void **state)
+{
+    static const char text[] =
+        "in x[512][640]\nout y[512]\nfor b 512 block.x\n  for t 32 thread.x\n    for k 640\n"
+        "      y[b] = x[b][k]\n";
+    static struct measurement m;
+    struct arena *a = arena_new();
+    struct measure_job j = { .opts = { .limit_s = 1e-9, .sim_budget = 1e9 }, .m = &m,
+                             .target = target_named("cuda"), .func = tree_of(a, text) };
+    struct err e;
+    (void)state;
+    assert_true(measure_sim(&j, &e));
+    assert_false(m.sim.available);
+    assert_non_null(strstr(m.sim.reason, "too many accesses to simulate (`:sim_budget 1e7` on the "
+                           "screen, or run --sim-budget 1e7"));
+    arena_free(a);
+}
+
 /* 132 blocks on 132 multiprocessors: 64 loads of one element and 64 stores of 4 sectors take 128
  * clocks at 1980 MHz, and L2 takes the stores and 8 sectors of x a block. */
 static void cost_is_the_roofline(void **state)
@@ -577,6 +597,7 @@ int main(void)
         cmocka_unit_test(shared_tiles_have_conflicts), cmocka_unit_test(caches_have_sectors),
         cmocka_unit_test(local_arrays_are_spread), cmocka_unit_test(devices_have_names),
         cmocka_unit_test(hand_worked_kernels), cmocka_unit_test(samples_estimate),
+        cmocka_unit_test(too_long_a_simulation),
         cmocka_unit_test(cost_is_the_roofline), cmocka_unit_test(schedules_are_rated),
         cmocka_unit_test(kernels_are_counted), cmocka_unit_test(shared_tiles_are_counted),
         cmocka_unit_test(columns_without_conflicts), cmocka_unit_test(fragments_are_counted),

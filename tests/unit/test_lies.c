@@ -78,7 +78,7 @@ static const char liar[] =
     "        send(RUNNER_SOCKET_FD, &r, sizeof r, 0);\n"
     "    }\n    return 0;\n}\n";
 
-static const struct site site[] = { { 0, false, "A[i]" }, { 1, true, "B[i]" } };
+static const struct site site[] = { { 0, false, "A[i]", 1, 0 }, { 1, true, "B[i]", 1, 0 } };
 static const struct trace_use use[] = { { 0, 0, 1, 0 }, { 0, 1, 1, 0 } };
 static const int block_mark[] = { 0 };
 static const struct trace_mark mark[] = { { 0, "I" } };

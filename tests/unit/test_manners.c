@@ -122,7 +122,13 @@ static void test_noise_is_marked(void **state)
     measured(m, 3, 0.31, 1000);
     assert_shows(m, "~✓");
     press(m, ": focus Space steps Enter j");
-    assert_shows(m, "noisy at load 5.2: spread 31 %");
+    assert_shows(m, "~ noisy at load 5.2: spread 31 %");
+    press(m, "?");                       /* the marks follow the keys of the list of steps */
+    screen_of(m);
+    const struct doc *help = &m->pane[DOC_HELP].doc;
+    int keys = doc_find(help, "On a step", 0, 1), marks = doc_find(help, "noisy: ", 0, 1);
+    assert_true(keys >= 0 && marks > keys && marks < keys + 20);
+    press(m, "Esc");
     press(m, "6");
     assert_shows(m, "noisy:");
     assert_shows(m, "the load of the machine");
@@ -500,7 +506,8 @@ static void test_panes_resize(void **state)
     model_free(m);
 }
 
-/* C-u clears the line, and the beginning that a key put there only when it is alone. */
+/* C-u clears the line, except for the number of the step that a key put there: what is typed next
+ * would be a new step else.  After a refusal as well. */
 static void test_clearing_the_prompt(void **state)
 {
     (void)state;
@@ -511,6 +518,21 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C K");
     press(m, "Left Left C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "loop Space unroll Space C Space X Enter");
+    assert_shows(m, "refused at the cursor");
+    press(m, "C-w C-w C-u");                             /* before the error, which is X */
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "loop Space unroll Space C Space X Enter C-w C-w");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 loop X");
+    press(m, "Up C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
+    press(m, "Esc : C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc w");
+    assert_shows(m, "save as: gmm.yaml");
+    assert_shows(m, "C-u empties the name");
     press(m, "C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc");

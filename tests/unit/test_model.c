@@ -107,8 +107,16 @@ static void test_error_keeps_the_line(void **state)
     assert_shows(m, "there is no such step or command");
     press(m, "C-e C-u udno Enter");
     assert_shows(m, "Fix: did you mean undo?");
+    press(m, "C-u open Space a.yaml Enter");             /* what other programs call it */
+    assert_shows(m, "Fix: did you mean e FILE?");
+    press(m, "Esc ? load");
+    assert_shows(m, "e FILE");
     press(m, "Esc");
     assert_false(m->prompt.open);
+    model_free(m);
+    m = model_on(NULL);
+    press(m, ": open Space a.yaml Enter");
+    assert_shows(m, "Fix: did you mean e FILE?");
     model_free(m);
 }
 
@@ -251,6 +259,15 @@ static void test_undo_redo_and_counts(void **state)
     assert_shows(m, " 3 loop reorder C N.0 M");
     press(m, "02 C-r");
     assert_string_equal(step_of(m), "loop reorder C N.0 M");
+    press(m, ": focus Space steps Enter 0 2");
+    assert_shows(m, "count 2: ");
+    press(m, "g");                                       /* the step that has this number */
+    assert_hides(m, "count 2: ");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "0 0 G");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 0);
+    press(m, "0 2 Esc G");                               /* Esc drops a count, and nothing else */
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 3);
     press(m, "u u u u");
     assert_string_equal(step_of(m), "");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
@@ -308,8 +325,13 @@ static void test_ledger_changes_the_past(void **state)
     assert_shows(m, "2 loop unroll C N ");
     press(m, "g j i layout Space set Space B Space \"N Space K\" Enter g j j d");
     assert_shows(m, "2 later steps replayed");
-    press(m, "u");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "u");                                       /* the cursor stays at the change */
     assert_shows(m, "2 loop split C K 4 8");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "C-r");
+    assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
+    press(m, "u");
     press(m, "g j j i loop Space split Space C Space M Space 8 Space 8 Enter");
     assert_shows(m, "kept for repair");
     assert_shows(m, "5 loop parallel C M ");
@@ -359,7 +381,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
     type_line(m, "loop reorder C N.0 K N.0 K N.0 K M");
     assert_shows(m, "loop N.0 is named twice");
-    assert_shows(m, "refused: change it, or Esc leaves it");
+    assert_shows(m, "refused at the cursor: change it, or Esc leaves it");
     press(m, "Esc");
     assert_hides(m, "refused");
     model_free(m);

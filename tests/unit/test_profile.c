@@ -48,7 +48,7 @@ static struct build built(const char *source, bool openmp)
 }
 
 /* Of the twin below: one block with a load and a store. */
-static const struct site twin_site[] = { { 0, false, "A[i]" }, { 1, true, "B[i]" } };
+static const struct site twin_site[] = { { 0, false, "A[i]", 1, 0 }, { 1, true, "B[i]", 1, 0 } };
 static const struct trace_use twin_use[] = { { 0, 0, 1, 0 }, { 0, 1, 1, 0 } };
 static const int twin_mark[] = { -1 };
 static const struct trace_table twin_table = {

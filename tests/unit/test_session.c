@@ -448,6 +448,8 @@ static void assert_same_measurement(const struct measurement *a, const struct me
         assert_true(x->accesses == y->accesses && x->cost.l1_misses == y->cost.l1_misses);
         assert_int_equal(x->cost.l2_misses, y->cost.l2_misses);
         assert_int_equal(x->cost.l3_misses, y->cost.l3_misses);
+        assert_string_equal(x->into, y->into);
+        assert_int_equal(x->operand, y->operand);
     }
     assert_true(a->sim.loads == b->sim.loads && a->sim.stores == b->sim.stores);
     assert_true(a->sim.writebacks == b->sim.writebacks && a->sim.seconds == b->sim.seconds);
