@@ -1356,7 +1356,7 @@ static void test_copies_are_told(void **state)
     assert_shows(m, "ReLU is stored 1.71 times: tiles");
     assert_shows(m, " overlap");
     press(m, ": layout Space unfold Space Ker Space KH Space tile=2 Space stride=1 Enter");
-    puts(screen_of(m));
+    assert_shows(m, "Ker is stored 1.33 times: tiles");
     press(m, "u p");
     assert_shows(m, "parallel, but measuring with 1 thread");
     press(m, "p p");
