@@ -124,6 +124,9 @@ bool cli_has_unicode(const struct cli *c);
 /* Writes to stdout, or to stderr, and empties out.  Prints no escapes but those of cli_paint. */
 void cli_put(struct str *out);
 void cli_note(struct str *out);
+/* Notes on stderr which tile of the program needs more registers than target t has (NULL: this
+ * machine's), if any does. */
+void cli_note_spill(const struct program *p, const struct target *t);
 
 /* cli_asserts_check checks the syntax of every --assert, before anything is measured.
  * cli_asserts_named checks the names in them against the JSON of a result without values, which it

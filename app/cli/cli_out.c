@@ -13,6 +13,8 @@
 
 #include "app/ui/doc.h"
 #include "kernels/base/formula.h"
+#include "kernels/gen/tile_registers.h"
+#include "profile/measure/program_text.h"
 #include "sessions/report/report.h"
 
 /* --- Colours and control characters ----------------------------------------------------------- */
@@ -66,6 +68,21 @@ void cli_note(struct str *out)
 {
     put_shown(stderr, str_text(out), out->len);
     str_free(out);
+}
+
+void cli_note_spill(const struct program *p, const struct target *t)
+{
+    const struct func *f;
+    struct str says = {0}, note = {0};
+    struct err ignored;
+    t = program_text_target(p, t);
+    const char *tile = program_lower(p, &f, &ignored) ? tile_spill_note(f, t, &says) : NULL;
+    if (tile)
+        str_printf(&note, "note: the tile %s %s of %s; `tilescope expert` prints a schedule for "
+                   "them\n", tile, str_text(&says), t->isa);
+    cli_note(&note);
+    str_free(&says);
+    str_free(&note);
 }
 
 void cli_paint(struct str *out, bool on, const char *sgr, const char *text)

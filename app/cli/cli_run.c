@@ -380,6 +380,7 @@ static int run_opened(struct run_call *r, struct opened *o)
     report_run_json(&json, o->session, &m, r->opts.meters, str_text(&r->machine),
                     r->has_model ? &r->model : NULL);
     print_result(r, o, &m, &json);
+    cli_note_spill(history_current(r->history)->program, r->opts.target);
     bool good = is_good(&m) && r->n_bad == 0;
     int code = cli_asserts(r->cli, &json, good);
     str_free(&json);

@@ -398,6 +398,15 @@ static bool is_for(int v, const struct session *s, struct err *e)
     return err_fix(e, "--kernel K --what %s", view[v].name);
 }
 
+static void note_spill(const struct cli *c, const struct opened *o, int v)
+{
+    const struct target *t = NULL;
+    struct err ignored;
+    bool code = view[v].show == show_nest || view[v].show == show_c || view[v].show == show_asm;
+    if (code && !cli_is_network(o->session) && args_target(c->args, &t, &ignored))
+        cli_note_spill(current(o), t);
+}
+
 int cli_show(const struct cli *c)
 {
     struct opened o;
@@ -447,6 +456,8 @@ int cli_show(const struct cli *c)
         cli_put(&out);
     else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
+    if (ok)
+        note_spill(c, &o, v);
     str_free(&out);
     cli_close(&o);
     return code;

@@ -112,7 +112,8 @@ bool model_expert(struct model *m, const char *arg)
     long long number = 1;
     struct err e;
     if (arg[0] && !str_to_int64(arg, 1, EXPERTS_MOST, &number))
-        return model_say_error(m, "an expert schedule has a number, 1 is the best", "expert 2");
+        return model_say_error(m, "an expert schedule has a number, 1 is the best",
+                               str_starts(arg, "target=") ? "isa cuda, then expert" : "expert 2");
     struct arena *a = arena_new();
     bool ok = choose(m, a, (int)number, &e);
     if (!ok)

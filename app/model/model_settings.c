@@ -129,13 +129,7 @@ const char *model_spill(const struct model *m, const struct state *s, const stru
                         struct str *out)
 {
     const struct target *t = target_of(m, s);
-    int64_t needs;
-    int tile = t ? tile_that_spills(f, t, &needs) : -1;
-    if (tile < 0)
-        return NULL;
-    str_printf(out, "spills: needs %lld of %d vector registers", (long long)needs,
-               t->registers);
-    return f->buffer[tile].name;
+    return t ? tile_spill_note(f, t, out) : NULL;
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

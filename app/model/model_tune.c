@@ -136,7 +136,9 @@ static bool read_choice(struct tuning_opts *o, const char *word, const char *val
         ok = read_pin(o, value, e);
     } else {
         err_set(e, ERR_RANGE, "tune has no option \"%.40s\"", word);
-        ok = err_fix(e, EXAMPLE);
+        ok = str_starts(word, "objective=")
+           ? err_fix(e, "a search for a GPU that is not here simulates by itself")
+           : err_fix(e, EXAMPLE);
     }
     return ok;
 }
@@ -497,7 +499,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
                        const char *branch)
 {
     if (isinf(t->best_ms)) {
-        str_add(out, "no measured candidate is right");
+        str_add(out, t->trials > 0 ? "no measured candidate is right"
+                                   : "stopped before anything was measured");
         return;
     }
     if (is_start(m, t)) {

@@ -209,7 +209,7 @@ void text_change(struct str *out, double change)
     else if (change >= 99.995)
         str_add(out, ">9999 %");
     else
-        str_printf(out, "%+.0f %%", change * 100);
+        str_printf(out, change < -0.985 ? "%+.1f %%" : "%+.0f %%", change * 100);
 }
 
 void text_bar(struct str *out, double fraction, int width)

@@ -427,27 +427,18 @@ bool view_ledger_explains(const struct model *m)
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* Appends the best time on branch b: a measured one; else a simulated one of a GPU, which is a
- * lower bound; else "-". */
-static void put_best(struct str *out, const struct history *h, int b)
+/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
+ * a GPU, which is a bound; else "-". */
+static void put_best(struct str *out, const struct measurement *r)
 {
-    int n, at;
-    double best = INFINITY, simulated = INFINITY;
-    const int *path = history_path(h, b, &n, &at);
-    for (int i = 0; i < n; i++) {
-        const struct measurement *r = history_state(h, path[i])->measured;
-        if (!r || !r->verified)
-            continue;
-        if (r->latency.runs > 0)
-            best = fmin(best, r->latency.min_ms);
-        else if (gpu_memory_untimed_ms(r) > 0)
-            simulated = fmin(simulated, gpu_memory_untimed_ms(r));
-    }
-    str_add(out, isfinite(best) || isinf(simulated) ? "" : "≥");
-    if (isfinite(best) || isfinite(simulated))
-        text_ms(out, isfinite(best) ? best : simulated);
-    else
+    if (r && r->verified && r->latency.runs > 0) {
+        text_ms(out, r->latency.min_ms);
+    } else if (r && r->verified && gpu_memory_untimed_ms(r) > 0) {
+        str_add(out, "≥");
+        text_ms(out, gpu_memory_untimed_ms(r));
+    } else {
         str_add(out, "-");
+    }
 }
 
 void view_branches_build(struct model *m, struct pane_doc *p, int width)
@@ -465,8 +456,8 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         int n, at;
         struct str time = {0}, misses = {0};
         history_path(h, b, &n, &at);
-        put_best(&time, h, b);
         const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
+        put_best(&time, r);
         if (r && r->sim.available)
             text_count(&misses, r->sim.l1_misses);
         bool marked = history_branch(h, b)->at == m->marking.state;

@@ -74,3 +74,14 @@ int tile_that_spills(const struct func *f, const struct target *t, int64_t *need
     }
     return -1;
 }
+
+const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out)
+{
+    int64_t needs;
+    int tile = tile_that_spills(f, t, &needs);
+    if (tile < 0)
+        return NULL;
+    str_printf(out, "spills: takes %lld of %d vector registers%s", (long long)needs,
+               t->registers, needs > t->registers ? "" : ", and operands need two");
+    return f->buffer[tile].name;
+}

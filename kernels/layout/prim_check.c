@@ -117,9 +117,13 @@ static bool fix_division(const struct check *c, int64_t size, int64_t inner)
         print_factors(&s, rest);
         str_printf(&s, ": %lld does not divide it; ", (long long)pr->factor[j]);
         print_divisors(&s, rest, pr->factor[j]);
-        const int64_t outer = (size + inner - 1) / inner;
-        str_printf(&s, "; or allow_pad=1 with a first factor of %lld, which stores %lld for %lld",
-                   (long long)outer, (long long)(outer * inner), (long long)size);
+        struct prim padded = *pr;
+        padded.factor[0] = (size + inner - 1) / inner;
+        padded.allow_pad = true;
+        str_add(&s, "; or `");
+        prim_print(&s, c->l, &padded);
+        str_printf(&s, "`, which stores %lld for %lld", (long long)(padded.factor[0] * inner),
+                   (long long)size);
     } else {
         str_printf(&s, "use a first factor of %lld (0 infers it)", (long long)rest);
     }

@@ -167,6 +167,8 @@ static bool libyaml_error(struct yaml_reader *r)
         err_fix(r->e, "indent with blanks, not with tabs");
     else if (p->problem && str_starts(p->problem, "mapping values are not allowed"))
         err_fix(r->e, "quote a text that contains \": \"");
+    else if (p->problem && str_starts(p->problem, "did not find expected key"))
+        err_fix(r->e, "indent this line like the other keys of the block");
     return at_offset(r->doc, at_end ? within : stopped, 1, r->e);
 }
 

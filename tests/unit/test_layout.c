@@ -381,11 +381,11 @@ static void test_errors(void **state)
         { "split O 7 8", "split H 0 16", ERR_NONDIV,
         "primitive 2 (split H): 2 x 16 is not 30, the extent of the dimension",
           "30 = 2*3*5: 16 does not divide it; 15 or 30 do; "
-          "or allow_pad=1 with a first factor of 2, which stores 32 for 30" },
+          "or `split H 2 16 allow_pad=1`, which stores 32 for 30" },
         { "", "split O 2 16", ERR_FACTOR,
         "primitive 1 (split O): 2 x 16 is less than the 56 elements of the dimension",
           "56 = 2^3*7: 16 does not divide it; 14 or 28 do; "
-          "or allow_pad=1 with a first factor of 4, which stores 64 for 56" },
+          "or `split O 4 16 allow_pad=1`, which stores 64 for 56" },
         { "", "split O 8 8", ERR_NONDIV,
         "primitive 1 (split O): 8 x 8 is not 56, the extent of the dimension",
           "use a first factor of 7 (0 infers it)" },

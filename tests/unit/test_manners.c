@@ -452,6 +452,28 @@ static void test_tour(void **state)
     model_free(m);
 }
 
+/* A step that is not the one the tour asks for is named, and the tour waits for the right one. */
+static void test_tour_wants_its_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1");
+    m->set.target = target_named("avx2");
+    press(m, ": tour Enter m");
+    measured(m, 40, 0.01, 1000);
+    press(m, "6 A");
+    for (int i = 4; i <= 8; i++)
+        press(m, ": tour Space do Enter");
+    assert_shows(m, "tour: 9 of 10");
+    press(m, ": loop Space cache_write Space Conv Space at=I Enter");
+    assert_shows(m, "tour: 9 of 10");
+    assert_shows(m, "You have  loop cache_write Conv at=I");
+    press(m, "u");
+    assert_shows(m, "Move to the loop w.0");
+    press(m, ": loop Space cache_write Space Conv Space at=W.0 Enter");
+    assert_shows(m, "tour: 10 of 10");
+    model_free(m);
+}
+
 /* The tile of the tour fits the registers of the chosen instruction set, whatever it is. */
 static void test_tour_fits_the_registers(void **state)
 {
@@ -899,6 +921,7 @@ int main(void)
         cmocka_unit_test(test_clearing_the_prompt),
         cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
+        cmocka_unit_test(test_tour_wants_its_step),
         cmocka_unit_test(test_tour_fits_the_registers),
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),

@@ -1377,7 +1377,9 @@ static void test_copies_are_told(void **state)
     press(m, ": layout Space unfold Space ReLU Space H Space tile=4 Space stride=2 Enter");
     assert_shows(m, "ReLU is stored 1.71 times: tiles");
     assert_shows(m, " overlap");
-    press(m, "p");
+    press(m, ": layout Space unfold Space Ker Space KH Space tile=2 Space stride=1 Enter");
+    assert_shows(m, "Ker is stored 1.33 times: tiles");
+    press(m, "u p");
     assert_shows(m, "parallel, but measuring with 1 thread");
     press(m, "p p");
     assert_hides(m, "measuring with 1 thread");

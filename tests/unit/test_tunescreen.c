@@ -282,6 +282,7 @@ static void bring(struct model *m, const struct desired_job *w, enum search_end 
     t->end = end;
     t->start_ms = 8;
     t->best_ms = best_ms;
+    t->trials = end == SEARCH_CANCELLED && isinf(best_ms) ? 0 : 8;
     t->is_start = !line && best_ms == 8;
     t->n_lines = line ? 1 : 0;
     t->line = ARENA_DUP(t->mem, &line, 1);
@@ -336,6 +337,9 @@ static void results_are_branches(void **state)
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, NULL, INFINITY);
     assert_shows(m, "no measured candidate is right");
+    press(m, "t");
+    bring_back(m, SEARCH_CANCELLED, NULL, INFINITY);
+    assert_shows(m, "stopped before anything was measured");
     assert_int_equal(history_n_branches(m->session->history), branches);
     model_free(m);
 }
