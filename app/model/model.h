@@ -144,8 +144,11 @@ struct lensing {
     const struct target *target;
     int64_t from, asked;                 /* the window that is wanted; that of the lens */
     struct lens *lens;
-    struct forecast *cure, now;          /* ranked */
+    struct forecast *cure, now;          /* lines in the arena of lens; ranked when predicted */
     int n_cures;
+    bool predicted;                      /* the misses of cure and now are known, if ever */
+    bool stopped; int stopped_tag;       /* cancelled while the state had that tag */
+    unsigned number;                     /* of the lens: counts the lenses of this session */
     struct str why;
     int at, loop;                        /* the playback's touch and chosen loop */
 };
@@ -530,6 +533,11 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* line i is a 
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
 bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
+bool model_lens_is_due(const struct model *m);   /* it, or its predictions, should be made */
+bool model_lens_stopped(const struct model *m);  /* both were cancelled, for this state */
+bool model_lens_cancel(struct model *m);         /* cancels its jobs; false: there are none */
+void model_cures_job(const struct model *m, struct app_job *j);
+void model_cured(struct model *m, struct app_job *j);    /* takes over the predictions */
 bool model_lens_on_cure(const struct model *m);  /* the cursor is on a step that Enter applies */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over its result */
