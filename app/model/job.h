@@ -21,7 +21,8 @@
  * about a state of the session, MARK about several, NETWORK about the network.
  * MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
  * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run.  CURES and FORECAST
- * predict the misses after each row of `text`.  STOPPED looks for a stopped search in the records. */
+ * predict the misses after each row of `text`.  STOPPED looks for a stopped search in the
+ * records. */
 #define JOB_KINDS(X) \
     X(MEASURE, MEASURE, STATE, "measuring") \
     X(C, TEXT, STATE, "writing C") \

@@ -152,7 +152,7 @@ static int put_cures_of(struct lens_pane *v, bool several, const char *title)
         widest = width > widest ? width : widest;
     }
     if (n > 0)
-        put_title(v, title, k->keys ? "Enter applies the selected one" : "");
+        put_title(v, title, k->keys ? "as predicted; Enter applies one" : "as predicted");
     for (int i = 0; i < n; i++) {
         const char *line = k->cure[chosen[i]].line;
         for (size_t len; line[len = strcspn(line, "\n")]; line += len + 1) {
@@ -170,8 +170,8 @@ static void put_cures(struct lens_pane *v)
     const struct lens_look *k = v->k;
     struct str text = {0};
     if (k->predicted) {
-        int n = put_cures_of(v, false, "Cures of one step, as predicted");
-        n += put_cures_of(v, true, "Cures of several steps, as predicted");
+        int n = put_cures_of(v, false, "Cures of one step");
+        n += put_cures_of(v, true, "Cures of several steps");
         if (n > 0)
             return;
         lens_no_cure_print(&text, v->l, k);
@@ -369,6 +369,7 @@ static void put_head(struct lens_pane *v)
     str_count(&text, l->conflicts);
     str_add(&text, " of them by conflicts");
     doc_wrap(v->d, STYLE_PLAIN, str_text(&text), v->k->width, 2);
+    v->d->lines.data[0].id = LENS_OTHER_LINES;
     str_free(&text);
 }
 

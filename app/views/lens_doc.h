@@ -5,9 +5,9 @@
 #include "explorer/history/forecast.h"
 
 /* cure: the candidates; when they are predicted, ranked.  now: the program as it is.  stopped: the
- * predictions were cancelled.  at: the touch of the playback. loop: the chosen loop; -1: none. rows:
- * of the pictures. keys: names the keys of the view.  In the document, the lines of cure k have id
- * k, all others ids from LENS_OTHER_LINES on. */
+ * predictions were cancelled.  at: the touch of the playback. loop: the chosen loop; -1: none.
+ * rows: of the pictures. keys: names the keys of the view.  In the document, the lines of cure k
+ * have id k, all others ids from LENS_OTHER_LINES on. */
 struct lens_look {
     int width, rows, at, loop;
     const struct forecast *cure, *now;

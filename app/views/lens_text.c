@@ -5,7 +5,6 @@
 #include "app/ui/text.h"
 
 #define NAMED 0.05                        /* least share of a kind of misses that is named */
-#define COMPULSORY 0.9                    /* share of the misses from which on no step helps */
 
 void lens_line_print(struct str *out, const struct lens *l, int32_t line)
 {
@@ -44,7 +43,8 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
 
 /* --- What misses ------------------------------------------------------------------------------ */
 
-/* Appends ", nearly all of them capacity misses" or ": 15.8M conflict and 1.05M capacity misses". */
+/* Appends ", nearly all of them capacity misses", or ": 15.8M conflict and 1.05M capacity
+ * misses". */
 static void add_kinds(struct str *out, const struct lens_cause *c)
 {
     static const char *const name[] = { "conflict", "capacity", "compulsory" };
@@ -152,40 +152,43 @@ void lens_reason_print(struct str *out, const struct lens *l, const struct lens_
 
 /* --- No cure ---------------------------------------------------------------------------------- */
 
-/* Returns the known candidate with the fewest misses; NULL: none is known. */
-static const struct forecast *least(const struct lens_look *k)
+static void add_not_better(struct str *out, const struct lens *l, const struct lens_look *k)
 {
-    const struct forecast *best = NULL;
-    for (int i = 0; i < k->n_cures; i++)
-        if (k->cure[i].ok && (!best || k->cure[i].misses.l1_misses < best->misses.l1_misses))
-            best = &k->cure[i];
-    return best;
+    const struct forecast *best = forecast_least(k->cure, k->n_cures);
+    str_printf(out, "No candidate leaves clearly fewer misses: the best of %d, ", k->n_cures);
+    for (const char *c = best->line; *c; c++)
+        str_add(out, *c == '\n' ? "; " : (char[2]){ *c, 0 });
+    str_printf(out, ", leaves %.0f %%. ", 100 * (double)best->misses.l1_misses
+                                          / fmax(1, (double)k->now->misses.l1_misses));
+    text_count(out, llround(l->all.compulsory));
+    str_add(out, " of the ");
+    text_count(out, llround(l->all.misses));
+    str_add(out, " misses are compulsory. The others stay, because the working set of each "
+                 "candidate is larger than L1.");
 }
 
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k)
 {
-    const struct forecast *best = least(k);
-    if (l->all.misses < 1) {
+    switch (forecast_result(l, k->now, k->cure, k->n_cures)) {
+    case CURE_HELPS:
+    case CURE_RESULT_COUNT:
+        break;
+    case CURE_NO_MISSES:
         str_add(out, "There is nothing to cure.");
-    } else if (l->all.compulsory >= COMPULSORY * l->all.misses) {
+        break;
+    case CURE_COMPULSORY:
         str_add(out, "Nearly all misses are compulsory: each line is touched for the first time, "
                      "once. No order of loops or dimensions avoids that.");
-    } else if (k->n_cures == 0) {
+        break;
+    case CURE_NO_CANDIDATE:
         str_add(out, "There is no candidate: no loop can be moved or split so that its lines come "
                      "back sooner.");
-    } else if (!best || !k->now->ok) {
-        str_printf(out, "None of the %d candidates is legal here.", k->n_cures);
-    } else {
-        str_printf(out, "None of the %d candidates leaves clearly fewer misses: the best one, ",
-                   k->n_cures);
-        for (const char *c = best->line; *c; c++)
-            str_add(out, *c == '\n' ? "; " : (char[2]){ *c, 0 });
-        str_printf(out, ", leaves %.0f %%. ", 100 * (double)best->misses.l1_misses
-                                              / fmax(1, (double)k->now->misses.l1_misses));
-        text_count(out, llround(l->all.compulsory));
-        str_add(out, " of the ");
-        text_count(out, llround(l->all.misses));
-        str_add(out, " misses are compulsory. The others stay, because the working set of each "
-                     "candidate is larger than L1.");
+        break;
+    case CURE_NONE_LEGAL:
+        str_printf(out, "No candidate is legal here; %d were tried.", k->n_cures);
+        break;
+    case CURE_NONE_BETTER:
+        add_not_better(out, l, k);
+        break;
     }
 }

@@ -7,6 +7,13 @@
 
 #define SAME 1.05  /* up to this ratio, two predictions do not differ for certain */
 #define HELPS 0.9  /* a cure leaves at most this share of the misses */
+#define NEARLY_ALL 0.9                    /* share of compulsory misses that leaves no hope */
+
+const char *const cure_result_name[CURE_RESULT_COUNT] = {
+#define RESULT(id, name) [CURE_##id] = name,
+    CURE_RESULTS(RESULT)
+#undef RESULT
+};
 
 /* Runs the lines of a row on a copy of the session. *changes: how many of them to undo. */
 static bool run_lines(struct history *h, struct forecast *row, int *changes)
@@ -119,6 +126,26 @@ bool forecast_helps(const struct forecast *row, const struct forecast *now)
 {
     return row->ok && now->ok
         && (double)row->misses.l1_misses < HELPS * (double)now->misses.l1_misses;
+}
+
+const struct forecast *forecast_least(const struct forecast *row, int n)
+{
+    const struct forecast *least = NULL;
+    for (int i = 0; i < n; i++)
+        if (row[i].ok && (!least || row[i].misses.l1_misses < least->misses.l1_misses))
+            least = &row[i];
+    return least;
+}
+
+enum cure_result forecast_result(const struct lens *l, const struct forecast *now,
+                                 const struct forecast *row, int n)
+{
+    const struct forecast *least = forecast_least(row, n);
+    return least && forecast_helps(least, now) ? CURE_HELPS
+         : l->all.misses < 1 ? CURE_NO_MISSES
+         : l->all.compulsory >= NEARLY_ALL * l->all.misses ? CURE_COMPULSORY
+         : n == 0 ? CURE_NO_CANDIDATE
+         : !least ? CURE_NONE_LEGAL : CURE_NONE_BETTER;
 }
 
 bool forecast_lens(const struct program *p, const struct cache_config *cache,

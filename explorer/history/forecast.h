@@ -39,4 +39,19 @@ void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the misses after the steps are clearly fewer than now. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);
+/* What came of n predicted rows, and if no row helps, why. COMPULSORY: nearly all misses are. */
+#define CURE_RESULTS(X) \
+    X(HELPS, "helps") X(NO_MISSES, "no_misses") X(COMPULSORY, "compulsory") \
+    X(NO_CANDIDATE, "no_candidate") X(NONE_LEGAL, "none_legal") X(NONE_BETTER, "none_better")
+enum cure_result {
+#define RESULT(id, name) CURE_##id,
+    CURE_RESULTS(RESULT)
+#undef RESULT
+    CURE_RESULT_COUNT
+};
+extern const char *const cure_result_name[CURE_RESULT_COUNT];
+enum cure_result forecast_result(const struct lens *l, const struct forecast *now,
+                                 const struct forecast *row, int n);
+/* Returns the row with the fewest misses; NULL: no misses are known. */
+const struct forecast *forecast_least(const struct forecast *row, int n);
 #endif

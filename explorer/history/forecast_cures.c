@@ -317,8 +317,8 @@ static void add_inside(struct curing *c, const char *inner, const struct stage *
     }
 }
 
-/* Computes a tensor where it is read, or its reader where it is computed, when its lines are evicted
- * between both nests. */
+/* Computes a tensor where it is read, or its reader where it is computed, so that its lines are not
+ * evicted between both nests. */
 static void add_joined(struct curing *c, int site)
 {
     const struct lens_site *of = &c->l->site[site];
@@ -356,12 +356,25 @@ static void for_pairs(struct curing *c, add_fn *add_cures)
     }
 }
 
+/* Pads a tensor whose lines come from few sets, even if its misses are no conflicts: LRU evicts all
+ * lines of a cycle that is a little too long for L1, but only those of a set that it is too long
+ * for. */
+static void add_pads_of_few_sets(struct curing *c, int site)
+{
+    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent)
+        if (lens_sets(c->l, lens_stride(c->l, site, i)) < c->l->n_sets) {
+            add_pads(c, site);
+            return;
+        }
+}
+
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
                    struct forecast *row)
 {
     struct curing c = { p, l, a, row, 0 };
     if (l->all.conflict > LENS_SHARE * l->all.misses)
         for_pairs(&c, add_pads);
+    for_culprits(&c, add_pads_of_few_sets);
     for_culprits(&c, add_orders);
     for_culprits(&c, add_layout_orders);
     if (l->all.conflict > LENS_SHARE * l->all.misses)

@@ -237,7 +237,7 @@ static void take_buffers(struct lens_run *r, const struct func *f, const unsigne
         int64_t bytes = buffer_bytes(from);
         b[i] = (struct lens_buffer){
             arena_strdup(l->arena, from->name), arena_strdup(l->arena, str_text(&notation)),
-            from->tensor,
+            from->tensor, from->type->bytes,
             (int32_t)((int64_t)(base[i] / (unsigned)l->line_bytes) - r->first_line),
             (int32_t)((bytes + l->line_bytes - 1) / l->line_bytes),
             lines_per_row(from, l->line_bytes), !from->layout,

@@ -30,6 +30,7 @@ struct lens_turn { int32_t at, loop; int64_t value; };
 struct lens_buffer {
     const char *name, *notation;          /* notation of the layout; "": the layout has none */
     int tensor;                           /* of the graph */
+    int elem_bytes;
     int32_t first, lines;
     int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
@@ -55,12 +56,13 @@ struct lens_pair {
  * associative LRU cache of the same size has as well; any other one. */
 enum miss_kind { MISS_COMPULSORY, MISS_CAPACITY, MISS_CONFLICT };
 
-/* The misses of `site` in the whole run, estimated unless everything was simulated; other misses
- * than compulsory and conflict are capacity misses.  moves: the innermost loop that moves the access
- * to another line in each iteration, by `stride` bytes; -1: none.  again: the innermost loop whose
- * iterations access the same lines again although all accesses in one of them touch more lines than
- * L1 holds: `touched`, of which `lines` by this access; -1: none.  before: code before this nest
- * touches the same buffer. */
+/* The misses of `site` in the whole run, estimated unless everything was simulated.  Those that are
+ * neither compulsory nor conflict misses are capacity misses.
+ *
+ * moves: the innermost loop that moves the access to another line in each iteration, by `stride`
+ * bytes; -1: none.  again: the innermost loop whose next iteration needs the same lines again, after
+ * more lines were touched than L1 holds: `touched`, of which `lines` by this access; -1: none.
+ * before: code before this nest touches the same buffer. */
 struct lens_cause {
     int site;
     double misses, compulsory, conflict;

@@ -4,8 +4,8 @@
 #include "kernels/gen/walk.h"
 #include "profile/sim/cache_config.h"
 
-/* A run.  first_set: the set of line first_line; n_lines: the lines from there on.  all: its accesses; iterations, accesses: per
- * marked loop, as walk_count has them. */
+/* A run.  first_set: the set of line first_line; n_lines: the lines from there on.  all: its
+ * accesses; iterations, accesses: per marked loop, as walk_count has them. */
 struct lens_path {
     struct walk *walk;
     const unsigned long long *base;

@@ -100,7 +100,8 @@ void lens_report_json(struct str *out, const struct lens *l, const struct foreca
     json_put(o, "accesses", causes_json(l), "sets_over_time", grid_json(l, false),
              "sets_over_run", l->n_columns > 0 ? grid_json(l, true) : json_null(),
              "run_simulated", JSON_IF(l->n_columns > 0, l->simulated), "conflicts", pairs,
-             "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures);
+             "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures,
+             "result", JSON(cure_result_name[forecast_result(l, now, cure, n_cures)]));
     json_print(out, o, 8);
     str_free(&cache);
 }
