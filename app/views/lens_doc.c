@@ -102,7 +102,7 @@ static void put_pairs(struct lens_pane *v)
         put_stride(v, i);
     }
     if (l->n_pairs == 0)
-        put_prose(v, "Nobody in this window: there are no conflict misses.");
+        put_prose(v, "There are no conflict misses in this window.");
 }
 
 static void add_change(struct str *out, const char *what, int64_t from, int64_t to)

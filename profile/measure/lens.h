@@ -60,9 +60,9 @@ enum miss_kind { MISS_COMPULSORY, MISS_CAPACITY, MISS_CONFLICT };
  * neither compulsory nor conflict misses are capacity misses.
  *
  * moves: the innermost loop that moves the access to another line in each iteration, by `stride`
- * bytes; -1: none.  again: the innermost loop whose next iteration needs the same lines again, after
- * more lines were touched than L1 holds: `touched`, of which `lines` by this access; -1: none.
- * before: code before this nest touches the same buffer. */
+ * bytes; -1: none.  again: the innermost loop whose next iteration needs the same lines again,
+ * after more lines were touched than L1 holds: `touched`, of which `lines` by this access; -1:
+ * none.  before: code before this nest touches the same buffer. */
 struct lens_cause {
     int site;
     double misses, compulsory, conflict;
