@@ -5,6 +5,7 @@
 #include <string.h>
 #include "app/ui/text.h"
 
+#define SOME 0.05                         /* share of conflict misses from which they are shown */
 #define MOST_CURES 5                      /* of one step, and of several */
 #define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
 #define MOST_COLUMNS 100
@@ -49,7 +50,9 @@ static void put_causes(struct lens_pane *v)
     int n = lens_n_culprits(l);
     struct str title = {0};
     str_add(&title, "L1 misses of the whole run");
-    if (l->n_columns > 0 && l->simulated < 0.999)
+    if (l->n_columns == 0)
+        str_add(&title, ", estimated from the window");
+    else if (l->simulated < 0.999)
         str_printf(&title, ", estimated from %.2g %% of it", 100 * l->simulated);
     put_title(v, "What misses", str_text(&title));
     str_free(&title);
@@ -121,7 +124,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
     struct str text = {0};
     add_change(&text, "misses", from->l1_misses, to->l1_misses);
-    if (from->conflicts > 0 && from->conflicts != to->conflicts)
+    if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
         add_change(&text, ", conflict misses", from->conflicts, to->conflicts);
     if (to->fraction < 1)
         str_printf(&text, " (%.2g %% simulated)", 100 * to->fraction);

@@ -237,7 +237,7 @@ static void take_buffers(struct lens_run *r, const struct func *f, const unsigne
         int64_t bytes = buffer_bytes(from);
         b[i] = (struct lens_buffer){
             arena_strdup(l->arena, from->name), arena_strdup(l->arena, str_text(&notation)),
-            from->tensor, from->type->bytes,
+            from->tensor,
             (int32_t)((int64_t)(base[i] / (unsigned)l->line_bytes) - r->first_line),
             (int32_t)((bytes + l->line_bytes - 1) / l->line_bytes),
             lines_per_row(from, l->line_bytes), !from->layout,
@@ -258,8 +258,14 @@ static void take_code(struct lens_run *r)
     int64_t *stride = ARENA_ARRAY(l->arena, int64_t, l->n_sites * l->n_loops + 1);
     for (int i = 0; i < l->n_sites; i++) {
         int in = walk_site_loop(r->walk, i);
-        s[i] = (struct lens_site){ arena_strdup(l->arena, site[i].text), site[i].buffer,
-                                   in >= 0 ? loop[in].node : -1, in, site[i].is_store };
+        int64_t bytes, lines;
+        walk_site_reach(r->walk, i, l->line_bytes, &bytes, &lines);
+        bool joined = lines >= (bytes + l->line_bytes - 1) / l->line_bytes;
+        s[i] = (struct lens_site){
+            .text = arena_strdup(l->arena, site[i].text), .buffer = site[i].buffer,
+            .node = in >= 0 ? loop[in].node : -1, .loop = in, .is_store = site[i].is_store,
+            .bytes = joined ? bytes : 1, .pieces = joined ? 1 : lines,
+        };
         for (int k = 0; k < l->n_loops; k++)
             stride[i * l->n_loops + k] = walk_stride(r->walk, i, k);
     }

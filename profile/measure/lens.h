@@ -30,13 +30,18 @@ struct lens_turn { int32_t at, loop; int64_t value; };
 struct lens_buffer {
     const char *name, *notation;          /* notation of the layout; "": the layout has none */
     int tensor;                           /* of the graph */
-    int elem_bytes;
     int32_t first, lines;
     int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
     bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
-/* loop: the innermost one around it, or -1. */
-struct lens_site { const char *text; int buffer, node, loop; bool is_store; };
+/* loop: the innermost one around it, or -1.  In one iteration of that loop, it accesses `pieces`
+ * times `bytes` bytes. */
+struct lens_site {
+    const char *text;
+    int buffer, node, loop;
+    int64_t bytes, pieces;
+    bool is_store;
+};
 struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
 /* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: the latest

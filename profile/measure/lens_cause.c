@@ -51,8 +51,8 @@ int64_t lens_lines(const struct lens *l, int site, int around, const int64_t *tr
 {
     struct reach *r = xcalloc((size_t)l->n_loops + 1, sizeof *r);
     int n = list_reaches(l, site, around, trips, r);
-    const struct lens_buffer *of = &l->buffer[l->site[site].buffer];
-    int64_t bytes = of->elem_bytes, pieces = 1, most = of->lines;
+    const struct lens_site *s = &l->site[site];
+    int64_t bytes = s->bytes, pieces = s->pieces, most = l->buffer[s->buffer].lines;
     for (int i = 0; i < n; i++) {
         bool joined = r[i].stride <= bytes || r[i].stride <= l->line_bytes;
         bytes += joined ? r[i].stride * (r[i].trips - 1) : 0;

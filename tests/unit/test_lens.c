@@ -308,6 +308,60 @@ static void footprints(void **state)
     arena_free(a);
 }
 
+/* Unrolled and vectorized loops are no loops of the code: an iteration of K reads four rows of A,
+ * and two vectors of B that lie side by side. */
+static void straight_code_counts(void **state)
+{
+    static const char *const steps[] = {
+        "loop split C M 4", "loop split C N 32", "loop reorder C M.0 N.0 K M.1 N.1",
+        "loop vectorize C N.1", "loop unroll C M.1", "loop cache_write C at=N.0",
+    };
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "gmm m=64 k=64 n=64", steps, COUNT_OF(steps)), "32K/8/64",
+                             0, 0);
+    int rows = 0, vectors = 0;
+    (void)state;
+    for (int i = 0; i < l->n_sites; i++) {
+        const struct lens_site *s = &l->site[i];
+        if (!s->is_store && s->text[0] == 'A') {
+            assert_true(s->pieces == 4 && s->bytes == 1);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 4 * 4);
+            rows++;
+        }
+        if (!s->is_store && s->text[0] == 'B') {
+            assert_true(s->pieces == 1 && s->bytes == 128);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 64 * 2);
+            vectors++;
+        }
+    }
+    assert_true(rows == 1 && vectors == 1);
+    lens_free(l);
+    arena_free(a);
+}
+
+/* The tiles of a row are three loops, because taps in the padding are left out: the first and the
+ * last tile, and six between them, which run most often. */
+static void pieces_of_a_loop(void **state)
+{
+    static const char *const steps[] = {
+        "set input_layout given", "layout set Inp_in \"N H W I\"", "layout set Ker \"O/64 KH KW I 64o\"",
+        "layout set Conv \"N H W O\"", "loop inline Inp", "loop split Conv W 8 7",
+        "loop split Conv O 1 64", "loop reorder Conv O.0 N H W.0 KH KW I W.1 O.1",
+        "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop vectorize Conv O.1",
+    };
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1", steps,
+                                      COUNT_OF(steps)), "32K/8/64", -1, 0);
+    const struct lens_cause *c = &l->cause[0];
+    (void)state;
+    assert_true(str_starts(l->site[c->site].text, "Ker[") && c->again >= 0);
+    assert_string_equal(l->loop[c->again].axis, "W.0");
+    assert_int_equal(l->loop[c->again].trips, 6);
+    assert_int_equal(c->lines, 64 * 64 * 9 / 16);
+    lens_free(l);
+    arena_free(a);
+}
+
 struct cured { struct arena *a; struct lens *l; struct forecast row[FORECAST_CURES], now; int n; };
 
 static void cure(const char *spec, struct cured *out)
@@ -540,6 +594,7 @@ int main(void)
         cmocka_unit_test(iterations), cmocka_unit_test(whole_run),
         cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(cures),
         cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
+        cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),
         cmocka_unit_test(cures_capacity), cmocka_unit_test(pads_come_first),
         cmocka_unit_test(nests_are_joined), cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),

@@ -228,7 +228,7 @@ static void a_cure_is_applied(void **state)
 {
     struct model *m = with_lens();
     (void)state;
-    assert_shows(m, "conflict misses 1056 to 0");
+    assert_shows(m, "misses 67.7k to 4224");
     go_to_cure(m, 0);
     press(m, "Enter");
     assert_string_equal(step_of(m), m->lensing.cure[0].line);
