@@ -16,7 +16,7 @@
 #define SAMPLE 2048.0                     /* least accesses that count of each */
 #define GOLDEN 0.6180339887498949
 #define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
-#define LIMIT_S 3.0
+#define LIMIT_S 2.0
 
 struct run_columns {
     const struct lens_path *path;

@@ -345,7 +345,8 @@ static void pieces_of_a_loop(void **state)
 {
     static const char *const steps[] = {
         "set input_layout given", "layout set Inp_in \"N H W I\"",
-        "layout set Ker \"O/64 KH KW I 64o\"", "layout set Conv \"N H W O\"", "loop inline Inp", "loop split Conv W 8 7",
+        "layout set Ker \"O/64 KH KW I 64o\"", "layout set Conv \"N H W O\"",
+        "loop inline Inp", "loop split Conv W 8 7",
         "loop split Conv O 1 64", "loop reorder Conv O.0 N H W.0 KH KW I W.1 O.1",
         "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop vectorize Conv O.1",
     };
