@@ -197,7 +197,8 @@ bool model_lens(struct model *m, const char *arg)
     for (int i = 0; i < COUNT_OF(words); i++)
         if (streq(word, words[i]))
             return rest[0] && !str_to_int64(rest, 1, LENS_TOUCHES, &n)
-                 ? model_say_error(m, "the number must be from 1 to 65,536", "")
+                 ? model_say_error(m, "the number must be from 1 to 65,536",
+                                   "lens next 100")
                  : play(m, word, n);
     return model_say_error(m, "lens knows no such word",
                            "next, prev, forward, back, conflict, loop, from 0 or apply");

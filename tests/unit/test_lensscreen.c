@@ -82,6 +82,8 @@ static void playback(void **state)
     assert_true(k->lens->touch[k->at].conflict);
     type_line(m, "lens prev 65536");
     assert_shows(m, "the window ends here");
+    type_line(m, "lens next 65537");
+    assert_shows(m, "Fix: lens next 100");
     type_line(m, "lens fly");
     assert_shows(m, "lens knows no such word");
     type_line(m, "lens from x");
