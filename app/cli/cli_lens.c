@@ -1,4 +1,4 @@
-/* `tilescope show --what lens`: which accesses evict each other's cache lines. */
+/* `tilescope show --what lens`: which accesses miss, why, and which steps help. */
 #include "app/cli/cli.h"
 
 #include <stdlib.h>
@@ -28,11 +28,13 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
         || (cache && !cache_config_parse(cache, &opts.cache, e))
         || !lens_open(p, &opts, c->cancel, &l, e))
         return false;
-    int n;
-    bool ok = forecast_lens(p, l, opts.target, c->cancel, cure, &n, &now, e);
+    struct progress pr = cli_progress(c);
+    int n = forecast_cures(p, l, l->arena, cure);
+    bool ok = forecast_lens(p, &l->cache, opts.target, &pr, c->cancel, cure, n, &now, e);
+    cli_progress_clear(c);
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
-                              .n_cures = n };
+                              .n_cures = n, .predicted = true };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))
         lens_report_json(out, l, &now, cure, n);

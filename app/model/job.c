@@ -283,6 +283,8 @@ void job_run(struct app_job *j, struct cancel *c, const struct progress *pr)
     }
     if (j->ok && j->kind == JOB_LENS)
         j->ok = job_run_lens(j, p, c);
+    else if (j->ok && j->kind == JOB_CURES)
+        j->ok = job_run_cures(j, p, pr, c);
     else if (j->ok && j->kind == JOB_FORECAST)
         j->ok = job_run_forecast(j, p, other, c);
     else if (j->ok && j->kind == JOB_MEASURE)

@@ -17,12 +17,12 @@
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
-/* X(id, lane, group, what the title says while the job runs; "": nothing).  Jobs of the group STATE
- * are about a state of the session, MARK about several states, NETWORK about the network.
- *
- * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
- * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run; FORECAST predicts the
- * misses after each line of `text`.  STOPPED looks for a stopped search in the records. */
+/* X(id, lane, group, what the title says while it runs; "": nothing).  Jobs of the group STATE are
+ * about a state of the session, MARK about several, NETWORK about the network.
+ * MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
+ * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run.  CURES and FORECAST
+ * predict the misses after each row of `text`.  STOPPED looks for a stopped search in the
+ * records. */
 #define JOB_KINDS(X) \
     X(MEASURE, MEASURE, STATE, "measuring") \
     X(C, TEXT, STATE, "writing C") \
@@ -37,6 +37,7 @@
     X(NETWORK_TUNE, TUNE, NETWORK, "tuning all") \
     X(OPEN, TEXT, STATE, "reading the model") \
     X(LENS, TEXT, STATE, "simulating") \
+    X(CURES, TEXT, STATE, "cures") \
     X(STOPPED, TEXT, STATE, "looking for searches") \
     X(FORECAST, TEXT, STATE, "")
 enum job_kind {
@@ -105,12 +106,12 @@ struct app_job {
     struct job_pair *pair;       /* COMPARE: both sides */
     struct lens *lens;           /* LENS: the lens; the lines of cure are in its arena */
     struct forecast *cure, now;
-    int n_cures;                 /* FORECAST: the predictions; their lines are in mem */
-    unsigned stamp;              /* FORECAST: set by the caller, and not changed */
-    struct bisection bisection;  /* BISECT: the result; its text is in `text` */
-    struct ablation *ablation;   /* ABLATE: the result */
-    struct tuning_stopped stopped;       /* STOPPED: the search that was found, if ok */
-    struct tuning *tuning;       /* TUNE: the result; after a cancel the result so far */
+    int n_cures;                 /* CURES, FORECAST: the rows of text, which are in mem */
+    unsigned stamp;              /* CURES, FORECAST: set by the caller, returned unchanged */
+    struct bisection bisection;  /* BISECT; its text is in `text` */
+    struct ablation *ablation;   /* ABLATE */
+    struct tuning_stopped stopped;       /* STOPPED, when ok */
+    struct tuning *tuning;       /* TUNE; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
 void job_free(struct app_job *j);
@@ -123,9 +124,14 @@ struct measure_opts job_measure_opts(const struct app_job *j);
 bool job_run_compare(struct app_job *j, const struct program *p, const struct program *other,
                      const struct progress *pr, const struct cancel *c);
 
-/* job_lens.c: does the work of LENS and of FORECAST. */
+/* job_lens.c: does the work of LENS, CURES and FORECAST. */
+#define JOB_END_ROW "\f"                  /* ends a row of text, which may have several lines */
+/* Sets the rows that CURES is to predict. */
+void job_want_cures(struct app_job *j, const struct forecast *cure, int n);
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
-/* Runs FORECAST. other: the program after the only line; NULL: the lines must be run. */
+bool job_run_cures(struct app_job *j, const struct program *p, const struct progress *pr,
+                   const struct cancel *c);
+/* other: the program after the only line; NULL: the lines are to be run. */
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
                       const struct cancel *c);
 

@@ -1,5 +1,5 @@
-/* The job of the cache lens: its window, and predictions for the steps that may cure conflicts.
- * Also the job that predicts the misses after given steps. */
+/* The jobs of the cache lens: its simulation, and predictions of the steps that may cure its
+ * misses; and the job that predicts the misses after given steps. */
 #include "app/model/job.h"
 
 #include <string.h>
@@ -14,7 +14,31 @@ bool job_run_lens(struct app_job *j, const struct program *p, const struct cance
     if (!lens_open(p, &o, c, &j->lens, &j->e))
         return false;
     j->cure = xcalloc(FORECAST_CURES, sizeof *j->cure);
-    return forecast_lens(p, j->lens, o.target, c, j->cure, &j->n_cures, &j->now, &j->e);
+    j->n_cures = forecast_cures(p, j->lens, j->lens->arena, j->cure);
+    return true;
+}
+
+void job_want_cures(struct app_job *j, const struct forecast *cure, int n)
+{
+    for (int i = 0; i < n; i++)
+        str_printf(&j->text, "%s" JOB_END_ROW, cure[i].line);
+}
+
+/* Makes rows of the texts that JOB_END_ROW ends. */
+static void take_rows(struct app_job *j)
+{
+    char *rest = arena_strdup(j->mem, str_text(&j->text));
+    j->cure = xcalloc(j->text.len + 1, sizeof *j->cure);
+    for (char *line = strsep(&rest, JOB_END_ROW); rest; line = strsep(&rest, JOB_END_ROW))
+        j->cure[j->n_cures++].line = line;
+}
+
+bool job_run_cures(struct app_job *j, const struct program *p, const struct progress *pr,
+                   const struct cancel *c)
+{
+    struct cache_config cache = predict_cache(&j->set.cache);
+    take_rows(j);
+    return forecast_lens(p, &cache, j->set.target, pr, c, j->cure, j->n_cures, &j->now, &j->e);
 }
 
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
@@ -28,15 +52,12 @@ bool job_run_forecast(struct app_job *j, const struct program *p, const struct p
     if (other) {                          /* the line has already been run, on a copy */
         j->cure = xcalloc(1, sizeof *j->cure);
         j->n_cures = 1;
-        j->text.data[strcspn(str_text(&j->text), "\n")] = 0;
+        j->text.data[strcspn(str_text(&j->text), JOB_END_ROW)] = 0;
         j->cure[0].line = arena_strdup(j->mem, str_text(&j->text));
         j->cure[0].ok = predict_misses(other, &o, c, &j->cure[0].misses, &j->e);
         j->now.ok = predict_misses(p, &o, c, &j->now.misses, &j->e);
         return !cancelled(c) || err_set(&j->e, ERR_CANCEL, "cancelled");
     }
-    char *rest = arena_strdup(j->mem, str_text(&j->text));
-    j->cure = xcalloc(j->text.len + 1, sizeof *j->cure);
-    for (char *line = strsep(&rest, "\n"); rest; line = strsep(&rest, "\n"))
-        j->cure[j->n_cures++].line = line;
-    return forecast_steps(p, &o, c, j->cure, j->n_cures, &j->now, &j->e);
+    take_rows(j);
+    return forecast_steps(p, &o, NULL, c, j->cure, j->n_cures, &j->now, &j->e);
 }

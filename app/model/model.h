@@ -145,8 +145,11 @@ struct lensing {
     /* from: the window that is wanted; asked: the window that the lens shows */
     int64_t from, asked;
     struct lens *lens;
-    struct forecast *cure, now;  /* predictions for the cures, ranked; now: for the state itself */
+    struct forecast *cure, now;          /* lines in the arena of lens; ranked when predicted */
     int n_cures;
+    bool predicted;                      /* the misses of cure and now are known, if ever */
+    bool stopped; int stopped_tag;       /* cancelled while the state had that tag */
+    unsigned number;                     /* of the lens: counts the lenses of this session */
     struct str why;
     int at, loop;                        /* the touch that the playback shows; the chosen loop */
 };
@@ -547,8 +550,13 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line
 /* model_lens.c: the cache lens. */
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
-bool model_lens_fits(const struct model *m);  /* whether lensing is for the current state */
-bool model_lens_on_cure(const struct model *m);  /* whether Enter would apply a cure */
+bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
+bool model_lens_is_due(const struct model *m);   /* it, or its predictions, should be made */
+bool model_lens_stopped(const struct model *m);  /* both were cancelled, for this state */
+bool model_lens_cancel(struct model *m);         /* cancels its jobs; false: there are none */
+void model_cures_job(const struct model *m, struct app_job *j);
+void model_cured(struct model *m, struct app_job *j);    /* takes over the predictions */
+bool model_lens_on_cure(const struct model *m);  /* the cursor is on a step that Enter applies */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over the result of the job */
 

@@ -492,7 +492,8 @@ static void cancel(struct model *m)
         model_info(m, "the model is not opened");
     } else if (m->search.len > 0) {
         str_clear(&m->search);
-    } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)) {
+    } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)
+               || model_lens_cancel(m)) {
         return;
     } else if (m->network && m->session && !m->zoom) {
         model_kernel_leave(m);

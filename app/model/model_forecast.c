@@ -92,7 +92,7 @@ void model_forecast_job(const struct model *m, struct app_job *j)
     const char *line[MOST_FORESEEN];
     int state, tries, n = due(m, &state, line, &tries);
     for (int i = 0; i < n; i++)
-        str_printf(&j->text, "%s\n", line[i]);
+        str_printf(&j->text, "%s" JOB_END_ROW, line[i]);
     if (m->preview.program)
         j->other = job_recipe(m->preview.program);
     j->patience = tries > 1 ? PATIENCE : 1;

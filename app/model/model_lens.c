@@ -11,7 +11,7 @@ void model_lens_forget(struct model *m)
     lens_free(k->lens);
     free(k->cure);
     str_free(&k->why);
-    *k = (struct lensing){ .from = -1, .loop = -1 };
+    *k = (struct lensing){ .from = -1, .loop = -1, .number = k->number + 1 };
 }
 
 bool model_lens_fits(const struct model *m)
@@ -21,11 +21,56 @@ bool model_lens_fits(const struct model *m)
         && cache_config_same(&k->cache, &m->set.cache);
 }
 
+bool model_lens_stopped(const struct model *m)
+{
+    return m->lensing.stopped && m->lensing.stopped_tag == model_tag(m);
+}
+
+bool model_lens_is_due(const struct model *m)
+{
+    const struct lensing *k = &m->lensing;
+    return !model_lens_stopped(m) && (!model_lens_fits(m) || (k->lens && !k->predicted));
+}
+
+bool model_lens_cancel(struct model *m)
+{
+    struct desired_job w;
+    if (!model_desired_job(m, LANE_TEXT, &w) || (w.kind != JOB_LENS && w.kind != JOB_CURES))
+        return false;
+    m->lensing.stopped = true;
+    m->lensing.stopped_tag = model_tag(m);
+    m->data_stamp++;
+    model_info(m, "cancelled; :lens goes on");
+    return true;
+}
+
+void model_cures_job(const struct model *m, struct app_job *j)
+{
+    job_want_cures(j, m->lensing.cure, m->lensing.n_cures);
+    j->stamp = m->lensing.number;
+}
+
+void model_cured(struct model *m, struct app_job *j)
+{
+    struct lensing *k = &m->lensing;
+    if ((!j->ok && j->e.code == ERR_CANCEL) || j->stamp != k->number || !k->lens)
+        return;
+    k->predicted = true;
+    k->n_cures = j->ok ? j->n_cures : 0;
+    k->now = j->now;
+    for (int i = 0; i < k->n_cures; i++) {
+        k->cure[i] = j->cure[i];
+        k->cure[i].line = arena_strdup(k->lens->arena, j->cure[i].line);
+    }
+}
+
 void model_lensed(struct model *m, struct app_job *j)
 {
     struct lensing *k = &m->lensing;
     if (!j->ok && j->e.code == ERR_CANCEL)
         return;
+    if (!k->have || k->tag != j->tag)
+        m->pane[VIEW_LENS].scroll = (struct scroll){0};
     lens_free(k->lens);
     free(k->cure);
     str_clear(&k->why);
@@ -39,7 +84,8 @@ void model_lensed(struct model *m, struct app_job *j)
     k->lens = j->lens;
     k->cure = j->cure;
     k->n_cures = j->n_cures;
-    k->now = j->now;
+    k->predicted = false;
+    k->number++;
     j->lens = NULL;
     j->cure = NULL;
     k->at = 0;
@@ -58,7 +104,7 @@ static int chosen_cure(const struct model *m)
 {
     const struct pane_doc *p = &m->pane[VIEW_LENS];
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    return l && l->id >= 0 && l->id < m->lensing.n_cures ? l->id : -1;
+    return l && m->lensing.predicted && l->id >= 0 && l->id < m->lensing.n_cures ? l->id : -1;
 }
 
 bool model_lens_on_cure(const struct model *m)
@@ -66,19 +112,32 @@ bool model_lens_on_cure(const struct model *m)
     return model_lens_fits(m) && chosen_cure(m) >= 0;
 }
 
+/* Runs the steps of the chosen cure, or none of them. */
 static bool apply_cure(struct model *m)
 {
-    int i = chosen_cure(m);
+    int i = chosen_cure(m), n = 0;
+    bool ok = true;
     if (i < 0)
         return model_say_error(m, "there is no cure on this line", "move to one with j and k");
-    return model_run(m, m->lensing.cure[i].line);
+    char *text = xstrdup(m->lensing.cure[i].line), *rest = text;
+    for (char *line = strsep(&rest, "\n"); ok && line; line = strsep(&rest, "\n")) {
+        ok = model_run(m, line);
+        n += ok;
+    }
+    struct err e;
+    if (!ok && n > 0)
+        history_undo(m->session->history, n, &e);
+    else if (n > 1)
+        model_info(m, "%d steps are applied; undo %d takes them back", n, n);
+    free(text);
+    return ok;
 }
 
 /* Moves the playback to a touch. -1: no such touch exists. */
 static bool go_to(struct model *m, int at, const char *why)
 {
     if (at < 0 || at >= m->lensing.lens->n_touches)
-        return model_say_error(m, why, "lens from N begins the window at another iteration");
+        return model_say_error(m, why, "lens from 0 begins the window at the start");
     m->lensing.at = at;
     return true;
 }
@@ -129,6 +188,7 @@ bool model_lens(struct model *m, const char *arg)
     long long n = 1;
     sscanf(arg, "%15s %31s", word, rest);
     model_show_view(m, VIEW_LENS);
+    m->lensing.stopped = false;
     m->data_stamp++;
     if (!word[0])
         return true;
@@ -137,8 +197,9 @@ bool model_lens(struct model *m, const char *arg)
     for (int i = 0; i < COUNT_OF(words); i++)
         if (streq(word, words[i]))
             return rest[0] && !str_to_int64(rest, 1, LENS_TOUCHES, &n)
-                 ? model_say_error(m, "the number must be from 1 to 65,536", "")
+                 ? model_say_error(m, "the number must be from 1 to 65,536",
+                                   "lens next 100")
                  : play(m, word, n);
     return model_say_error(m, "lens knows no such word",
-                           "next, prev, forward, back, conflict, loop, from N or apply");
+                           "next, prev, forward, back, conflict, loop, from 0 or apply");
 }

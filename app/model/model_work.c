@@ -157,8 +157,8 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
         *out = (struct desired_job){ JOB_FORECAST, tag_of(m, state) };
         return true;
     }
-    out->kind = JOB_LENS;
-    return view_shown(m, VIEW_LENS) && !model_lens_fits(m)
+    out->kind = model_lens_fits(m) ? JOB_CURES : JOB_LENS;
+    return view_shown(m, VIEW_LENS) && model_lens_is_due(m)
         && !model_wants_measuring(m) && !search_runs(m);
 }
 
@@ -184,6 +184,8 @@ struct app_job *model_job(const struct model *m, const struct desired_job *w)
     j->lens_from = m->lensing.from;
     if (w->kind == JOB_FORECAST)
         model_forecast_job(m, j);
+    if (w->kind == JOB_CURES)
+        model_cures_job(m, j);
     if (w->kind == JOB_TUNE)
         model_tune_job(m, j);
     if (w->kind == JOB_STOPPED)
@@ -399,6 +401,8 @@ void model_done(struct model *m, struct app_job *j)
         model_forecast(m, j, j->tag % STATES_MAX);
     else if (j->kind == JOB_LENS)
         model_lensed(m, j);
+    else if (j->kind == JOB_CURES)
+        model_cured(m, j);
     else if (j->kind == JOB_MACHINE)
         took_roofs(m, j);
     else if (j->kind == JOB_STOPPED)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include "app/ui/text.h"
 
-#define MOST_CURES 6
+#define SOME 0.05                         /* share of conflict misses from which they are shown */
+#define MOST_CURES 5                      /* of one step, and of several */
 #define FEW 50  /* pairs with less than 1/50 of the first one's misses are left out */
-#define HELPS 0.95  /* a step is a cure if it leaves at most this share of the misses */
 #define MOST_COLUMNS 100
 #define LABEL 13                          /* columns before a picture */
 
@@ -42,48 +42,43 @@ static void put_prose(struct lens_pane *v, const char *text)
     put_text(v, STYLE_DIM, &s);
 }
 
-/* --- Conflicts and cures ---------------------------------------------------------------------- */
+/* --- Misses, conflicts and cures -------------------------------------------------------------- */
 
-static void add_line(struct str *out, const struct lens *l, int32_t line)
+static void put_causes(struct lens_pane *v)
 {
-    int b = lens_buffer_of(l, line);
-    if (b < 0)
-        str_add(out, "line ");
-    else
-        str_printf(out, "%s line ", l->buffer[b].name);
-    str_count(out, b < 0 ? line : line - l->buffer[b].first);
-    str_add(out, b < 0 ? " beyond the buffers" : "");
+    const struct lens *l = v->l;
+    int n = lens_n_culprits(l);
+    struct str title = {0};
+    str_add(&title, "L1 misses of the whole run");
+    if (l->n_columns == 0)
+        str_add(&title, ", estimated from the window");
+    else if (l->simulated < 0.999)
+        str_printf(&title, ", estimated from %.2g %% of it", 100 * l->simulated);
+    put_title(v, "What misses", str_text(&title));
+    str_free(&title);
+    for (int i = 0; i < n; i++) {
+        struct str what = {0}, why = {0};
+        lens_cause_print(&what, l, &l->cause[i]);
+        lens_reason_print(&why, l, &l->cause[i]);
+        put_text(v, STYLE_PLAIN, &what);
+        if (why.len > 0) {
+            doc_pad(v->d, 4);
+            doc_wrap(v->d, STYLE_NOTE, str_text(&why), v->k->width, 4);
+        }
+        str_free(&why);
+    }
+    if (n == 0)
+        put_prose(v, "Nothing misses.");
 }
 
-void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p)
-{
-    add_line(out, l, p->line);
-    str_add(out, " and ");
-    add_line(out, l, p->other);
-    str_printf(out, " share set %d", p->set);
-    if (p->held > 0)
-        str_printf(out, ", where %s has %d of %d ways",
-                   l->buffer[lens_buffer_of(l, p->other)].name, p->held, l->ways);
-}
-
-void lens_stride_print(struct str *out, const struct lens *l, const struct lens_pair *p)
-{
-    if (p->loop < 0)
-        return;
-    str_printf(out, "%s moves by ", l->site[p->by].text);
-    str_count(out, p->stride);
-    str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
-    str_count(out, p->trips);
-    str_printf(out, " iterations use %d of %d sets, which hold ", p->sets, l->n_sets);
-    str_count(out, p->sets * l->ways);
-    str_add(out, " lines");
-}
-
-/* Adds the reason why the access of pair i uses few sets, unless an earlier pair has it too. */
+/* Adds the reason why the access of pair i uses few sets, unless it was said before. */
 static void put_stride(struct lens_pane *v, int i)
 {
     const struct lens_pair *p = v->l->pair;
     struct str why = {0};
+    for (int k = 0; k < lens_n_culprits(v->l); k++)
+        if (lens_kind(&v->l->cause[k]) == MISS_CONFLICT && v->l->cause[k].site == p[i].site)
+            return;
     for (int k = 0; k < i; k++)
         if (p[k].by == p[i].by)
             return;
@@ -97,7 +92,7 @@ static void put_stride(struct lens_pane *v, int i)
 static void put_pairs(struct lens_pane *v)
 {
     const struct lens *l = v->l;
-    put_title(v, "Who evicts whom", "misses that more ways would have avoided");
+    put_title(v, "Who evicts whom", "conflict misses: more ways would have avoided them");
     for (int i = 0; i < l->n_pairs && l->pair[i].count * FEW >= l->pair[0].count; i++) {
         const struct lens_pair *p = &l->pair[i];
         struct str text = {0};
@@ -110,17 +105,7 @@ static void put_pairs(struct lens_pane *v)
         put_stride(v, i);
     }
     if (l->n_pairs == 0)
-        put_prose(v, "None in this window: no line was evicted for want of ways.");
-}
-
-int lens_cures_that_help(const struct lens_look *k)
-{
-    int n = 0;
-    while (k->now && k->now->ok && n < k->n_cures && k->cure[n].ok
-           && (double)k->cure[n].misses.l1_misses
-                  < HELPS * (double)k->now->misses.l1_misses)
-        n++;
-    return n;
+        put_prose(v, "There are no conflict misses in this window.");
 }
 
 static void add_change(struct str *out, const char *what, int64_t from, int64_t to)
@@ -131,37 +116,76 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
     text_count(out, to);
 }
 
+/* Ends the last line of cure i with what the cure does, on a line of its own where that does not
+ * fit or column is 0. */
+static void put_effect(struct lens_pane *v, int i, int column)
+{
+    const struct lens_look *k = v->k;
+    const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
+    struct str text = {0};
+    add_change(&text, "misses", from->l1_misses, to->l1_misses);
+    if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
+        add_change(&text, ", conflict misses", from->conflicts, to->conflicts);
+    if (to->fraction < 1)
+        str_printf(&text, " (%.2g %% simulated)", 100 * to->fraction);
+    str_add(&text, k->cure[i].other_contract ? ", other contract" : "");
+    doc_pad(v->d, column);
+    bool fits = column > 0 && doc_col(v->d) + text_width(str_text(&text)) <= k->width;
+    int first = v->d->lines.len;
+    if (!fits) {
+        doc_end(v->d);
+        doc_pad(v->d, 6);
+    }
+    doc_wrap(v->d, STYLE_GOOD, str_text(&text), k->width, 8);
+    for (int at = first; at < v->d->lines.len; at++)
+        v->d->lines.data[at].id = i;
+    str_free(&text);
+}
+
+/* Adds the cures of one step, or of several. Returns their number. */
+static int put_cures_of(struct lens_pane *v, bool several, const char *title)
+{
+    const struct lens_look *k = v->k;
+    int n = 0, chosen[MOST_CURES], widest = 0;
+    for (int i = 0; i < k->n_cures && n < MOST_CURES; i++)
+        if (forecast_helps(&k->cure[i], k->now) && forecast_is_long(&k->cure[i]) == several)
+            chosen[n++] = i;
+    for (int i = 0; i < n && !several; i++) {
+        int width = text_width(k->cure[chosen[i]].line);
+        widest = width > widest ? width : widest;
+    }
+    if (n > 0)
+        put_title(v, title, k->keys ? "as predicted; Enter applies one" : "as predicted");
+    for (int i = 0; i < n; i++) {
+        const char *line = k->cure[chosen[i]].line;
+        for (size_t len; line[len = strcspn(line, "\n")]; line += len + 1) {
+            doc_printf(v->d, STYLE_KEY, "  %.*s", (int)len, line);
+            doc_end(v->d)->id = chosen[i];
+        }
+        doc_printf(v->d, STYLE_KEY, "  %s", line);
+        put_effect(v, chosen[i], several ? 0 : 2 + widest + 2);
+    }
+    return n;
+}
+
 static void put_cures(struct lens_pane *v)
 {
     const struct lens_look *k = v->k;
-    int n = lens_cures_that_help(k), widest = 0;
-    n = n < MOST_CURES ? n : MOST_CURES;
-    put_title(v, "Cures, as predicted", k->keys ? "Enter applies the selected one" : "");
-    for (int i = 0; i < n; i++)
-        widest = text_width(k->cure[i].line) > widest ? text_width(k->cure[i].line) : widest;
-    for (int i = 0; i < n; i++) {
-        const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
-        struct str text = {0};
-        doc_printf(v->d, STYLE_KEY, "  %s", k->cure[i].line);
-        doc_pad(v->d, 2 + widest + 2);
-        add_change(&text, "conflict misses", from->conflicts, to->conflicts);
-        add_change(&text, ", all", from->l1_misses, to->l1_misses);
-        if (to->fraction < 1)
-            str_printf(&text, " (%.2g %% simulated)", 100 * to->fraction);
-        bool fits = doc_col(v->d) + text_width(str_text(&text)) <= k->width;
-        if (!fits) {
-            doc_end(v->d)->id = i;
-            doc_pad(v->d, 6);
-        }
-        if (fits)
-            doc_line(v->d, STYLE_GOOD, str_text(&text))->id = i;
-        else
-            doc_wrap(v->d, STYLE_GOOD, str_text(&text), k->width, 8);
-        str_free(&text);
+    struct str text = {0};
+    if (k->predicted) {
+        int n = put_cures_of(v, false, "Cures of one step");
+        n += put_cures_of(v, true, "Cures of several steps");
+        if (n > 0)
+            return;
+        lens_no_cure_print(&text, v->l, k);
+    } else if (k->stopped) {
+        str_add(&text, "The predictions were cancelled; :lens starts them again.");
+    } else {
+        str_printf(&text, "Predicting the misses after each of %d candidates; Esc cancels.",
+                   k->n_cures);
     }
-    if (n == 0)
-        put_prose(v, k->n_cures == 0 ? "There is nothing to cure."
-                                     : "No step that was tried has fewer misses.");
+    put_title(v, "Cures", "");
+    put_text(v, STYLE_DIM, &text);
 }
 
 /* --- Playback --------------------------------------------------------------------------------- */
@@ -234,13 +258,13 @@ static void put_touch(struct lens_pane *v, const struct lens_touch *t)
         str_add(&text, "the prefetcher brings ");
     else
         str_printf(&text, "%s %s %s ", l->site[t->site].is_store ? "store" : "load",
-                   l->site[t->site].text, t->conflict ? "misses for want of ways, on"
+                   l->site[t->site].text, t->conflict ? "has a conflict miss on"
                                           : t->missed ? "misses" : "hits");
-    add_line(&text, l, t->line);
+    lens_line_print(&text, l, t->line);
     str_printf(&text, " in set %d", lens_set_of(l, t->line));
     if (t->evicted >= 0) {
         str_add(&text, ", evicting ");
-        add_line(&text, l, t->evicted);
+        lens_line_print(&text, l, t->evicted);
     }
     put_text(v, t->conflict ? STYLE_BAD : STYLE_PLAIN, &text);
 }
@@ -346,8 +370,9 @@ static void put_head(struct lens_pane *v)
     str_count(&text, l->misses);
     str_add(&text, " miss, ");
     str_count(&text, l->conflicts);
-    str_add(&text, " of them for want of ways");
+    str_add(&text, " of them by conflicts");
     doc_wrap(v->d, STYLE_PLAIN, str_text(&text), v->k->width, 2);
+    v->d->lines.data[0].id = LENS_OTHER_LINES;
     str_free(&text);
 }
 
@@ -357,9 +382,10 @@ void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k)
     put_head(&v);
     if (l->n_touches == 0)
         return;
-    put_pairs(&v);
+    put_causes(&v);
     if (k->now)
         put_cures(&v);
+    put_pairs(&v);
     put_playback(&v);
     put_sets(&v);
 }

@@ -12,13 +12,13 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     int rows = p->height / 2;
     struct lens_look look = {
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
-        .now = &k->now, .keys = true,
+        .now = &k->now, .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
         .rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows,
     };
     doc_clear(d);
     if (!model_lens_fits(m))
-        doc_wrap(d, STYLE_DIM, model_wants_measuring(m)
-                     ? "The cache is simulated after the measurement ..."
+        doc_wrap(d, STYLE_DIM, look.stopped ? "The simulation was cancelled; :lens starts it again."
+                     : model_wants_measuring(m) ? "The cache is simulated after the measurement ..."
                      : "Simulating the cache ...", width - 2, 0);
     else if (!k->lens)
         doc_wrap(d, STYLE_BAD, str_text(&k->why), width - 2, 0);

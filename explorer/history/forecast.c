@@ -3,13 +3,60 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/history/command.h"
+#include "kernels/program/contract.h"
 
-bool forecast_steps(const struct program *p, const struct predict_opts *o, const struct cancel *c,
-                    struct forecast *row, int n, struct forecast *none, struct err *e)
+#define SAME 1.05  /* up to this ratio, two predictions do not differ for certain */
+#define HELPS 0.9  /* a cure leaves at most this share of the misses */
+#define NEARLY_ALL 0.9                    /* share of compulsory misses that leaves no hope */
+
+const char *const cure_result_name[CURE_RESULT_COUNT] = {
+#define RESULT(id, name) [CURE_##id] = name,
+    CURE_RESULTS(RESULT)
+#undef RESULT
+};
+
+/* Runs the lines of a row on a copy of the session. *changes: how many of them to undo. */
+static bool run_lines(struct history *h, struct forecast *row, int *changes)
+{
+    struct str text = {0};
+    struct err refused;
+    str_add(&text, row->line);
+    char *rest = text.data;
+    bool ok = rest != NULL;
+    for (char *line = strsep(&rest, "\n"); ok && line; line = strsep(&rest, "\n")) {
+        enum command_effect effect = EFFECT_NONE;
+        ok = command_run(h, line, &effect, &refused)
+          && (effect == EFFECT_STATE || effect == EFFECT_REBASED);
+        *changes += ok;
+        row->held += ok && effect == EFFECT_REBASED ? history_rebased(h)->held : 0;
+    }
+    str_free(&text);
+    return ok;
+}
+
+static void report(const struct progress *pr, int i, int n)
+{
+    struct str text = {0};
+    str_printf(&text, "predicting %d of %d", i, n);
+    if (pr)
+        pr->report(pr->ctx, str_text(&text), (i - 1.0) / n);
+    str_free(&text);
+}
+
+static bool has_other_contract(const struct program *p, const struct program *than)
+{
+    struct str ignored = {0};
+    bool other = contract_difference(&ignored, p, than);
+    str_free(&ignored);
+    return other;
+}
+
+bool forecast_steps(const struct program *p, const struct predict_opts *o,
+                    const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
+                    struct forecast *none, struct err *e)
 {
     struct history *h;
     struct err refused;
-    enum command_effect effect;
     if (!history_new(p->base->spec, &h, e))
         return false;
     bool ok = true;
@@ -17,108 +64,98 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o, const
         ok = history_apply(h, p->steps[i], e);
     none->ok = ok && predict_misses(p, o, c, &none->misses, &refused);
     for (int i = 0; ok && i < n && !cancelled(c); i++) {
-        row[i].ok = false;
-        if (!command_run(h, row[i].line, &effect, &refused))
-            continue;
-        bool changed = effect == EFFECT_STATE || effect == EFFECT_REBASED;
-        row[i].ok = changed && predict_misses(history_current(h)->program, o, c, &row[i].misses,
-                                              &refused);
-        ok = !changed || history_undo(h, 1, e);
+        int changes = 0;
+        report(pr, i + 1, n);
+        row[i].held = 0;
+        row[i].ok = run_lines(h, &row[i], &changes);
+        const struct program *after = history_current(h)->program;
+        row[i].other_contract = row[i].ok && has_other_contract(after, p);
+        row[i].ok = row[i].ok && predict_misses(after, o, c, &row[i].misses, &refused);
+        for (; ok && changes > 0; changes--)
+            ok = history_undo(h, 1, e);
     }
     history_free(h);
     return ok && (!cancelled(c) || err_set(e, ERR_CANCEL, "cancelled"));
 }
 
-static int by_misses(const void *a, const void *b)
+/* --- Ranking ---------------------------------------------------------------------------------- */
+
+enum group { ONE_STEP, SEVERAL_STEPS, UNKNOWN_MISSES };
+
+static enum group group_of(const struct forecast *row)
 {
-    const struct forecast *x = a, *y = b;
-    if (x->ok != y->ok || !x->ok)
-        return y->ok - x->ok;
-    int64_t m = x->misses.l1_misses, n = y->misses.l1_misses;
-    return m != n ? (m > n ? 1 : -1) : strcmp(x->line, y->line);
+    return !row->ok ? UNKNOWN_MISSES : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
+}
+
+/* Returns the best of n rows: of those that differ by less than a sample can tell, the first one
+ * that keeps the contract. */
+static int best_of(const struct forecast *row, int n)
+{
+    int least = 0;
+    for (int i = 1; i < n; i++) {
+        enum group a = group_of(&row[i]), b = group_of(&row[least]);
+        if (a < b || (a == b && a != UNKNOWN_MISSES
+                      && row[i].misses.l1_misses < row[least].misses.l1_misses))
+            least = i;
+    }
+    double most = SAME * (double)row[least].misses.l1_misses;
+    for (int other = 0; other <= 1 && row[least].ok; other++)
+        for (int i = 0; i < n; i++)
+            if (group_of(&row[i]) == group_of(&row[least]) && row[i].other_contract == other
+                && (double)row[i].misses.l1_misses <= most)
+                return i;
+    return least;
 }
 
 void forecast_rank(struct forecast *row, int n)
 {
-    qsort(row, (size_t)n, sizeof *row, by_misses);
-}
-
-/* --- Cures ------------------------------------------------------------------------------------ */
-
-struct curing { const struct program *p; struct arena *a; struct forecast *row; int n; };
-
-static void add(struct curing *c, struct str *line)
-{
-    bool known = c->n == FORECAST_CURES;
-    for (int i = 0; i < c->n; i++)
-        known = known || streq(c->row[i].line, str_text(line));
-    if (!known)
-        c->row[c->n++] = (struct forecast){ .line = arena_strdup(c->a, str_text(line)) };
-    str_free(line);
-}
-
-/* Cures to try: padding the innermost dimension by a cache line, padding other dimensions by one
- * element, and swapping the last two dimensions. */
-static void add_layouts(struct curing *c, int tensor, int line_bytes)
-{
-    const struct layout *l = c->p->layout[tensor];
-    const char *name = l->tensor->name;
-    for (int i = l->rank - 1; i > 0; i--) {
-        struct str s = {0};
-        int by = i == l->rank - 1 ? line_bytes / l->tensor->type->bytes : 1;
-        str_printf(&s, "layout pad %s %s after=%d", name, l->dim[i], by);
-        add(c, &s);
-    }
-    struct str s = {0};
-    str_printf(&s, "layout reorder %s", name);
-    for (int i = 0; i < l->rank; i++)
-        str_printf(&s, " %s", l->dim[i < l->rank - 2 ? i : 2 * l->rank - 3 - i]);
-    if (l->rank >= 2)
-        add(c, &s);
-    else
-        str_free(&s);
-}
-
-/* Cures to try at each loop: exchanging it with the neighbouring loop, and a tile for the
- * tensor. */
-static void add_loops(struct curing *c, int node, int tensor)
-{
-    const struct stage *s = c->p->stage[node];
-    for (int i = s->n_axes - 1; i > 0; i--) {
-        struct str swap = {0}, tile = {0};
-        str_printf(&swap, "loop reorder %s %s %s", s->name, s->axis[i].name, s->axis[i - 1].name);
-        add(c, &swap);
-        str_printf(&tile, "loop cache_read %s %s at=%s", s->name, c->p->graph->tensor[tensor].name,
-                   s->axis[i].name);
-        add(c, &tile);
+    for (int i = 0; i < n; i++) {
+        int best = i + best_of(row + i, n - i);
+        struct forecast it = row[best];
+        memmove(&row[i + 1], &row[i], sizeof *row * (size_t)(best - i));
+        row[i] = it;
     }
 }
 
-int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
-                   struct forecast *row)
+bool forecast_is_long(const struct forecast *row)
 {
-    struct curing c = { p, a, row, 0 };
-    for (int i = 0; i < l->n_pairs; i++) {
-        const struct lens_pair *pair = &l->pair[i];
-        const int site[2] = { pair->by, pair->site };
-        for (int k = 0; k < 2; k++) {
-            const struct lens_site *s = &l->site[site[k]];
-            int tensor = l->buffer[s->buffer].tensor;
-            add_layouts(&c, tensor, l->line_bytes);
-            if (s->node >= 0)
-                add_loops(&c, s->node, tensor);
-        }
-    }
-    return c.n;
+    return strchr(row->line, '\n') != NULL;
 }
 
-bool forecast_lens(const struct program *p, const struct lens *l, const struct target *target,
-                   const struct cancel *c, struct forecast *row, int *n, struct forecast *now,
-                   struct err *e)
+bool forecast_helps(const struct forecast *row, const struct forecast *now)
 {
-    const struct predict_opts o = { .cache = l->cache, .target = target, .conflicts = true };
-    *n = l->conflicts > 0 ? forecast_cures(p, l, l->arena, row) : 0;
-    bool ok = forecast_steps(p, &o, c, row, *n, now, e);
-    forecast_rank(row, *n);
+    return row->ok && now->ok
+        && (double)row->misses.l1_misses < HELPS * (double)now->misses.l1_misses;
+}
+
+const struct forecast *forecast_least(const struct forecast *row, int n)
+{
+    const struct forecast *least = NULL;
+    for (int i = 0; i < n; i++)
+        if (row[i].ok && (!least || row[i].misses.l1_misses < least->misses.l1_misses))
+            least = &row[i];
+    return least;
+}
+
+enum cure_result forecast_result(const struct lens *l, const struct forecast *now,
+                                 const struct forecast *row, int n)
+{
+    const struct forecast *least = forecast_least(row, n);
+    return least && forecast_helps(least, now) ? CURE_HELPS
+         : l->all.misses < 1 ? CURE_NO_MISSES
+         : l->all.compulsory >= NEARLY_ALL * l->all.misses ? CURE_COMPULSORY
+         : n == 0 ? CURE_NO_CANDIDATE
+         : !least ? CURE_NONE_LEGAL : CURE_NONE_BETTER;
+}
+
+bool forecast_lens(const struct program *p, const struct cache_config *cache,
+                   const struct target *target, const struct progress *pr, const struct cancel *c,
+                   struct forecast *row, int n, struct forecast *now, struct err *e)
+{
+    const struct predict_opts o = { .cache = *cache, .target = target, .conflicts = true };
+    bool ok = forecast_steps(p, &o, pr, c, row, n, now, e);
+    for (int i = 0; i < n; i++)
+        row[i].ok = row[i].ok && row[i].held == 0;
+    forecast_rank(row, n);
     return ok;
 }

@@ -1,28 +1,57 @@
 /* Predicts how steps change the cache misses of a program, before anything is compiled
- * (profile/measure/predict.h); and proposes steps that reduce conflict misses. */
+ * (profile/measure/predict.h); and proposes steps that reduce the misses (forecast_cures.c). */
 #ifndef TS_EXPLORER_FORECAST_H
 #define TS_EXPLORER_FORECAST_H
 #include "explorer/history/history.h"
 #include "profile/measure/lens.h"
 
-#define FORECAST_CURES 24
+#define FORECAST_CURES 32
 
-/* A line of the prompt (command.h) and the misses of the program after it. ok: whether the misses
- * are known. They are unknown for a refused step, or when the prediction took too long. */
-struct forecast { const char *line; bool ok; struct prediction misses; };
+/* A line of the prompt (command.h), or several with \n between them, and the misses of the program
+ * after them.  ok: the misses are known.  They are not for a refused step, or when the prediction
+ * took too long.  held: later steps that no longer apply.  other_contract: the step changes the
+ * layout of an input or output (contract.h). */
+struct forecast {
+    const char *line;
+    bool ok, other_contract;
+    int held;
+    struct prediction misses;
+};
 
-/* Predicts p after each of the n lines alone.  `none` gets the prediction of p itself. */
-bool forecast_steps(const struct program *p, const struct predict_opts *o, const struct cancel *c,
-                    struct forecast *row, int n, struct forecast *none, struct err *e);
-/* Lists steps that may cure the conflicts of a lens: padding, other orders of dimensions and loops,
- * copies to a tile.  The lines are in arena a; returns their number, at most FORECAST_CURES. */
+/* Predicts p after each of the n rows alone.  `none` gets the prediction of p itself. pr: gets
+ * "predicting 3 of 8"; may be NULL. */
+bool forecast_steps(const struct program *p, const struct predict_opts *o,
+                    const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
+                    struct forecast *none, struct err *e);
+/* Lists steps that may cure the misses of a lens: padding, other orders of loops and dimensions,
+ * copies to a tile, tiles that fit into L1.  The lines are in arena a; returns their number, at
+ * most FORECAST_CURES.  Nothing is proposed against compulsory misses. */
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
                    struct forecast *row);
-/* Sorts the rows: known misses first, in ascending order. */
+/* Predicts and ranks the cures of a lens, unless they hold later steps back.  now: the prediction
+ * for p itself. */
+bool forecast_lens(const struct program *p, const struct cache_config *cache,
+                   const struct target *target, const struct progress *pr, const struct cancel *c,
+                   struct forecast *row, int n, struct forecast *now, struct err *e);
+/* Sorts the rows: one step before several, then the fewest misses first; unknown misses last. Rows
+ * whose predictions differ by less than a sample can tell keep their order. */
 void forecast_rank(struct forecast *row, int n);
-/* Lists, predicts and ranks the cures for a lens of p, if the lens has conflicts: *n rows, at most
- * FORECAST_CURES. Their lines live as long as l. now: the prediction for p itself. */
-bool forecast_lens(const struct program *p, const struct lens *l, const struct target *target,
-                   const struct cancel *c, struct forecast *row, int *n, struct forecast *now,
-                   struct err *e);
+bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
+/* Whether the misses after the steps are clearly fewer than now. */
+bool forecast_helps(const struct forecast *row, const struct forecast *now);
+/* What came of n predicted rows, and if no row helps, why. COMPULSORY: nearly all misses are. */
+#define CURE_RESULTS(X) \
+    X(HELPS, "helps") X(NO_MISSES, "no_misses") X(COMPULSORY, "compulsory") \
+    X(NO_CANDIDATE, "no_candidate") X(NONE_LEGAL, "none_legal") X(NONE_BETTER, "none_better")
+enum cure_result {
+#define RESULT(id, name) CURE_##id,
+    CURE_RESULTS(RESULT)
+#undef RESULT
+    CURE_RESULT_COUNT
+};
+extern const char *const cure_result_name[CURE_RESULT_COUNT];
+enum cure_result forecast_result(const struct lens *l, const struct forecast *now,
+                                 const struct forecast *row, int n);
+/* Returns the row with the fewest misses; NULL: no misses are known. */
+const struct forecast *forecast_least(const struct forecast *row, int n);
 #endif

@@ -16,6 +16,23 @@ static bool varies(const struct walk *w, const struct expr *e)
     return false;
 }
 
+/* Notes an access of a site inside of a loop. */
+static void note_use(struct walk *w, const struct walk_node *v, int loop)
+{
+    struct site_use *use = &w->use[v->site];
+    double times = 1;
+    for (int i = loop; i >= 0; i = w->loops.data[i].parent)
+        times *= (double)w->loops.data[i].trips;
+    if (!use->access || times > use->times) {
+        use->loop = loop;
+        use->times = times;
+        use->access = ARENA_DUP(w->arena, v, 1);
+        use->rest.len = 0;
+    }
+    if (use->loop == loop)
+        vec_push(&use->rest, v->rest);
+}
+
 static void add_access(struct walk *w, nodes *out, const struct place *at, int site, int loop)
 {
     struct expr_linear l = expr_linear(w->unit.func->pool, at->base);
@@ -32,8 +49,7 @@ static void add_access(struct walk *w, nodes *out, const struct place *at, int s
     v.swizzle = w->unit.func->buffer[at->buffer].swizzle;
     v.swizzle.mask *= bytes;
     vec_push(out, v);
-    if (!w->use[site].access)
-        w->use[site] = (struct first_use){ loop, ARENA_DUP(w->arena, &v, 1) };
+    note_use(w, &v, loop);
 }
 
 static void set_body(struct walk *w, struct walk_node *v, nodes *body)
@@ -164,7 +180,7 @@ bool walk_open(const struct func *f, const struct gen_opts *o, struct walk **out
     }
     w->arena = arena_new();
     nodes root = {0};
-    w->use = ARENA_ARRAY(w->arena, struct first_use, w->unit.sites.len + 1);
+    w->use = ARENA_ARRAY(w->arena, struct site_use, w->unit.sites.len + 1);
     code_find_marks(&w->unit.body, w->arena, &w->marked);
     if (o->target->gpu)
         add_kernels(w, &root);
@@ -183,6 +199,8 @@ void walk_close(struct walk *w)
 {
     if (!w)
         return;
+    for (int i = 0; i < w->unit.sites.len; i++)
+        vec_free(&w->use[i].rest);
     unit_close(&w->unit);
     vec_free(&w->loops);
     vec_free(&w->varying);
@@ -220,7 +238,35 @@ int walk_site_loop(const struct walk *w, int site)
     return w->use[site].access ? w->use[site].loop : -1;
 }
 
-/* Returns the node of a loop among n nodes and below them; NULL: not found. */
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
+                     int64_t *lines)
+{
+    const struct site_use *use = &w->use[site];
+    int64_t next = INT64_MIN;
+    int n = use->access ? use->rest.len : 0;
+    int64_t *rest = xcalloc((size_t)n + 1, sizeof *rest);
+    *bytes = *lines = 0;
+    for (int i = 0; i < n; i++)
+        rest[i] = use->rest.data[i];
+    qsort(rest, (size_t)n, sizeof *rest, by_value);
+    for (int i = 0; i < n; i++) {
+        int64_t from = rest[i] - rest[0], to = from + use->access->bytes;
+        *bytes = to > *bytes ? to : *bytes;
+        from = from / line_bytes > next ? from / line_bytes : next;
+        to = (to + line_bytes - 1) / line_bytes;
+        *lines += to > from ? to - from : 0;
+        next = to > next ? to : next;
+    }
+    free(rest);
+}
+
+/* The node of a loop, among n nodes and below them; NULL: not there. */
 static const struct walk_node *find_loop(const struct walk_node *v, int n, int loop)
 {
     const struct walk_node *found = NULL;

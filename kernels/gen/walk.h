@@ -27,8 +27,14 @@ const struct site *walk_sites(const struct walk *w, int *n);
 const struct walk_loop *walk_loops(const struct walk *w, int *n);
 int walk_n_marks(const struct walk *w);
 const char *walk_along(const struct walk *w);  /* axes of the first marked loop, or "" */
-/* Returns the innermost loop around the first access at a site, or -1. */
+/* Returns the innermost loop around the access at a site, or -1.  If there are several loops, as
+ * around the pieces of one that a split does not divide, it is that in which the access runs most
+ * often. */
 int walk_site_loop(const struct walk *w, int site);
+/* Stores what one iteration of that loop accesses at the site: the bytes from the first one to the
+ * last one, and the cache lines if the first one begins a line. */
+void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
+                     int64_t *lines);
 /* Returns by how many bytes that access moves with each iteration of a loop; 0 when it does not, or
  * not by a constant. */
 int64_t walk_stride(const struct walk *w, int site, int loop);

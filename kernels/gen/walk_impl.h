@@ -36,7 +36,9 @@ struct walk_node {
  * number of a thread in its block, by which the threads share the filling of a tile. */
 struct walk_kernel { int first, n; int64_t extent[6]; const struct expr *thread; };
 
-struct first_use { int loop; const struct walk_node *access; };
+/* The accesses at a site directly inside of loop `loop`, the one in which they run most often
+ * (`times`). access: the first of them; rest: that of each. */
+struct site_use { int loop; double times; const struct walk_node *access; VEC(int64_t) rest; };
 
 struct walk {
     struct unit unit;
@@ -46,7 +48,7 @@ struct walk {
     VEC(struct walk_loop) loops;
     VEC(struct walk_kernel) kernels;
     VEC(const struct expr *) varying;     /* while nodes are added: variables that vary, in scope */
-    struct first_use *use;                /* per site; access NULL: never accessed */
+    struct site_use *use;                 /* per site; access NULL: never accessed */
     const struct walk_node *root;
     int n_root;
     int64_t *value;                       /* per variable of the pool */

@@ -66,12 +66,13 @@ static struct simdetail *open_detail(struct shared_sim *s, struct cachesim *cach
                                      const struct trace_work *w, const int *tensor)
 {
     struct shared_detail *d = sim_detail_of(s);
+    double enough = 1.06 * DETAIL_SHARE * w->all;
     if (w->all > s->budget / DETAIL_SHARE || w->n_loops > SIM_MAX_LOOPS
         || (d->end - d->first) / (uint64_t)s->cache.level[0].geometry.line_bytes > DETAIL_LINES) {
         d->detail = (struct sim_detail){ .n_tensors = d->detail.n_tensors };
         snprintf(d->detail.reason, sizeof d->detail.reason,
-                 "%.3g accesses are too many to look at one by one (a sim budget of %.1e would do)",
-                 w->all, 1.06 * DETAIL_SHARE * w->all);
+                 "%.3g accesses are too many to look at one by one without :sim_budget %.1e or "
+                 "run --sim-budget %.1e", w->all, enough, enough);
         return NULL;
     }
     for (int i = 0; i < w->n_loops; i++)

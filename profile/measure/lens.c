@@ -7,6 +7,7 @@
 #include "profile/sim/cachesim.h"
 #include "profile/sim/lru.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,13 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
+int64_t lens_sets(const struct lens *l, int64_t stride)
+{
+    int64_t lines = (stride < 0 ? -stride : stride) / l->line_bytes;
+    return lines == 0 || stride % l->line_bytes != 0 ? l->n_sets
+         : l->n_sets / gcd(lines, l->n_sets);
+}
+
 /* Finds the innermost loop that makes the access `by` conflict with itself: its iterations access
  * more lines than fit into the sets that they use. */
 static void find_stride(const struct lens_run *r, struct lens_pair *p)
@@ -166,11 +174,9 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
     for (int i = walk_site_loop(r->walk, p->by); i >= 0; i = loop[i].parent) {
-        int64_t bytes = walk_stride(r->walk, p->by, i), size = bytes < 0 ? -bytes : bytes;
-        int64_t lines = size / r->l->line_bytes;
-        if (lines == 0 || size % r->l->line_bytes != 0)
+        int64_t bytes = walk_stride(r->walk, p->by, i), sets = lens_sets(r->l, bytes);
+        if (bytes == 0 || bytes % r->l->line_bytes != 0)
             continue;
-        int64_t sets = r->l->n_sets / gcd(lines, r->l->n_sets);
         sets = sets < loop[i].trips ? sets : loop[i].trips;
         if (loop[i].trips <= sets * r->l->ways)
             continue;
@@ -234,7 +240,7 @@ static void take_buffers(struct lens_run *r, const struct func *f, const unsigne
             from->tensor,
             (int32_t)((int64_t)(base[i] / (unsigned)l->line_bytes) - r->first_line),
             (int32_t)((bytes + l->line_bytes - 1) / l->line_bytes),
-            lines_per_row(from, l->line_bytes),
+            lines_per_row(from, l->line_bytes), !from->layout,
         };
         str_free(&notation);
     }
@@ -249,17 +255,27 @@ static void take_code(struct lens_run *r)
     const struct walk_loop *loop = walk_loops(r->walk, &l->n_loops);
     struct lens_site *s = ARENA_ARRAY(l->arena, struct lens_site, l->n_sites + 1);
     struct lens_loop *o = ARENA_ARRAY(l->arena, struct lens_loop, l->n_loops + 1);
+    int64_t *stride = ARENA_ARRAY(l->arena, int64_t, l->n_sites * l->n_loops + 1);
     for (int i = 0; i < l->n_sites; i++) {
         int in = walk_site_loop(r->walk, i);
-        s[i] = (struct lens_site){ arena_strdup(l->arena, site[i].text), site[i].buffer,
-                                   in >= 0 ? loop[in].node : -1, site[i].is_store };
+        int64_t bytes, lines;
+        walk_site_reach(r->walk, i, l->line_bytes, &bytes, &lines);
+        bool joined = lines >= (bytes + l->line_bytes - 1) / l->line_bytes;
+        s[i] = (struct lens_site){
+            .text = arena_strdup(l->arena, site[i].text), .buffer = site[i].buffer,
+            .node = in >= 0 ? loop[in].node : -1, .loop = in, .is_store = site[i].is_store,
+            .bytes = joined ? bytes : 1, .pieces = joined ? 1 : lines,
+        };
+        for (int k = 0; k < l->n_loops; k++)
+            stride[i * l->n_loops + k] = walk_stride(r->walk, i, k);
     }
     for (int i = 0; i < l->n_loops; i++)
-        o[i] = (struct lens_loop){ arena_strdup(l->arena, loop[i].axis), loop[i].parent,
-                                   loop[i].trips };
+        o[i] = (struct lens_loop){ arena_strdup(l->arena, loop[i].axis), loop[i].node,
+                                   loop[i].parent, loop[i].trips };
     r->value = ARENA_ARRAY(l->arena, int64_t, l->n_loops + 1);
     l->site = s;
     l->loop = o;
+    l->stride = stride;
     l->along = arena_strdup(l->arena, walk_along(r->walk));
 }
 
@@ -312,6 +328,23 @@ static bool plan(struct lens_run *r, const struct lens_opts *o, double *iteratio
     double warm = WARM_TOUCHES * (double)l->n_sets * l->ways / each + 1;
     r->warm_from = (double)l->from > warm ? l->from - (int64_t)warm : 0;
     return true;
+}
+
+/* Takes the misses of the whole run.  If that took too long, those of the window are scaled. */
+static void take_whole(struct lens *l, const struct lens_cells *whole)
+{
+    struct lens_site_count *of = ARENA_ARRAY(l->arena, struct lens_site_count, l->n_sites + 1);
+    double scale = l->n_touches > 0 ? fmax(1, l->accesses / l->n_touches) : 0;
+    l->n_columns = whole->n_columns;
+    l->cell = whole->cell;
+    l->simulated = whole->simulated;
+    for (int i = 0; i < l->n_touches; i++)
+        if (l->touch[i].missed && l->touch[i].site != LENS_PREFETCH) {
+            of[l->touch[i].site].misses += scale;
+            of[l->touch[i].site].conflict += l->touch[i].conflict ? scale : 0;
+        }
+    lens_find_causes(l, whole->n_columns > 0 ? whole->site : of,
+                     whole->n_columns > 0 && whole->all);
 }
 
 static void close_run(struct lens_run *r)
@@ -377,15 +410,15 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
         take_code(&r);
         struct lens_path path = { .walk = r.walk, .base = base, .cache = &l->cache,
                                   .n_sets = l->n_sets, .ways = l->ways,
-                                  .first_set = l->first_set, .first_line = r.first_line };
+                                  .first_set = l->first_set, .first_line = r.first_line,
+                                  .n_lines = r.n_lines };
         ok = plan(&r, o, path.iterations, path.accesses);
         if (ok)
             simulate(&r, base);
         path.all = l->accesses;
         ok = ok && lens_whole(a, &path, c, &whole, e);
-        l->n_columns = whole.n_columns;
-        l->cell = whole.cell;
-        l->simulated = whole.simulated;
+        if (ok)
+            take_whole(l, &whole);
         if (cancelled(c))
             ok = err_set(e, ERR_CANCEL, "cancelled");
     }

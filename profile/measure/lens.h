@@ -1,12 +1,15 @@
 /* Shows how the simulated L1 works. For a whole run, it has the misses by sets. For a window of the
  * run, it has every touch of a line with the line that it evicted and the values of the loops
- * around it, and the pairs of accesses that evict each other's lines by conflicts. */
+ * around it, and the pairs of accesses that evict each other's lines by conflicts.  For each
+ * access, it has the misses by kind and the loops that cause them (lens_cause.c). */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
 #include "profile/measure/predict.h"
 
 #define LENS_TOUCHES (1 << 16)            /* most touches of a window */
 #define LENS_PAIRS 6
+#define LENS_CULPRITS 3                   /* most accesses that are blamed for the misses */
+#define LENS_SHARE 0.1                    /* least share of all misses of each of them */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
 /* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
@@ -29,9 +32,17 @@ struct lens_buffer {
     int tensor;                           /* of the graph */
     int32_t first, lines;
     int32_t per_row;                      /* lines of the innermost dimensions; 0: not whole ones */
+    bool is_tile;                         /* a local copy or accumulator: it has no layout */
 };
-struct lens_site { const char *text; int buffer, node; bool is_store; };
-struct lens_loop { const char *axis; int parent; int64_t trips; };
+/* loop: the innermost one around it, or -1.  In one iteration of that loop, it accesses `pieces`
+ * times `bytes` bytes. */
+struct lens_site {
+    const char *text;
+    int buffer, node, loop;
+    int64_t bytes, pieces;
+    bool is_store;
+};
+struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
 /* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: the latest
  * such pair, in `set`, where `held` ways had lines of `other`'s buffer. loop: the loop whose
@@ -45,6 +56,26 @@ struct lens_pair {
     int loop, sets;
     int64_t stride, trips;
 };
+
+/* The kinds of misses, as in Hill's model: the first touch of a line; a miss that a fully
+ * associative LRU cache of the same size has as well; any other one. */
+enum miss_kind { MISS_COMPULSORY, MISS_CAPACITY, MISS_CONFLICT };
+
+/* The misses of `site` in the whole run, estimated unless everything was simulated.  Those that are
+ * neither compulsory nor conflict misses are capacity misses.
+ *
+ * moves: the innermost loop that moves the access to another line in each iteration, by `stride`
+ * bytes; -1: none.  again: the innermost loop whose next iteration needs the same lines again,
+ * after more lines were touched than L1 holds: `touched`, of which `lines` by this access; -1:
+ * none.  before: code before this nest touches the same buffer. */
+struct lens_cause {
+    int site;
+    double misses, compulsory, conflict;
+    int moves, again;
+    int64_t stride, lines, touched;
+    bool before;
+};
+struct lens_site_count;                   /* defined in lens_whole.h */
 
 struct lens {
     struct arena *arena;
@@ -62,6 +93,9 @@ struct lens {
     int n_buffers; const struct lens_buffer *buffer;
     int n_sites; const struct lens_site *site;
     int n_loops; const struct lens_loop *loop;
+    const int64_t *stride;                /* lens_stride */
+    const struct lens_cause *cause;       /* n_sites, the most misses first */
+    struct { double misses, compulsory, conflict; } all;  /* sums of the causes */
     int n_touches; const struct lens_touch *touch;
     int n_turns; const struct lens_turn *turn;
     int n_pairs; struct lens_pair pair[LENS_PAIRS];      /* the most misses first */
@@ -71,6 +105,22 @@ struct lens {
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e);
 void lens_free(struct lens *l);
+/* Returns by how many bytes an access moves with each iteration of a loop; 0: it does not, or not
+ * by a constant. */
+int64_t lens_stride(const struct lens *l, int site, int loop);
+/* Returns how many lines an access touches in one iteration of the loop `around` (-1: in the whole
+ * run), computed from its strides.  trips[loop]: iterations to assume; NULL: as they are. */
+int64_t lens_lines(const struct lens *l, int site, int around, const int64_t *trips);
+/* Is lens_lines of all accesses together. */
+int64_t lens_touched(const struct lens *l, int around, const int64_t *trips);
+/* Returns how many sets a loop reaches that moves an access by so many bytes in each iteration. */
+int64_t lens_sets(const struct lens *l, int64_t stride);
+/* Returns the kind of most of the misses. */
+enum miss_kind lens_kind(const struct lens_cause *c);
+/* Returns how many of the causes are worth naming; they are the first ones. */
+int lens_n_culprits(const struct lens *l);
+/* For lens.c: sets cause and all.  exact: count.first is known. */
+void lens_find_causes(struct lens *l, const struct lens_site_count *count, bool exact);
 int lens_set_of(const struct lens *l, int32_t line);
 /* Returns the buffer that a line belongs to, or -1. */
 int lens_buffer_of(const struct lens *l, int32_t line);

@@ -5,8 +5,10 @@
 #include "profile/measure/lens_whole.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "profile/sim/cachesim.h"
+#include "profile/sim/lru.h"
 
 #define COLUMNS 64
 #define ALL_OF 2e6                        /* with at most so many accesses, all are simulated */
@@ -14,11 +16,15 @@
 #define SAMPLE 2048.0                     /* least accesses that count of each */
 #define GOLDEN 0.6180339887498949
 #define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
-#define LIMIT_S 0.5
+#define LIMIT_S 2.0
 
 struct run_columns {
     const struct lens_path *path;
     struct cachesim *cache;
+    struct lru *lru;
+    bool *seen;                           /* per line: it was touched */
+    struct lens_site_count *site;         /* of a column: site[column * n_sites + site] */
+    int n_sites;
     bool all, counts;                     /* everything is simulated; the current access counts */
     double each[GEN_MAX_MARKS];           /* accesses of an iteration of a marked loop */
     double at, width;                     /* accesses so far, of a column */
@@ -75,19 +81,40 @@ static void on_touch(void *ctx, uint64_t line, unsigned site, bool missed)
 {
     struct run_columns *w = ctx;
     const struct lens_path *p = w->path;
-    (void)site;
-    int64_t set = ((int64_t)line - p->first_line + p->first_set) % p->n_sets;
-    if (missed && w->counts)
-        w->cell[set * COLUMNS + w->column]++;
+    int64_t at = (int64_t)line - p->first_line, set = (at + p->first_set) % p->n_sets;
+    bool held = lru_touch(w->lru, at), first = !w->seen[at];
+    w->seen[at] = true;
+    if (!missed || !w->counts)
+        return;
+    struct lens_site_count *of = &w->site[w->column * w->n_sites + (int)site];
+    w->cell[set * COLUMNS + w->column]++;
+    of->misses++;
+    of->conflict += held;
+    of->first += first;
+}
+
+/* Adds the counts of a column to those of the run. */
+static void add_sites(const struct run_columns *w, int column, double scale,
+                      struct lens_site_count *to)
+{
+    for (int i = 0; i < w->n_sites; i++) {
+        const struct lens_site_count *of = &w->site[column * w->n_sites + i];
+        to[i].misses += scale * of->misses;
+        to[i].conflict += scale * of->conflict;
+        to[i].first += scale * of->first;
+    }
 }
 
 /* Scales the counts to all accesses of each column. */
-static void take(struct run_columns *w, struct lens_cells *out)
+static void take(struct run_columns *w, struct arena *a, struct lens_cells *out)
 {
-    *out = (struct lens_cells){ .n_columns = COLUMNS, .cell = w->cell, .simulated = w->all };
-    for (int x = 0; x < COLUMNS && !w->all; x++) {
-        double scale = w->counted[x] > 0 ? fmax(1, w->width / w->counted[x]) : 0;
-        out->simulated += w->counted[x] / w->path->all;
+    struct lens_site_count *site = ARENA_ARRAY(a, struct lens_site_count, w->n_sites + 1);
+    *out = (struct lens_cells){ .n_columns = COLUMNS, .cell = w->cell, .simulated = w->all,
+                                .site = site, .all = w->all };
+    for (int x = 0; x < COLUMNS; x++) {
+        double scale = w->all ? 1 : w->counted[x] > 0 ? fmax(1, w->width / w->counted[x]) : 0;
+        add_sites(w, x, scale, site);
+        out->simulated += w->all ? 0 : w->counted[x] / w->path->all;
         for (int set = 0; set < w->path->n_sets; set++)
             w->cell[set * COLUMNS + x] *= scale;
     }
@@ -98,8 +125,7 @@ bool lens_whole(struct arena *a, const struct lens_path *path, const struct canc
 {
     struct run_columns w = { .path = path, .width = fmax(1, path->all / COLUMNS) };
     const struct walk_calls calls = { &w, on_access, on_mark, NULL };
-    int n_sites;
-    const struct site *site = walk_sites(path->walk, &n_sites);
+    const struct site *site = walk_sites(path->walk, &w.n_sites);
     double longest = 0;
     for (int i = 0; i < walk_n_marks(path->walk); i++) {
         w.each[i] = path->accesses[i] / fmax(1, path->iterations[i]);
@@ -107,9 +133,12 @@ bool lens_whole(struct arena *a, const struct lens_path *path, const struct canc
     }
     w.samples = 2 * longest * SAMPLES <= w.width ? SAMPLES : 1;
     w.all = w.counts = path->all <= ALL_OF || longest == 0 || 2 * longest > w.width;
-    if (!cachesim_open(path->cache, n_sites, &w.cache, e))
+    if (!cachesim_open(path->cache, w.n_sites, &w.cache, e))
         return false;
-    for (int i = 0; i < n_sites; i++)
+    w.lru = lru_open((int64_t)path->n_sets * path->ways, path->n_lines);
+    w.seen = xcalloc((size_t)path->n_lines + 1, sizeof *w.seen);
+    w.site = xcalloc((size_t)(COLUMNS * w.n_sites) + 1, sizeof *w.site);
+    for (int i = 0; i < w.n_sites; i++)
         if (site[i].is_store)
             cachesim_store_site(w.cache, i);
     w.cell = ARENA_ARRAY(a, double, path->n_sets * COLUMNS);
@@ -117,7 +146,10 @@ bool lens_whole(struct arena *a, const struct lens_path *path, const struct canc
     walk_limit(path->walk, clock_s() + LIMIT_S, c);
     walk_run(path->walk, path->base, &calls);
     if (!walk_ended_early(path->walk) && path->all > 0)
-        take(&w, out);
+        take(&w, a, out);
+    lru_close(w.lru);
+    free(w.seen);
+    free(w.site);
     cachesim_close(w.cache);
     return true;
 }

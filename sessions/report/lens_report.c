@@ -32,7 +32,36 @@ static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
                     "sets", JSON_IF(p->loop >= 0, p->sets));
 }
 
-/* Returns the misses by groups of sets (a list each) and by time. */
+static const char *const kind_name[] = { "compulsory", "capacity", "conflict" };
+
+static json_t *cause_json(const struct lens *l, const struct lens_cause *c)
+{
+    const struct lens_site *s = &l->site[c->site];
+    double capacity = c->misses - c->compulsory - c->conflict;
+    json_t *o = json_make("site", JSON(s->text), "tensor", JSON(l->buffer[s->buffer].name),
+                          "store", JSON(s->is_store), "level", JSON("L1"),
+                          "misses", JSON((int64_t)llround(c->misses)),
+                          "compulsory_misses", JSON((int64_t)llround(c->compulsory)),
+                          "capacity_misses", JSON((int64_t)llround(capacity)),
+                          "conflict_misses", JSON((int64_t)llround(c->conflict)));
+    return json_put(o, "kind", JSON(kind_name[lens_kind(c)]),
+                    "loop", JSON_IF(c->moves >= 0, l->loop[c->moves].axis),
+                    "stride_bytes", JSON_IF(c->moves >= 0, c->stride),
+                    "again", JSON_IF(c->again >= 0, l->loop[c->again].axis),
+                    "lines_again", JSON_IF(c->again >= 0, c->lines),
+                    "lines_between", JSON_IF(c->again >= 0, c->touched));
+}
+
+static json_t *causes_json(const struct lens *l)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < l->n_sites; i++)
+        if (l->cause[i].misses > 0)
+            json_array_append_new(list, cause_json(l, &l->cause[i]));
+    return list;
+}
+
+/* The misses by groups of sets (a list each) and time. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;
@@ -59,17 +88,20 @@ void lens_report_json(struct str *out, const struct lens *l, const struct foreca
         json_array_append_new(pairs, pair_json(l, &l->pair[i]));
     for (int i = 0; i < n_cures; i++)
         if (cure[i].ok)
-            json_array_append_new(cures, json_put(prediction_json(&cure[i].misses), "step",
-                                                  JSON(cure[i].line)));
+            json_array_append_new(cures, json_put(prediction_json(&cure[i].misses),
+                                  "step", JSON(cure[i].line),
+                                  "helps", JSON(forecast_helps(&cure[i], now)),
+                                  "other_contract", JSON(cure[i].other_contract)));
     json_t *o = json_make("format", JSON(1), "cache", JSON(str_text(&cache)),
                           "sets", JSON(l->n_sets), "ways", JSON(l->ways),
                           "along", JSON(l->along), "iterations", JSON(l->iterations),
                           "from", JSON(l->from), "touches", JSON(l->n_touches),
                           "misses", JSON(l->misses), "conflict_misses", JSON(l->conflicts));
-    json_put(o, "sets_over_time", grid_json(l, false),
+    json_put(o, "accesses", causes_json(l), "sets_over_time", grid_json(l, false),
              "sets_over_run", l->n_columns > 0 ? grid_json(l, true) : json_null(),
              "run_simulated", JSON_IF(l->n_columns > 0, l->simulated), "conflicts", pairs,
-             "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures);
+             "predicted", now->ok ? prediction_json(&now->misses) : json_null(), "cures", cures,
+             "result", JSON(cure_result_name[forecast_result(l, now, cure, n_cures)]));
     json_print(out, o, 8);
     str_free(&cache);
 }

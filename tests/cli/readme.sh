@@ -46,6 +46,11 @@ for what in nest access; do
     missing "the $what of the first session" "$("$TILESCOPE" "${args[@]}")" < "$dir/first"
 done
 
+rows '^    What misses' '^ *\.\.\.$' > "$dir/lens"
+same 'lines of the lens' 6 "$(grep -c . "$dir/lens")"
+missing 'the lens' \
+    "$(COLUMNS=100 "$TILESCOPE" show "$product" --what lens --cache 32K/8/64)" < "$dir/lens"
+
 # What the simulator counts hangs on the width of vectors alone, in a cache that is named.
 if "$TILESCOPE" run "$gmm" --json --meters none | grep -q '"isa": "avx512"'; then
     rows '^    sim:      32K' '^$' | grep '[0-9]$\|%$' > "$dir/gmm"

@@ -47,7 +47,10 @@ t 2 'json goes with' show "$conv" --what nest --json
 t 2 'cache goes with' show "$conv" --what nest --cache 4K/4/64
 lens=(show 'gmm m=16 k=64 n=64' --what lens --cache 4K/4/64)
 t 0 'line [0-9]+ and B line [0-9]+ share set' "${lens[@]}"
-t 0 '^ +layout pad B N after=16 +conflict misses' "${lens[@]}"
+t 0 '^ +layout pad B N after=16 +misses 67.7k to 21.8k' "${lens[@]}"
+t 0 'Load B.k..n. has 65.5k of the 67.7k misses in L1, nearly all of them capacity' "${lens[@]}"
+t 0 '^  loop reorder C K.0 M N K.1$' "${lens[@]}"
+t 0 '"step": "loop split C K 8.nloop reorder C K.0 M N K.1"' "${lens[@]}" --json
 t 0 '"step": "layout pad B N after=16"' "${lens[@]}" --json
 if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm

@@ -135,7 +135,8 @@ static void of_the_menu_when_late(void **state)
         struct app_job *j = model_job(m, &w);
         assert_true(j->patience == (k ? 10 : 1));
         j->ok = true;
-        for (char *line = strtok(j->text.data, "\n"); line; line = strtok(NULL, "\n")) {
+        for (char *line = strtok(j->text.data, JOB_END_ROW); line;
+             line = strtok(NULL, JOB_END_ROW)) {
             j->cure = xrealloc(j->cure, sizeof *j->cure * (size_t)(j->n_cures + 1));
             j->cure[j->n_cures] = (struct forecast){ .line = line, .ok = j->n_cures == 0 };
             j->cure[j->n_cures++].misses.l1_misses = 1234567;

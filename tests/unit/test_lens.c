@@ -1,4 +1,5 @@
-/* The cache lens: windows, sets over time, pairs in conflict, and the cures that are proposed. */
+/* The cache lens: windows, sets over time, pairs in conflict, the accesses that miss, and the cures
+ * that are proposed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,7 +200,7 @@ static void cures(void **state)
     assert_true(cache_config_parse("32K/8/64", &o.cache, &e));
     struct lens *l = lens_of(p, "32K/8/64", -1, 0);
     int n = forecast_cures(p, l, a, row);
-    assert_true(n > 3 && forecast_steps(p, &o, NULL, row, n, &none, &e));
+    assert_true(n > 3 && forecast_steps(p, &o, NULL, NULL, row, n, &none, &e));
     forecast_rank(row, n);
     assert_true(none.ok && none.misses.conflicts > 3000000 && row[0].ok);
     assert_true(row[0].misses.l1_misses < none.misses.l1_misses / 10);
@@ -209,6 +210,345 @@ static void cures(void **state)
     assert_true(padded);
     lens_free(l);
     arena_free(a);
+}
+
+/* --- What misses, and what cures it ----------------------------------------------------------- */
+
+#define RELU "act n=1 c=64 h=56 w=56 f=relu"
+#define DEPTHWISE "dep n=1 c=64 h=56 w=56 k=3 p=1"
+#define TRANSPOSED "transpose n=1 c=512 h=512 w=1 perm=1324"
+
+/* An L1 of 32 KiB has 512 lines.  B moves by a row with each k.  In the first case it needs all 512
+ * lines for the next n, and A and C need others. In the second one, 256 lines share two sets. */
+static void causes(void **state)
+{
+    static const struct {
+        const char *spec, *site; enum miss_kind kind;
+        double misses, error;
+        const char *moves, *again; int64_t stride, lines, touched;
+        bool before;
+    } row[] = {
+        { "gmm m=512 k=512 n=512", "B[k][n]", MISS_CAPACITY, 512.0 * 512 * 512, 0.02,
+          "K", "N", 2048, 512, 545, false },
+        { "gmm m=128 k=256 n=512", "B[k][n]", MISS_CONFLICT, 128.0 * 256 * 512, 0.05,
+          "K", "M", 2048, 8192, 8240, false },
+        { RELU, "Inp[n][c][h][w]", MISS_COMPULSORY, 12544, 0, "H", NULL, 224, 0, 0, false },
+        { DEPTHWISE, "Inp[n][c][h + kh][w + kw]", MISS_CAPACITY, 13456, 0.05,
+          "KH", NULL, 232, 0, 0, true },
+        { TRANSPOSED, "Inp[n][c][h][w]", MISS_CAPACITY, 512.0 * 512, 0, "C", "H", 2048, 512, 544,
+          false },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        struct lens *l = lens_of(replayed(a, row[i].spec, NULL, 0), "32K/8/64", -1, 0);
+        const struct lens_cause *c = &l->cause[0];
+        assert_string_equal(l->site[c->site].text, row[i].site);
+        assert_int_equal(lens_kind(c), row[i].kind);
+        if (fabs(c->misses / row[i].misses - 1) > row[i].error)
+            fail_msg("%s: %g misses", row[i].spec, c->misses);
+        assert_string_equal(l->loop[c->moves].axis, row[i].moves);
+        assert_int_equal(c->stride, row[i].stride);
+        assert_true((c->again < 0) == !row[i].again);
+        if (row[i].again)
+            assert_string_equal(l->loop[c->again].axis, row[i].again);
+        assert_int_equal(c->lines, row[i].lines);
+        assert_int_equal(c->touched, row[i].touched);
+        assert_int_equal(c->before, row[i].before);
+        lens_free(l);
+        arena_free(a);
+    }
+}
+
+/* The kinds of a run that is simulated from end to end: gmm 4 x 8 x 4 has no line twice in L1. */
+static void kinds_are_exact(void **state)
+{
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, RELU, NULL, 0), "32K/8/64", 0, 0);
+    (void)state;
+    assert_true(l->all.misses == 2 * 12544 && l->all.compulsory == l->all.misses);
+    assert_true(l->all.conflict == 0);
+    lens_free(l);
+    l = lens_of(replayed(a, "gmm m=16 k=64 n=64", NULL, 0), "4K/4/64", 0, 0);
+    struct predict_opts o = { .cache = l->cache, .conflicts = true, .target = fixed_target() };
+    struct prediction all;
+    struct err e;
+    assert_true(predict_misses(replayed(a, "gmm m=16 k=64 n=64", NULL, 0), &o, NULL, &all, &e));
+    assert_true(l->all.misses == (double)all.l1_misses);
+    assert_true(l->all.conflict == (double)all.conflicts);
+    assert_true(l->all.compulsory == 64 + 256 + 64);         /* the lines of A, B and C */
+    lens_free(l);
+    arena_free(a);
+}
+
+/* h and kh move the input alike; a row of 58 elements, 232 bytes, does not end with a line. */
+static void footprints(void **state)
+{
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, DEPTHWISE, NULL, 0), "32K/8/64", 0, 0);
+    int site = 0, loop;
+    (void)state;
+    while (!streq(l->site[site].text, "Inp[n][c][h + kh][w + kw]"))
+        site++;
+    loop = l->site[site].loop;
+    for (const char *const *axis = (const char *[]){ "KW", "KH", "W", "H", NULL }; *axis; axis++) {
+        static const int64_t lines[] = { 1, 1, 1, 3 * 232 / 64 + 1 };
+        int at = (int)(streq(*axis, "KW") ? 0 : streq(*axis, "KH") ? 1 : streq(*axis, "W") ? 2 : 3);
+        assert_string_equal(l->loop[loop].axis, *axis);
+        if (at != 2)
+            assert_int_equal(lens_lines(l, site, loop, NULL), lines[at]);
+        loop = l->loop[loop].parent;
+    }
+    assert_int_equal(lens_lines(l, site, -1, NULL), 13456);
+    assert_int_equal(lens_sets(l, 2048), 2);
+    assert_int_equal(lens_sets(l, -4096), 1);
+    assert_int_equal(lens_sets(l, 2112), 64);
+    assert_int_equal(lens_sets(l, 4), 64);
+    lens_free(l);
+    arena_free(a);
+}
+
+/* Unrolled and vectorized loops are no loops of the code: an iteration of K reads four rows of A,
+ * and two vectors of B that lie side by side. */
+static void straight_code_counts(void **state)
+{
+    static const char *const steps[] = {
+        "loop split C M 4", "loop split C N 32", "loop reorder C M.0 N.0 K M.1 N.1",
+        "loop vectorize C N.1", "loop unroll C M.1", "loop cache_write C at=N.0",
+    };
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "gmm m=64 k=64 n=64", steps, COUNT_OF(steps)), "32K/8/64",
+                             0, 0);
+    int rows = 0, vectors = 0;
+    (void)state;
+    for (int i = 0; i < l->n_sites; i++) {
+        const struct lens_site *s = &l->site[i];
+        if (!s->is_store && s->text[0] == 'A') {
+            assert_true(s->pieces == 4 && s->bytes == 1);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 4 * 4);
+            rows++;
+        }
+        if (!s->is_store && s->text[0] == 'B') {
+            assert_true(s->pieces == 1 && s->bytes == 128);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 64 * 2);
+            vectors++;
+        }
+    }
+    assert_true(rows == 1 && vectors == 1);
+    lens_free(l);
+    arena_free(a);
+}
+
+/* The tiles of a row are three loops, because taps in the padding are left out: the first and the
+ * last tile, and six between them, which run most often. */
+static void pieces_of_a_loop(void **state)
+{
+    static const char *const steps[] = {
+        "set input_layout given", "layout set Inp_in \"N H W I\"",
+        "layout set Ker \"O/64 KH KW I 64o\"", "layout set Conv \"N H W O\"",
+        "loop inline Inp", "loop split Conv W 8 7",
+        "loop split Conv O 1 64", "loop reorder Conv O.0 N H W.0 KH KW I W.1 O.1",
+        "loop cache_write Conv at=W.0", "loop unroll Conv W.1", "loop vectorize Conv O.1",
+    };
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1", steps,
+                                      COUNT_OF(steps)), "32K/8/64", -1, 0);
+    const struct lens_cause *c = &l->cause[0];
+    (void)state;
+    assert_true(str_starts(l->site[c->site].text, "Ker[") && c->again >= 0);
+    assert_string_equal(l->loop[c->again].axis, "W.0");
+    assert_int_equal(l->loop[c->again].trips, 6);
+    assert_int_equal(c->lines, 64 * 64 * 9 / 16);
+    lens_free(l);
+    arena_free(a);
+}
+
+struct cured { struct arena *a; struct lens *l; struct forecast row[FORECAST_CURES], now; int n; };
+
+static void cure(const char *spec, struct cured *out)
+{
+    struct err e;
+    out->a = arena_new();
+    const struct program *p = replayed(out->a, spec, NULL, 0);
+    out->l = lens_of(p, "32K/8/64", -1, 0);
+    out->n = forecast_cures(p, out->l, out->a, out->row);
+    assert_true(forecast_lens(p, &out->l->cache, fixed_target(), NULL, NULL, out->row, out->n,
+                              &out->now, &e));
+}
+
+static void cured_free(struct cured *c)
+{
+    lens_free(c->l);
+    arena_free(c->a);
+}
+
+/* The row of a cure, whose misses must be `misses` within 2 %. */
+static int assert_cures(const struct cured *c, const char *line, double misses)
+{
+    for (int i = 0; i < c->n; i++) {
+        double got = (double)c->row[i].misses.l1_misses;
+        if (!streq(c->row[i].line, line))
+            continue;
+        if (!forecast_helps(&c->row[i], &c->now) || fabs(got / misses - 1) > 0.02)
+            fail_msg("%s: %g misses, not %g", line, got, misses);
+        return i;
+    }
+    fail_msg("no %s", line);
+    return -1;
+}
+
+/* Along a line, B misses once in 16 accesses.  A tile of 8 rows of B stays in L1. */
+static void cures_capacity(void **state)
+{
+    struct cured c;
+    double lines = 512.0 * 512 * 512 / 16;
+    (void)state;
+    cure("gmm m=512 k=512 n=512", &c);
+    assert_true(c.l->conflicts == 0);
+    assert_int_equal(assert_cures(&c, "loop reorder C K N", lines), 0);
+    assert_int_equal(assert_cures(&c, "layout reorder B N K", lines), 1);
+    int tile = assert_cures(&c, "loop split C K 8\nloop reorder C K.0 M N K.1", 1.098e6);
+    assert_true(forecast_is_long(&c.row[tile]) && !forecast_is_long(&c.row[0]));
+    for (int i = 0; i < tile; i++)
+        assert_false(c.row[i].ok && forecast_is_long(&c.row[i])
+                     && c.row[i].misses.l1_misses > c.row[tile].misses.l1_misses);
+    cured_free(&c);
+    cure(TRANSPOSED, &c);
+    assert_cures(&c, "loop split Transpose C 8\nloop reorder Transpose C.0 H C.1", 3 * 16384.0);
+    cured_free(&c);
+}
+
+/* Of cures that are equally good, padding changes the least. */
+static void pads_come_first(void **state)
+{
+    struct cured c;
+    (void)state;
+    cure("gmm m=128 k=256 n=512", &c);
+    assert_int_equal(assert_cures(&c, "layout pad B N after=16", 1.054e6), 0);
+    assert_cures(&c, "loop reorder C K N", 1.054e6);
+    assert_cures(&c, "layout reorder B N K", 1.054e6);
+    assert_int_equal(c.row[0].misses.conflicts, 0);
+    cured_free(&c);
+}
+
+/* The pad is computed where it is read, so that its result never leaves L1. */
+static void nests_are_joined(void **state)
+{
+    struct cured c;
+    (void)state;
+    cure(DEPTHWISE, &c);
+    assert_int_equal(assert_cures(&c, "loop inline Inp", 25100), 0);
+    assert_cures(&c, "loop compute_at Inp Conv H", 25100);
+    cured_free(&c);
+}
+
+static void assert_says(struct str *text, const char *want)
+{
+    assert_string_equal(str_text(text), want);
+    str_clear(text);
+}
+
+static struct lens *lens_on(struct arena *a, const char *spec)
+{
+    return lens_of(replayed(a, spec, NULL, 0), "32K/8/64", -1, 0);
+}
+
+static void assert_reason(const struct lens *l, const char *want)
+{
+    struct str text = {0};
+    lens_reason_print(&text, l, &l->cause[0]);
+    assert_says(&text, want);
+    str_free(&text);
+}
+
+static void sentences(void **state)
+{
+    struct arena *a = arena_new();
+    struct str text = {0};
+    (void)state;
+    struct lens *l = lens_on(a, "gmm m=512 k=512 n=512");
+    lens_cause_print(&text, l, &l->cause[0]);
+    assert_says(&text, "Load B[k][n] has 134M of the 135M misses in L1, nearly all of them "
+                       "capacity misses.");
+    assert_reason(l, "K, the innermost loop, moves it by 2 048 bytes: every iteration needs "
+                     "another line. The next iteration of N needs its 512 lines again, but by "
+                     "then 545 lines were touched, and L1 holds 512.");
+    lens_free(l);
+    l = lens_on(a, "gmm m=128 k=256 n=512");
+    assert_reason(l, "B[k][n] moves by 2 048 bytes with each K: 256 iterations use 2 of 64 sets, "
+                     "which hold 16 lines.");
+    lens_free(l);
+    l = lens_on(a, DEPTHWISE);
+    assert_reason(l, "An earlier nest has touched its 13 456 lines, but L1 holds 512.");
+    lens_free(l);
+    l = lens_on(a, RELU);
+    lens_cause_print(&text, l, &l->cause[0]);
+    assert_says(&text, "Load Inp[n][c][h][w] has 12.5k of the 25.1k misses in L1, all of them "
+                       "compulsory misses.");
+    assert_reason(l, "Inp has 12 544 lines, and the first touch of each one misses.");
+    lens_free(l);
+    str_free(&text);
+    arena_free(a);
+}
+
+/* Nothing is tried against compulsory misses.  When no candidate helps, the best one is named. */
+static void says_why_nothing_helps(void **state)
+{
+    struct arena *a = arena_new();
+    struct str text = {0};
+    struct forecast row[FORECAST_CURES], now = { .ok = true, .misses = { .l1_misses = 1000 } };
+    struct lens_look look = { .cure = row, .now = &now, .predicted = true };
+    (void)state;
+    struct lens *l = lens_on(a, RELU);
+    look.n_cures = forecast_cures(replayed(a, RELU, NULL, 0), l, a, row);
+    assert_int_equal(look.n_cures, 0);
+    assert_int_equal(forecast_result(l, &now, row, 0), CURE_COMPULSORY);
+    lens_no_cure_print(&text, l, &look);
+    assert_says(&text, "Nearly all misses are compulsory: each line is touched for the first time, "
+                       "once. No order of loops or dimensions avoids that.");
+    lens_free(l);
+    l = lens_on(a, TRANSPOSED);
+    lens_no_cure_print(&text, l, &look);
+    assert_true(str_starts(str_text(&text), "There is no candidate"));
+    str_clear(&text);
+    row[0] = (struct forecast){ .line = "loop split C M 4\nloop serial C M.0" };
+    look.n_cures = 1;
+    lens_no_cure_print(&text, l, &look);
+    assert_says(&text, "No candidate is legal here; 1 were tried.");
+    row[0].ok = true;
+    row[0].misses.l1_misses = 990;
+    lens_no_cure_print(&text, l, &look);
+    assert_says(&text, "No candidate leaves clearly fewer misses: the best of 1, loop split C M 4; "
+                       "loop serial C M.0, leaves 99 %. 32.8k of the 279k misses are "
+                       "compulsory. The others stay, because the working set of each candidate is "
+                       "larger than L1.");
+    row[0].misses.l1_misses = 890;
+    assert_int_equal(forecast_result(l, &now, row, 1), CURE_HELPS);
+    lens_no_cure_print(&text, l, &look);
+    assert_says(&text, "");
+    lens_free(l);
+    str_free(&text);
+    arena_free(a);
+}
+
+/* One step before several; then the misses; what a sample cannot tell apart keeps its order, but a
+ * contract that stays comes first. */
+static void ranking(void **state)
+{
+    struct forecast row[] = {
+        { "a\nb", true, false, 0, { .l1_misses = 10 } },
+        { "refused", false, false, 0, { .l1_misses = 0 } },
+        { "c", true, false, 0, { .l1_misses = 300 } },
+        { "other", true, true, 0, { .l1_misses = 100 } },
+        { "d", true, false, 0, { .l1_misses = 104 } },
+        { "e", true, false, 0, { .l1_misses = 101 } },
+        { "f", true, false, 0, { .l1_misses = 106 } },
+    };
+    static const char *const want[] = { "d", "e", "other", "f", "c", "a\nb", "refused" };
+    (void)state;
+    forecast_rank(row, COUNT_OF(row));
+    for (int i = 0; i < COUNT_OF(row); i++)
+        assert_string_equal(row[i].line, want[i]);
 }
 
 /* As text, in ASCII as on the poorest terminal, and as JSON. */
@@ -226,10 +566,11 @@ static void golden(void **state)
     assert_true(cache_config_parse("4K/4/64", &o.cache, &e));
     struct lens *l = lens_of(p, "4K/4/64", -1, 6000);
     int n = forecast_cures(p, l, a, cure);
-    assert_true(forecast_steps(p, &o, NULL, cure, n, &now, &e));
+    assert_true(forecast_steps(p, &o, NULL, NULL, cure, n, &now, &e));
     forecast_rank(cure, n);
     struct lens_look look = { .width = 78, .rows = 16, .loop = 2, .cure = cure, .now = &now,
-                              .n_cures = n, .keys = true, .at = lens_first_conflict(l, 0) };
+                              .n_cures = n, .predicted = true, .keys = true,
+                              .at = lens_first_conflict(l, 0) };
     doc_open(&d);
     lens_doc(&d, l, &look);
     grid_open(&g, 80, d.lines.len, false);
@@ -252,7 +593,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(partners), cmocka_unit_test(touches_are_consistent),
         cmocka_unit_test(iterations), cmocka_unit_test(whole_run),
-        cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(cures), cmocka_unit_test(golden),
+        cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(cures),
+        cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
+        cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),
+        cmocka_unit_test(cures_capacity), cmocka_unit_test(pads_come_first),
+        cmocka_unit_test(nests_are_joined), cmocka_unit_test(sentences),
+        cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
+        cmocka_unit_test(golden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

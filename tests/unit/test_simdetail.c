@@ -246,9 +246,9 @@ static void detail_of_a_kernel_adds_up(void **state)
     o.sim_budget = 1000;
     m = measured("c2d n=1 i=8 h=12 w=12 o=16 k=3 p=1", &o);
     /* The budget that it names is enough, and not twice as much as needed. */
-    const char *of = strstr(d.reason, "a sim budget of ");
+    const char *of = strstr(d.reason, ":sim_budget ");
     assert_non_null(of);
-    o.sim_budget = strtod(of + strlen("a sim budget of "), NULL);
+    o.sim_budget = strtod(of + strlen(":sim_budget "), NULL);
     m = measured("c2d n=1 i=8 h=12 w=12 o=16 k=3 p=1", &o);
     assert_string_equal(d.reason, "");
     assert_int_equal(m.sim.l1_misses, plain.sim.l1_misses);

@@ -1,0 +1,194 @@
+/* The sentences of the cache lens. */
+#include "app/views/lens_doc.h"
+
+#include <math.h>
+#include "app/ui/text.h"
+
+#define NAMED 0.05                        /* least share of a kind of misses that is named */
+
+void lens_line_print(struct str *out, const struct lens *l, int32_t line)
+{
+    int b = lens_buffer_of(l, line);
+    if (b < 0)
+        str_add(out, "line ");
+    else
+        str_printf(out, "%s line ", l->buffer[b].name);
+    str_count(out, b < 0 ? line : line - l->buffer[b].first);
+    str_add(out, b < 0 ? " beyond the buffers" : "");
+}
+
+void lens_pair_print(struct str *out, const struct lens *l, const struct lens_pair *p)
+{
+    lens_line_print(out, l, p->line);
+    str_add(out, " and ");
+    lens_line_print(out, l, p->other);
+    str_printf(out, " share set %d", p->set);
+    if (p->held > 0)
+        str_printf(out, ", where %s has %d of %d ways",
+                   l->buffer[lens_buffer_of(l, p->other)].name, p->held, l->ways);
+}
+
+void lens_stride_print(struct str *out, const struct lens *l, const struct lens_pair *p)
+{
+    if (p->loop < 0)
+        return;
+    str_printf(out, "%s moves by ", l->site[p->by].text);
+    str_count(out, p->stride);
+    str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
+    str_count(out, p->trips);
+    str_printf(out, " iterations use %d of %d sets, which hold ", p->sets, l->n_sets);
+    str_count(out, p->sets * l->ways);
+    str_add(out, " lines");
+}
+
+/* --- What misses ------------------------------------------------------------------------------ */
+
+/* Appends ", nearly all of them capacity misses", or ": 15.8M conflict and 1.05M capacity
+ * misses". */
+static void add_kinds(struct str *out, const struct lens_cause *c)
+{
+    static const char *const name[] = { "conflict", "capacity", "compulsory" };
+    const double n[] = { c->conflict, c->misses - c->compulsory - c->conflict, c->compulsory };
+    int named[3], n_named = 0;
+    for (int i = 0; i < 3; i++)
+        if (n[i] >= NAMED * c->misses)
+            named[n_named++] = i;
+    if (n_named == 1) {
+        bool all = n[named[0]] == c->misses;
+        str_printf(out, ", %s of them %s misses", all ? "all" : "nearly all", name[named[0]]);
+        return;
+    }
+    for (int i = 0; i < n_named; i++) {
+        str_add(out, i == 0 ? ": " : i < n_named - 1 ? ", " : " and ");
+        text_count(out, llround(n[named[i]]));
+        str_printf(out, " %s", name[named[i]]);
+    }
+    str_add(out, " misses");
+}
+
+void lens_cause_print(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    str_printf(out, "%s %s has ", l->site[c->site].is_store ? "Store" : "Load",
+               l->site[c->site].text);
+    text_count(out, llround(c->misses));
+    str_add(out, " of the ");
+    text_count(out, llround(l->all.misses));
+    str_add(out, " misses in L1");
+    add_kinds(out, c);
+    str_add(out, ".");
+}
+
+static void add_lines(struct str *out, int64_t n)
+{
+    str_count(out, n);
+    str_add(out, n == 1 ? " line" : " lines");
+}
+
+/* "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." */
+static void add_move(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    if (c->moves < 0 || c->again < 0)
+        return;
+    bool innermost = c->moves == l->site[c->site].loop;
+    str_printf(out, "%s%s moves it by ", l->loop[c->moves].axis,
+               innermost ? ", the innermost loop," : "");
+    str_count(out, c->stride);
+    str_printf(out, " bytes: every iteration needs %s. ",
+               innermost ? "another line" : "other lines");
+}
+
+/* "The next iteration of N needs its 512 lines again, but by then 545 lines were touched, and L1
+ * holds 512." */
+static void add_again(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    const char *loop = c->again >= 0 ? l->loop[c->again].axis : NULL;
+    int64_t lines = loop ? c->lines : l->buffer[l->site[c->site].buffer].lines;
+    if (!loop && !c->before) {
+        str_add(out, "Its lines are evicted before they are touched again.");
+        return;
+    }
+    if (loop)
+        str_printf(out, "The next iteration of %s needs its ", loop);
+    else
+        str_add(out, "An earlier nest has touched its ");
+    add_lines(out, lines);
+    str_add(out, loop ? " again, but by then " : ", but L1 holds ");
+    if (loop) {
+        add_lines(out, c->touched);
+        str_add(out, " were touched, and L1 holds ");
+    }
+    str_count(out, (int64_t)l->n_sets * l->ways);
+    str_add(out, ".");
+}
+
+static void add_conflict(struct str *out, const struct lens *l, int site)
+{
+    for (int i = 0; i < l->n_pairs; i++)
+        if (l->pair[i].site == site && l->pair[i].loop >= 0) {
+            lens_stride_print(out, l, &l->pair[i]);
+            str_add(out, ".");
+            return;
+        }
+    str_add(out, "More lines share a set than it has ways.");
+}
+
+void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    switch (lens_kind(c)) {
+    case MISS_COMPULSORY:
+        str_printf(out, "%s has ", l->buffer[l->site[c->site].buffer].name);
+        add_lines(out, l->buffer[l->site[c->site].buffer].lines);
+        str_add(out, ", and the first touch of each one misses.");
+        break;
+    case MISS_CAPACITY:
+        add_move(out, l, c);
+        add_again(out, l, c);
+        break;
+    case MISS_CONFLICT:
+        add_conflict(out, l, c->site);
+        break;
+    }
+}
+
+/* --- No cure ---------------------------------------------------------------------------------- */
+
+static void add_not_better(struct str *out, const struct lens *l, const struct lens_look *k)
+{
+    const struct forecast *best = forecast_least(k->cure, k->n_cures);
+    str_printf(out, "No candidate leaves clearly fewer misses: the best of %d, ", k->n_cures);
+    for (const char *c = best->line; *c; c++)
+        str_add(out, *c == '\n' ? "; " : (char[2]){ *c, 0 });
+    str_printf(out, ", leaves %.0f %%. ", 100 * (double)best->misses.l1_misses
+                                          / fmax(1, (double)k->now->misses.l1_misses));
+    text_count(out, llround(l->all.compulsory));
+    str_add(out, " of the ");
+    text_count(out, llround(l->all.misses));
+    str_add(out, " misses are compulsory. The others stay, because the working set of each "
+                 "candidate is larger than L1.");
+}
+
+void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k)
+{
+    switch (forecast_result(l, k->now, k->cure, k->n_cures)) {
+    case CURE_HELPS:
+    case CURE_RESULT_COUNT:
+        break;
+    case CURE_NO_MISSES:
+        str_add(out, "There is nothing to cure.");
+        break;
+    case CURE_COMPULSORY:
+        str_add(out, "Nearly all misses are compulsory: each line is touched for the first time, "
+                     "once. No order of loops or dimensions avoids that.");
+        break;
+    case CURE_NO_CANDIDATE:
+        str_add(out, "There is no candidate: no loop can be moved or split so that its lines come "
+                     "back sooner.");
+        break;
+    case CURE_NONE_LEGAL:
+        str_printf(out, "No candidate is legal here; %d were tried.", k->n_cures);
+        break;
+    case CURE_NONE_BETTER:
+        add_not_better(out, l, k);
+        break;
+    }
+}

@@ -1,0 +1,385 @@
+/* Cures to try for the misses of a lens.  Near the front are the smaller changes: among equally
+ * good cures, the first one is shown first. */
+#include "explorer/history/forecast.h"
+
+#include <string.h>
+
+#define MOST_TILE 64                      /* iterations of a tile's loop, where two are split */
+#define MOST_AGAIN 2                      /* loops that are tried as the one around a tile */
+#define ROOM 0.75                         /* share of L1 that a tile may take */
+
+struct curing {
+    const struct program *p;
+    const struct lens *l;
+    struct arena *a;
+    struct forecast *row;
+    int n;
+};
+
+/* The loops of a stage that an access is in, outermost first. axis: of the stage; loop: of the
+ * lens. */
+struct around { const struct stage *s; int site, n, axis[MAX_DIMS], loop[MAX_DIMS]; };
+
+static void add(struct curing *c, struct str *lines)
+{
+    bool known = c->n == FORECAST_CURES;
+    for (int i = 0; i < c->n; i++)
+        known = known || streq(c->row[i].line, str_text(lines));
+    if (!known)
+        c->row[c->n++] = (struct forecast){ .line = arena_strdup(c->a, str_text(lines)) };
+    str_free(lines);
+}
+
+static int64_t distance(const struct lens *l, int site, int loop)
+{
+    int64_t stride = lens_stride(l, site, loop);
+    return stride < 0 ? -stride : stride;
+}
+
+/* Finds the loops around a site.  Loops of other stages, and those that became straight code, stay
+ * where they are. */
+static bool find_around(const struct curing *c, int site, struct around *out)
+{
+    const struct lens_site *of = &c->l->site[site];
+    *out = (struct around){ .site = site };
+    if (of->node < 0)
+        return false;
+    out->s = c->p->stage[of->node];
+    for (int i = 0; i < out->s->n_axes && out->n < MAX_DIMS; i++)
+        for (int k = of->loop; k >= 0; k = c->l->loop[k].parent)
+            if (c->l->loop[k].node == of->node && streq(c->l->loop[k].axis, out->s->axis[i].name)) {
+                out->axis[out->n] = i;
+                out->loop[out->n++] = k;
+                break;
+            }
+    return out->n > 1;
+}
+
+static const char *name_of(const struct around *r, int i)
+{
+    return r->s->axis[r->axis[i]].name;
+}
+
+/* --- Layouts ---------------------------------------------------------------------------------- */
+
+/* The layout of the tensor at a site; NULL: it has none that a step could change. */
+static const struct layout *layout_at(const struct curing *c, int site)
+{
+    const struct lens_buffer *b = &c->l->buffer[c->l->site[site].buffer];
+    const struct layout *l = b->is_tile ? NULL : c->p->layout[b->tensor];
+    return l && l->rank > 1 ? l : NULL;
+}
+
+/* Pads the innermost dimension by one line, by two, and by half of the sets, and each other
+ * dimension by one element. */
+static void add_pads(struct curing *c, int site)
+{
+    const struct layout *l = layout_at(c, site);
+    for (int i = l ? l->rank - 1 : 0; i > 0; i--) {
+        int64_t line = i == l->rank - 1 ? c->l->line_bytes / l->tensor->type->bytes : 1;
+        const int64_t by[3] = { line, 2 * line, c->l->n_sets / 2 * line };
+        for (int k = 0; k < (i == l->rank - 1 ? 3 : 1); k++) {
+            struct str s = {0};
+            str_printf(&s, "layout pad %s %s after=%lld", l->tensor->name, l->dim[i],
+                       (long long)by[k]);
+            add(c, &s);
+        }
+    }
+}
+
+/* Returns the dimension that a loop moves an access along: the one with the largest stride that is
+ * not larger than the access's; -1: none. */
+static int dim_moved(const struct layout *l, int64_t bytes)
+{
+    int64_t stride[MAX_DIMS], elements = bytes / l->tensor->type->bytes;
+    layout_strides(l, stride);
+    for (int i = 0; i < l->rank; i++)
+        if (l->shape[i] > 1 && stride[i] <= elements)
+            return i;
+    return -1;
+}
+
+/* Stores the tensor so that a loop that moves the access from line to line moves it along one. */
+static void add_layout_orders(struct curing *c, int site)
+{
+    const struct layout *l = layout_at(c, site);
+    for (int i = l ? c->l->site[site].loop : -1; i >= 0; i = c->l->loop[i].parent) {
+        int64_t bytes = distance(c->l, site, i);
+        int dim = bytes >= c->l->line_bytes ? dim_moved(l, bytes) : -1;
+        if (dim < 0 || dim == l->rank - 1)
+            continue;
+        struct str s = {0};
+        str_printf(&s, "layout reorder %s", l->tensor->name);
+        for (int k = 0; k < l->rank; k++)
+            if (k != dim)
+                str_printf(&s, " %s", l->dim[k]);
+        str_printf(&s, " %s", l->dim[dim]);
+        add(c, &s);
+    }
+}
+
+/* --- Orders of loops -------------------------------------------------------------------------- */
+
+/* Adds the line that puts the loops around a site in an order: new position k has old loop
+ * order[k].  It names only those that move. */
+static void add_order(struct curing *c, const struct around *r, const int *order)
+{
+    int from = 0, to = r->n - 1;
+    while (from < r->n && order[from] == from)
+        from++;
+    while (to > from && order[to] == to)
+        to--;
+    if (from >= to)
+        return;
+    struct str s = {0};
+    str_printf(&s, "loop reorder %s", r->s->name);
+    for (int i = from; i <= to; i++)
+        str_printf(&s, " %s", name_of(r, order[i]));
+    add(c, &s);
+}
+
+/* The lines that one iteration of a loop brings, if it were innermost, summed over the accesses. */
+static double lines_if_innermost(const struct lens *l, int loop)
+{
+    double sum = 0;
+    for (int i = 0; i < l->n_sites; i++) {
+        double lines = (double)distance(l, i, loop) / l->line_bytes;
+        sum += lines < 1 ? lines : 1;
+    }
+    return sum;
+}
+
+/* The order in which inner loops bring fewer lines than outer ones (McKinley's memory order). */
+static void add_memory_order(struct curing *c, const struct around *r)
+{
+    int order[MAX_DIMS];
+    for (int i = 0; i < r->n; i++) {
+        int at = i;
+        double lines = lines_if_innermost(c->l, r->loop[i]);
+        for (; at > 0 && lines_if_innermost(c->l, r->loop[order[at - 1]]) < lines; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    add_order(c, r, order);
+}
+
+/* Each loop innermost along which the access stays in its line. */
+static void add_orders(struct curing *c, int site)
+{
+    struct around r;
+    if (!find_around(c, site, &r))
+        return;
+    for (int i = r.n - 2; i >= 0; i--) {
+        int order[MAX_DIMS], n = 0;
+        if (distance(c->l, site, r.loop[i]) >= c->l->line_bytes)
+            continue;
+        for (int k = 0; k < r.n; k++)
+            if (k != i)
+                order[n++] = k;
+        order[n] = i;
+        add_order(c, &r, order);
+    }
+    add_memory_order(c, &r);
+}
+
+static void add_copies(struct curing *c, int site)
+{
+    struct around r;
+    const struct layout *l = layout_at(c, site);
+    if (!l || c->l->site[site].is_store || !find_around(c, site, &r))
+        return;
+    for (int i = r.n - 1; i > 0; i--) {
+        struct str s = {0};
+        str_printf(&s, "loop cache_read %s %s at=%s", r.s->name, l->tensor->name, name_of(&r, i));
+        add(c, &s);
+    }
+}
+
+/* --- Tiles ------------------------------------------------------------------------------------ */
+
+/* Returns the largest divisor of n that is at most `most`. */
+static int64_t divisor(int64_t n, int64_t most)
+{
+    int64_t d = most < n ? most : n;
+    while (d > 1 && n % d != 0)
+        d--;
+    return d;
+}
+
+/* Whether one iteration of loop `around` fits into L1 when loops i and k of r have a and b
+ * iterations. */
+static bool fits(const struct curing *c, const struct around *r, int around, int i, int64_t a,
+                 int k, int64_t b)
+{
+    int64_t *trips = ARENA_ARRAY(c->a, int64_t, c->l->n_loops);
+    for (int j = 0; j < c->l->n_loops; j++)
+        trips[j] = c->l->loop[j].trips;
+    trips[r->loop[i]] = a;
+    trips[r->loop[k]] = b;
+    return (double)lens_touched(c->l, r->loop[around], trips)
+        <= ROOM * c->l->n_sets * c->l->ways;
+}
+
+/* Splits loops i and k of r (i = k: one loop) into parts of a and b iterations, and puts the outer
+ * parts around loop `around`. */
+static void add_tile(struct curing *c, const struct around *r, int around, int i, int64_t a, int k,
+                     int64_t b)
+{
+    struct str s = {0};
+    const char *name = r->s->name;
+    str_printf(&s, "loop split %s %s %lld\n", name, name_of(r, i), (long long)a);
+    if (k != i)
+        str_printf(&s, "loop split %s %s %lld\n", name, name_of(r, k), (long long)b);
+    str_printf(&s, "loop reorder %s %s.0", name, name_of(r, i));
+    if (k != i)
+        str_printf(&s, " %s.0", name_of(r, k));
+    for (int j = around; j <= (k > i ? k : i); j++)
+        str_printf(&s, j == i || j == k ? " %s.1" : " %s", name_of(r, j));
+    add(c, &s);
+}
+
+static int64_t extent_of(const struct around *r, int i)
+{
+    return r->s->axis[r->axis[i]].extent;
+}
+
+/* Returns the most iterations of loop i whose lines fit into the sets that it reaches. */
+static int64_t most_of(const struct curing *c, const struct around *r, int i)
+{
+    int64_t sets = lens_sets(c->l, lens_stride(c->l, r->site, r->loop[i]));
+    return (int64_t)(ROOM * (double)(sets * c->l->ways));
+}
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void tile_one(struct curing *c, const struct around *r, int around, int i)
+{
+    int64_t n = extent_of(r, i), a = divisor(n, least_of(n - 1, most_of(c, r, i)));
+    while (a > 1 && !fits(c, r, around, i, a, i, a))
+        a = divisor(n, a - 1);
+    if (a > 1)
+        add_tile(c, r, around, i, a, i, a);
+}
+
+/* Tries the largest tile that fits, and the next smaller one. */
+static void tile_two(struct curing *c, const struct around *r, int around, int i, int k)
+{
+    int64_t n = extent_of(r, i), m = extent_of(r, k);
+    int tried = 0;
+    for (int64_t most = MOST_TILE; most > 1 && tried < 2; most /= 2) {
+        int64_t a = divisor(n, least_of(most, most_of(c, r, i)));
+        int64_t b = divisor(m, least_of(most, most_of(c, r, k)));
+        if (a > 1 && b > 1 && a < n && b < m && fits(c, r, around, i, a, k, b)) {
+            add_tile(c, r, around, i, a, k, b);
+            tried++;
+        }
+    }
+}
+
+/* Tiles inside the loops whose iterations access the same lines again. */
+static void add_tiles(struct curing *c, int site)
+{
+    struct around r;
+    int tried = 0;
+    if (!find_around(c, site, &r))
+        return;
+    for (int around = r.n - 2; around >= 0 && tried < MOST_AGAIN; around--) {
+        if (extent_of(&r, around) < 2 || distance(c->l, site, r.loop[around]) >= c->l->line_bytes
+            || fits(c, &r, around, around, extent_of(&r, around), around, extent_of(&r, around)))
+            continue;
+        tried++;
+        for (int i = around + 1; i < r.n; i++)
+            if (distance(c->l, site, r.loop[i]) > 0)
+                tile_one(c, &r, around, i);
+        for (int i = around + 1; i < r.n; i++)
+            for (int k = i + 1; k < r.n; k++)
+                if (distance(c->l, site, r.loop[i]) > 0 && distance(c->l, site, r.loop[k]) > 0)
+                    tile_two(c, &r, around, i, k);
+    }
+}
+
+/* --- Nests joined ----------------------------------------------------------------------------- */
+
+#define MOST_JOINED 3                     /* loops inside of which a stage is tried */
+
+static void add_inside(struct curing *c, const char *inner, const struct stage *outer)
+{
+    for (int i = 0, n = 0; i < outer->n_axes - 1 && n < MOST_JOINED; i++) {
+        struct str s = {0};
+        if (outer->axis[i].extent < 2)
+            continue;
+        str_printf(&s, "loop compute_at %s %s %s", inner, outer->name, outer->axis[i].name);
+        add(c, &s);
+        n++;
+    }
+}
+
+/* Computes a tensor where it is read, or its reader where it is computed, so that its lines are not
+ * evicted between both nests. */
+static void add_joined(struct curing *c, int site)
+{
+    const struct lens_site *of = &c->l->site[site];
+    const struct graph *g = c->p->graph;
+    int tensor = c->l->buffer[of->buffer].tensor, node = g->tensor[tensor].producer;
+    if (node < 0 || of->node < 0 || node == of->node)
+        return;
+    struct str s = {0};
+    str_printf(&s, "loop inline %s", g->tensor[tensor].name);
+    add(c, &s);
+    add_inside(c, g->tensor[tensor].name, c->p->stage[of->node]);
+    add_inside(c, c->p->stage[of->node]->name, c->p->stage[node]);
+}
+
+/* --- All -------------------------------------------------------------------------------------- */
+
+typedef void add_fn(struct curing *c, int site);
+
+/* Adds cures for each access that is blamed for misses that are not compulsory. */
+static void for_culprits(struct curing *c, add_fn *add_cures)
+{
+    for (int i = 0; i < lens_n_culprits(c->l); i++) {
+        const struct lens_cause *cause = &c->l->cause[i];
+        if (cause->misses - cause->compulsory > LENS_SHARE * cause->misses)
+            add_cures(c, cause->site);
+    }
+}
+
+/* Adds cures for both accesses of each pair in conflict. */
+static void for_pairs(struct curing *c, add_fn *add_cures)
+{
+    for (int i = 0; i < c->l->n_pairs; i++) {
+        add_cures(c, c->l->pair[i].by);
+        add_cures(c, c->l->pair[i].site);
+    }
+}
+
+/* Pads a tensor whose lines come from few sets, even if its misses are no conflicts: LRU evicts all
+ * lines of a cycle that is a little too long for L1, but only those of a set that it is too long
+ * for. */
+static void add_pads_of_few_sets(struct curing *c, int site)
+{
+    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent)
+        if (lens_sets(c->l, lens_stride(c->l, site, i)) < c->l->n_sets) {
+            add_pads(c, site);
+            return;
+        }
+}
+
+int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,
+                   struct forecast *row)
+{
+    struct curing c = { p, l, a, row, 0 };
+    if (l->all.conflict > LENS_SHARE * l->all.misses)
+        for_pairs(&c, add_pads);
+    for_culprits(&c, add_pads_of_few_sets);
+    for_culprits(&c, add_orders);
+    for_culprits(&c, add_layout_orders);
+    if (l->all.conflict > LENS_SHARE * l->all.misses)
+        for_pairs(&c, add_copies);
+    for_culprits(&c, add_joined);
+    for_culprits(&c, add_tiles);
+    return c.n;
+}
