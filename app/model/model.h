@@ -458,6 +458,8 @@ bool model_wants_roofs(const struct model *m);   /* the machine model should be 
 int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." when p asks the caller for other layouts. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
+/* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
+void model_threads_note(const struct model *m, struct str *out);
 /* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
 
