@@ -39,6 +39,7 @@ struct network_measurement {
     bool compared;                        /* with the author's outputs */
     double author_abs_err, author_of_bound;   /* worst |got - want|, and over 1e-5 + 1e-3 |want| */
     struct latency latency;
+    double load;                          /* of the machine (machine_load); 0: unknown */
     double first_call_ms;
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;

@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
+/* Returns `latency_ms`; null when nothing was timed. */
+json_t *report_latency_json(const struct latency *l);
 /* Returns `counters`: the simulator's and, if asked for, the other meters' numbers. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */

@@ -97,6 +97,8 @@ export COLUMNS=110 XDG_CACHE_HOME=$dir/cache              # where no roofs are k
 t 0 '^calls +ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^bound: +unknown; tilescope machine' run "$model" --time 0.02
 t 0 '"bound_ms": null' run "$model" --time 0.02 --json
+[[ $out =~ \"noisy\":\ (true|false) && $out =~ \"load\":\ [0-9] ]] && pass 'noise and load' \
+    || flunk 'noise and load'
 "$TILESCOPE" machine --measure --time 0.05 > /dev/null 2>&1
 t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
 t 0 '^calls +ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
