@@ -93,7 +93,7 @@ struct app_job {
     struct session *session;     /* OPEN; NETWORK_TUNE: with its new schedules */
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
-    double unchecked_s;          /* NETWORK_TUNE: of a check that was left out; 0: none was */
+    struct network_live_result tuned;    /* NETWORK_TUNE */
     struct job_pair *pair;       /* COMPARE */
     struct lens *lens;           /* LENS; the lines of cure are in its arena */
     struct forecast *cure, now;

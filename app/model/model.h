@@ -117,7 +117,7 @@ struct app_network {
     struct network_live *live;           /* search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag;                        /* tag of the search's job */
+    int tune_tag, tune_of;               /* tag of the search's job; of the network it began on */
     unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why it could not be built; "": no failure */
     VEC(char *) undone;  /* undone steps of the network, the one that redo takes last */
@@ -372,7 +372,7 @@ void model_tour_text(const struct model *m, struct str *out);
 void model_preview_update(struct model *m);
 void model_preview_free(struct model *m);
 
-/* model_recover.c: unsaved changes that a killed run has left of what is open. */
+/* model_recover.c: unsaved changes that an earlier run has left of what is open. */
 
 void model_recover_offer(struct model *m);
 void model_recover_question(const struct model *m, struct str *out);
@@ -482,9 +482,15 @@ void model_network_close(struct model *m);               /* frees its sessions *
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* the task under the cursor; -1 */
 void model_kernel_open(struct model *m);
-/* Opens a kernel with changes that a killed run has left; in the place of the open one if m shows
+/* Opens a kernel with changes that an earlier run has left; in the place of the open one if m shows
  * that. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
+/* Copies the steps of the open kernel into the session of the network. */
+void model_kernel_keep(struct model *m);
+/* Returns how many kernels have several branches and no file: the network's has one of each. */
+int model_network_branches(const struct model *m);
+/* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
+void model_network_left_out(const struct model *m, struct str *out);
 void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
 void model_network_show(struct model *m);        /* instead of its kernel */
 void model_network_update(struct model *m);      /* builds it again, and stops its search */
@@ -501,6 +507,8 @@ bool model_network_searches(const struct model *m);      /* the search runs, and
 bool model_network_cancel(struct model *m);      /* false when it is neither measured nor tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
+/* Takes over what a search of all kernels found (model_network_tuned.c). */
+void model_network_tuned(struct model *m, struct app_job *j);
 void model_networked(struct model *m, struct app_job *j);        /* takes over its result */
 
 /* model_compare.c: the marked state. */

@@ -52,6 +52,8 @@ struct network_tuning_view {
 };
 struct network_tuning {
     int n; const struct tuned_kernel *kernel;
+    struct network_measurement first;     /* of the network before, n_calls in call_s */
+    int n_calls;
     double before_ms, after_ms;           /* of the network */
     bool verified, cancelled;
     double measuring_s;                   /* with time_s: what measuring the network needs of it */
