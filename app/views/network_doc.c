@@ -148,7 +148,7 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
         str_printf(&text, ", %d runs, first run ", m->latency.runs);
         text_ms(&text, m->first_call_ms);
     }
-    str_add(&text, "; the best times of the kernels add up to ");
+    str_add(&text, "; kernels' best times add up to ");
     text_ms(&text, 1e3 * sum_s);
     if (k->width >= ROOM_FOR_SPEED)
         str_printf(&text, "; %.1f GFLOP/s", m->gflops);
