@@ -82,25 +82,27 @@ static bool no_such_step(const char *line, struct err *e)
     return err_at(e, 1 + (int)(first - line), len);
 }
 
-/* Runs one line of a script; name and n, the script and the line number, are for errors. */
-static bool script_line(struct opened *o, const char *name, int n, const char *line, bool *rebases,
-                        struct err *e)
+/* What the lines of a script act on. rebases: one of them changed a past step. */
+struct script { struct opened *o; bool rebases; };
+
+static bool script_line(void *of, const struct cli_line *l, struct err *e)
 {
-    struct history *h = o->session->history;
+    struct script *s = of;
+    struct opened *o = s->o;
     enum command_effect effect = EFFECT_NONE;
-    if (str_starts(line + strspn(line, " \t"), "module ")) {
-        if (session_network_step(o->session, line, e))
+    if (str_starts(l->text + strspn(l->text, " \t"), "module ")) {
+        if (session_network_step(o->session, l->text, e))
             return true;
-    } else if (session_run(o->session, line, &effect, e)) {
+    } else if (session_run(o->session, l->text, &effect, e)) {
         if (effect == EFFECT_MEASURE)
-            vec_push(&o->marked, history_current(h)->id);
-        *rebases |= effect == EFFECT_REBASED;
+            vec_push(&o->marked, history_current(o->session->history)->id);
+        s->rebases |= effect == EFFECT_REBASED;
         if (effect != EFFECT_APP)
             return true;
-        no_such_step(line, e);
+        no_such_step(l->text, e);
     }
     struct where at = e->at;
-    err_where(e, name, n, at.col > 0 ? at.col : 1, line);
+    err_where(e, l->file, l->number, at.col > 0 ? at.col : 1, l->text);
     e->at.len = at.len;
     return false;
 }
@@ -130,30 +132,39 @@ static bool check_none_held(const struct history *h, const char *script, struct 
     return true;
 }
 
-static bool run_script(struct opened *o, const char *path, struct err *e)
+bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
+                   void *of, struct err *e)
 {
     struct str text = {0};
-    const char *name = streq(path, "-") ? "<stdin>" : path;
+    struct cli_line l = { .file = streq(path, "-") ? "<stdin>" : path, .number = 1 };
     bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
     if (ok && memchr(str_text(&text), '\0', text.len))
-        ok = err_set(e, ERR_SYNTAX, "%s holds NUL bytes: not a file of step lines", name);
+        ok = err_set(e, ERR_SYNTAX, "%.200s holds NUL bytes: not a file of lines", l.file);
     if (ok && is_session(str_text(&text))) {
-        ok = err_set(e, ERR_SYNTAX, "%s is a session file, not a file of step lines", name);
+        ok = err_set(e, ERR_SYNTAX, "%.200s is a session file, not a file of lines", l.file);
         err_fix(e, "run it as `tilescope run %s`", path);
     }
     char *line = text.data;
-    bool rebases = false;
-    for (int n = 1; ok && line && line < text.data + text.len; n++) {
+    for (; ok && line && line < text.data + text.len; l.number++) {
         size_t len = strcspn(line, "\n");
         char *next = line + len + 1;
         line[len] = '\0';
         if (len > 0 && line[len - 1] == '\r')
             line[len - 1] = '\0';
-        ok = script_line(o, name, n, line, &rebases, e);
+        l.text = line;
+        ok = run(of, &l, e);
         line = next;
     }
     str_free(&text);
-    return ok && (!rebases || check_none_held(o->session->history, name, e));
+    return ok;
+}
+
+static bool run_script(struct opened *o, const char *path, struct err *e)
+{
+    struct script s = { .o = o };
+    return cli_each_line(path, script_line, &s, e)
+        && (!s.rebases || check_none_held(o->session->history, streq(path, "-") ? "<stdin>" : path,
+                                          e));
 }
 
 static int position(const struct history *h)
@@ -241,8 +252,8 @@ static void note_unsaved(const struct cli *c, const struct session *s)
     const char *path = s->path;
     if (c->args->cmd != CMD_SCREEN && path[0]
         && (session_autosave_of(s, &left) || session_autosave_kernel(s, &left)))
-        fprintf(stderr, "note: %s has changes that were not saved when tilescope was killed; "
-                "`tilescope %s` offers them\n", path, path);
+        fprintf(stderr, "note: an earlier run left unsaved changes of %s; `tilescope %s` offers "
+                "them\n", path, path);
 }
 
 static int open_session(const struct cli *c, struct opened *out, struct str *nodes)

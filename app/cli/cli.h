@@ -29,6 +29,12 @@ struct opened {
     VEC(int) marked;                    /* states at a `measure` line of --steps */
     int home_branch, home_at;  /* position before --branch and --step; -1 = these did not move it */
 };
+/* One line of a file of lines; file is "<stdin>" for "-". */
+struct cli_line { const char *file; int number; const char *text; };
+/* Calls run for each line of a file, in order, until one fails. */
+bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
+                   void *of, struct err *e);
+
 /* Opens the operands of the command line as one session: a file, or an operator in one or several
  * words.  Returns EXIT_FINE; on failure prints the error and returns its exit code. */
 int cli_open(const struct cli *c, struct opened *out);

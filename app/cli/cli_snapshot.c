@@ -57,18 +57,48 @@ static bool choose_view(struct model *m, const char *name, struct err *e)
     return err_fix(e, "%s", str_text(&m->message.fix));
 }
 
-/* Does the work of the screen's background jobs, except measuring. */
-static void finish_texts(struct model *m, struct cancel *c)
+/* Finds a job that the screen desires.  measure: also one that measures or searches. */
+static bool next_job(const struct model *m, bool measure, struct desired_job *out)
+{
+    return model_desired_job(m, LANE_TEXT, out)
+        || (measure && (model_desired_job(m, LANE_MEASURE, out)
+                        || model_desired_job(m, LANE_TUNE, out)));
+}
+
+/* Does the work of the screen's background jobs on this thread, until none is left or c is set. */
+static void finish_jobs(struct model *m, bool measure, struct cancel *c)
 {
     struct desired_job w;
     screen_refresh(m);
-    while (model_desired_job(m, LANE_TEXT, &w)) {
+    while (!cancelled(c) && next_job(m, measure, &w)) {
         struct app_job *j = model_job(m, &w);
         job_run(j, c, NULL);
         model_done(m, j);
         job_free(j);
         screen_refresh(m);
     }
+}
+
+/* What the lines of --source act on. */
+struct typed { struct model *m; struct cancel *c; };
+
+/* Runs a line as the screen's prompt does, and the jobs that it starts. */
+static bool typed_line(void *of, const struct cli_line *l, struct err *e)
+{
+    struct typed *t = of;
+    struct model *m = t->m;
+    const char *line = l->text + strspn(l->text, " \t:");
+    if (!*line || *line == '#')
+        return true;
+    m->error_col = 0;
+    if (model_command(m, line)) {
+        finish_jobs(m, true, t->c);
+        return !cancelled(t->c) || err_set(e, ERR_CANCEL, "stopped");
+    }
+    int col = (int)(line - l->text) + (m->error_col > 0 ? m->error_col : 1);
+    err_set(e, ERR_SYNTAX, "%s", str_text(&m->message.text));
+    err_fix(e, "%s", str_text(&m->message.fix));
+    return err_where(e, l->file, l->number, col, l->text);
 }
 
 /* Writes the grid as SVG into a file that ends in .svg, else as text. */
@@ -126,7 +156,7 @@ void cli_view_svg(const struct cli *c, struct opened *o, const char *what, int w
     model_resize(m, width, 1000);
     const struct doc *d = doc_of(m, what);
     if (d) {
-        finish_texts(m, c->cancel);
+        finish_jobs(m, false, c->cancel);
     } else {
         doc_source(&plain, str_text(text), NULL, 0);
         d = &plain;
@@ -149,7 +179,7 @@ int cli_snapshot(const struct cli *c)
     struct model_opts o = { .no_auto = true };
     struct opened opened = {0};
     struct err e = {0};
-    const char *view = args_value(c->args, OPT_VIEW);
+    const char *view = args_value(c->args, OPT_VIEW), *source = args_value(c->args, OPT_SOURCE);
     int w = 80, h = 24;
     if (!cli_check_picture(args_value(c->args, OPT_OUTPUT), &e) || !read_size(c->args, &w, &h, &e)
         || !args_int(c->args, OPT_THREADS, 1, 1024, &o.threads, &e))
@@ -164,12 +194,13 @@ int cli_snapshot(const struct cli *c)
         model_recover_answer(m, false, false);
     model_clear_message(m);
     model_resize(m, w, h);
-    if (view && !choose_view(m, view, &e)) {
+    struct typed t = { m, c->cancel };
+    bool ok = (!source || cli_each_line(source, typed_line, &t, &e))
+           && (!view || choose_view(m, view, &e));
+    if (ok)
+        finish_jobs(m, source != NULL, c->cancel);
+    if (!ok || !print(m, c, &e))
         code = cli_fail(c, &e);
-    } else {
-        finish_texts(m, c->cancel);
-        code = print(m, c, &e) ? code : cli_fail(c, &e);
-    }
     model_free(m);
     cli_close(&opened);
     return code;

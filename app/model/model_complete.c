@@ -89,8 +89,8 @@ static void offer_experts(struct word_list *w, const struct model *m)
 
 static void offer_tune(struct word_list *w)
 {
-    static const char *const word[] = { "pause", "stop", "open", "fresh", "time=", "seed=",
-                                        "levels=2", "pin=layout", "pin=all-layouts" };
+    static const char *const word[] = { "pause", "stop", "open", "fresh", "budget=", "time=",
+                                        "seed=", "levels=2", "pin=layout", "pin=all-layouts" };
     offer_each(w, word, COUNT_OF(word));
     for (int i = 0; i < strategy_count(); i++)
         offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);

@@ -133,8 +133,8 @@ const char *model_spill(const struct model *m, const struct state *s, const stru
     int tile = t ? tile_that_spills(f, t, &needs) : -1;
     if (tile < 0)
         return NULL;
-    str_printf(out, "spills: needs %lld of %d vector registers", (long long)needs,
-               t->registers);
+    str_printf(out, "spills: takes %lld of %d vector registers%s", (long long)needs,
+               t->registers, needs > t->registers ? "" : ", and operands need two");
     return f->buffer[tile].name;
 }
 

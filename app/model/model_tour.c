@@ -1,6 +1,7 @@
 /* The guided tour: says which key to press, and continues when the user has done so. */
 #include "app/model/model.h"
 
+#include <string.h>
 #include "kernels/gen/target.h"
 
 #define TILE_CHANNELS 16                  /* columns of the tile; tour.def has the same number */
@@ -31,21 +32,44 @@ static void put_text(struct str *out, const struct model *m, const char *text)
             str_add_char(out, *text);
 }
 
-static bool has_step(const struct history *h, const char *begin)
+/* Whether a step that begins as step i of the tour is what that step asks for.  A split may also
+ * name its outer factor: only the inner one is given. */
+static bool is_asked(const struct model *m, int i, const char *step)
 {
+    struct str line = {0};
+    put_text(&line, m, tour[i].line);
+    const char *inner = strrchr(str_text(&line), ' '), *last = strrchr(step, ' ');
+    bool split = str_starts(step, "loop split");
+    bool same = split ? last && streq(last, inner) : streq(step, str_text(&line));
+    str_free(&line);
+    return same;
+}
+
+/* Finds the last applied step that begins as step i of the tour; NULL: none. */
+static const char *begun(const struct model *m, int i)
+{
+    const struct history *h = m->session->history;
     int n, at;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    for (int i = 0; i <= at; i++)
-        if (str_starts(history_state(h, path[i])->step, begin) && !history_state(h, path[i])->held)
-            return true;
-    return false;
+    for (; at > 0; at--) {
+        const struct state *s = history_state(h, path[at]);
+        if (str_starts(s->step, tour[i].arg) && !s->held)
+            return s->step;
+    }
+    return NULL;
+}
+
+static bool has_step(const struct model *m, int i)
+{
+    const char *step = begun(m, i);
+    return step && is_asked(m, i, step);
 }
 
 static bool is_done(const struct model *m, int i)
 {
     const struct history *h = m->session->history;
     switch (tour[i].check) {
-    case TOUR_STEP:     return has_step(h, tour[i].arg);
+    case TOUR_STEP:     return has_step(m, i);
     case TOUR_MEASURED: return history_current(h)->measured != NULL;
     case TOUR_VIEW:     return streq(model_view[m->view[m->last_view]].name, tour[i].arg);
     case TOUR_AUTO:     return m->autorun;
@@ -75,6 +99,19 @@ void model_tour_title(const struct model *m, struct str *out)
         str_add(out, " tour: done ");
 }
 
+/* Appends what to do in step i; after a step that is not the one asked for, how to correct it. */
+static void put_step(struct str *out, const struct model *m, int i)
+{
+    const char *other = tour[i].check == TOUR_STEP ? begun(m, i) : NULL;
+    if (!other) {
+        put_text(out, m, tour[i].text);
+        return;
+    }
+    str_printf(out, "You have  %s , and the tour goes on with  ", other);
+    put_text(out, m, tour[i].line);
+    str_add(out, " . Press u to take your step back, then do it again; or type  :tour do  after u.");
+}
+
 void model_tour_text(const struct model *m, struct str *out)
 {
     if (model_tour_over(m))
@@ -82,7 +119,7 @@ void model_tour_text(const struct model *m, struct str *out)
                      "expert's schedule, t lets the auto-tuner search, ? lists every key. Esc "
                      "closes the tour.");
     else if (m->tour > 0)
-        put_text(out, m, tour[m->tour - 1].text);
+        put_step(out, m, m->tour - 1);
 }
 
 /* Runs the line of the step, in the view that shows its effect. */

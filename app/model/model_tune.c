@@ -144,10 +144,10 @@ static bool read_choice(struct tuning_opts *o, const char *word, const char *val
 static bool read_word(struct tuning_opts *o, const char *word, struct err *e)
 {
     const char *value = strchr(word, '=');
-    bool sign = word[0] == '-' || word[0] == '+';
-    if (isdigit((unsigned char)word[sign ? 1 : 0])) {
+    bool sign = word[0] == '-' || word[0] == '+', named = str_starts(word, "budget=");
+    if (named || isdigit((unsigned char)word[sign ? 1 : 0])) {
         long long n = 0;
-        bool ok = read_number(word, word, 1, MOST_TRIALS, &n, e);
+        bool ok = read_number(word, named ? value + 1 : word, 1, MOST_TRIALS, &n, e);
         o->budget = (int)n;
         return ok;
     }
@@ -522,8 +522,14 @@ static void ended_well(struct model *m, const struct tuning *t)
     struct err e;
     if (t->measured && model_measured_here(m) > 0)
         str_add(note, "the numbers of another machine are gone; ");
+    int states = history_n_states(m->session->history);
     bool ok = put_result(m, t, &branch, &e);
-    model_edited(m);
+    if (branch.len > 0 || history_n_states(m->session->history) > states) {
+        model_edited(m);
+    } else {                              /* only measurements are new */
+        model_changed(m);
+        model_keep_safe(m);
+    }
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);
     m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
@@ -531,7 +537,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     if (branch.len > 0)
         str_printf(note, "the best is on branch %s; ", str_text(&branch));
     if (branch.len > 0 && t->n_lines > 1 && branches == history_n_branches(m->session->history))
-        str_printf(note, "0%du undoes it; ", t->n_lines);
+        str_printf(note, ":undo %d takes it back; ", t->n_lines);
     if (t->answered)
         str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
     str_add(note, t->note);

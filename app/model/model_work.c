@@ -112,6 +112,21 @@ static bool search_runs(const struct model *m)
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
+/* The roofs that a view waits for come before steps that are measured later by themselves. */
+static bool desired_measurement(const struct model *m, struct desired_job *out)
+{
+    int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
+    *out = (struct desired_job){ JOB_MACHINE, tag_of(m, 0) };
+    if (model_wants_roofs(m) && !m->measure_wanted && !(m->measure_all && state >= 0))
+        return true;
+    *out = (struct desired_job){ JOB_MEASURE, !m->measure_wanted && state >= 0 ? tag_of(m, state)
+                                                                               : model_tag(m) };
+    if (m->measure_wanted || state >= 0)
+        return true;
+    *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
+    return m->marking.wanted;
+}
+
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
 {
     if (m->opening.len > 0 && lane == LANE_TEXT) {
@@ -125,21 +140,8 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
     if (!m->session)
         return model_desired_network(m, lane, out);
     out->tag = model_tag(m);
-    if (lane == LANE_MEASURE) {
-        out->kind = JOB_MEASURE;
-        int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
-        if (!m->measure_wanted && state >= 0)
-            out->tag = tag_of(m, state);
-        if (m->measure_wanted || state >= 0)
-            return true;
-        if (m->marking.wanted) {
-            *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
-            return true;
-        }
-        out->kind = JOB_MACHINE;
-        out->tag = tag_of(m, 0);
-        return model_wants_roofs(m);
-    }
+    if (lane == LANE_MEASURE)
+        return desired_measurement(m, out);
     for (int i = 0; i < COUNT_OF(m->code); i++) {
         bool current = m->code[i].have && m->code[i].tag == out->tag;
         if (view_shown(m, i == 0 ? VIEW_C : VIEW_ASM) && !current) {
@@ -201,13 +203,35 @@ static bool has_parallel_loop(const struct program *p)
     return false;
 }
 
-/* Adds "ReLU is stored 1.06 times: tiles overlap" for outputs.  Overlapping tiles of an input are
- * usual: unfold makes them on purpose. */
-static void note_copies(const struct program *p, struct str *out)
+void model_threads_note(const struct model *m, struct str *out)
 {
-    for (int i = p->graph->main_node; i < p->graph->n_nodes; i++) {
-        const struct layout *l = p->layout[p->graph->node[i].out];
-        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1)
+    int cores = machine_this()->cores;
+    if (m->threads > cores)
+        str_printf(out, "; %d threads take turns on %d core%s", m->threads, cores,
+                   cores == 1 ? "" : "s");
+    if (m->threads > 1 && m->session && !has_parallel_loop(model_program(m)))
+        str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
+}
+
+/* Whether a layout step is about this tensor: "layout VERB TENSOR ...". */
+static bool names_tensor(const char *step, const char *tensor)
+{
+    const char *verb = step + strcspn(step, " "), *word = verb + strspn(verb, " ");
+    word += strcspn(word, " ");
+    word += strspn(word, " ");
+    return strcspn(word, " ") == strlen(tensor) && str_starts(word, tensor);
+}
+
+/* Adds "Ker is stored 4.70 times: tiles overlap" for the tensor of the step, and for results that
+ * took over its layout. */
+static void note_copies(const struct program *p, const char *step, struct str *out)
+{
+    const struct graph *g = p->graph;
+    for (int t = 0; t < g->n_tensors; t++) {
+        const struct layout *l = p->layout[t];
+        bool result = g->tensor[t].producer >= g->main_node;
+        if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1
+            && (result || names_tensor(step, g->tensor[t].name)))
             str_printf(out, "%s%s is stored %.2f times: tiles overlap", out->len ? "; " : "",
                        l->tensor->name, l->expansion);
     }
@@ -224,9 +248,9 @@ void model_contract_note(const struct program *p, const struct program *than, st
 void model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
-    if (str_starts(history_current(m->session->history)->step, "layout "))
-        note_copies(p, out);
     const struct state *s = history_current(m->session->history);
+    if (str_starts(s->step, "layout "))
+        note_copies(p, s->step, out);
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (m->threads > 1 || !has_parallel_loop(p))

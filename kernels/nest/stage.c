@@ -101,18 +101,6 @@ static void list_divisors(struct str *out, int64_t extent)
             str_printf(out, "%s%lld", shown++ ? " " : "", (long long)f);
 }
 
-static bool bad_factors(const struct axis *x, const char *what, struct err *e)
-{
-    struct str divisors = { 0 };
-    list_divisors(&divisors, x->extent);
-    err_set(e, ERR_FACTOR, "the product of the factors is %s %lld, the extent of loop %s", what,
-            (long long)x->extent,
-            x->name);
-    err_fix(e, "the divisors of %lld are %s", (long long)x->extent, str_text(&divisors));
-    str_free(&divisors);
-    return false;
-}
-
 /* Returns x * y for x, y >= 0; INT64_MAX on overflow. */
 static int64_t times(int64_t x, int64_t y)
 {
@@ -128,8 +116,30 @@ static int64_t product_of(const int64_t *f, int n)
     return product;
 }
 
-/* Sets f to the factors. One factor may be inferred as ceil(extent / product of the others). Fails
- * if the product is below the extent, or if the outermost factor could be smaller by one. */
+/* Refuses factors whose product covers too few or too many iterations. */
+static bool bad_factors(const struct axis *x, const int64_t *f, int n, struct err *e)
+{
+    struct str product = { 0 }, divisors = { 0 };
+    int64_t inner = product_of(f + 1, n - 1);
+    for (int i = 0; i < n; i++)
+        str_printf(&product, "%s%lld", i ? " x " : "", (long long)f[i]);
+    list_divisors(&divisors, x->extent);
+    if (inner >= x->extent || product_of(f, n) < x->extent)
+        err_set(e, ERR_FACTOR, "%s = %lld iterations, and loop %s has %lld", str_text(&product),
+                (long long)product_of(f, n), x->name, (long long)x->extent);
+    else
+        err_set(e, ERR_FACTOR, "%s = %lld iterations, and loop %s has %lld: an outermost factor of "
+                "%lld is enough", str_text(&product), (long long)product_of(f, n), x->name,
+                (long long)x->extent, (long long)((x->extent - 1) / inner + 1));
+    err_fix(e, "the divisors of %lld are %s", (long long)x->extent, str_text(&divisors));
+    str_free(&product);
+    str_free(&divisors);
+    return false;
+}
+
+/* Sets f to the factors. One factor may be inferred; it is ceil(extent / product of the others).
+ * Fails unless the product is at least the extent, and would be less than it with the outermost
+ * factor one smaller. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {
@@ -149,11 +159,9 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
     }
     if (inferred >= 0)
         f[inferred] = (x->extent - 1) / product_of(f, parts) + 1;
-    if (product_of(f, parts) < x->extent)
-        return bad_factors(x, "less than", e);
-    if (times(f[0] - 1, product_of(f + 1, parts - 1)) >= x->extent)
-        return bad_factors(x, "a whole outermost iteration more than", e);
-    return true;
+    bool enough = product_of(f, parts) >= x->extent;
+    bool needed = times(f[0] - 1, product_of(f + 1, parts - 1)) < x->extent;
+    return (enough && needed) || bad_factors(x, f, parts, e);
 }
 
 /* Checks how far the loops run past the extent, because indices there could overflow. All splits of

@@ -14,7 +14,7 @@ for command in run bench show export tune study records; do
          "$(grep -oE '^  (-., )?--[a-z-]+' "$dir/help" | sort | uniq -d)"
 done
 t 0 '^gmm: matrix multiplication$' help gmm
-t 0 '^    key W: what each step is worth' help ablate
+t 0 '^    key O: leave out each step in turn' help ablate
 t 0 '^dump FILE$' help dump
 t 2 "no help on 'dum'" help dum
 

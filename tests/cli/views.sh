@@ -78,6 +78,18 @@ t 0 '' show "$gmm" -o "$dir/nest.txt"
 same 'another ending is text' 0 "$(grep -c svg "$dir/nest.txt")"
 same 'a picture has its size' 30 "$("$TILESCOPE" snapshot "$gmm" --size 90x30 | wc -l)"
 
+# --source types lines on the screen before it is drawn, and waits for what each starts.
+printf '# tiles\nbranch tiled\n:loop split C M 2 12\n\nmeasure\ncompare main\n' \
+    > "$dir/screen.lines"
+t 0 'time B / A: [0-9.]+ ' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
+t 0 'L1 A +L1 B +change' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
+t 0 'ended +4 of 4, budget spent' snapshot "$gmm" --source - --size 100x30 \
+    <<< $'tune budget=4\nview tune'
+t 2 'tune budget=x: expected a whole number' snapshot "$gmm" --source - <<< 'tune budget=x'
+t 2 '^<stdin>:2:14: error: C has no loop Q' snapshot "$gmm" --source - <<< $'\nloop split C Q 8'
+printf 'a\0b' > "$dir/nul.lines"
+t 2 'NUL bytes: not a file of lines' snapshot "$gmm" --source "$dir/nul.lines"
+
 # Same text again: nothing depends on addresses, time or the order of a hash table.
 for what in nest access layout c steps yaml space; do
     same "twice the same: $what" \

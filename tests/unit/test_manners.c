@@ -446,6 +446,28 @@ static void test_tour(void **state)
     model_free(m);
 }
 
+/* A step that is not the one the tour asks for is named, and the tour waits for the right one. */
+static void test_tour_wants_its_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=3 h=224 w=224 o=64 k=7 s=2 p=3 bias=1 relu=1");
+    m->set.target = target_named("avx2");
+    press(m, ": tour Enter m");
+    measured(m, 40, 0.01, 1000);
+    press(m, "6 A");
+    for (int i = 4; i <= 8; i++)
+        press(m, ": tour Space do Enter");
+    assert_shows(m, "tour: 9 of 10");
+    press(m, ": loop Space cache_write Space Conv Space at=I Enter");
+    assert_shows(m, "tour: 9 of 10");
+    assert_shows(m, "You have  loop cache_write Conv at=I");
+    press(m, "u");
+    assert_shows(m, "Move to the loop w.0");
+    press(m, ": loop Space cache_write Space Conv Space at=W.0 Enter");
+    assert_shows(m, "tour: 10 of 10");
+    model_free(m);
+}
+
 /* The tile of the tour fits the registers of the chosen instruction set, whatever it is. */
 static void test_tour_fits_the_registers(void **state)
 {
@@ -801,6 +823,35 @@ static void test_killed_run_is_offered(void **state)
     }
 }
 
+/* New measurements alone are on the start page, and nobody is asked. */
+static void test_numbers_alone_are_not_offered(void **state)
+{
+    (void)state;
+    struct session *s, *again;
+    struct autosave found[8];
+    struct err e;
+    int status;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "numbers.yaml", &e));
+    pid_t child = fork_child();
+    if (child == 0) {
+        s->numbers = true;
+        _exit(session_autosave(s, &e) ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct autosave none;
+    assert_false(session_autosave_of(s, &none));
+    int n = session_autosaves(found, 8), at = 0;
+    while (at < n && !str_ends(found[at].original, "numbers.yaml"))
+        at++;
+    assert_true(at < n && found[at].numbers);
+    assert_true(session_recover(&found[at], &again, &e));
+    assert_true(again->numbers && !again->dirty);
+    session_autosave_drop(again);
+    session_free(again);
+    session_free(s);
+}
+
 /* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
 static void test_killed_operator_is_offered(void **state)
 {
@@ -877,6 +928,7 @@ int main(void)
         cmocka_unit_test(test_clearing_the_prompt),
         cmocka_unit_test(test_preview_counts_held_steps),
         cmocka_unit_test(test_tour),
+        cmocka_unit_test(test_tour_wants_its_step),
         cmocka_unit_test(test_tour_fits_the_registers),
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
@@ -890,6 +942,7 @@ int main(void)
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(test_killed_run_is_offered),
+        cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);

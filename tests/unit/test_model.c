@@ -1345,6 +1345,14 @@ static void test_threads(void **state)
     assert_shows(m, "2.00 ms  2t  ");
     assert_shows(m, "4.20 ms  1t    +5 %");
     assert_hides(m, "-52 %");
+    assert_true(model_run(m, "threads 1024"));
+    assert_non_null(strstr(str_text(&m->message.text), "1024 threads take turns on "));
+    assert_null(strstr(str_text(&m->message.text), "no loop is parallel"));
+    assert_true(model_run(m, "loop serial C M"));
+    assert_true(model_run(m, "threads 2"));
+    assert_non_null(strstr(str_text(&m->message.text), "no loop is parallel"));
+    assert_true(model_run(m, "threads 1"));
+    assert_null(strstr(str_text(&m->message.text), "no loop is parallel"));
     model_free(m);
 }
 
@@ -1355,7 +1363,9 @@ static void test_copies_are_told(void **state)
     press(m, ": layout Space unfold Space ReLU Space H Space tile=4 Space stride=2 Enter");
     assert_shows(m, "ReLU is stored 1.71 times: tiles");
     assert_shows(m, " overlap");
-    press(m, "p");
+    press(m, ": layout Space unfold Space Ker Space KH Space tile=2 Space stride=1 Enter");
+    puts(screen_of(m));
+    press(m, "u p");
     assert_shows(m, "parallel, but measuring with 1 thread");
     press(m, "p p");
     assert_hides(m, "measuring with 1 thread");

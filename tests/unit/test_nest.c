@@ -89,11 +89,14 @@ struct refusal { const char *spec, *steps, *bad, *says, *fix; };
 #define GEMM "gmm m=8 k=8 n=8"
 #define ONES "1 1 1 1 1 1 1 1 1 1 1 1 1 1 "
 static const struct refusal refusals[] = {
-    { CONV, "", "loop split Conv O 3 2", "less than 8", "divisors of 8 are 1 2 4 8" },
-    { CONV, "", "loop split Conv O 4 3", "a whole outermost iteration more than 8",
+    { CONV, "", "loop split Conv O 3 2", "3 x 2 = 6 iterations, and loop O has 8",
+      "divisors of 8 are 1 2 4 8" },
+    { CONV, "", "loop split Conv O 4 3",
+      "4 x 3 = 12 iterations, and loop O has 8: an outermost factor of 3 is enough",
       "divisors of 8" },
     { CONV, "", "loop split Conv O 16", "not between 1 and 8", "" },
-    { "gmm m=4 k=2 n=10", "", "loop split C N 2 8 3", "a whole outermost iteration more than 10",
+    { "gmm m=4 k=2 n=10", "", "loop split C N 2 8 3",
+      "2 x 8 x 3 = 48 iterations, and loop N has 10",
       "divisors of 10 are 1 2 5 10" },
     { "gmm m=2 k=1024 n=16", "",
       "loop split C K 1 1024 1024 1024 1024 1024 1024 1024 1024 1024",
@@ -233,7 +236,7 @@ static const struct refusal refusals[] = {
       "decouple_at Bias" },
     { GEMM, "", "loop split C M 0", "factor 0 is not between 1 and 8", "" },
     { "gmm m=1048576 k=1 n=1048576", "loop fuse C M N",
-      "loop split C M_N 1099511627776 16777217", "a whole outermost iteration more", "" },
+      "loop split C M_N 1099511627776 16777217", "iterations, and loop M_N has", "" },
     { GEMM, "loop rfactor C K 4", "loop rfactor C K.0 2", "already has partial results: C_rf",
       "to a reduction of C_rf" },
     { GEMM, "loop reorder C M K N;loop vectorize C N", "loop cache_write C at=N",

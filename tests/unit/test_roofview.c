@@ -241,6 +241,15 @@ static void measures_the_machine(void **state)
     assert_int_equal(model_measuring(m), -1);
     assert_shows(m, "Measuring this machine's roofs");
     assert_shows(m, "FLOP/byte GFLOP/s");
+    vec_push(&m->late, 2);               /* a step that is measured later by itself waits */
+    m->autorun = true;
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MACHINE);
+    press(m, "1");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE);
+    press(m, "8");
+    m->autorun = false;
+    m->late.len = 0;
+    assert_true(model_desired_job(m, LANE_MEASURE, &w));
     struct app_job *j = model_job(m, &w);
     j->ok = false;
     err_set(&j->e, ERR_ENV, "there is no compiler");

@@ -57,14 +57,14 @@ static void is_shown(void **state)
     for (int k = 0; k < 6; k++)
         type_line(m, rows[2].step[k]);
     assert_shows(m, "C_acc = tile[8][16]");
-    assert_shows(m, "# spills: needs 16 of 16 vector registers");
+    assert_shows(m, "# spills: takes 16 of 16 vector registers, and operands need two");
     model_resize(m, 150, 24);
     press(m, ": focus Space steps Enter k j");
-    assert_shows(m, "the tile C_acc spills: needs 16 of 16 vector registers");
+    assert_shows(m, "the tile C_acc spills: takes 16 of 16 vector registers, and operands need two");
     type_line(m, "isa sse");
     press(m, "k j");
-    assert_shows(m, "the tile C_acc spills: needs 32 of 16 vector registers");
-    assert_shows(m, "# spills: needs 32 of 16 vector registers");
+    assert_shows(m, "the tile C_acc spills: takes 32 of 16 vector registers");
+    assert_shows(m, "# spills: takes 32 of 16 vector registers");
     type_line(m, "goto 0");
     assert_hides(m, "spills");
     model_free(m);

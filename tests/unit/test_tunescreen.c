@@ -488,7 +488,7 @@ static void promises_are_kept(void **state)
     m = model_on(GMM);
     press(m, "0 9 0 t");
     bring_back(m, SEARCH_CANCELLED, "loop split C N 4", 2);
-    assert_hides(m, "undoes it");
+    assert_hides(m, "takes it back");
     model_free(m);
 }
 
@@ -701,7 +701,7 @@ static void pauses_dies_goes_on(void **state)
     assert_int_equal(tty_end(t), -1);
     assert_int_equal(count_records(&run, &runs), before);
     t = start(80, 24);
-    tty_assert_shows(t, "Open what was not saved");       /* the branch of the trial */
+    tty_assert_shows(t, "Open the unsaved changes");       /* the branch of the trial */
     tty_press(t, "n");
     tty_press(t, "9");
     tty_assert_shows(t, "of 300 trials, the best at");
@@ -710,7 +710,7 @@ static void pauses_dies_goes_on(void **state)
     tty_send(t, "x");
     tty_wait_idle(t, LIMIT_S);
     tty_assert_shows(t, "of 300, stopped");
-    tty_assert_shows(t, "u undoes it; t goes on where it was");
+    tty_assert_shows(t, "takes it back; t goes on where it");
     assert_true(count_records(&run, &runs) >= before);
     assert_int_equal(runs, 2);
     tty_send(t, "t");
