@@ -252,8 +252,8 @@ static void note_unsaved(const struct cli *c, const struct session *s)
     const char *path = s->path;
     if (c->args->cmd != CMD_SCREEN && path[0]
         && (session_autosave_of(s, &left) || session_autosave_kernel(s, &left)))
-        fprintf(stderr, "note: %s has changes that were not saved when tilescope was killed; "
-                "`tilescope %s` offers them\n", path, path);
+        fprintf(stderr, "note: an earlier run left unsaved changes of %s; `tilescope %s` offers "
+                "them\n", path, path);
 }
 
 static int open_session(const struct cli *c, struct opened *out, struct str *nodes)

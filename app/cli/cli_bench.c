@@ -52,7 +52,7 @@ static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct e
         return cli_open_kernel(b->cli, &b->session[i], e);
     }
     if (ok && cli_is_network(b->session[i])) {
-        ok = err_set(e, ERR_ENV, "%.200s is a network, and bench times single kernels", name);
+        ok = err_set(e, ERR_SYNTAX, "%.200s is a network, and bench times single kernels", name);
         err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
     }
     return ok;

@@ -49,6 +49,7 @@ void job_free(struct app_job *j)
     str_free(&j->text);
     free(j->model);
     free(j->detail);
+    free(j->tuned.call_s);
     arena_free(j->mem);
     tuning_free(j->tuning);
     tune_snapshot_drop(j->snapshot);
@@ -216,7 +217,7 @@ static bool tune_network(struct app_job *j, struct cancel *c, const struct progr
         return false;
     str_add(&j->session->kernels, j->chosen ? j->chosen : "");
     j->session->accuracy = j->accuracy;
-    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->unchecked_s, &j->e);
+    return network_live_tune(j->live, j->session, &o, pr, c, &j->text, &j->tuned, &j->e);
 }
 
 struct measure_opts job_measure_opts(const struct app_job *j)

@@ -101,10 +101,9 @@ struct app_job {
     struct session *session;
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
-    /* NETWORK_TUNE: estimated seconds of a check that was left out; 0: none was left out */
-    double unchecked_s;
-    struct job_pair *pair;       /* COMPARE: both sides */
-    struct lens *lens;           /* LENS: the lens; the lines of cure are in its arena */
+    struct network_live_result tuned;    /* NETWORK_TUNE */
+    struct job_pair *pair;       /* COMPARE */
+    struct lens *lens;           /* LENS; the lines of cure are in its arena */
     struct forecast *cure, now;
     int n_cures;                 /* CURES, FORECAST: the rows of text, which are in mem */
     unsigned stamp;              /* CURES, FORECAST: set by the caller, returned unchanged */

@@ -117,7 +117,7 @@ struct app_network {
     struct network_live *live;           /* search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */
     double tune_s;
-    int tune_tag;                        /* tag of the search's job */
+    int tune_tag, tune_of;               /* tag of the search's job; of the network it began on */
     unsigned live_seen;                  /* the version of its text on the screen */
     struct str why;                      /* why the network could not be built; "": it could be */
     VEC(char *) undone;  /* undone steps of the network; redo takes the last one first */
@@ -385,8 +385,7 @@ void model_tour_text(const struct model *m, struct str *out);
 void model_preview_update(struct model *m);
 void model_preview_free(struct model *m);
 
-/* model_recover.c: unsaved changes of the open file, network or kernel that a killed run has
- * left. */
+/* model_recover.c: unsaved changes that an earlier run has left of what is open. */
 
 void model_recover_offer(struct model *m);
 void model_recover_question(const struct model *m, struct str *out);
@@ -478,7 +477,9 @@ int model_measured_here(struct model *m);
 /* Appends "other contract: Inp arrives as ..." when p asks its caller for other layouts than
  * `than`. */
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
-/* Appends remarks on the current program, such as overlapping tiles. */
+/* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
+void model_threads_note(const struct model *m, struct str *out);
+/* Appends remarks on the current program: overlapping tiles and the like. */
 void model_note(struct model *m, struct str *out);
 
 /* model_settings.c: the commands cache, compiler, isa, sim_budget and columns; settings. */
@@ -501,14 +502,20 @@ void model_network_close(struct model *m);               /* frees the sessions o
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
 void model_kernel_open(struct model *m);
-/* Opens a kernel with changes that a killed run has left. If m shows this kernel already, the new
- * session replaces it. */
+/* Opens a kernel with changes that an earlier run has left; in the place of the open one if m shows
+ * that. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
-void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */
-void model_network_show(struct model *m);        /* shows the network in place of its kernel */
-void model_network_update(struct model *m);  /* builds the network again, and stops its search */
-/* model_network_takes: whether a line is a step of the network itself or undoes one. The other
- * function runs such a line. */
+/* Copies the steps of the open kernel into the session of the network. */
+void model_kernel_keep(struct model *m);
+/* Returns how many kernels have several branches and no file: the network's has one of each. */
+int model_network_branches(const struct model *m);
+/* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
+void model_network_left_out(const struct model *m, struct str *out);
+void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
+void model_network_show(struct model *m);        /* instead of its kernel */
+void model_network_update(struct model *m);      /* builds it again, and stops its search */
+/* Whether a line is a step of the network itself or undoes one; and a function that runs such a
+ * line. */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
@@ -520,7 +527,9 @@ bool model_network_searches(const struct model *m);  /* whether the search runs,
 bool model_network_cancel(struct model *m);  /* false: neither measured nor tuned */
 bool model_desired_network(const struct model *m, enum job_lane lane, struct desired_job *out);
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
-void model_networked(struct model *m, struct app_job *j);  /* takes over the result of the job */
+/* Takes over what a search of all kernels found (model_network_tuned.c). */
+void model_network_tuned(struct model *m, struct app_job *j);
+void model_networked(struct model *m, struct app_job *j);        /* takes over its result */
 
 /* model_compare.c: the marked state. */
 

@@ -145,8 +145,11 @@ static bool set_threads(struct model *m, const char *arg)
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
     model_compare_outdate(m);
-    model_info(m, "measuring with %d thread%s from now on; m measures again", m->threads,
-               n == 1 ? "" : "s");
+    struct str note = {0};
+    model_threads_note(m, &note);
+    model_info(m, "measuring with %d thread%s from now on; m measures again%s", m->threads,
+               n == 1 ? "" : "s", str_text(&note));
+    str_free(&note);
     if (m->network)
         model_network_update(m);
     return true;

@@ -3,11 +3,13 @@
 #include "app/model/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
+#include "sessions/file/session_network.h"
 #include "sessions/file/shipped.h"
 
 /* --- Leaving and saving ----------------------------------------------------------------------- */
@@ -68,11 +70,33 @@ static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
     return again ? m->overwrite_seen : known;
 }
 
+/* Saves the network of the open kernel, with its steps. */
+static bool network_has_file(struct model *m)
+{
+    const char *path = m->network->session->path;
+    model_kernel_keep(m);
+    return (path[0] && !shipped_file(path))
+        || model_say_error(m, "the network of this kernel has no file of its own yet",
+                           "Esc goes to the network, where s saves it; w saves this kernel alone");
+}
+
+static void say_saved(struct model *m, const struct session *s)
+{
+    struct str left = {0};
+    if (m->network && s == m->network->session)
+        model_network_left_out(m, &left);
+    model_info(m, "saved to %s%s", s->path, str_text(&left));
+    str_free(&left);
+}
+
 bool model_save(struct model *m, const char *path)
 {
-    struct session *s = model_document(m);
+    bool whole = m->network && m->session && !path[0];
+    struct session *s = whole ? m->network->session : model_document(m);
     struct str why = {0};
     struct err e;
+    if (whole && !network_has_file(m))
+        return false;
     if (!path[0] && (!s->path[0] || shipped_file(s->path))) {
         if (s->path[0])
             model_info(m, "%s is shipped with tilescope: choose a name of your own", s->path);
@@ -85,7 +109,7 @@ bool model_save(struct model *m, const char *path)
     bool own = s->path[0] && file_same(to, s->path);
     uint64_t seen = may_overwrite(m, to, own ? s->on_disk : FILE_ABSENT);
     if (session_save_over(s, to, seen, &e)) {
-        model_info(m, "saved to %s", s->path);
+        say_saved(m, s);
         model_after(m);
         return true;
     }
@@ -245,24 +269,55 @@ static void open_example(struct model *m, const char *path)
     model_info(m, "a copy of the example %s; s saves it under a name of yours", basename(path));
 }
 
+/* Opens an autosaved kernel in its network. False: that file has no network any more. */
+static bool open_kernel(struct model *m, const struct start_entry *e)
+{
+    struct autosave found = e->autosave;
+    struct session *s = NULL;
+    struct err err;
+    if (!found.kernel || !e->path[0] || !session_load(e->path, &s, &err))
+        return false;
+    if (!session_opens_as_network(s)) {
+        session_free(s);
+        return false;
+    }
+    session_remember(s);
+    model_set_session(m, s);
+    free(m->recover);
+    m->recover = xmalloc(sizeof found);
+    *m->recover = found;
+    model_recover_answer(m, true, false);
+    return true;
+}
+
+/* Opens an autosave. */
+static void open_unsaved(struct model *m, const struct start_entry *e)
+{
+    struct session *s = NULL;
+    struct err err;
+    if (open_kernel(m, e))
+        return;
+    if (!session_recover(&e->autosave, &s, &err)) {
+        model_error(m, &err);
+        return;
+    }
+    model_set_session(m, s);
+    if (s->kernel_of)
+        model_info(m, "a kernel of a network without a file: s saves the kernel alone; opening "
+                   "the network, too, offers it until then");
+    else
+        model_info(m, "these changes are not saved yet: s saves them");
+}
+
 void model_open_entry(struct model *m)
 {
     const struct start_entry *e = model_entry(m);
-    struct session *s = NULL;
-    struct err err;
     char line[700];
     if (!e)
         return;
     if (e->kind == START_AUTOSAVE) {
-        if (session_recover(&e->autosave, &s, &err)) {
-            model_set_session(m, s);
-            model_info(m, "these changes are not saved yet: s saves them");
-        } else {
-            model_error(m, &err);
-        }
-        return;
-    }
-    if (e->kind == START_OPERATOR) {
+        open_unsaved(m, e);
+    } else if (e->kind == START_OPERATOR) {
         snprintf(line, sizeof line, "new %s", e->op->example);
         prompt_open(&m->prompt, ':', line);
     } else if (e->kind == START_EXAMPLE && !str_ends(e->path, ".onnx")) {

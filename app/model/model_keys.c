@@ -248,7 +248,8 @@ void model_ask_save(struct model *m, enum after_ask then, struct session *next)
     bool unsaved = model_unsaved(m);
     m->then = then;
     m->next = next;
-    m->ask_stop = m->session && m->tuner.out && (!unsaved || m->network);
+    m->ask_stop = (m->session && m->tuner.out && (!unsaved || m->network))
+               || (!unsaved && model_network_branches(m) > 0);
     if (unsaved || m->ask_stop)
         m->overlay = OVERLAY_ASK;
     else
@@ -265,11 +266,17 @@ void model_question(const struct model *m, struct str *out)
     const char *leave = m->then == AFTER_QUIT ? "quit" : "leave";
     const char *save = model_document(m)->dirty ? "Save the changes first?"
                                          : "Save what was measured first?";
+    int branches = model_network_branches(m);
     model_tune_place(m, &place);
     if (place.len > 0)
         place.data[0] = 'T';
+    if (branches > 0 && !m->session)
+        str_printf(out, "A network keeps one branch of a kernel; %d kernel%s more. ", branches,
+                   branches == 1 ? " has" : "s have");
     if (m->ask_stop && place.len > 0)
         str_printf(out, "%s. Stop it and %s? Measurements are kept.", str_text(&place), leave);
+    else if (m->ask_stop && branches > 0 && !m->session)
+        str_printf(out, "Still %s?", leave);
     else if (m->ask_stop)
         str_printf(out, "The tuner has ended. Still %s?", leave);
     else if (place.len > 0)
@@ -299,7 +306,7 @@ static void key_ask_stop(struct model *m, bool yes)
     if (yes && model_unsaved(m) && !m->network)
         return;
     m->overlay = OVERLAY_NONE;
-    if (yes && m->network)
+    if (yes && m->network && m->session)
         leave_kernel(m);
     else if (yes)
         model_after(m);

@@ -55,8 +55,10 @@ void model_network_close(struct model *m)
         return;
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
-        session_autosave_drop(n->kernels.data[i].session);
-        session_free(n->kernels.data[i].session);
+        struct session *s = n->kernels.data[i].session;
+        if (!s->dirty && !s->numbers)     /* else they are offered at the next start */
+            session_autosave_drop(s);
+        session_free(s);
         free(n->kernels.data[i].was);
     }
     vec_free(&n->kernels);
@@ -216,20 +218,25 @@ void model_kernel_leave(struct model *m)
         model_network_show(m);
 }
 
-static bool same_lines(int n, const char *const *x, int n_y, const char *const *y)
-{
-    bool same = n == n_y;
-    for (int i = 0; same && i < n; i++)
-        same = streq(x[i], y[i]);
-    return same;
-}
-
 /* Builds the network again. A running search of its kernels continues. */
 static void build_again(struct model *m)
 {
     m->network->tag = ++m->network_jobs;
     m->network->build_wanted = true;
     m->data_stamp++;
+}
+
+/* Whether the network was built with the steps of p for its kernel of this text. */
+static bool as_built(const struct app_network *n, const char *spec, const struct program *p)
+{
+    const struct network *net = n->made && !n->build_wanted ? n->made->net : NULL;
+    for (int i = 0; net && i < net->n_tasks; i++) {
+        const struct network_task *t = &net->task[i];
+        if (!t->conversion && streq(t->spec, spec)
+            && kernels_same_lines(p->n_steps, p->steps, t->n_lines, t->line))
+            return true;
+    }
+    return false;
 }
 
 /* Copies the steps of a kernel into the network's session if they changed since it was opened.
@@ -248,13 +255,55 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     if (!k->chosen && streq(k->was, str_text(&now)))
         n = -1;
     bool had = kernels_find(str_text(&whole->kernels), a, spec, &n_old, &old);
-    if (!same && (had ? !same_lines(n, p->steps, n_old, old) : n >= 0)) {
+    if (!had && as_built(m->network, spec, p))
+        n = -1;
+    if (!same && (had ? !kernels_same_lines(n, p->steps, n_old, old) : n >= 0)) {
         kernels_put(&whole->kernels, spec, n, p->steps);
         whole->dirty = true;
         build_again(m);
     }
     str_free(&now);
     arena_free(a);
+}
+
+void model_kernel_keep(struct model *m)
+{
+    struct app_kernel *k = find_kernel(m->network, m->session);
+    if (k->conversion)
+        return;
+    take_steps(m, k);
+    str_clear(&m->network->opened);
+    put_current(&m->network->opened, k);
+    k->session->dirty = false;
+    session_autosave_drop(k->session);           /* the network's session has its steps now */
+}
+
+int model_network_branches(const struct model *m)
+{
+    int count = 0;
+    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
+        const struct session *s = m->network->kernels.data[i].session;
+        count += history_n_branches(s->history) > 1 && !s->path[0];
+    }
+    return count;
+}
+
+void model_network_left_out(const struct model *m, struct str *out)
+{
+    int branches = model_network_branches(m);
+    bool numbers = false;
+    for (int i = 0; i < m->network->kernels.len; i++) {
+        const struct session *s = m->network->kernels.data[i].session;
+        for (int k = 0; k < history_n_states(s->history) && !s->path[0]; k++)
+            numbers = numbers || history_state(s->history, k)->measured;
+    }
+    if (!branches && !numbers)
+        return;
+    str_add(out, ", the steps of kernels without ");
+    if (branches)
+        str_printf(out, "the other branches of %d kernel%s", branches, branches == 1 ? "" : "s");
+    str_printf(out, "%s: w in a kernel saves it alone, with them",
+               !numbers ? "" : branches ? " and measurements" : "measurements");
 }
 
 void model_network_show(struct model *m)
@@ -376,6 +425,7 @@ bool model_network_tune(struct model *m, const char *arg)
     n->live_seen = 0;
     n->tune_wanted = true;
     n->tune_tag = ++m->network_jobs;
+    n->tune_of = n->tag;
     n->tune_s = (double)seconds;
     m->data_stamp++;
     return true;
@@ -479,78 +529,12 @@ static void take_made(struct model *m, struct app_job *j)
     j->network = NULL;
 }
 
-/* Whether both texts have the same steps of a kernel. */
-static bool same_choice(struct arena *a, const char *x, const char *y, const char *spec)
-{
-    const char *const *line[2];
-    int n[2];
-    bool had[2] = { kernels_find(x, a, spec, &n[0], &line[0]),
-                    kernels_find(y, a, spec, &n[1], &line[1]) };
-    return had[0] == had[1] && same_lines(n[0], line[0], n[1], line[1]);
-}
-
-/* Copies the schedules that a search changed into the network's session, except for kernels whose
- * steps the user changed meanwhile. Returns the number of these kernels. */
-static int merge_tuned(struct app_network *n, const struct app_job *j)
-{
-    struct arena *a = arena_new();
-    struct str *now = &n->session->kernels, all = {0};
-    const char *found = str_text(&j->session->kernels), *at, *spec;
-    const char *const *line;
-    int n_lines, changed = 0;
-    str_printf(&all, "%s%s", found, j->chosen);          /* the merge may have dropped some */
-    const char *dropped = str_text(&all) + strlen(found);
-    for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
-        bool has = kernels_find(found, a, spec, &n_lines, &line);
-        bool seen = has && at > dropped;
-        if (seen || same_choice(a, j->chosen, found, spec)
-            || same_choice(a, str_text(now), found, spec))
-            continue;
-        if (!same_choice(a, j->chosen, str_text(now), spec)) {
-            changed++;
-            continue;
-        }
-        kernels_put(now, spec, has ? n_lines : -1, line);
-        n->session->dirty = true;
-    }
-    str_free(&all);
-    arena_free(a);
-    return changed;
-}
-
-/* Takes over the schedules that a search of all kernels has found. */
-static void take_tuned(struct model *m, struct app_job *j)
-{
-    struct app_network *n = m->network;
-    struct err ignored;
-    n->tune_wanted = false;
-    m->data_stamp++;
-    if (!j->ok && j->e.code != ERR_CANCEL)
-        model_error(m, &j->e);
-    if (!j->ok)
-        return;
-    char *before = xstrdup(str_text(&n->session->kernels));
-    int own = merge_tuned(n, j);
-    if (!streq(before, str_text(&n->session->kernels))) {
-        model_network_update(m);
-        /* the network's autosave, also while a kernel is open */
-        session_autosave(n->session, &ignored);
-        /* a check that was left out takes long, so the key m asks for it */
-        n->measure_wanted = j->unchecked_s <= 0;
-    }
-    free(before);
-    if (own > 0)
-        str_printf(&j->text, "; %d kernel%s with the steps that you gave", own,
-                   own == 1 ? " stays" : "s stay");
-    model_info(m, "%s", str_text(&j->text));
-}
-
 void model_networked(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
     if (j->kind == JOB_NETWORK_TUNE) {
         if (n && j->tag == n->tune_tag)
-            take_tuned(m, j);
+            model_network_tuned(m, j);
         return;
     }
     if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))

@@ -1,5 +1,5 @@
-/* Asks whether to open unsaved changes of the open file, network or kernel that a killed run has
- * left. */
+/* Unsaved changes that an earlier run, killed or quit at once, has left of the open file, network
+ * or kernel: asks whether to open them. */
 #include "app/model/model.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void model_recover_offer(struct model *m)
 void model_recover_question(const struct model *m, struct str *out)
 {
     const struct autosave *a = m->recover;
-    str_add(out, "Open what was not saved when a run was killed, ");
+    str_add(out, "Open the unsaved changes of an earlier run, ");
     text_duration(out, a->age_s);
     str_printf(out, " ago? %s", a->original[0] ? basename(a->original) : a->title);
 }

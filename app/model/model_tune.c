@@ -525,8 +525,14 @@ static void ended_well(struct model *m, const struct tuning *t)
     struct err e;
     if (t->measured && model_measured_here(m) > 0)
         str_add(note, "the numbers of another machine are gone; ");
+    int states = history_n_states(m->session->history);
     bool ok = put_result(m, t, &branch, &e);
-    model_edited(m);
+    if (branch.len > 0 || history_n_states(m->session->history) > states) {
+        model_edited(m);
+    } else {                              /* only measurements are new */
+        model_changed(m);
+        model_keep_safe(m);
+    }
     str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
                                                 : search_end_name[t->end]);
     m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;

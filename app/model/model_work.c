@@ -205,6 +205,16 @@ static bool has_parallel_loop(const struct program *p)
     return false;
 }
 
+void model_threads_note(const struct model *m, struct str *out)
+{
+    int cores = machine_this()->cores;
+    if (m->threads > cores)
+        str_printf(out, "; %d threads take turns on %d core%s", m->threads, cores,
+                   cores == 1 ? "" : "s");
+    if (m->threads > 1 && m->session && !has_parallel_loop(model_program(m)))
+        str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
+}
+
 /* Whether a layout step is about this tensor: "layout VERB TENSOR ...". */
 static bool names_tensor(const char *step, const char *tensor)
 {

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/model/gate.h"
 #include "kernels/base/arena.h"
@@ -141,9 +142,19 @@ static void show(void *ctx, const struct network_tuning_view *v)
     pass(t, NULL);
 }
 
+static void take_result(const struct network_tuning *t, struct network_live_result *out)
+{
+    *out = (struct network_live_result){ .unchecked_s = t->unchecked_s, .n_calls = t->n_calls,
+                                         .first = t->first };
+    out->call_s = xcalloc((size_t)t->n_calls, sizeof *out->call_s);
+    memcpy(out->call_s, t->first.call_s, (size_t)t->n_calls * sizeof *out->call_s);
+    out->first.call_s = out->call_s;
+}
+
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,
-                       struct cancel *c, struct str *said, double *unchecked_s, struct err *e)
+                       struct cancel *c, struct str *said, struct network_live_result *out,
+                       struct err *e)
 {
     struct live_task task = { .live = l, .pr = pr, .cancel = c };
     const struct search_sink sink = { .ctx = &task, .view = pass };
@@ -165,7 +176,8 @@ bool network_live_tune(struct network_live *l, struct session *s,
     else if (ok)
         str_printf(said, "no kernel became faster in the network%s",
                    t.cancelled ? "; T goes on" : "; a longer search: 0600T");
-    *unchecked_s = ok ? t.unchecked_s : 0;
+    if (ok)
+        take_result(&t, out);
     if (ok && t.unchecked_s > 0)
         str_printf(said, "; m checks all of it, in about %.0f s", ceil(t.unchecked_s));
     arena_free(a);

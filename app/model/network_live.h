@@ -3,6 +3,7 @@
 #ifndef TS_APP_NETWORK_LIVE_H
 #define TS_APP_NETWORK_LIVE_H
 #include "kernels/base/subprocess.h"
+#include "profile/measure/measure_network.h"
 #include "sessions/file/session.h"
 
 /* Shared by the model and the job; each drops its reference. */
@@ -16,11 +17,18 @@ void network_live_text(struct network_live *l, struct str *out);
 void network_live_hold(struct network_live *l, bool hold);
 bool network_live_waits(struct network_live *l);         /* whether it waits */
 
-/* Tunes the kernels of s for `seconds`.  On success their schedules are in s->kernels, *said is a
- * sentence about the result, and *unchecked_s has the value of network_tuning.unchecked_s. A cancel
- * keeps the schedules that are clearly faster. */
+/* unchecked_s: that of struct network_tuning.  first: the measurement of the network as it was,
+ * with n_calls times in call_s, which the owner frees. */
+struct network_live_result {
+    double unchecked_s, *call_s;
+    int n_calls;
+    struct network_measurement first;
+};
+/* The kernels of s are tuned for `seconds`.  On success their schedules are in s->kernels, and
+ * *said is a sentence on the result; a cancel keeps what is clearly faster. */
 struct network_live_order { double seconds; int threads; };
 bool network_live_tune(struct network_live *l, struct session *s,
                        const struct network_live_order *o, const struct progress *pr,
-                       struct cancel *c, struct str *said, double *unchecked_s, struct err *e);
+                       struct cancel *c, struct str *said, struct network_live_result *out,
+                       struct err *e);
 #endif

@@ -102,6 +102,10 @@ void start_read(struct start_list *s)
     for (int i = 0; i < n; i++) {
         struct start_entry *e = add_entry(s, START_AUTOSAVE, saved[i].original);
         e->autosave = saved[i];
+        struct str net = {0};
+        if (session_autosave_network(&saved[i], &net))
+            snprintf(e->path, sizeof e->path, "%s", str_text(&net));
+        str_free(&net);
         snprintf(e->title, sizeof e->title, "%s", saved[i].title);
     }
     n = session_recent(recent, RECENT_MAX);

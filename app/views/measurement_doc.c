@@ -48,20 +48,26 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
     measurement_doc_row(d, "failed:", STYLE_BAD, lead, &text, width);
 }
 
+void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width)
+{
+    struct str text = {0};
+    if (!latency_noisy(l))
+        return;
+    str_add(&text, "the middle half spreads over more than 10 %");
+    str_add(&text, l->noisy ? ", however often it was sampled" : "");
+    if (load > 0)
+        str_printf(&text, "; the load of the machine was %.1f", load);
+    if (l->disturbed > 0)
+        str_printf(&text, "; the ceiling was slow beside %.0f %% of the samples",
+                   100 * l->disturbed);
+    measurement_doc_row(d, "noisy:", STYLE_PLAIN, 0, &text, width);
+}
+
 /* Adds the reasons to doubt the latency: noise, shared cores, pages. */
 static void put_doubts(struct doc *d, const struct measurement *m, int width)
 {
     struct str text = {0};
-    if (measurement_noisy(m)) {
-        str_add(&text, "the middle half spreads over more than 10 %");
-        str_add(&text, m->latency.noisy ? ", however often it was sampled" : "");
-        if (m->load > 0)
-            str_printf(&text, "; the load of the machine was %.1f", m->load);
-        if (m->latency.disturbed > 0)
-            str_printf(&text, "; the ceiling was slow beside %.0f %% of the samples",
-                       100 * m->latency.disturbed);
-        measurement_doc_row(d, "noisy:", STYLE_PLAIN, 0, &text, width);
-    }
+    measurement_doc_noisy(d, &m->latency, m->load, width);
     if (m->threads_note[0]) {
         str_add(&text, m->threads_note);
         measurement_doc_row(d, "threads:", STYLE_PLAIN, 0, &text, width);

@@ -144,13 +144,12 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     size_t lead = text.len;
     str_add(&text, " best, ");
     text_ms(&text, m->latency.median_ms);
-    str_add(&text, " median");
+    str_printf(&text, " median, spread %.1f %%", 100 * m->latency.spread);
     if (k->exact) {
-        str_printf(&text, " of %d runs, spread %.1f %%, first run ", m->latency.runs,
-                   100 * m->latency.spread);
+        str_printf(&text, ", %d runs, first run ", m->latency.runs);
         text_ms(&text, m->first_call_ms);
     }
-    str_add(&text, ", sum of kernels ");
+    str_add(&text, "; kernels' best times add up to ");
     text_ms(&text, 1e3 * sum_s);
     if (k->width >= ROOM_FOR_SPEED)
         str_printf(&text, "; %.1f GFLOP/s", m->gflops);
@@ -160,6 +159,7 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
+    measurement_doc_noisy(d, &m->latency, m->load, k->width);
 }
 
 /* Adds a line with the result of evaluating the whole graph. */
@@ -399,7 +399,7 @@ static void put_heading(struct doc *d, const struct kernel_table *t)
 {
     const struct kernel_columns *c = &t->columns;
     struct { const char *text; int width; } cell[] = {
-        { "calls", c->calls }, { t->timed ? "ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
+        { "calls", c->calls }, { t->timed ? "best ms" : t->in == 1e9 ? "GFLOP" : "MFLOP", c->ms },
         { "share", c->share }, { "GFLOP/s", c->gflops }, { t->bounded ? "bound" : "peak", c->part },
         { "bound ms", c->bound }, { "MiB", c->mib }, { "L1 miss", c->misses },
         { "#", c->number },

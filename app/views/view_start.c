@@ -22,7 +22,8 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
 {
     struct str left = {0};
     int name = width >= 60 ? 24 : width >= 40 ? 18 : 12;
-    const char *what = e->op ? e->op->name : e->path[0] ? basename(e->path) : "never saved";
+    const char *what = e->op ? e->op->name : e->path[0] ? basename(e->path)
+                     : e->autosave.kernel ? "kernel of a network" : "never saved";
     int n = (int)strlen(what) - (str_ends(what, ".yaml") ? (int)strlen(".yaml") : 0);
     str_printf(&left, "%.*s", n, what);
     doc_put(d, STYLE_PLAIN, "  ");

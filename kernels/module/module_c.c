@@ -27,15 +27,16 @@ static void print_buffer(const struct module *m, enum entry kind, int b, struct 
                    (long long)(m->plan->at[b] / m->buffer[b].is->type->bytes));
 }
 
-/* Prints a function that calls the entries, which gen_join has numbered. */
+/* Prints a function that calls the entries, which gen_join has numbered. With a clock between the
+ * calls, a run without one comes first: its caches are then as the last of many runs left them. */
 static void print_calls(const struct module *m, const char *name, enum entry kind,
                         struct str *out)
 {
     const char *type = m->buffer[0].is->type->c;
     str_printf(out, "\nvoid %s(%s *const *buffers)\n{\n", name, type);
     if (kind == ENTRY_TIMED)
-        str_printf(out, "    %s *seconds = buffers[%d];\n    double since = ts_now();\n", type,
-                   callers(m, kind, m->n_buffers) + 1);
+        str_printf(out, "    %s *seconds = buffers[%d];\n    ts_entry(buffers);\n"
+                   "    double since = ts_now();\n", type, callers(m, kind, m->n_buffers) + 1);
     for (int i = 0; i < m->n_calls; i++) {
         const struct module_call *call = &m->call[i];
         str_printf(out, "    ts_entry_%d((%s *const[]){ ", call->kernel, type);

@@ -394,7 +394,7 @@ double sampling_ceiling(const struct summary *team, const struct summary *one_co
                         int cores)
 {
     int busy = threads < cores ? threads : cores;
-    double together = team->min > 0 ? threads / team->min : 0;
+    double together = team->min > 0 ? busy / team->min : 0;
     double alone = one_core->min > 0 ? busy / one_core->min : 0;
     return alone > together ? alone : together;
 }

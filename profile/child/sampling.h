@@ -65,8 +65,9 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
                   const struct sampling_hooks *hooks, struct shared *sh);
 
 /* Returns the calls of the ceiling per second that `threads` threads can make on `cores` cores.
- * This is the rate of the team, or the rate of one core times the threads when that is higher: a
- * team on a busy machine waits for its slowest thread. 0: the ceiling was not sampled. */
+ * Only as many threads as cores count: more take turns, so that each makes its call beside fewer
+ * others. It is the rate of the team, or the rate of one core times these threads when that is
+ * higher (a team on a busy machine waits for its slowest thread). 0: it was not sampled. */
 double sampling_ceiling(const struct summary *team, const struct summary *one_core, int threads,
                         int cores);
 #endif

@@ -45,6 +45,7 @@ struct network_measurement {
     /* the worst |got - want|, and the worst |got - want| / (1e-5 + 1e-3 |want|) */
     double author_abs_err, author_of_bound;
     struct latency latency;
+    double load;                          /* of the machine (machine_load); 0: unknown */
     double first_call_ms;
     double flops, gflops, peak_gflops, peak_fraction;
     const double *call_s;

@@ -96,10 +96,15 @@ static inline bool measurement_compared(const struct measurement *m)
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
-/* Whether the samples spread so much that the best time is doubtful. */
+/* Whether the spread of its samples makes the best time doubtful. */
+static inline bool latency_noisy(const struct latency *l)
+{
+    return l->runs > 0 && (l->noisy || l->spread > STATS_NOISY);
+}
+
 static inline bool measurement_noisy(const struct measurement *m)
 {
-    return m->latency.runs > 0 && (m->latency.noisy || m->latency.spread > STATS_NOISY);
+    return latency_noisy(&m->latency);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);

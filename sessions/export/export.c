@@ -493,13 +493,20 @@ static bool prepare(const struct session *s, const struct export_opts *o, struct
     return true;
 }
 
-/* Refuses a schedule for a GPU: the exported file would check and time itself on a CPU. */
+/* Checks that the schedule and the file's name are for a CPU: nvcc and gcc take a .cu file for
+ * CUDA C, and an exported C file checks and times itself on a CPU. */
 static bool is_for_cpu(const struct session *s, const struct export_opts *o, struct err *e)
 {
-    if (!program_text_is_gpu(history_current(s->history)->program, o->target))
+    bool gpu = program_text_is_gpu(history_current(s->history)->program, o->target);
+    if (gpu) {
+        err_set(e, ERR_STEP, "this schedule is for a GPU, and a C file runs on a CPU");
+        return err_fix(e, "a name that ends in .cu gets its CUDA C, like show --what cuda -o "
+                       "FILE.cu");
+    }
+    if (!o->file || !str_ends(o->file, ".cu"))
         return true;
-    err_set(e, ERR_STEP, "this schedule is for a GPU, and a C file runs on a CPU");
-    return err_fix(e, "a name that ends in .cu gets its CUDA C, like show --what cuda -o FILE.cu");
+    err_set(e, ERR_STEP, "%.200s: this schedule is for a CPU, and a .cu file has CUDA C", o->file);
+    return err_fix(e, "a name that ends in .c; expert --target cuda has schedules for a GPU");
 }
 
 bool export_is_cuda(const struct session *s, const struct export_opts *o)

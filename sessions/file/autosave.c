@@ -5,10 +5,11 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
- *     # network: KEY KERNEL             (of a session without a file, and of a network's kernel)
- * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0. The first
- * line has the id and the start time of the process, because a later process may get the same
- * id. */
+ *     # network: KEY KERNEL             (only without a file, and of the kernels of networks)
+ *     # measurements only               (only when steps and texts are those of the file)
+ * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0.
+ * The first line has the id and the start time of the process, because a later process may get the
+ * same id. */
 #include "sessions/file/session_impl.h"
 
 #include <ctype.h>
@@ -30,6 +31,7 @@
 #define TITLE "# title: "
 #define ON_DISK "# file: "
 #define NETWORK "# network: "
+#define NUMBERS "# measurements only"
 #define RECENT_MAX 20
 #define AUTOSAVES_EACH 5  /* autosaves kept per file or title, besides the one being written */
 #define AUTOSAVES_S (90 * 86400.0)
@@ -108,14 +110,19 @@ void session_autosave_drop(struct session *s)
     str_free(&path);
 }
 
+/* Returns the hash that identifies a network or operator by its file. */
+static uint64_t file_key(const char *path)
+{
+    char *real = realpath(path, NULL);
+    uint64_t key = hash_text(real ? real : path);
+    free(real);
+    return key;
+}
+
 /* Returns the hash that identifies a network or operator: of its file, else of its text. */
 static uint64_t network_key(const struct session *network)
 {
-    char *real = network->path[0] ? realpath(network->path, NULL) : NULL;
-    uint64_t key = hash_text(real ? real : network->path[0] ? network->path
-                                         : history_spec(network->history));
-    free(real);
-    return key;
+    return network->path[0] ? file_key(network->path) : hash_text(history_spec(network->history));
 }
 
 void session_make_kernel(struct session *s, const struct session *network)
@@ -164,7 +171,9 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     if (text && sscanf(text, "%16llx %16llx", &network, &kernel) == 2) {
         out->network = network;
         out->kernel = kernel;
+        head_line(f, NUMBERS, &line, &room);
     }
+    out->numbers = line && str_starts(line, NUMBERS);
     free(line);
     return ok;
 }
@@ -258,7 +267,7 @@ static bool find_newest(const struct autosaved *w, struct autosave *out)
     }
     for (int i = 0; i < found.len && !has; i++) {
         *out = found.data[i];
-        has = is_of(out, w);
+        has = !out->numbers && is_of(out, w);
     }
     vec_free(&found);
     str_free(&dir);
@@ -329,6 +338,8 @@ bool session_autosave(struct session *s, struct err *e)
     if (network && !is_bare(s))
         str_printf(&text, NETWORK "%016llx %016llx\n", (unsigned long long)network,
                    (unsigned long long)kernel);
+    if (!s->dirty && s->numbers)
+        str_add(&text, NUMBERS "\n");
     bool ok = autosave_path(s, &path, e);
     if (ok)
         session_yaml_in(s, str_text(&path), &text);
@@ -354,7 +365,8 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     snprintf(s->path, sizeof s->path, "%s", from->original);
     s->on_disk = from->on_disk;
     s->kernel_of = from->kernel ? from->network : 0;
-    s->dirty = true;
+    s->dirty = !from->numbers;
+    s->numbers = from->numbers;
     if (!session_autosave(s, e)) {
         session_free(s);
         return false;
@@ -438,4 +450,16 @@ int session_recent(char (*out)[512], int max)
             snprintf(out[n++], sizeof *out, "%s", line);
     str_free(&text);
     return n;
+}
+
+bool session_autosave_network(const struct autosave *kernel, struct str *out)
+{
+    static char recent[RECENT_MAX][512];
+    int n = kernel->kernel ? session_recent(recent, RECENT_MAX) : 0;
+    for (int i = 0; i < n; i++)
+        if (file_key(recent[i]) == kernel->network) {
+            str_add(out, recent[i]);
+            return true;
+        }
+    return false;
 }

@@ -63,3 +63,11 @@ void kernels_put(struct str *kernels, const char *spec, int n, const char *const
     *kernels = out;
     arena_free(a);
 }
+
+bool kernels_same_lines(int n, const char *const *x, int n_y, const char *const *y)
+{
+    bool same = n == n_y;
+    for (int i = 0; same && i < n; i++)
+        same = streq(x[i], y[i]);
+    return same;
+}

@@ -19,4 +19,6 @@ void kernels_put(struct str *kernels, const char *spec, int n, const char *const
 /* Moves *at to the next kernel, and stores its text and steps in a.  Returns false at the end. */
 bool kernels_next(const char **at, struct arena *a, const char **spec, int *n,
                   const char *const **line);
+/* Whether both lists have the same lines. */
+bool kernels_same_lines(int n, const char *const *x, int n_y, const char *const *y);
 #endif

@@ -111,11 +111,13 @@ void session_autosave_drop(struct session *s);
  * their number, at most max. */
 struct autosave {
     char path[512], title[256], original[512];
-    uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
+    uint64_t on_disk, network, kernel;  /* kernel is not 0: these are changes of a kernel */
+    bool numbers;                       /* only measurements were new: they are listed, not asked */
     double age_s;
 };
 int session_autosaves(struct autosave *out, int max);
-/* Finds the newest autosave that killed processes left with changes of this session. A session
+/* Finds the newest autosave with changed steps or texts that an earlier run left of this session,
+ * because it was killed or quit at once. A session
  * without a file is identified by its operator or graph, a kernel by its operator and its network,
  * any other session by its file.  Returns false when there is none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
@@ -123,8 +125,10 @@ bool session_autosave_of(const struct session *s, struct autosave *out);
 bool session_autosave_kernel(const struct session *network, struct autosave *out);
 /* Marks s as a kernel of a network, which identifies its autosave. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Loads an autosave. Sets path to the original's path, and dirty to true. Later autosaves of *out
- * replace this one. */
+/* Appends the file of the network whose kernel an autosave has, if it is a recent one. */
+bool session_autosave_network(const struct autosave *kernel, struct str *out);
+/* Loads an autosave. Sets path to the original's path and dirty to true, or only numbers; a new
+ * autosave of *out replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
 /* Recent session files, newest first.  A file enters the list when it is saved, or by
  * session_remember when somebody opens it to work on it. */

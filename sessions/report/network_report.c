@@ -118,10 +118,6 @@ void network_report_json(struct str *out, const struct session *s, const struct 
     double bound_ms = 1e3 * network_profile_bound(net, profile);
     const struct module_plan *plan = net->module->plan;
     bool timed = m->latency.runs > 0;
-    json_t *latency = !timed ? json_null()
-                             : json_make("median", JSON(m->latency.median_ms), "min",
-                                         JSON(m->latency.min_ms), "spread",
-                                         JSON(m->latency.spread), "runs", JSON(m->latency.runs));
     json_t *memory = json_make("intermediate_bytes", JSON(plan->bytes), "least_bytes",
                                JSON(plan->least), "unshared_bytes", JSON(plan->apart),
                                "constant_bytes", JSON(network_report_constant_bytes(net)));
@@ -137,7 +133,8 @@ void network_report_json(struct str *out, const struct session *s, const struct 
                          JSON(outcome_name[m->outcome]), "reason", JSON_OR_NULL(m->reason),
                          "verified", json_boolean(m->verified), "max_rel_err",
                          JSON(m->max_rel_err), "error_of_bound", JSON(m->error_of_bound),
-                         "whole", whole, "expected", expected, "latency_ms", latency,
+                         "whole", whole, "expected", expected, "latency_ms",
+                         report_latency_json(&m->latency), "load", JSON_OR_NULL(m->load),
                          "first_run_ms", JSON_IF(timed, m->first_call_ms), "flops",
                          JSON(m->flops), "gflops", JSON_IF(timed, m->gflops), "peak_fraction",
                          JSON_OR_NULL(m->peak_fraction), "conversions", JSON(net->n_conversions),

@@ -4,7 +4,9 @@
 #include <jansson.h>
 #include "profile/measure/measure.h"
 
-/* Returns `counters`: the numbers of the simulator and of the other requested meters. */
+/* Returns `latency_ms`; null when nothing was timed. */
+json_t *report_latency_json(const struct latency *l);
+/* Returns `counters`: the simulator's and, if asked for, the other meters' numbers. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);

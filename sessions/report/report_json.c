@@ -185,7 +185,7 @@ static json_t *counts_json(const struct counts *p, bool asked, const char *meter
     return o;
 }
 
-static json_t *latency_json(const struct latency *l)
+json_t *report_latency_json(const struct latency *l)
 {
     return l->runs == 0 ? json_null() : json_of_fields(measured_latency_fields, l);
 }
@@ -200,7 +200,7 @@ static json_t *baseline_json(const struct baseline *b)
 {
     if (!b->available || b->latency.runs == 0)
         return unavailable(b->available ? "not timed" : b->reason);
-    json_t *o = json_put(latency_json(&b->latency), "available", json_true());
+    json_t *o = json_put(report_latency_json(&b->latency), "available", json_true());
     json_put_fields(o, fields_part(measured_baseline_fields, "ratio", NULL), b);
     put_error(o, "max_rel_err", true, b->max_rel_err);
     return o;
@@ -260,8 +260,8 @@ static void put_clock(json_t *o, const struct measurement *m)
     json_put_fields(o, fields_part(measured_fields, "reason", "tolerance"), m);
     put_error(o, "max_rel_err", compared, m->max_rel_err);
     put_error(o, "error_of_bound", compared, m->error_of_bound);
-    json_put(o, "latency_ms", latency_json(&m->latency),
-             "cold_latency_ms", latency_json(&m->cold_latency),
+    json_put(o, "latency_ms", report_latency_json(&m->latency),
+             "cold_latency_ms", report_latency_json(&m->cold_latency),
              "cold_method", JSON_OR_NULL(m->cold_method),
              "huge_pages", m->huge_asked ? json_make("bytes", JSON(m->huge_bytes), "of_bytes",
                                                      JSON(m->huge_of_bytes)) : json_null(),
@@ -368,14 +368,15 @@ void report_ablation_json(struct str *out, const char *name, const struct ablati
                               "note", JSON_OR_NULL(row->note),
                               "outcome", JSON(outcome_name[r->m.outcome]),
                               "reason", JSON_OR_NULL(r->m.reason),
-                              "latency_ms", latency_json(&r->m.latency), "ratio", ratio_json(r),
+                              "latency_ms", report_latency_json(&r->m.latency), "ratio",
+                              ratio_json(r),
                               "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
         json_array_append_new(list, o);
     }
     json_print(out, json_make("format", JSON(1), "name", JSON(name), "spec",
                               JSON(a->whole->base->spec), "steps", steps_json(a->whole),
                               "contract", contract_json(a->whole),
-                              "latency_ms", latency_json(&a->full.m.latency),
+                              "latency_ms", report_latency_json(&a->full.m.latency),
                               "without", list), 8);
 }
 

@@ -384,7 +384,8 @@ bool network_tuning_run(struct arena *a, struct session *s, const struct network
     bool hopeless = is_hopeless(&t, &cost);
     if (!hopeless && !network_search(&t, e))
         return false;
-    *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel,
+    *out = (struct network_tuning){ .n = t.net->n_tasks, .kernel = t.kernel, .first = t.before,
+                                    .n_calls = t.net->module->n_calls,
                                     .before_ms = t.before.latency.min_ms,
                                     .after_ms = t.before.latency.min_ms,
                                     .verified = t.before.verified,

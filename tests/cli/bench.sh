@@ -90,4 +90,7 @@ t 0 '^noisy:|^latency:' run "$gmm" "${quick[@]}" --cold --meters clock
 same 'cold calls are told' 1 "$(grep -cE '^cold: .* single calls, ' <<< "$out")"
 t 0 '^latency: .* 64 threads' \
     run "$gmm" "${quick[@]}" --meters clock --threads 64
+net=sessions/examples/resnet8.onnx
+t 2 'resnet8.onnx is a network, and bench times single kernels' bench "$net" "$net"
+t 2 'fix: tilescope run times a network; --kernel K' bench "$net" "$net"
 finish

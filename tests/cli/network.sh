@@ -12,7 +12,7 @@ t 0 'expected: ' run "$model" -m none --inputs "$data" --expect "$data"
 t 0 '"of_bound": 0' run "$model" -m none --inputs "$data" --expect "$data" --json
 t 1 'is expected' run "$model" -m none --expect "$data"      # other inputs, other outputs
 t 1 'without --inputs the inputs are random' run "$model" -m none --expect "$data"
-t 3 'tilescope run times a network; --kernel' bench "$model" 'gmm m=8 k=8 n=8'
+t 2 'tilescope run times a network; --kernel' bench "$model" 'gmm m=8 k=8 n=8'
 t 0 '' import "$model" -o "$dir/model.yaml"
 printf "kernels:\n- operator: gmm m=7 k=7 n=7\n  steps: []\n" >> "$dir/model.yaml"
 t 0 'expected: ' run "$dir/model.yaml" -m none --inputs "$data" --expect "$data"
@@ -94,12 +94,14 @@ t 2 'would replace the network' tune "$dir/model.yaml" -k 0 --budget 4 -o "$dir/
 # The profile: bytes, roofline bounds and misses of each kernel, and their sums.
 cache=${XDG_CACHE_HOME-}
 export COLUMNS=110 XDG_CACHE_HOME=$dir/cache              # where no roofs are known yet
-t 0 '^calls +ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +best ms +share +GFLOP/s +peak +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^bound: +unknown; tilescope machine' run "$model" --time 0.02
 t 0 '"bound_ms": null' run "$model" --time 0.02 --json
+[[ $out =~ \"noisy\":\ (true|false) && $out =~ \"load\":\ [0-9] ]] && pass 'noise and load' \
+    || flunk 'noise and load'
 "$TILESCOPE" machine --measure --time 0.05 > /dev/null 2>&1
 t 0 '^bound: +[0-9.]+ .s, the sum of .* takes [0-9.]+ times that' run "$model" --time 0.02
-t 0 '^calls +ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
+t 0 '^calls +best ms +share +GFLOP/s +bound +bound ms +MiB +# +kernel' run "$model" --time 0.02
 t 0 '^calls +MFLOP +share +bound ms +MiB +# +kernel' show "$model"
 t 0 '^calls .* L1 miss +# ' run "$model" -m clock,sim --sim-budget 1e4 --time 0.02
 t 0 '^sim: +[0-9 ]+ L1 misses of all calls' run "$model" -m sim --sim-budget 1e4

@@ -286,8 +286,11 @@ mkdir -p "$dir/state/tilescope/autosave"
 t 0 '' run "$gmm" --meters none -o "$dir/left.yaml"
 sed "1i # autosave of process 1 1\\n# original: $dir/left.yaml\\n# title: gmm" "$dir/left.yaml" \
     > "$dir/state/tilescope/autosave/left-000000000000.yaml"
-t 0 'note: .*left.yaml has changes that were not saved when tilescope was killed' \
-    show "$dir/left.yaml"
+t 0 'note: an earlier run left unsaved changes of .*left.yaml' show "$dir/left.yaml"
+sed -i '3a # file: 0000000000000000\n# measurements only' \
+    "$dir/state/tilescope/autosave/left-000000000000.yaml"
+t 0 '^for' show "$dir/left.yaml"
+same 'measurements alone are not' 0 "$(grep -c '^note' <<< "$out")"
 t 0 '^for' show "$gmm"
 same 'nor for others' 0 "$(grep -c '^note' <<< "$out")"
 export XDG_STATE_HOME=$state

@@ -845,6 +845,35 @@ static void test_killed_run_is_offered(void **state)
     }
 }
 
+/* New measurements alone are on the start page, and nobody is asked. */
+static void test_numbers_alone_are_not_offered(void **state)
+{
+    (void)state;
+    struct session *s, *again;
+    struct autosave found[8];
+    struct err e;
+    int status;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "numbers.yaml", &e));
+    pid_t child = fork_child();
+    if (child == 0) {
+        s->numbers = true;
+        _exit(session_autosave(s, &e) ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct autosave none;
+    assert_false(session_autosave_of(s, &none));
+    int n = session_autosaves(found, 8), at = 0;
+    while (at < n && !str_ends(found[at].original, "numbers.yaml"))
+        at++;
+    assert_true(at < n && found[at].numbers);
+    assert_true(session_recover(&found[at], &again, &e));
+    assert_true(again->numbers && !again->dirty);
+    session_autosave_drop(again);
+    session_free(again);
+    session_free(s);
+}
+
 /* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
 static void test_killed_operator_is_offered(void **state)
 {
@@ -935,6 +964,7 @@ int main(void)
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(test_killed_run_is_offered),
+        cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);

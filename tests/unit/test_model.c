@@ -1367,6 +1367,14 @@ static void test_threads(void **state)
     assert_shows(m, "2.00 ms  2t  ");
     assert_shows(m, "4.20 ms  1t    +5 %");
     assert_hides(m, "-52 %");
+    assert_true(model_run(m, "threads 1024"));
+    assert_non_null(strstr(str_text(&m->message.text), "1024 threads take turns on "));
+    assert_null(strstr(str_text(&m->message.text), "no loop is parallel"));
+    assert_true(model_run(m, "loop serial C M"));
+    assert_true(model_run(m, "threads 2"));
+    assert_non_null(strstr(str_text(&m->message.text), "no loop is parallel"));
+    assert_true(model_run(m, "threads 1"));
+    assert_null(strstr(str_text(&m->message.text), "no loop is parallel"));
     model_free(m);
 }
 

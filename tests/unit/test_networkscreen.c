@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernels/base/file.h"
+#include "sessions/report/network_kernel.h"
 #include "sessions/tuning/network_tuning.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/golden.h"
@@ -27,6 +28,7 @@
               "y = softmax(c) axis=1"
 
 static char root[512];
+static bool noisy_times;                  /* of hand_in */
 
 /* A model that was opened on the graph of an ONNX file. */
 static struct model *network_on(const char *spec)
@@ -72,7 +74,8 @@ static void hand_in(struct model *m, bool timed)
     if (timed) {
         struct network_measurement r = {
             .outcome = OUTCOME_OK, .verified = true, .wrong_call = -1, .error_of_bound = 0.25,
-            .latency = { .median_ms = 0.625, .min_ms = 0.6, .runs = 9 }, .threads = 1,
+            .latency = { .median_ms = 0.625, .min_ms = 0.6, .spread = noisy_times ? 0.3 : 0.04,
+                         .runs = 9 }, .load = 2.5, .threads = 1,
             .gflops = 80, .peak_gflops = 100, .peak_fraction = 0.8,
         };
         double *call_s = ARENA_ARRAY(made->arena, double, made->net->module->n_calls);
@@ -128,6 +131,22 @@ static void lists_of_kernels(void **state)
     m->data_stamp++;
     screen_refresh(m);
     golden(m, 160, 30, "network-bounds-160x30");
+    model_free(m);
+}
+
+/* A doubtful latency says so, with the load of the machine. */
+static void noise_is_marked(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    hand_in(m, true);
+    assert_hides(m, "noisy:");
+    noisy_times = true;
+    hand_in(m, true);
+    assert_shows(m, "spread 30.0 %");
+    assert_shows(m, "noisy:    the middle half spreads over more than 10 %");
+    assert_shows(m, "the load of the machine");
+    noisy_times = false;
     model_free(m);
 }
 
@@ -429,8 +448,8 @@ static void kill_now(struct tty *t)
     tty_free(t);
 }
 
-/* kill -9 loses no change of a kernel: the network and the kernel offer it, and then the network
- * its own. */
+/* Q and kill -9 lose no change of a kernel: the network and the kernel offer it, and then the
+ * network its own. */
 static void a_killed_kernel_is_offered(void **state)
 {
     (void)state;
@@ -438,10 +457,11 @@ static void a_killed_kernel_is_offered(void **state)
     tty_press(t, "Enter");
     tty_bytes(t, ":set propagate off\r");
     tty_assert_shows(t, "set propagate off");
-    kill_now(t);
+    tty_send(t, "Q");                     /* which quits at once, and loses nothing either */
+    assert_int_equal(tty_end(t), 0);
 
     t = tty_on_resnet8();
-    tty_assert_shows(t, "Open what was not saved when a run was killed");
+    tty_assert_shows(t, "Open the unsaved changes of an earlier run");
     tty_assert_shows(t, "ago? resnet8.onnx:");
     tty_press(t, "n");
     tty_assert_shows(t, "the start screen keeps the changes");
@@ -512,6 +532,115 @@ static void other_work_is_not_offered(void **state)
     assert_true(session_new(NET, &net, &e) && session_autosave_kernel(net, &found));
     unlink(found.path);
     session_free(net);
+}
+
+/* The start page opens the changes of a kernel in its network. */
+static void the_start_page_opens_a_kernel_in_its_network(void **state)
+{
+    (void)state;
+    struct session *net, *s;
+    struct err e;
+    int status;
+    assert_true(session_new(NET, &net, &e));
+    net->network = true;
+    assert_true(session_save(net, "kernels.yaml", &e));
+    session_remember(net);
+    pid_t child = fork_child();
+    if (child == 0) {
+        enum command_effect effect;
+        bool ok = session_new("gmm m=8 k=8 n=8", &s, &e);
+        session_make_kernel(s, net);
+        s->dirty = true;
+        ok = ok && session_run(s, "loop unroll C K", &effect, &e) && session_autosave(s, &e);
+        _exit(ok ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    struct model *m = model_on(NULL);
+    for (int i = 0; i < 100 && !(model_entry(m) && model_entry(m)->autosave.kernel); i++)
+        press(m, "Down");
+    assert_true(str_ends(model_entry(m)->path, "/kernels.yaml"));
+    press(m, "Enter");
+    assert_non_null(m->network);
+    assert_true(str_ends(m->network->session->path, "/kernels.yaml"));
+    assert_string_equal(step_of(m), "loop unroll C K");
+    press(m, "s");                        /* of the network, not of the kernel */
+    assert_shows(m, "saved to ");
+    assert_non_null(strstr(str_text(&m->network->session->kernels), "loop unroll C K"));
+    assert_string_equal(m->session->path, "");
+    assert_false(m->network->session->dirty);
+    press(m, "Esc q");
+    assert_true(m->out.quit);
+    model_free(m);
+    session_free(net);
+    unlink("kernels.yaml");
+}
+
+/* A restored kernel whose steps are those of the network is no choice. */
+static void a_kernel_as_built_is_no_choice(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct session *s;
+    struct err e;
+    run_jobs(m);
+    const struct network_task *t = &m->network->made->net->task[0];
+    assert_true(network_kernel_open(t, "net", &s, &e));
+    s->dirty = true;
+    model_kernel_recovered(m, s);
+    press(m, "Esc");
+    assert_int_equal(m->network->session->kernels.len, 0);
+    assert_false(m->network->session->dirty);
+    model_free(m);
+}
+
+/* What the file of a network leaves out of its kernels is said when it is saved, and asked about
+ * before it is lost. */
+static void lost_branches_are_told(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    run_jobs(m);
+    press(m, "Enter");
+    press(m, "s");
+    assert_shows(m, "the network of this kernel has no file of its own yet");
+    assert_true(model_run(m, "branch other"));
+    press(m, "Esc q");
+    assert_false(m->out.quit);
+    assert_shows(m, "A network keeps one branch of a kernel; 1 kernel has more. Still quit?");
+    press(m, "n");
+    assert_false(m->out.quit);
+    assert_true(model_run(m, "w lost.yaml"));
+    assert_non_null(strstr(str_text(&m->message.text), "saved to lost.yaml, the steps of kernels "
+                           "without the other branches of 1 kernel: w in a kernel"));
+    press(m, "Enter");
+    assert_true(model_run(m, "w alone.yaml"));
+    assert_string_equal(str_text(&m->message.text), "saved to alone.yaml");
+    press(m, "Esc q");
+    assert_true(m->out.quit);
+    model_free(m);
+    unlink("lost.yaml");
+    unlink("alone.yaml");
+}
+
+/* A measurement that opening a kernel has cancelled goes on in the list. */
+static void a_cancelled_measurement_resumes(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct desired_job w;
+    run_jobs(m);
+    press(m, "m");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_NETWORK_RUN);
+    struct app_job *j = model_job(m, &w);
+    press(m, "Enter");
+    assert_false(model_desired_job(m, LANE_MEASURE, &w));
+    j->e.code = ERR_CANCEL;
+    model_done(m, j);
+    job_free(j);
+    press(m, "Esc");
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_NETWORK_RUN);
+    model_free(m);
 }
 
 static void the_start_page_has_a_network(void **state)
@@ -596,6 +725,8 @@ static void all_kernels_are_tuned(void **state)
     model_done(m, j);
     job_free(j);
     assert_shows(m, changed ? "faster: " : "no kernel became faster in the network");
+    assert_shows(m, "latency: ");         /* as it was before the search */
+    assert_hides(m, "measured: no");
     assert_int_equal(m->network->session->dirty, changed);
     run_jobs(m);
     press(m, "T");
@@ -769,6 +900,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_kernels),
+        cmocka_unit_test(noise_is_marked),
         cmocka_unit_test(changes_are_safe_at_once),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
@@ -781,6 +913,10 @@ int main(void)
         cmocka_unit_test(a_model_opens_as_a_network),
         cmocka_unit_test(a_killed_kernel_is_offered),
         cmocka_unit_test(other_work_is_not_offered),
+        cmocka_unit_test(the_start_page_opens_a_kernel_in_its_network),
+        cmocka_unit_test(a_kernel_as_built_is_no_choice),
+        cmocka_unit_test(lost_branches_are_told),
+        cmocka_unit_test(a_cancelled_measurement_resumes),
         cmocka_unit_test(the_start_page_has_a_network),
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),

@@ -392,6 +392,7 @@ static void a_busy_team_is_not_the_ceiling(void **state)
     assert_float_equal(sampling_ceiling(&team, &one, 2, 4), 2, 1e-9);
     assert_float_equal(sampling_ceiling(&one, &team, 2, 4), 2, 1e-9);
     assert_float_equal(sampling_ceiling(&team, &one, 8, 4), 4, 1e-9);
+    assert_float_equal(sampling_ceiling(&one, &one, 2, 1), 1, 1e-9);  /* they take turns */
     assert_float_equal(sampling_ceiling(&none, &none, 2, 4), 0, 1e-9);
     /* In the child: the one-core series is there when there are several threads. */
     for (int threads = 1; threads <= 2; threads++) {

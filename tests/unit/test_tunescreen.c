@@ -705,7 +705,7 @@ static void pauses_dies_goes_on(void **state)
     assert_int_equal(tty_end(t), -1);
     assert_int_equal(count_records(&run, &runs), before);
     t = start(80, 24);
-    tty_assert_shows(t, "Open what was not saved");       /* the branch of the trial */
+    tty_assert_shows(t, "Open the unsaved changes");       /* the branch of the trial */
     tty_press(t, "n");
     tty_press(t, "9");
     tty_assert_shows(t, "of 300 trials, the best at");

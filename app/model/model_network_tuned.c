@@ -1,0 +1,89 @@
+/* The result of a search of all kernels of a network: schedules, and the times from before it. */
+#include "app/model/model.h"
+
+#include <stdlib.h>
+
+#include "kernels/base/arena.h"
+#include "sessions/file/kernels_text.h"
+
+/* Whether both texts have the same steps of a kernel. */
+static bool same_choice(struct arena *a, const char *x, const char *y, const char *spec)
+{
+    const char *const *line[2];
+    int n[2];
+    bool had[2] = { kernels_find(x, a, spec, &n[0], &line[0]),
+                    kernels_find(y, a, spec, &n[1], &line[1]) };
+    return had[0] == had[1] && kernels_same_lines(n[0], line[0], n[1], line[1]);
+}
+
+/* Copies the schedules that a search changed into the network's session, except for kernels whose
+ * steps the user changed meanwhile. Returns the number of these kernels. */
+static int merge_tuned(struct app_network *n, const struct app_job *j)
+{
+    struct arena *a = arena_new();
+    struct str *now = &n->session->kernels, all = {0};
+    const char *found = str_text(&j->session->kernels), *at, *spec;
+    const char *const *line;
+    int n_lines, changed = 0;
+    str_printf(&all, "%s%s", found, j->chosen);          /* it may have dropped some */
+    const char *dropped = str_text(&all) + strlen(found);
+    for (at = str_text(&all); kernels_next(&at, a, &spec, &n_lines, &line);) {
+        bool has = kernels_find(found, a, spec, &n_lines, &line);
+        bool seen = has && at > dropped;
+        if (seen || same_choice(a, j->chosen, found, spec)
+            || same_choice(a, str_text(now), found, spec))
+            continue;
+        if (!same_choice(a, j->chosen, str_text(now), spec)) {
+            changed++;
+            continue;
+        }
+        kernels_put(now, spec, has ? n_lines : -1, line);
+        n->session->dirty = true;
+    }
+    str_free(&all);
+    arena_free(a);
+    return changed;
+}
+
+/* Shows the times that a search measured before it began, unless there are some, or the network is
+ * another one now. */
+static void take_first(struct app_network *n, const struct app_job *j)
+{
+    const struct network_live_result *r = &j->tuned;
+    struct network_made *made = n->made;
+    if (made->measured || n->build_wanted || n->tune_of != n->tag || !r->call_s
+        || r->n_calls != made->net->module->n_calls)
+        return;
+    struct network_measurement *m = ARENA_DUP(made->arena, &r->first, 1);
+    m->call_s = ARENA_DUP(made->arena, r->call_s, r->n_calls);
+    made->measured = m;
+    if (n->timed != made)
+        network_made_free(n->timed);
+    n->timed = made;
+}
+
+/* Takes over the schedules that a search of all kernels found. */
+void model_network_tuned(struct model *m, struct app_job *j)
+{
+    struct app_network *n = m->network;
+    struct err ignored;
+    n->tune_wanted = false;
+    m->data_stamp++;
+    if (!j->ok && j->e.code != ERR_CANCEL)
+        model_error(m, &j->e);
+    if (!j->ok)
+        return;
+    take_first(n, j);
+    char *before = xstrdup(str_text(&n->session->kernels));
+    int own = merge_tuned(n, j);
+    if (!streq(before, str_text(&n->session->kernels))) {
+        model_network_update(m);
+        session_autosave(n->session, &ignored);      /* of the network, also in a kernel */
+        n->measure_wanted = j->tuned.unchecked_s <= 0;     /* else m asks for it: it takes long */
+    }
+    free(before);
+    if (own > 0)
+        str_printf(&j->text, "; %d kernel%s with the steps that you gave", own,
+                   own == 1 ? " stays" : "s stay");
+    model_info(m, "%s", str_text(&j->text));
+}
