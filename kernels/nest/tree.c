@@ -27,6 +27,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 }
 
 struct printer {
+    int64_t dynamic;  /* bytes of shared memory that the next line of a shared tile names; 0: none */
     struct arena *a;
     const struct func *f;
     const char **names; /* per buffer: its name */
@@ -158,6 +159,10 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
             str_printf(&line, "[%lld]", (long long)b->shape[d]);
         if (b->swizzle.mask)
             str_printf(&line, " swizzled by %lld", (long long)(b->swizzle.mask & -b->swizzle.mask));
+        if (b->memory == MEMORY_SHARED && pr->dynamic > 0) {
+            str_printf(&line, "  # %lld bytes of shared memory, dynamic", (long long)pr->dynamic);
+            pr->dynamic = 0;
+        }
         add_line(pr, depth, &line, t->node, NULL);
         depth--;
     } else {
@@ -174,8 +179,11 @@ struct tree_lines func_lines(struct arena *a, const struct func *f)
     pr.names = ARENA_ARRAY(a, const char *, f->n_buffers);
     for (int i = 0; i < f->n_buffers; i++)
         pr.names[i] = f->buffer[i].name;
-    for (int i = 0; i < f->n_roots; i++)
+    for (int i = 0; i < f->n_roots; i++) {
+        int64_t shared = tree_shared_bytes(f, f->root[i]);
+        pr.dynamic = shared > SHARED_BYTES ? shared : 0;
         print_tree(&pr, f->root[i], 0);
+    }
     struct tree_lines out = { .n = pr.text.len };
     out.text = ARENA_DUP(a, pr.text.data, pr.text.len);
     out.node = ARENA_DUP(a, pr.node.data, pr.node.len);

@@ -70,12 +70,13 @@ static bool open_sim(struct gpu_run *r, struct err *e)
     return ok;
 }
 
-static int64_t shared_bytes(const struct func *f)
+/* Whether a block of this device can have the shared memory of f. */
+static bool shared_fits(const struct gpu_run *r, struct err *e)
 {
-    int64_t n = 0;
-    for (int i = 0; i < f->n_buffers; i++)
-        n += f->buffer[i].memory == MEMORY_SHARED ? buffer_bytes(&f->buffer[i]) : 0;
-    return n;
+    int64_t most = r->device->shared * 1024 - GPU_SYSTEM_SHARED, n = func_shared_bytes(r->f);
+    return n == 0 || n <= most
+        || err_set(e, ERR_STEP, "a block needs %lld bytes of shared memory, and one of %s has at"
+                   " most %lld", (long long)n, r->device->name, (long long)(most > 0 ? most : 0));
 }
 
 static void on_access(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
@@ -126,7 +127,7 @@ static void run_kernels(struct gpu_run *r)
         int64_t blocks = x[0] * x[1] * x[2], n = (int64_t)ceil(r->share * (double)blocks);
         n = n < FEWEST_BLOCKS ? FEWEST_BLOCKS : n;
         gpusim_kernel(r->sim, (int)((x[3] * x[4] * x[5] + WALK_WARP - 1) / WALK_WARP),
-                      shared_bytes(r->f));
+                      func_shared_bytes(r->f));
         run_blocks(r, k, blocks, n < blocks ? n : blocks);
     }
 }
@@ -191,7 +192,8 @@ static void take_sites(struct gpu_run *r, struct sim_result *out)
 
 static void take_results(struct gpu_run *r, struct sim_result *out)
 {
-    *out = (struct sim_result){ .available = true, .sector_bytes = (int)r->device->sector };
+    *out = (struct sim_result){ .available = true, .sector_bytes = (int)r->device->sector,
+                                .shared_bytes = func_shared_bytes(r->f) };
     snprintf(out->gpu, sizeof out->gpu, "%s", r->device->name);
     take_levels(r, out);
     take_sites(r, out);
@@ -230,7 +232,7 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
     const struct gen_opts gen = { .target = target };
     struct gpu_run r = { .f = f, .device = o->device ? o->device : gpu_device_default(),
                          .progress = o->progress };
-    if (!walk_open(f, &gen, &r.walk, e))
+    if (!shared_fits(&r, e) || !walk_open(f, &gen, &r.walk, e))
         return false;
     r.site = walk_sites(r.walk, &r.n_sites);
     r.base = xcalloc((size_t)f->n_buffers + 1, sizeof *r.base);

@@ -82,6 +82,7 @@ struct sim_result {
      * are in; "", 0: a CPU. */
     char gpu[64]; int sector_bytes;
     int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
+    int64_t shared_bytes;                  /* of a block, of the kernel with the most */
     /* Nanoseconds that the FMA units with the tensor cores, the L1s with shared memory, L2 and DRAM
      * of the GPU need at their full rate: no time, but bounds of it. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
