@@ -5,7 +5,7 @@
 #include "kernels/gen/gen_impl.h"
 
 /* Helpers of tensor blocks (print_tensor.c). */
-struct tensor_needs { bool rows, columns, pair, both, mma; };
+struct tensor_needs { bool rows, columns, pair, both, words, mma; };
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {

@@ -99,8 +99,10 @@ struct code {
 };
 
 /* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
- * rows or transposed; two elements at once, or one by one.  n: the places that it loads from. */
-enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS };
+ * rows or transposed; two elements at once, or one by one; an element of 32 bits.  n: the places
+ * that it loads from. */
+enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS,
+                    FRAGMENT_WORDS };
 #define FRAGMENT_LOADS 8
 #define TENSOR_RESULTS 8                  /* of one lane */
 struct fragment {

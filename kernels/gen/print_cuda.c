@@ -124,8 +124,8 @@ static void print_shared(struct cuda_text *t, struct emit *m, struct cuda_kernel
         str_printf(m->out, "    __shared__ __align__(%d) unsigned char %s[%lld];\n", SHARED_ALIGN,
                    all, (long long)k->shared_bytes);
     else if (k->dynamic)
-        str_printf(m->out, "    extern __shared__ __align__(%d) unsigned char %s[];    /* %lld */\n",
-                   SHARED_ALIGN, all, (long long)k->shared_bytes);
+        str_printf(m->out, "    extern __shared__ __align__(%d) unsigned char %s[];    /* %lld */"
+                   "\n", SHARED_ALIGN, all, (long long)k->shared_bytes);
     for (int i = first; i < t->shared.len; i++) {
         const struct shared_array *a = &t->shared.data[i];
         const char *type = a->largest->type->c;

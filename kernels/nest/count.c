@@ -77,7 +77,7 @@ static double count(struct counter *c, const struct tree *t)
     return val_flops(t->value) + (t->how != STORE_SET);
 }
 
-/* Adds to bytes, per buffer, the largest tile that has its name: at the first buffer of that name. */
+/* Notes the bytes of the largest tile of each name, at the first buffer of that name. */
 static void find_shared(const struct func *f, const struct tree *t, int64_t *bytes)
 {
     if (t->kind == TREE_SCOPE && f->buffer[t->buffer].memory == MEMORY_SHARED) {

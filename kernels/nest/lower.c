@@ -358,13 +358,13 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 }
 
 /* Returns the depth at which the accumulator tile opens, or -1.  Sums of a narrow type are never
- * in memory of that type, where every addition would be rounded: they have a tile outside of all
- * reductions. */
+ * in memory of that type, where every addition would be rounded, and tensor cores add to registers:
+ * such sums have a tile outside of all reductions. */
 static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
 {
     int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);
-    if (n->combine == COMBINE_SUM && type_is_narrow(w->in->graph->tensor[n->out].type)
-        && (depth < 0 || depth > reduction))
+    bool narrow = type_is_narrow(w->in->graph->tensor[n->out].type);
+    if (n->combine == COMBINE_SUM && (narrow || s->lane) && (depth < 0 || depth > reduction))
         depth = reduction;
     return depth;
 }

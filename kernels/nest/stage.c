@@ -366,7 +366,8 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
 }
 
 /* Checks one of the three loops of a tensor block. */
-static bool check_tensor_axis(const struct stage *s, int axis, bool reduce, struct err *e)
+static bool check_tensor_axis(const struct stage *s, int axis, int64_t extent, bool reduce,
+                              struct err *e)
 {
     const struct axis *x = &s->axis[axis];
     if (x->reduce != reduce) {
@@ -374,12 +375,13 @@ static bool check_tensor_axis(const struct stage *s, int axis, bool reduce, stru
                 x->name, s->name, x->reduce ? "a reduction" : "no reduction");
         return err_fix(e, "name two loops of the output's dimensions, then one of a reduction");
     }
-    if (x->extent != TENSOR_SIDE) {
-        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, and a tensor block has %d on each"
-                " side", x->name, s->name, (long long)x->extent, TENSOR_SIDE);
-        return x->extent % TENSOR_SIDE
-                 ? err_fix(e, "choose a loop of which %d divides the extent", TENSOR_SIDE)
-                 : err_fix(e, "first: loop split %s %s %d", s->name, x->name, TENSOR_SIDE);
+    if (x->extent != extent) {
+        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, and a tensor block has %lld%s",
+                x->name, s->name, (long long)x->extent, (long long)extent,
+                extent == TENSOR_SIDE ? " on each side" : " steps of a sum of f32");
+        return x->extent % extent
+                 ? err_fix(e, "choose a loop of which %lld divides the extent", (long long)extent)
+                 : err_fix(e, "first: loop split %s %s %lld", s->name, x->name, (long long)extent);
     }
     if (has_tile(s, x->name) || looks_ahead(s, x->name))
         return err_set(e, ERR_STEP, "loop %s of %s cannot be in a tensor block: a tile or a"
@@ -397,8 +399,9 @@ static bool check_tensor_axes(const struct stage *s, struct tensor_axes at, stru
                     " a warp under tensorize", s->axis[i].name, s->name, TENSOR_LANES);
             return err_fix(e, "bind it to thread.y or thread.z: each index there is a warp");
         }
-    return check_tensor_axis(s, at.rows, false, e) && check_tensor_axis(s, at.columns, false, e)
-        && check_tensor_axis(s, at.sum, true, e);
+    return check_tensor_axis(s, at.rows, TENSOR_SIDE, false, e)
+        && check_tensor_axis(s, at.columns, TENSOR_SIDE, false, e)
+        && check_tensor_axis(s, at.sum, at.steps, true, e);
 }
 
 bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,

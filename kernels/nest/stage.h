@@ -86,7 +86,12 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
  * rows.0, columns.0 and columns.1 become the innermost ones, in this order. */
 #define TENSOR_SIDE 16
 #define TENSOR_LANES 32
-struct tensor_axes { int rows, columns, sum; };
+struct tensor_axes { int rows, columns, sum; int64_t steps; };
+/* Returns the steps of a block's sum: 16 of 16 bits, 8 of 32 bits (f32, which becomes tf32). */
+static inline int64_t tensor_steps(const struct elem_type *type)
+{
+    return 32 / type->bytes;
+}
 bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,
                      const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,

@@ -27,7 +27,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 }
 
 struct printer {
-    int64_t dynamic;  /* bytes of shared memory that the next line of a shared tile names; 0: none */
+    int64_t dynamic;  /* bytes of shared memory that the next line of a tile names; 0: none */
     struct arena *a;
     const struct func *f;
     const char **names; /* per buffer: its name */

@@ -53,6 +53,8 @@ struct node {
     enum combine combine;
     double init;
     const struct val *body;               /* its loads have a tensor and logical indices */
+    /* the relative error of each factor of a product before it is multiplied (tf32); 0: none */
+    double factor_roundoff;
     bool complex;                         /* convolution or matmul (SPEC C.1): stops propagation */
     bool elementwise;                     /* out[i] = F(data_in[i], constants) (SPEC C.1) */
     int data_in;                          /* tensor index of the first data operand */
@@ -196,6 +198,9 @@ const struct val *graph_load_at(const struct graph *g, int t, const struct expr 
  * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
  * new output, keeps the caller's layout. NAME_in stands just before NAME, NAME_out just after it,
  * the node where it runs: later tensor and node indices move up by one, so look them up by name. */
+/* Returns g with complex nodes that round their factors so (struct node). */
+const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff);
+#define TF32_ROUNDOFF 0x1p-11             /* tf32 has 10 bits behind the point */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
 /* Returns the same graph with a "convert" node between tensor t and its reader `node`.  It writes a

@@ -87,6 +87,7 @@ static const char *const input_words[] = { "original", "given", NULL };
 static const char *const variant_words[] = {
     "alt", "wp", "ol", "fp", "bp", NULL
 }; /* ORDER VARIANT */
+static const char *const multiply_words[] = { "f32", "tf32", NULL };
 struct setting {
     const char *key;
     const char *const *words;
@@ -97,6 +98,7 @@ static const struct setting settings[] = {
     { "input_layout", input_words },
     { "autovectorize", on_off },
     { "variant", variant_words },
+    { "multiply", multiply_words },
     { "accuracy", NULL },
 };
 enum { SETTING_ACCURACY = COUNT_OF(settings) - 1 };
@@ -108,7 +110,8 @@ static void assign(struct program *draft, int setting, int value)
     case 1: draft->output_original = value; break;
     case 2: draft->input_given = value; break;
     case 3: draft->autovectorize = value; break;
-    default: draft->variant = value; break;
+    case 4: draft->variant = value; break;
+    default: program_set_tf32(draft, value); break;
     }
 }
 
@@ -147,7 +150,7 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
         for (int v = 0; settings[i].words[v]; v++)
             if (s->n_args == 1 && streq(s->arg[0].text, settings[i].words[v])) {
                 assign(draft, i, v);
-                return true;
+                return program_accurate(draft, e) || blame_word(e, &s->arg[0]);
             }
         return bad_value(&settings[i], s, e);
     }
@@ -162,7 +165,7 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
         err_fix(e, "did you mean %s?", near);
     else
         err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize, "
-                "variant and accuracy");
+                "variant, multiply and accuracy");
     return blame_target(e, s);
 }
 

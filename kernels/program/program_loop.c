@@ -384,9 +384,17 @@ static bool step_tensorize(struct program *d, const struct stage *s, const struc
                            const struct stage **out, struct err *e)
 {
     int axis[MAX_AXES];
-    if (!find_axes(s, st, axis, e))
-        return false;
-    return stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2] }, out, e);
+    bool narrow = type_is_narrow(d->graph->type);
+    if (!narrow && !d->tf32) {
+        err_set(e, ERR_STEP, "%s has elements of type %s: tensor cores multiply f16, bf16, or f32"
+                " as tf32", s->name, d->graph->type->name);
+        err_fix(e, "set multiply tf32, or open the operator with type=f16 or type=bf16");
+        return blame_target(e, st);
+    }
+    return find_axes(s, st, axis, e)
+        && stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2],
+                                                             tensor_steps(d->graph->type) },
+                           out, e);
 }
 
 static bool change_stage(struct program *d, const struct step *st, int node,

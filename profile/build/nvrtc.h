@@ -29,7 +29,8 @@ bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
 
-/* Adds the dynamic shared memory of its launches, which a cubin does not name, to the kernels of a build. */
+/* Adds the dynamic shared memory of its launches, which a cubin does not name, to the kernels of a
+ * build. */
 void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l);
 
 /* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute

@@ -121,7 +121,7 @@ bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, st
         && CALL(d, cuEventCreate, (&d->start, 0)) && CALL(d, cuEventCreate, (&d->stop, 0));
 }
 
-/* Allows a kernel the dynamic shared memory of its launch, which is more than a block has by default. */
+/* Allows a kernel the dynamic shared memory of its launch: more than a block has by default. */
 static bool allow_shared(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
                          struct err *e)
 {

@@ -165,7 +165,7 @@ static void a_bad_driver_is_never_timed(void **state)
     arena_free(a);
 }
 
-/* A kernel with a shared tile of 64 KiB: the launch asks for it, and the driver allows it before. */
+/* A kernel with a shared tile of 128 KiB: the driver allows it, then the launch asks for it. */
 static void large_shared_tiles_are_asked_for(void **state)
 {
     static const char *const line[] = {
