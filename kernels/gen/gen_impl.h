@@ -91,6 +91,10 @@ struct code {
     struct place at;
     enum store_how how;
     struct code_term *value;              /* also of PICK: a scalar */
+    bool async;                           /* SET: an asynchronous copy to a shared tile */
+    /* BARRIER: what it is, and of WAIT, how many groups of copies may be left. */
+    enum { SYNC_BARRIER, SYNC_COMMIT, SYNC_WAIT } sync;
+    int left;
     /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];

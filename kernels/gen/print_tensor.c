@@ -92,20 +92,21 @@ static const char mma_tf32_twin[] =
     "    $ *c[8] = { c0, c1, c2, c3, c4, c5, c6, c7 };\n"
     "    for (int i = 0; i < 8; i++)\n        for (int k = 0; k < 8; k++) {\n"
     "            int column = ts_now % 4 * 2 + i % 2;\n            float x, y;\n"
-    "            __builtin_memcpy(&x, &lane[ts_now % 32 / 4 * 4 + k % 4].a[i / 4 + k / 4 * 2], 4);\n"
+    "            __builtin_memcpy(&x, &lane[ts_now % 32 / 4 * 4 + k % 4].a[i / 4 + k / 4 * 2],"
+    " 4);\n"
     "            __builtin_memcpy(&y, &lane[column * 4 + k % 4].b[i / 2 % 2 * 2 + k / 4], 4);\n"
     "            *c[i] += x * y;\n        }\n}\n";
 static const char rows_tf32_twin[] =
-    "static void fragment_rows(unsigned *part, const float *row)\n{\n"
+    "static void fragment_rows(unsigned *part, const $ *row)\n{\n"
     "    const struct ts_given *lane = ts_give(&(struct ts_given){ .row = row }, __LINE__);\n"
     "    for (int r = 0; r < 4; r++) {\n"
-    "        const float *from = lane[8 * r + ts_now % 32 / 4].row;\n"
+    "        const $ *from = lane[8 * r + ts_now % 32 / 4].row;\n"
     "        part[r] = tf32(from[ts_now % 4]);\n    }\n}\n";
 /* An ldmatrix of f32: the hardware hands out 32 bits as two elements of 16. */
 static const char rows_tf32_gpu[] =
-    "/* Loads four matrices of 8 x 4: lane 8*r + i gives the address of row i of matrix r, and gets\n"
-    " * in register r element lane % 4 of row lane / 4. */\n"
-    "static inline void fragment_rows(unsigned *part, const float *row)\n{\n"
+    "/* Loads four matrices of 8 x 4: lane 8*r + i gives the address of row i of matrix r, and"
+    " gets\n * in register r element lane % 4 of row lane / 4. */\n"
+    "static inline void fragment_rows(unsigned *part, const $ *row)\n{\n"
     "    unsigned at = (unsigned)__cvta_generic_to_shared(row);\n"
     "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
     "                 : \"=r\"(part[0]), \"=r\"(part[1]), \"=r\"(part[2]), \"=r\"(part[3])\n"

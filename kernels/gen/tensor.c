@@ -2,8 +2,8 @@
  * the instruction mma.m16n8k16 (m16n8k8 of f32 as tf32) multiplies the parts of all lanes.
  *
  * A 16 x 16 operand is four matrices of 8 x 8, one in each register of a lane.  Lane 4 * i + j has
- * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  Of f32 the operand is 16 x 8,
- * a matrix 8 x 4, and the lane has element j of row i.  They come from memory
+ * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  Of f32 the operand is
+ * 16 x 8, a matrix 8 x 4, and the lane has element j of row i.  They come from memory
  *     by ldmatrix, where the 8 elements of a row lie side by side in shared memory: lane 8 * r + i
  *     names row i of matrix r, and the hardware hands the elements out; it also transposes;
  *     or two at once, or one by one, from wherever they are. */

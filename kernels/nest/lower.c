@@ -432,6 +432,8 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
                 vec_push(&copied, peeled.data[i]);
             else
                 low_copies(&w, peeled.data[i], &copied);
+        for (int i = 0; i < copied.len && w.ok; i++)
+            copied.data[i] = low_pipeline(&w, copied.data[i]);
         for (int i = 0; i < copied.len; i++)
             copied.data[i] = tree_barriers(in->pool, w.buffers.data, w.buffers.len,
                                            copied.data[i]);

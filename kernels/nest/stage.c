@@ -180,6 +180,8 @@ static void rename_tiles(struct stage *t, const char *was, const char *now)
 {
     if (t->cache_at && streq(t->cache_at, was))
         t->cache_at = now;
+    if (t->pipe_at && streq(t->pipe_at, was))
+        t->pipe_at = now;
     for (int i = 0; i < t->n_reads; i++)
         if (streq(t->read[i].axis, was))
             t->read[i].axis = now;
@@ -482,6 +484,26 @@ bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, i
         return err_set(e, ERR_STEP, "the shared tile of %s is already swizzled by %lld", tensor,
                        (long long)keep);
     t->read[i].form.keep = keep;
+    return accept(t, out, e);
+}
+
+bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t stages,
+                    const struct stage **out, struct err *e)
+{
+    const struct axis *x = &s->axis[axis];
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    if (!x->reduce) {
+        err_set(e, ERR_STEP, "loop %s of %s is no reduction: its iterations are independent, and"
+                " no tile follows another", x->name, s->name);
+        return err_fix(e, "name the reduction at whose loop the shared tiles are");
+    }
+    if (stages > 1 && stages > x->extent) {
+        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, fewer than %lld stages", x->name,
+                s->name, (long long)x->extent, (long long)stages);
+        return err_fix(e, "use fewer stages, or split the reduction into more iterations");
+    }
+    t->pipe_at = stages > 1 ? x->name : NULL;
+    t->pipe_stages = stages;
     return accept(t, out, e);
 }
 

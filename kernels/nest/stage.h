@@ -44,6 +44,9 @@ struct stage {
     int n_reads;
     /* cache_read: operands that are copied to tiles inside the axis */
     struct cached_read { const char *tensor, *axis; struct tile_form form; } read[MAX_READS];
+    /* pipeline: the loop whose shared tiles have several stages; NULL: none */
+    const char *pipe_at;
+    int64_t pipe_stages;
     int n_ahead;
     /* prefetch: operands that are fetched `by` iterations of the axis ahead */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
@@ -103,6 +106,11 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
 /* Swizzles the shared tile of a cached operand so that `keep` elements stay together. */
 bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
                    const struct stage **out, struct err *e);
+/* Gives the shared tiles of the axis several stages, which asynchronous copies fill while others
+ * are read.  One stage: undoes that. */
+#define MAX_STAGES 8
+bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t stages,
+                    const struct stage **out, struct err *e);
 /* Adds a prefetch: each iteration of the axis fetches the elements of an operand that the loops
  * inside read `by` iterations later.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536

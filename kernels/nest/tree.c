@@ -69,8 +69,12 @@ static void print_store(struct printer *pr, const struct tree *t, int depth)
         str_add(&s, t->how == STORE_ADD ? " += " : " = ");
         val_print_brief(&s, t->value, pr->names);
     }
+    if (t->async)
+        str_add(&s, "  # asynchronous");
     add_line(pr, depth, &s, t->node, NULL);
 }
+
+static void print_tree(struct printer *pr, const struct tree *t, int depth);
 
 static bool bounded(const struct tree *t)
 {
@@ -82,7 +86,7 @@ static bool same_line(const struct tree *t)
 {
     const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
     return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) &&
-           !bounded(k) && k->node == t->node && !k->barrier;
+           !bounded(k) && k->node == t->node && !k->barrier && !k->commit;
 }
 
 /* Whether the generated code has no loop for t, because it has one iteration or is unrolled. Then
@@ -137,9 +141,15 @@ static void print_piece(struct printer *pr, int line, const char *piece)
     pr->text.data[line] = arena_printf(pr->a, "%s  # %s", pr->text.data[line], lower);
 }
 
-static void print_tree(struct printer *pr, const struct tree *t, int depth)
+static void print_one(struct printer *pr, const struct tree *t, int depth)
 {
-    struct str barrier = { 0 };
+    struct str barrier = { 0 }, wait = { 0 };
+    if (t->wait) {
+        str_add(&wait, "wait for all copies");
+        if (t->wait > 1)
+            str_printf(&wait, " but the last %d", t->wait - 1);
+        add_line(pr, depth, &wait, t->node, NULL);
+    }
     if (t->barrier) {
         str_add(&barrier, "barrier");
         add_line(pr, depth, &barrier, t->node, NULL);
@@ -171,6 +181,16 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
     print_piece(pr, first, piece);
     for (int i = 0; i < t->n_kids; i++)
         print_tree(pr, t->kid[i], depth + 1);
+}
+
+static void print_tree(struct printer *pr, const struct tree *t, int depth)
+{
+    struct str commit = { 0 };
+    print_one(pr, t, depth);
+    if (!t->commit)
+        return;
+    str_add(&commit, "commit copies");
+    add_line(pr, depth, &commit, t->node, NULL);
 }
 
 struct tree_lines func_lines(struct arena *a, const struct func *f)

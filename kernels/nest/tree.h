@@ -59,6 +59,7 @@ struct buffer {
     const struct elem_type *type;
     enum memory_scope memory;
     struct swizzle swizzle;
+    int64_t stages;                  /* of a pipelined tile, its outermost dim; 0: none */
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* whether to store around the caches where the code can */
     int rank;
@@ -92,6 +93,12 @@ struct tree {
      * NULL */
     const char *piece;
     bool barrier;  /* whether all threads of the block wait for each other before this tree */
+    /* Of asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread
+     * waits until only its last wait - 1 groups of copies are under way; 0: it does not wait.
+     * commit: after this tree, its copies since the last commit are a group. pipelined: of a loop:
+     * one whose tiles have stages. */
+    int wait;
+    bool commit, pipelined;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that is allocated here. */
@@ -106,6 +113,7 @@ struct tree {
     enum store_how how;
     const struct val *value;  /* its loads have buffer indices and physical index expressions */
     const struct expr *guard;
+    bool async;                      /* STORE: an asynchronous copy, done at a later wait */
 };
 
 struct func {

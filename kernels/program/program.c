@@ -265,15 +265,15 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it, without
- * tensor blocks.  Marks on loops change no tile, or as bind make a shared one larger; compute_at
- * only adds a tile.  cache_read can also move a tile to another loop. */
+/* Whether every tile that is too large before step s is still too large after it, without tensor
+ * blocks and pipelines.  Marks on loops change no tile, or as bind make a shared one larger;
+ * compute_at only adds a tile.  cache_read can also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     for (int n = 0; n < before->graph->n_nodes; n++)
-        if (before->stage[n]->lane)
-            return false;                 /* a refused tensor block may be right after any step */
+        if (before->stage[n]->lane || before->stage[n]->pipe_at)
+            return false;  /* a refused tensor block or pipeline may be right after any step */
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */

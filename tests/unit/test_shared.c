@@ -424,6 +424,9 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
                                           1 << rng_range(&r, 0, 2)));
         }
     }
+    if (last && rng_range(&r, 0, 2))
+        cuda_try(&p, arena_printf(a, "loop pipeline %s %s stages=%d", name,
+                                  loop_from(&r, p->stage[node], last), (int)rng_range(&r, 2, 4)));
     cuda_random_loops(a, &r, &p, (int)rng_range(&r, 0, 5));
     return p;
 }
@@ -431,7 +434,7 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
 static void random_schedules_are_right(void **state)
 {
     uint64_t seed = (uint64_t)from_env("SHARED_SEED", 20261123);
-    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0;
+    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0, with_stages = 0;
     (void)state;
     print_message("# random schedules from seed %llu on\n", (unsigned long long)seed);
     for (int i = 0; i < n; i++) {
@@ -440,11 +443,14 @@ static void random_schedules_are_right(void **state)
         const struct func *f;
         struct measurement m;
         struct err e = {0};
-        bool tiles = false;
+        bool tiles = false, stages = false;
         assert_true(program_lower(p, &f, &e));
         for (int k = 0; k < f->n_buffers; k++)
             tiles = tiles || f->buffer[k].memory == MEMORY_SHARED;
+        for (int k = 0; k < f->n_buffers; k++)
+            stages = stages || f->buffer[k].stages > 0;
         with_tiles += tiles;
+        with_stages += stages;
         if (program_is_bound(p)) {
             twin(p, &m, &e);
             refused += !m.verified;
@@ -456,8 +462,8 @@ static void random_schedules_are_right(void **state)
         }
         arena_free(a);
     }
-    print_message("# %d schedules, %d with shared tiles, %d refused with a reason\n", n,
-                  with_tiles, refused);
+    print_message("# %d schedules, %d with shared tiles, %d of them pipelined, %d refused with a"
+                  " reason\n", n, with_tiles, with_stages, refused);
     assert_true(with_tiles >= n / 2 && refused <= n / 4);
 }
 
