@@ -387,7 +387,8 @@ int lower_tiles(const struct lowering *in)
 {
     int tiles = 0;
     for (int n = 0; n < in->graph->n_nodes; n++)
-        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads + (in->stage[n]->lane != NULL);
+        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads + (in->stage[n]->lane != NULL)
+               + (in->stage[n]->pipe_at != NULL);
     return tiles;
 }
 

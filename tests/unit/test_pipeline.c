@@ -43,7 +43,7 @@ static const char *const tensor[] = {
     "loop bind C M.0 block.y", "loop bind C N.0 block.x",
     "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
     "loop unroll C M.2", "loop unroll C N.2",
-    "loop cache_read C A at=K.0 scope=shared pad=8",
+    "loop cache_read C A at=K.0 scope=shared", "loop swizzle C A by=8",
     "loop cache_read C B at=K.0 scope=shared", "loop swizzle C B by=8",
     "loop tensorize C M.3 N.3 K.2", "loop pipeline C K.0 stages=3",
 };
@@ -75,9 +75,9 @@ static const struct program *good_program(struct arena *a, int i)
     return program_with(a, good[i].spec, good[i].line, good[i].n);
 }
 
-static void twin(const struct program *p, struct measurement *m, struct err *e)
+static void twin(const struct program *p, unsigned meters, struct measurement *m, struct err *e)
 {
-    struct measure_opts o = { .seed = 3, .limit_s = 60, .meters = METER_SIM };
+    struct measure_opts o = { .seed = 3, .limit_s = 60, .meters = meters };
     memset(e, 0, sizeof *e);
     memset(m, 0, sizeof *m);
     (void)measure_program(p, &o, NULL, NULL, m, e);
@@ -87,7 +87,7 @@ static void assert_right(const struct program *p)
 {
     struct measurement m;
     struct err e;
-    twin(p, &m, &e);
+    twin(p, METER_SIM, &m, &e);
     if (m.verified && m.sim.available)
         return;
     program_say(p);
@@ -115,11 +115,11 @@ static void pipelined_loops_are_right(void **state)
     }
 }
 
-/* All numbers of stages that fit, and the last iterations, which copy nothing. */
+/* One stage, some, and as many as iterations, and the last iterations, which copy nothing. */
 static void any_number_of_stages_is_right(void **state)
 {
     (void)state;
-    for (int stages = 1; stages <= 5; stages++) {
+    for (int stages = 1; stages <= 5; stages += 2) {
         struct arena *a = arena_new();
         const struct program *p = good_program(a, 0);
         struct err e;
@@ -139,8 +139,8 @@ static void the_same_is_copied(void **state)
     const struct program *p = good_program(a, 0), *q;
     (void)state;
     assert_true(program_apply_line(p, "loop pipeline C K.0 stages=1", &q, &e));
-    twin(p, &m, &e);
-    twin(q, &plain, &e);
+    twin(p, METER_SIM, &m, &e);
+    twin(q, METER_SIM, &plain, &e);
     assert_true(m.verified && plain.verified);
     assert_int_equal(m.sim.shared_bytes, 2 * plain.sim.shared_bytes);
     assert_true(m.sim.sectors == plain.sim.sectors && m.sim.loads == plain.sim.loads
@@ -218,7 +218,9 @@ static void broken_kernels_are_caught(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++)
         for (int what = 0; what < BREAKAGES; what++)
-            for (int n = 0; n < 3; n++) {
+            for (int n = 0; n < 2; n++) {
+                if (i > 0 && what > NO_BARRIER && what < NO_WAIT)
+                    continue;             /* test_shared.c breaks such tiles */
                 struct arena *a = arena_new();
                 const struct program *p = good_program(a, i);
                 const struct func *right, *f;
@@ -228,7 +230,7 @@ static void broken_kernels_are_caught(void **state)
                 f = broken_kernel(p->arena, right, (enum breakage)what, n);
                 if (f) {
                     *p->lowered = f;
-                    twin(p, &m, &e);
+                    twin(p, 0, &m, &e);
                     const char *says = m.reason[0] ? m.reason : e.text;
                     if (m.verified || (e.code != ERR_WRONG && e.code != ERR_CRASH))
                         fail_msg("%s, %s %d: %s", good[i].spec, breakage_name[what], n,
