@@ -1,6 +1,7 @@
 /* Tensor blocks: which are legal, the text, that it is right, and that broken ones are caught.
  *
  * $TENSOR_RANDOM is how many random schedules the suite tries. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
+#include "profile/measure/gpu_memory.h"
 #include "profile/measure/measure.h"
 #include "profile/measure/oracle.h"
 #include "profile/measure/program_text.h"
@@ -313,6 +315,22 @@ static void tf32_rounds_factors(void **state)
     arena_free(a);
 }
 
+/* Of a product in tf32, tensor cores take twice the time of one in f16 (gpu.def). */
+static void tf32_has_half_the_rate(void **state)
+{
+    struct arena *a = arena_new();
+    struct gpu_memory_opts o = { .device = NULL };
+    struct gpu_cost half, full;
+    struct err e;
+    (void)state;
+    const struct program *p = program_with(a, "gmm m=64 k=64 n=64", tf32, COUNT_OF(tf32)),
+                         *q = program_with(a, "gmm m=64 k=64 n=64 type=f16", gemm,
+                                           COUNT_OF(gemm));
+    assert_true(gpu_memory_rate(p, &o, NULL, &half, &e) && gpu_memory_rate(q, &o, NULL, &full, &e));
+    assert_true(full.each[0] > 0 && fabs(half.each[0] / full.each[0] - 2) < 1e-9);
+    arena_free(a);
+}
+
 static const char *pick(struct rng *r, const char *const *of, int n)
 {
     return of[rng_range(r, 0, n - 1)];
@@ -464,7 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensor_blocks_are_right), cmocka_unit_test(the_text_is_as_before),
         cmocka_unit_test(what_is_refused), cmocka_unit_test(what_has_no_code),
-        cmocka_unit_test(tf32_rounds_factors),
+        cmocka_unit_test(tf32_rounds_factors), cmocka_unit_test(tf32_has_half_the_rate),
         cmocka_unit_test(random_schedules_are_right), cmocka_unit_test(broken_blocks_are_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
