@@ -106,9 +106,21 @@ static void put_cost(struct doc *d, const struct sim_result *s, const struct mea
     measurement_doc_row(d, "cost:", STYLE_PLAIN, 0, &text, k->width);
 }
 
+/* "66048 bytes of a block, dynamic" */
+static void put_shared(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
+{
+    struct str text = {0};
+    if (s->shared_bytes == 0)
+        return;
+    str_printf(&text, "%lld bytes of a block%s", (long long)s->shared_bytes,
+               s->shared_bytes > SHARED_BYTES ? ", dynamic" : "");
+    measurement_doc_row(d, "shared:", STYLE_PLAIN, 0, &text, k->width);
+}
+
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
 {
     put_cost(d, s, k);
+    put_shared(d, s, k);
     put_tensors(d, s, k);
     doc_line(d, STYLE_PLAIN, "");
     put_head(d, s, k, "place");

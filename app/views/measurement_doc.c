@@ -259,7 +259,7 @@ static void put_contract(struct doc *d, const struct program *p, int width)
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k)
 {
     put_verified(d, m, k->width);
-    if (k->program->n_algorithms) {
+    if (k->program->form != k->program->base) {
         struct str text = {0};
         program_print_algorithms(&text, k->program);
         measurement_doc_row(d, "method:", STYLE_PLAIN, 0, &text, k->width);

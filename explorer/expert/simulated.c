@@ -9,12 +9,11 @@
 static bool compile(struct arena *a, const struct program *p, struct expert_rating *out,
                     struct err *e)
 {
-    struct str text = {0};
     struct gpu_build b;
     struct err none = {0};
     bool ok = true;
     if (nvrtc_there(&none)) {
-        ok = program_text_cuda(p, &text, e) && nvrtc_build(a, str_text(&text), "sm_90", &b, e);
+        ok = program_build_cuda(a, p, &b, e);
         out->compiled = ok;
         out->occupancy = 1;
     }
@@ -26,7 +25,6 @@ static bool compile(struct arena *a, const struct program *p, struct expert_rati
         out->stack = k->stack > out->stack ? k->stack : out->stack;
         out->occupancy = share < out->occupancy ? share : out->occupancy;
     }
-    str_free(&text);
     return ok;
 }
 

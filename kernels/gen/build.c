@@ -404,6 +404,7 @@ static bool build_whole(struct unit_build *b, const struct tree *t, struct block
     if (!c->value)
         return false;
     c->how = t->how;
+    c->async = t->async;
     c->site_store = site_id(b, t->buffer, t->rank, t->idx, true);
     if (t->how != STORE_SET)
         c->site_load = site_id(b, t->buffer, t->rank, t->idx, false);
@@ -670,14 +671,26 @@ static void build_tree(struct unit_build *b, const struct tree *t, struct block 
     UNREACHABLE();
 }
 
+static void add_sync(struct unit_build *b, int sync, int left, struct block *out)
+{
+    struct code *c = code_new(b->u, CODE_BARRIER);
+    c->sync = sync;
+    c->left = left;
+    block_add(b->u, out, c);
+}
+
 /* Builds one of n adjacent trees. The note of a piece of a cut loop is attached to its first
  * statement, because a separate code item would hinder the later passes. */
 static void build_sibling(struct unit_build *b, const struct tree *t, int n, struct block *out)
 {
+    if (t->wait)
+        add_sync(b, SYNC_WAIT, t->wait - 1, out);
     if (t->barrier)
-        block_add(b->u, out, code_new(b->u, CODE_BARRIER));
+        add_sync(b, SYNC_BARRIER, 0, out);
     int first = out->n;
     build_tree(b, t, out);
+    if (t->commit)
+        add_sync(b, SYNC_COMMIT, 0, out);
     if (!t->piece || n < 2 || b->open.len > 0 || out->n == first)
         return;
     struct code *c = out->item[first];

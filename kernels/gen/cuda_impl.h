@@ -10,6 +10,7 @@ struct cuda_kernel {
     const char *name;
     bool *touched;                        /* per parameter: whether the kernel uses it */
     int64_t shared_bytes, stack_bytes;    /* its shared arrays; at most, its local ones */
+    bool dynamic;                         /* whether the launch asks for the shared memory */
     bool together;                        /* whether its threads share tiles or tensor blocks */
 };
 

@@ -295,6 +295,7 @@ void emit_helpers(struct emit *m, struct str *out)
             if (n->copy[i][l])
                 helper_copy(out, i ? m->u->narrow : type, l, m->twin);
     tensor_helpers(m, out);
+    async_helpers(m, out);
     if (stream)
         str_add(out, stream_done_helper);
     for (int i = 0; i < m->shuffles.len; i++)

@@ -5,7 +5,7 @@
 #include "kernels/gen/gen_impl.h"
 
 /* Helpers of tensor blocks (print_tensor.c). */
-struct tensor_needs { bool rows, columns, pair, both, mma; };
+struct tensor_needs { bool rows, columns, pair, both, words, mma; };
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
@@ -19,7 +19,8 @@ struct needs {
     bool splat[GEN_MAX_LANES + 1], max[GEN_MAX_LANES + 1], min[GEN_MAX_LANES + 1];
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
-    bool store_pair;                      /* for a GPU: two narrow elements */
+    bool copy_async[17];                  /* by bytes */
+    bool store_pair;                      /* of a GPU, of the narrow type */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];
@@ -55,6 +56,7 @@ struct emit {
     bool in_parallel;
     bool gpu;  /* the code is for a GPU: bound loops are indices, nothing is prefetched */
     bool twin;                            /* whether accesses of shared arrays are watched */
+    bool async;                           /* whether the store printed now is a copy_async */
     int *shared;                          /* per buffer: the number of its shared array */
     int64_t most_on_stack;                /* the greatest on_stack so far */
     const char *index;                    /* the C type of indices: "long" */
@@ -124,6 +126,10 @@ void narrow_helpers(struct emit *m, struct str *out);
 void code_print_fragment(struct emit *m, const struct code *c);
 void code_print_tensor(struct emit *m, const struct code *c);
 void tensor_helpers(const struct emit *m, struct str *out);
+/* Asynchronous copies, and their waits and commits (print_async.c). */
+void code_print_async(struct emit *m, const struct code *c);
+void code_print_sync(struct emit *m, const struct code *c);
+void async_helpers(const struct emit *m, struct str *out);
 /* Functions of vectors (functions.c): appends those of this many lanes that *n lists.  They need
  * the integer vectors of the masks if functions_need_masks says so. */
 void functions_emit(struct str *out, const struct elem_type *type, const struct needs *n,

@@ -179,8 +179,8 @@ void emit_place(struct emit *m, const struct place *at, bool stored)
     str_printf(m->out, "%s[", at->again && m->again[at->again] ? m->again[at->again]
                                                                : m->buffer[at->buffer]);
     if (watched)
-        str_printf(m->out, "ts_%s(%d, %d, ", stored ? "write" : "read", m->shared[at->buffer],
-                   at->lanes);
+        str_printf(m->out, "ts_%s(%d, %d, ", !stored ? "read" : m->async ? "copy" : "write",
+                   m->shared[at->buffer], at->lanes);
     const struct swizzle *x = &m->u->func->buffer[at->buffer].swizzle;
     if (x->mask) {
         m->needs.swizzle = true;

@@ -56,8 +56,14 @@ struct site { int buffer; bool is_store; const char *text; int into, operand; };
  * Fails with ERR_STEP when the unrolled body is too large (the text says which unroll to drop). */
 bool gen_c(const struct func *f, const struct gen_opts *o, struct str *out, struct err *e);
 /* A launch of a kernel. extent: numbers of blocks x y z, then of threads x y z. argument: the
- * arguments in order, each as the number of a parameter of the func. */
-struct gen_launch { const char *name; int64_t extent[6]; int n; const int *argument; };
+ * arguments in order, each as the number of a parameter of the func.  shared: bytes of dynamic
+ * shared memory, which only a kernel with more than SHARED_BYTES has. */
+struct gen_launch {
+    const char *name;
+    int64_t extent[6], shared;
+    int n;
+    const int *argument;
+};
 struct gen_launches { int n; const struct gen_launch *launch; };
 /* Generates CUDA C for a target that is a GPU: a kernel for every nest, whose bound loops are the
  * blocks and threads of its launch, and in a comment the launches in order.  The names of the

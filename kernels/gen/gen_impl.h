@@ -90,7 +90,11 @@ struct code {
     int reg, lane;
     struct place at;
     enum store_how how;
-    struct code_term *value;              /* SET: the value stored; PICK: a scalar */
+    struct code_term *value;              /* also of PICK: a scalar */
+    bool async;                           /* SET: an asynchronous copy to a shared tile */
+    /* BARRIER: what it is, and of WAIT, how many groups of copies may be left. */
+    enum { SYNC_BARRIER, SYNC_COMMIT, SYNC_WAIT } sync;
+    int left;
     /* FRAGMENT: loads fragment[0] by the places that value gathers.  TENSOR: adds the product of
      * fragment[0] and fragment[1] to the results that value gathers (tensor.c). */
     int fragment[2];
@@ -98,10 +102,11 @@ struct code {
     int site_load, site_store;
 };
 
-/* The part of an operand of a tensor block that one lane loads into 4 registers (tensor.c).  way:
- * how it loads them: by ldmatrix (as rows, or transposed), two elements at once, or one by one.  n:
- * the number of places that it loads from. */
-enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS };
+/* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
+ * rows or transposed; two elements at once, or one by one; an element of 32 bits.  n: the places
+ * that it loads from. */
+enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS,
+                    FRAGMENT_WORDS };
 #define FRAGMENT_LOADS 8
 #define TENSOR_RESULTS 8                  /* results of a tensor block in one lane */
 struct fragment {

@@ -55,8 +55,8 @@ static void keep_access(void *ctx, const struct access *a)
     if (i == h->n) {
         for (int j = 0; j < h->n; j++)
             h->possible &= place_apart(&h->kept[j].at, a->at);
-        h->possible &= a->set->kind != CODE_FRAGMENT && !a->in_select && h->n < MAX_KEPT &&
-                       !expr_uses_any(a->at->base, h->vars.data, h->vars.len);
+        h->possible &= a->set->kind != CODE_FRAGMENT && !a->set->async && !a->in_select &&
+                       h->n < MAX_KEPT && !expr_uses_any(a->at->base, h->vars.data, h->vars.len);
         if (!h->possible)
             return;
         h->kept[h->n++] = (struct kept){ *a->at, -1, -1, -1, false };
@@ -198,7 +198,8 @@ struct invariant { struct hoist *h; const bool *stored; int n; struct kept kept[
 static void note_invariant(void *ctx, const struct access *a)
 {
     struct invariant *v = ctx;
-    if (!a->load || a->in_select || a->set->kind == CODE_FRAGMENT || v->stored[a->at->buffer] ||
+    if (!a->load || a->in_select || a->set->kind == CODE_FRAGMENT || a->set->async ||
+        v->stored[a->at->buffer] ||
         expr_uses_any(a->at->base, v->h->vars.data, v->h->vars.len))
         return;
     for (int i = 0; i < v->n; i++)

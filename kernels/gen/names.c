@@ -48,7 +48,8 @@ static const char *const reserved[] = {
     "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
     "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
-    "ts_read", "ts_write", "ts_meet", "swizzle",
+    "ts_read", "ts_write", "ts_copy", "ts_commit", "ts_wait_copies", "ts_meet", "swizzle",
+    "copy_async4", "copy_async8", "copy_async16", "tf32",
     "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
     "store_pair",
 };

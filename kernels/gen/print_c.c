@@ -178,6 +178,10 @@ static void print_set(struct emit *m, const struct code *c)
         print_set_register(m, c);
         return;
     }
+    if (c->async) {
+        code_print_async(m, c);
+        return;
+    }
     if (c->at.lanes > 1 && m->gpu) {
         (c->value->kind == TERM_GATHER ? print_pair : print_copy)(m, c);
         return;
@@ -464,7 +468,7 @@ void code_print_block(struct emit *m, const struct block *b)
             print_pick(m, c);
             break;
         case CODE_BARRIER:
-            emit_line(m, "__syncthreads();");
+            code_print_sync(m, c);
             break;
         case CODE_FRAGMENT:
             code_print_fragment(m, c);

@@ -90,6 +90,11 @@ static void find_shared(struct cuda_text *t, struct emit *m, const struct block 
     }
 }
 
+static int64_t shared_size(const struct shared_array *a)
+{
+    return (buffer_bytes(a->largest) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+}
+
 /* Prints "const int thread = threadIdx.x + 8*threadIdx.y;". */
 static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n)
 {
@@ -104,6 +109,36 @@ static void print_thread_number(struct emit *m, const int64_t *extent, int64_t n
         else if (extent[i] > 1)
             str_printf(m->out, " threadIdx.%c", "xyz"[i]);
     str_add(m->out, ";\n");
+}
+
+/* Prints the shared arrays of a kernel, each aligned to SHARED_ALIGN bytes. More than a kernel may
+ * declare lies in one array whose size the launch gives. */
+static void print_shared(struct cuda_text *t, struct emit *m, struct cuda_kernel *k, int first)
+{
+    int64_t at = 0;
+    for (int i = first; i < t->shared.len; i++)
+        k->shared_bytes += shared_size(&t->shared.data[i]);
+    k->dynamic = k->shared_bytes > SHARED_BYTES;
+    const char *all = k->dynamic ? names_claim(m->names, "shared") : NULL;
+    if (k->dynamic && m->twin)
+        str_printf(m->out, "    __shared__ __align__(%d) unsigned char %s[%lld];\n", SHARED_ALIGN,
+                   all, (long long)k->shared_bytes);
+    else if (k->dynamic)
+        str_printf(m->out, "    extern __shared__ __align__(%d) unsigned char %s[];    /* %lld */"
+                   "\n", SHARED_ALIGN, all, (long long)k->shared_bytes);
+    for (int i = first; i < t->shared.len; i++) {
+        const struct shared_array *a = &t->shared.data[i];
+        const char *type = a->largest->type->c;
+        if (k->dynamic)
+            str_printf(m->out, "    %s *const %s = (%s *)(%s + %lld);    /* ", type, a->name, type,
+                       all, (long long)at);
+        else
+            str_printf(m->out, "    __shared__ __align__(%d) %s %s[%lld];    /* ", SHARED_ALIGN,
+                       type, a->name, (long long)a->largest->elems);
+        code_print_shape(m->out, a->largest);
+        str_add(m->out, " */\n");
+        at += shared_size(a);
+    }
 }
 
 static bool has_tensor(const struct block *b)
@@ -132,14 +167,7 @@ static void print_kernel(struct cuda_text *t, struct emit *m, struct cuda_kernel
         threads *= k->extent[i];
     if (first < t->shared.len && threads > 1)
         print_thread_number(m, k->extent + 3, threads);
-    for (int i = first; i < t->shared.len; i++) {
-        const struct shared_array *a = &t->shared.data[i];
-        str_printf(&body, "    __shared__ __align__(16) %s %s[%lld];    /* ",
-                   a->largest->type->c, a->name, (long long)a->largest->elems);
-        code_print_shape(&body, a->largest);
-        str_add(&body, " */\n");
-        k->shared_bytes += buffer_bytes(a->largest);
-    }
+    print_shared(t, m, k, first);
     k->together = k->shared_bytes > 0 || has_tensor(&part);
     code_print_block(m, &part);
     emit_leave(m, mark);
@@ -184,14 +212,21 @@ static void print_launches(struct emit *m, const struct cuda_text *t, struct str
     for (int i = 0; i < t->list.len; i++) {
         const struct cuda_kernel *k = &t->list.data[i];
         const int64_t *x = k->extent;
-        str_printf(out, " *   %s<<<dim3(%lld, %lld, %lld), dim3(%lld, %lld, %lld)>>>(", k->name,
+        str_printf(out, " *   %s<<<dim3(%lld, %lld, %lld), dim3(%lld, %lld, %lld)", k->name,
                    (long long)x[0], (long long)x[1], (long long)x[2], (long long)x[3],
                    (long long)x[4], (long long)x[5]);
+        if (k->dynamic)
+            str_printf(out, ", %lld", (long long)k->shared_bytes);
+        str_add(out, ">>>(");
         print_parameters(m, out, k, false);
         str_add(out, ")\n");
         if (k->shared_bytes > 0)
             str_printf(out, " *       %lld of %d bytes of shared memory\n",
-                       (long long)k->shared_bytes, SHARED_BYTES);
+                       (long long)k->shared_bytes, k->dynamic ? SHARED_MOST : SHARED_BYTES);
+        if (k->dynamic)
+            str_printf(out, " *       after cudaFuncSetAttribute(%s,"
+                       " cudaFuncAttributeMaxDynamicSharedMemorySize, %lld)\n", k->name,
+                       (long long)k->shared_bytes);
     }
     str_add(out, " */\n");
 }
@@ -230,7 +265,8 @@ static void add_replaced(struct str *out, const char *text, const char *from, co
 static struct gen_launch take_launch(struct arena *a, const struct func *f,
                                      const struct cuda_kernel *k)
 {
-    struct gen_launch l = { .name = arena_strdup(a, k->name) };
+    struct gen_launch l = { .name = arena_strdup(a, k->name),
+                            .shared = k->dynamic ? k->shared_bytes : 0 };
     int *argument = ARENA_ARRAY(a, int, f->n_params + 1);
     memcpy(l.extent, k->extent, sizeof l.extent);
     for (int i = 0; i < f->n_params; i++)

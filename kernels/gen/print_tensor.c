@@ -34,6 +34,15 @@ static const char mma_head[] =
     "static inline void mma(const unsigned *a, const unsigned *b, $ *c0, $ *c1,\n"
     "                       $ *c2, $ *c3, $ *c4, $ *c5, $ *c6, $ *c7)\n"
     "{\n";
+static const char mma_tf32_gpu[] =
+    "    asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, \"\n"
+    "        \"{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "        : \"+f\"(*c0), \"+f\"(*c1), \"+f\"(*c4), \"+f\"(*c5)\n"
+    "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), \"r\"(b[1]));\n"
+    "    asm(\"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, \"\n"
+    "        \"{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+    "        : \"+f\"(*c2), \"+f\"(*c3), \"+f\"(*c6), \"+f\"(*c7)\n"
+    "        : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[2]), \"r\"(b[3]));\n}\n";
 static const char mma_gpu[] =
     "    asm(\"mma.sync.aligned.m16n8k16.row.col.f32.@.@.f32 {%0, %1, %2, %3}, \"\n"
     "        \"{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
@@ -77,6 +86,41 @@ static const char mma_twin[] =
     "            unsigned y = lane[column * 4 + of].b[i / 2 % 2 * 2 + k / 8] >> high;\n"
     "            *c[i] += from_@((@)(x & 0xffff)) * from_@((@)(y & 0xffff));\n        }\n}\n";
 
+static const char mma_tf32_twin[] =
+    "    struct ts_given mine = { 0, { a[0], a[1], a[2], a[3] }, { b[0], b[1], b[2], b[3] } };\n"
+    "    const struct ts_given *lane = ts_give(&mine, __LINE__);\n"
+    "    $ *c[8] = { c0, c1, c2, c3, c4, c5, c6, c7 };\n"
+    "    for (int i = 0; i < 8; i++)\n        for (int k = 0; k < 8; k++) {\n"
+    "            int column = ts_now % 4 * 2 + i % 2;\n            float x, y;\n"
+    "            __builtin_memcpy(&x, &lane[ts_now % 32 / 4 * 4 + k % 4].a[i / 4 + k / 4 * 2],"
+    " 4);\n"
+    "            __builtin_memcpy(&y, &lane[column * 4 + k % 4].b[i / 2 % 2 * 2 + k / 4], 4);\n"
+    "            *c[i] += x * y;\n        }\n}\n";
+static const char rows_tf32_twin[] =
+    "static void fragment_rows(unsigned *part, const $ *row)\n{\n"
+    "    const struct ts_given *lane = ts_give(&(struct ts_given){ .row = row }, __LINE__);\n"
+    "    for (int r = 0; r < 4; r++) {\n"
+    "        const $ *from = lane[8 * r + ts_now % 32 / 4].row;\n"
+    "        part[r] = tf32(from[ts_now % 4]);\n    }\n}\n";
+/* An ldmatrix of f32: the hardware hands out 32 bits as two elements of 16. */
+static const char rows_tf32_gpu[] =
+    "/* Loads four matrices of 8 x 4: lane 8*r + i gives the address of row i of matrix r, and"
+    " gets\n * in register r element lane % 4 of row lane / 4. */\n"
+    "static inline void fragment_rows(unsigned *part, const $ *row)\n{\n"
+    "    unsigned at = (unsigned)__cvta_generic_to_shared(row);\n"
+    "    asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+    "                 : \"=r\"(part[0]), \"=r\"(part[1]), \"=r\"(part[2]), \"=r\"(part[3])\n"
+    "                 : \"r\"(at) : \"memory\");\n"
+    "    for (int r = 0; r < 4; r++)\n        part[r] = tf32(__uint_as_float(part[r]));\n}\n";
+/* Rounds to 10 bits behind the point, ties away from zero. */
+static const char tf32_gpu[] =
+    "static inline unsigned tf32(float x)\n{\n    unsigned r;\n"
+    "    asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(r) : \"f\"(x));\n    return r;\n}\n";
+static const char tf32_twin[] =
+    "/* Rounds to 10 bits behind the point, ties away from zero. */\n"
+    "static inline unsigned tf32(float x)\n{\n    unsigned r;\n    __builtin_memcpy(&r, &x, 4);\n"
+    "    return (r & 0x7f800000) == 0x7f800000 ? r : (r + 0x1000) & 0xffffe000;\n}\n";
+
 static void put(struct str *out, const char *text, const struct elem_type *type)
 {
     for (; *text; text++)
@@ -88,10 +132,29 @@ static void put(struct str *out, const char *text, const struct elem_type *type)
             str_add_char(out, *text);
 }
 
+/* The helpers of f32, which the tensor cores multiply as tf32. */
+static void tf32_helpers(const struct emit *m, struct str *out)
+{
+    const struct tensor_needs *n = &m->needs.tensor;
+    const struct elem_type *type = m->u->type;
+    put(out, m->twin ? tf32_twin : tf32_gpu, type);
+    if (m->twin)
+        put(out, give_twin, type);
+    if (n->rows)
+        put(out, m->twin ? rows_tf32_twin : rows_tf32_gpu, type);
+    put(out, mma_head, type);
+    put(out, m->twin ? mma_tf32_twin : mma_tf32_gpu, type);
+}
+
 void tensor_helpers(const struct emit *m, struct str *out)
 {
     const struct tensor_needs *n = &m->needs.tensor;
     const struct elem_type *type = m->u->narrow;
+    if (!type) {
+        if (n->mma)
+            tf32_helpers(m, out);
+        return;
+    }
     if (m->twin && (n->rows || n->columns || n->mma))
         put(out, give_twin, type);
     if (n->rows)
@@ -119,7 +182,11 @@ void code_print_fragment(struct emit *m, const struct code *c)
     m->out = &text;
     for (int i = 0; i < f->n; i++) {
         const struct place *at = &c->value->part[i]->at;
-        if (matrices || f->way == FRAGMENT_PAIRS) {
+        if (f->way == FRAGMENT_WORDS) {
+            str_add(&text, i ? ", tf32(" : "tf32(");
+            emit_place(m, at, false);
+            str_add_char(&text, ')');
+        } else if (matrices || f->way == FRAGMENT_PAIRS) {
             str_add(&text, matrices ? "" : i ? ", fragment_pair(" : "fragment_pair(");
             emit_address(m, at, false);
             str_add(&text, matrices ? "" : ")");
@@ -133,7 +200,8 @@ void code_print_fragment(struct emit *m, const struct code *c)
     f->name = names_claim_numbered(m->names, code_stem(u, u->func->buffer[f->buffer].name));
     *(f->way == FRAGMENT_ROWS      ? &n->rows
       : f->way == FRAGMENT_COLUMNS ? &n->columns
-      : f->way == FRAGMENT_PAIRS   ? &n->pair : &n->both) = true;
+      : f->way == FRAGMENT_PAIRS   ? &n->pair
+      : f->way == FRAGMENT_WORDS   ? &n->words : &n->both) = true;
     if (matrices) {
         emit_line(m, "unsigned %s[4];", f->name);
         emit_line(m, "fragment_%s(%s, %s);", f->way == FRAGMENT_ROWS ? "rows" : "columns", f->name,
@@ -147,7 +215,7 @@ void code_print_fragment(struct emit *m, const struct code *c)
 void code_print_tensor(struct emit *m, const struct code *c)
 {
     m->needs.tensor.mma = true;
-    m->needs.narrow.get |= m->twin;
+    m->needs.narrow.get |= m->twin && m->u->narrow;
     emit_indent(m);
     str_printf(m->out, "mma(%s, %s", m->u->fragments.data[c->fragment[0]].name,
                m->u->fragments.data[c->fragment[1]].name);

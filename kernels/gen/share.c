@@ -94,7 +94,7 @@ static void note_line(struct share *s, const struct block *b, int from, int to)
 {
     for (int i = from; i < to; i++) {
         struct code *c = b->item[i];
-        if (c->kind != CODE_SET)
+        if (c->kind != CODE_SET || c->async)
             continue;
         term_each_load(c->value, note_read, s);
         if (c->reg < 0)
@@ -318,7 +318,7 @@ static void share_line(struct share_walk *w, const struct block *b, int from, in
         s.statement = i;
         s.here = &first[i - from];
         w->at += b->item[i]->kind == CODE_SET;
-        if (b->item[i]->kind == CODE_SET)
+        if (b->item[i]->kind == CODE_SET && !b->item[i]->async)
             term_each_load(b->item[i]->value, share_read, &s);
     }
     rewrite_line(&s, b, from, to, first, out);

@@ -1,8 +1,9 @@
 /* Tensor blocks (nest/tensor.h) as code: every lane of a warp loads its part of both operands, and
- * the instruction mma.m16n8k16 multiplies the parts of all lanes.
+ * the instruction mma.m16n8k16 (m16n8k8 of f32 as tf32) multiplies the parts of all lanes.
  *
  * A 16 x 16 operand is four matrices of 8 x 8, one in each register of a lane.  Lane 4 * i + j has
- * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  They come from memory
+ * in register r the elements 2 * j and 2 * j + 1 of row i of matrix r.  Of f32 the operand is
+ * 16 x 8, a matrix 8 x 4, and the lane has element j of row i.  They come from memory
  *     by ldmatrix, where the 8 elements of a row lie side by side in shared memory: lane 8 * r + i
  *     names row i of matrix r, and the hardware hands the elements out; it also transposes;
  *     or two at once, or one by one, from wherever they are. */
@@ -11,9 +12,10 @@
 #include "kernels/nest/tensor.h"
 
 #define MATRIX_SIDE 8
+#define MATRIX_ROW_BYTES 16
 
 /* An operand: idx is the index of its element in row or column `side` of the block and in step
- * `sum` of the sum.  Both numbers are 8 * high + low. */
+ * `sum` of the sum: 8 * high + low, and steps * high + low. */
 struct operand {
     struct unit *u;
     struct env *env;
@@ -25,6 +27,12 @@ struct operand {
 };
 
 struct position { const struct expr *side_high, *side_low, *sum_high, *sum_low; };
+
+/* Returns the steps of the sum in one matrix. */
+static int steps_of(const struct operand *x)
+{
+    return MATRIX_ROW_BYTES / x->u->func->buffer[x->load->source].type->bytes;
+}
 
 static const struct expr *number(const struct operand *x, int64_t n)
 {
@@ -43,7 +51,7 @@ static struct place place_of(const struct operand *x, const struct position *at)
 {
     struct exprs *p = x->u->func->pool;
     const struct tensor_block *t = x->t;
-    const struct expr *sum = expr_add(p, expr_mulc(p, at->sum_high, MATRIX_SIDE), at->sum_low);
+    const struct expr *sum = expr_add(p, expr_mulc(p, at->sum_high, steps_of(x)), at->sum_low);
     const struct expr *from[4] = { t->sum->var }, *with[4] = { sum };
     int n = 1;
     from[n] = x->is_a ? t->rows->var : t->columns->var;
@@ -100,7 +108,9 @@ static bool by_rows(const struct operand *x, struct fragment *out, struct place 
         return false;
     in_matrix(x, &at, -1);
     out->way = FRAGMENT_ROWS;
-    if (!side_by_side(x, &at, &at.sum_low, number(x, 0), MATRIX_SIDE)) {
+    if (!side_by_side(x, &at, &at.sum_low, number(x, 0), steps_of(x))) {
+        if (steps_of(x) < MATRIX_SIDE)
+            return false;                 /* ldmatrix transposes elements of 16 bits */
         out->way = FRAGMENT_COLUMNS;
         at.sum_low = of_lane(x, 1, 8);
         if (!side_by_side(x, &at, &at.side_low, number(x, 0), MATRIX_SIDE))
@@ -108,7 +118,7 @@ static bool by_rows(const struct operand *x, struct fragment *out, struct place 
     }
     out->n = 1;
     *place = place_of(x, &at);
-    place->lanes = MATRIX_SIDE;
+    place->lanes = steps_of(x);
     return true;
 }
 
@@ -134,6 +144,19 @@ static void by_elements(const struct operand *x, struct fragment *out, struct pl
     }
 }
 
+/* Loads an element of 32 bits for each register. */
+static void by_words(const struct operand *x, struct fragment *out, struct place *place)
+{
+    struct position at = { .side_low = of_lane(x, 4, 8), .sum_low = of_lane(x, 1, 4) };
+    out->way = FRAGMENT_WORDS;
+    out->n = 4;
+    for (int r = 0; r < out->n; r++) {
+        in_matrix(x, &at, r);
+        place[r] = place_of(x, &at);
+        place[r].lanes = 1;
+    }
+}
+
 static bool same_loads(const struct code *c, const struct fragment *f, const struct place *place)
 {
     bool same = c->value->lanes == f->n;
@@ -150,7 +173,7 @@ static int load_fragment(const struct operand *x, int site, struct block *out)
     struct fragment f = { .buffer = x->load->source };
     struct place place[FRAGMENT_LOADS];
     if (!by_rows(x, &f, place))
-        by_elements(x, &f, place);
+        (steps_of(x) < MATRIX_SIDE ? by_words : by_elements)(x, &f, place);
     for (int i = out->n - 1; i >= 0; i--) {
         const struct code *c = out->item[i];
         if (c->kind != CODE_FRAGMENT && c->kind != CODE_TENSOR)

@@ -25,7 +25,8 @@ static const char shadow[] =
     "#include <ucontext.h>\n"
     "char ts_fault[400];\n"
     "static struct ts_fiber {\n"
-    "    ucontext_t first; jmp_buf at; int line, warp, begun, done, turn;\n} *ts_fiber;\n"
+    "    ucontext_t first; jmp_buf at; int line, warp, begun, done, turn;\n"
+    "    int group, waited, at_epoch[16];      /* of asynchronous copies */\n} *ts_fiber;\n"
     "static struct ts_index ts_size;\n"
     "static ucontext_t ts_back;\nstatic jmp_buf ts_scheduler;\n"
     "static void (*ts_kernel)(void);\n"
@@ -51,9 +52,27 @@ static const char shadow[] =
     "        return &ts_shadow[ts_tile[tile].first + i];\n"
     "    ts_say(\"thread %s %s element %ld of %s, which has %d\", ts_who(ts_now), how, i,\n"
     "           ts_tile[tile].name, ts_tile[tile].n);\n"
-    "    ts_stop();\n    return 0;\n}\n\n"
+    "    ts_stop();\n    return 0;\n}\n\n";
+/* Text of the functions that watch accesses and copies. */
+static const char watch[] =
+    "/* Whether the copy that writes w may still be under way.  For other threads, a copy is a\n"
+    " * write at the time when its own thread waited for it. */\n"
+    "static int ts_under_way(struct ts_word *w)\n{\n"
+    "    if (!w->group || w->write_epoch < ts_first_epoch)\n        return 0;\n"
+    "    struct ts_fiber *f = &ts_fiber[w->writer];\n"
+    "    if (w->group > f->waited)\n        return 1;\n"
+    "    w->write_epoch = f->waited - w->group < 16 ? f->at_epoch[w->group % 16]"
+    " : ts_first_epoch;\n"
+    "    w->group = 0;\n    return 0;\n}\n\n"
+    "static void ts_check_copy(int tile, long i, struct ts_word *w, const char *how)\n{\n"
+    "    if (!ts_under_way(w))\n        return;\n"
+    "    ts_say(\"race on element %ld of %s: thread %s %s what a copy of thread %s may still \"\n"
+    "           \"write, which nobody has waited for\", i, ts_tile[tile].name, ts_who(ts_now),"
+    " how,\n"
+    "           ts_who(w->writer));\n    ts_stop();\n}\n\n"
     "static inline void ts_read_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"reads\");\n"
+    "    ts_check_copy(tile, i, w, \"reads\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"reads what was written by\", w->writer);\n"
     "    if (w->write_epoch < ts_first_epoch && !ts_unset)\n"
@@ -75,16 +94,26 @@ static const char shadow[] =
     "    ts_unset = 0;\n}\n\n"
     "static inline void ts_write_one(int tile, long i)\n{\n"
     "    struct ts_word *w = ts_word(tile, i, \"writes\");\n"
+    "    ts_check_copy(tile, i, w, \"writes\");\n"
     "    if (w->write_epoch == ts_epoch && w->writer != ts_now)\n"
     "        ts_race(tile, i, \"writes what was written by\", w->writer);\n"
     "    if (w->read_epoch == ts_epoch && (w->reader != ts_now || w->other != ts_now))\n"
     "        ts_race(tile, i, \"writes what was read by\",\n"
     "                w->reader != ts_now ? w->reader : w->other);\n"
-    "    w->write_epoch = ts_epoch;\n    w->writer = ts_now;\n}\n\n"
+    "    w->write_epoch = ts_epoch;\n    w->writer = ts_now;\n    w->group = 0;\n}\n\n"
     "static inline long ts_write(int tile, int n, long i)\n{\n"
     "    for (int k = 0; k < n; k++)\n        ts_write_one(tile, i + k);\n"
-    "    return i;\n}\n\n";
-/* C text of the threads, which have stacks of their own. */
+    "    return i;\n}\n\n"
+    "static inline long ts_copy(int tile, int n, long i)\n{\n"
+    "    ts_write(tile, n, i);\n    for (int k = 0; k < n; k++)\n"
+    "        ts_word(tile, i + k, \"writes\")->group = ts_fiber[ts_now].group + 1;\n"
+    "    return i;\n}\n\n"
+    "static inline void ts_commit(void) { ts_fiber[ts_now].group++; }\n\n"
+    "static inline void ts_wait_copies(int left)\n{\n"
+    "    struct ts_fiber *f = &ts_fiber[ts_now];\n"
+    "    while (f->waited < f->group - left)\n"
+    "        f->at_epoch[++f->waited % 16] = ts_epoch;\n}\n\n";
+/* Text of the threads, which have stacks of their own. */
 static const char fibers[] =
     "/* Lets others run until all threads of the block, or of the warp, are at this line. */\n"
     "static __attribute__((noinline)) void ts_wait(int line, int warp)\n{\n"
@@ -134,7 +163,7 @@ static const char fibers[] =
     "static void ts_run_block(int n, char *stack, long bytes)\n{\n"
     "    for (int i = 0; i < n; i++) {\n"
     "        struct ts_fiber *f = &ts_fiber[i];\n"
-    "        f->line = f->warp = f->begun = f->done = 0;\n"
+    "        f->line = f->warp = f->begun = f->done = f->group = f->waited = 0;\n"
     "        getcontext(&f->first);\n"
     "        f->first.uc_stack.ss_sp = stack + i * bytes;\n"
     "        f->first.uc_stack.ss_size = (size_t)bytes;\n"
@@ -168,8 +197,9 @@ static void print_shadow(const struct cuda_text *t, struct str *out)
     if (words == 0)
         str_printf(out, "    { \"\", 0, %lld },\n", (long long)words++);
     str_printf(out, "};\nstatic struct ts_word { int writer, write_epoch, reader, other, "
-               "read_epoch; } ts_shadow[%lld], *ts_unset;\n", (long long)words);
+               "read_epoch, group; } ts_shadow[%lld], *ts_unset;\n", (long long)words);
     str_add(out, shadow);
+    str_add(out, watch);
     str_add(out, fibers);
 }
 

@@ -11,9 +11,12 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * An iteration of a loop follows the iteration before, so everything that the loop writes and reads
- * may collide with it.  A barrier stands only where all threads of the block come equally often: on
- * the path to a loop over threads (tree_shares). */
+ * An iteration of a loop follows the iteration before, with all that the loop writes and reads.
+ * A barrier never stands below what holds no loop over threads: what is around such a loop is
+ * executed by all threads of the block equally often (tree_shares).
+ *
+ * The stages of a pipelined tile are written and read in turns, which the barrier of its loop keeps
+ * apart (pipeline.c); outside of that loop they are a tile like any other. */
 #include "kernels/nest/lower_impl.h"
 
 #include <string.h>
@@ -22,8 +25,9 @@ struct barriers {
     struct exprs *p;
     const struct buffer *buffer;
     int n;
-    bool *written, *read;  /* per tile: whether it was written, read since the last barrier */
-    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes, reads it */
+    bool *written, *read;                 /* per tile: since the last barrier */
+    bool *writes, *reads;                 /* per tile: in the tree that find_use saw */
+    bool *staged;                         /* per tile: whether its pipelined loop is around */
 };
 
 bool tree_shares(const struct tree *t)
@@ -77,7 +81,8 @@ static bool collides(struct barriers *b, const struct tree *t)
     bool clash = false;
     find_use(b, t);
     for (int i = 0; i < b->n; i++)
-        clash |= (b->writes[i] && (b->read[i] || b->written[i])) || (b->reads[i] && b->written[i]);
+        clash |= !b->staged[i] && ((b->writes[i] && (b->read[i] || b->written[i]))
+                                   || (b->reads[i] && b->written[i]));
     for (int i = 0; i < b->n; i++) {
         b->written[i] = (b->written[i] && !clash) || b->writes[i];
         /* a thread that fills an element reads only its own elements of the tile */
@@ -98,9 +103,50 @@ static const struct tree *place_kids(struct barriers *b, const struct tree *t)
     return copy;
 }
 
+static void forget(struct barriers *b)
+{
+    memset(b->written, 0, sizeof *b->written * (size_t)b->n);
+    memset(b->read, 0, sizeof *b->read * (size_t)b->n);
+}
+
+/* An iteration of loop t follows the one before. */
+static void note_iteration(struct barriers *b, const struct tree *t)
+{
+    find_use(b, t);
+    for (int i = 0; i < b->n; i++) {
+        b->written[i] |= b->writes[i] && !b->staged[i];
+        b->read[i] |= b->reads[i] && !b->staged[i];
+    }
+}
+
+/* Returns the pipelined loop t, or the loop of its first copies, with its barriers. */
+static const struct tree *place_pipelined(struct barriers *b, const struct tree *t)
+{
+    struct tree *copy = ARENA_DUP(exprs_arena(b->p), t, 1);
+    bool clash = false;
+    find_use(b, t);
+    for (int i = 0; i < b->n; i++) {
+        b->staged[i] = b->buffer[i].stages > 0 && b->writes[i];
+        clash |= b->staged[i] && !b->reads[i] && (b->read[i] || b->written[i]);
+    }
+    copy->barrier = clash;
+    if (clash)
+        forget(b);
+    if (t->extent > 1)
+        note_iteration(b, t);
+    const struct tree *out = place_kids(b, copy);
+    memset(b->staged, 0, sizeof *b->staged * (size_t)b->n);
+    note_iteration(b, t);
+    return out;
+}
+
 /* Returns t with its barriers. */
 static const struct tree *place(struct barriers *b, const struct tree *t)
 {
+    if (t->barrier)
+        forget(b);
+    if (t->pipelined)
+        return place_pipelined(b, t);
     if (!tree_shares(t) || (t->kind == TREE_LOOP && t->ann == LOOP_THREADS)) {
         if (!collides(b, t))
             return t;
@@ -108,13 +154,8 @@ static const struct tree *place(struct barriers *b, const struct tree *t)
         copy->barrier = true;
         return copy;
     }
-    if (t->kind == TREE_LOOP && !loop_is_bound(t->ann) && t->extent > 1) {
-        find_use(b, t);
-        for (int i = 0; i < b->n; i++) {
-            b->written[i] |= b->writes[i];
-            b->read[i] |= b->reads[i];
-        }
-    }
+    if (t->kind == TREE_LOOP && !loop_is_bound(t->ann) && t->extent > 1)
+        note_iteration(b, t);
     return place_kids(b, t);
 }
 
@@ -129,5 +170,6 @@ const struct tree *tree_barriers(struct exprs *p, const struct buffer *buffer, i
     b.read = ARENA_ARRAY(a, bool, n_buffers);
     b.writes = ARENA_ARRAY(a, bool, n_buffers);
     b.reads = ARENA_ARRAY(a, bool, n_buffers);
+    b.staged = ARENA_ARRAY(a, bool, n_buffers);
     return place(&b, t);
 }

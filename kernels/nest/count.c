@@ -77,6 +77,40 @@ static double count(struct counter *c, const struct tree *t)
     return val_flops(t->value) + (t->how != STORE_SET);
 }
 
+/* Notes the bytes of the largest tile of each name, at the first buffer of that name. */
+static void find_shared(const struct func *f, const struct tree *t, int64_t *bytes)
+{
+    if (t->kind == TREE_SCOPE && f->buffer[t->buffer].memory == MEMORY_SHARED) {
+        const struct buffer *b = &f->buffer[t->buffer];
+        int first = 0;
+        while (f->buffer[first].memory != MEMORY_SHARED || !streq(f->buffer[first].name, b->name))
+            first++;
+        bytes[first] = bytes[first] > buffer_bytes(b) ? bytes[first] : buffer_bytes(b);
+    }
+    for (int i = 0; i < t->n_kids; i++)
+        find_shared(f, t->kid[i], bytes);
+}
+
+int64_t tree_shared_bytes(const struct func *f, const struct tree *t)
+{
+    int64_t *bytes = xcalloc((size_t)f->n_buffers + 1, sizeof *bytes), all = 0;
+    find_shared(f, t, bytes);
+    for (int i = 0; i < f->n_buffers; i++)
+        all += (bytes[i] + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    free(bytes);
+    return all;
+}
+
+int64_t func_shared_bytes(const struct func *f)
+{
+    int64_t most = 0;
+    for (int i = 0; i < f->n_roots; i++) {
+        int64_t n = tree_shared_bytes(f, f->root[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static double count_func(const struct func *f, int sums_of, bool blocks)
 {
     struct counter c = { .vals = xcalloc((size_t)exprs_n_vars(f->pool) + 1, sizeof *c.vals),

@@ -359,13 +359,13 @@ static void body(struct low *w, const struct nest_state *outer, int depth, struc
 }
 
 /* Returns the depth at which the accumulator tile opens, or -1.  Sums of a narrow type are never
- * kept in memory of that type, where every addition would be rounded: their tile lies outside of
- * all reductions. */
+ * in memory of that type, where every addition would be rounded, and tensor cores add to registers:
+ * such sums have a tile outside of all reductions. */
 static int tile_depth(const struct low *w, const struct stage *s, const struct node *n)
 {
     int depth = s->cache_at ? stage_axis(s, s->cache_at) + 1 : -1, reduction = first_reduction(s);
-    if (n->combine == COMBINE_SUM && type_is_narrow(w->in->graph->tensor[n->out].type)
-        && (depth < 0 || depth > reduction))
+    bool narrow = type_is_narrow(w->in->graph->tensor[n->out].type);
+    if (n->combine == COMBINE_SUM && (narrow || s->lane) && (depth < 0 || depth > reduction))
         depth = reduction;
     return depth;
 }
@@ -388,7 +388,8 @@ int lower_tiles(const struct lowering *in)
 {
     int tiles = 0;
     for (int n = 0; n < in->graph->n_nodes; n++)
-        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads + (in->stage[n]->lane != NULL);
+        tiles += (in->stage[n]->attach > n) + in->stage[n]->n_reads + (in->stage[n]->lane != NULL)
+               + (in->stage[n]->pipe_at != NULL);
     return tiles;
 }
 
@@ -434,6 +435,8 @@ bool lower(const struct lowering *in, const struct func **out, struct err *e)
                 vec_push(&copied, peeled.data[i]);
             else
                 low_copies(&w, peeled.data[i], &copied);
+        for (int i = 0; i < copied.len && w.ok; i++)
+            copied.data[i] = low_pipeline(&w, copied.data[i]);
         for (int i = 0; i < copied.len; i++)
             copied.data[i] = tree_barriers(in->pool, w.buffers.data, w.buffers.len,
                                            copied.data[i]);

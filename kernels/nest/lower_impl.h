@@ -19,6 +19,8 @@ void tree_skip(struct exprs *p, const struct tree *t, struct kids *out);
  * and appends t. */
 struct low;
 void low_copies(struct low *w, const struct tree *t, struct kids *out);
+/* Returns t with asynchronous copies in the loop that its stage pipelines (pipeline.c). */
+const struct tree *low_pipeline(struct low *w, const struct tree *t);
 
 /* A tensor whose loads are redirected while lowering the current nest. */
 struct binding {

@@ -187,6 +187,8 @@ static void rename_tiles(struct stage *t, const char *was, const char *now)
 {
     if (t->cache_at && streq(t->cache_at, was))
         t->cache_at = now;
+    if (t->pipe_at && streq(t->pipe_at, was))
+        t->pipe_at = now;
     for (int i = 0; i < t->n_reads; i++)
         if (streq(t->read[i].axis, was))
             t->read[i].axis = now;
@@ -373,7 +375,8 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
 }
 
 /* Checks one of the three loops of a tensor block. */
-static bool check_tensor_axis(const struct stage *s, int axis, bool reduce, struct err *e)
+static bool check_tensor_axis(const struct stage *s, int axis, int64_t extent, bool reduce,
+                              struct err *e)
 {
     const struct axis *x = &s->axis[axis];
     if (x->reduce != reduce) {
@@ -381,12 +384,13 @@ static bool check_tensor_axis(const struct stage *s, int axis, bool reduce, stru
                 x->name, s->name, x->reduce ? "a reduction" : "no reduction");
         return err_fix(e, "name two loops of the output's dimensions, then one of a reduction");
     }
-    if (x->extent != TENSOR_SIDE) {
-        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, and a tensor block has %d on each"
-                " side", x->name, s->name, (long long)x->extent, TENSOR_SIDE);
-        return x->extent % TENSOR_SIDE
-                 ? err_fix(e, "choose a loop of which %d divides the extent", TENSOR_SIDE)
-                 : err_fix(e, "first: loop split %s %s %d", s->name, x->name, TENSOR_SIDE);
+    if (x->extent != extent) {
+        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, and a tensor block has %lld%s",
+                x->name, s->name, (long long)x->extent, (long long)extent,
+                extent == TENSOR_SIDE ? " on each side" : " steps of a sum of f32");
+        return x->extent % extent
+                 ? err_fix(e, "choose a loop of which %lld divides the extent", (long long)extent)
+                 : err_fix(e, "first: loop split %s %s %lld", s->name, x->name, (long long)extent);
     }
     if (has_tile(s, x->name) || looks_ahead(s, x->name))
         return err_set(e, ERR_STEP, "loop %s of %s cannot be in a tensor block: a tile or a"
@@ -404,8 +408,9 @@ static bool check_tensor_axes(const struct stage *s, struct tensor_axes at, stru
                     " a warp under tensorize", s->axis[i].name, s->name, TENSOR_LANES);
             return err_fix(e, "bind it to thread.y or thread.z: each index there is a warp");
         }
-    return check_tensor_axis(s, at.rows, false, e) && check_tensor_axis(s, at.columns, false, e)
-        && check_tensor_axis(s, at.sum, true, e);
+    return check_tensor_axis(s, at.rows, TENSOR_SIDE, false, e)
+        && check_tensor_axis(s, at.columns, TENSOR_SIDE, false, e)
+        && check_tensor_axis(s, at.sum, at.steps, true, e);
 }
 
 bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,
@@ -486,6 +491,26 @@ bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, i
         return err_set(e, ERR_STEP, "the shared tile of %s is already swizzled by %lld", tensor,
                        (long long)keep);
     t->read[i].form.keep = keep;
+    return accept(t, out, e);
+}
+
+bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t stages,
+                    const struct stage **out, struct err *e)
+{
+    const struct axis *x = &s->axis[axis];
+    struct stage *t = ARENA_DUP(exprs_arena(p), s, 1);
+    if (!x->reduce) {
+        err_set(e, ERR_STEP, "loop %s of %s is no reduction: its iterations are independent, and"
+                " no tile follows another", x->name, s->name);
+        return err_fix(e, "name the reduction at whose loop the shared tiles are");
+    }
+    if (stages > 1 && stages > x->extent) {
+        err_set(e, ERR_STEP, "loop %s of %s has %lld iterations, fewer than %lld stages", x->name,
+                s->name, (long long)x->extent, (long long)stages);
+        return err_fix(e, "use fewer stages, or split the reduction into more iterations");
+    }
+    t->pipe_at = stages > 1 ? x->name : NULL;
+    t->pipe_stages = stages;
     return accept(t, out, e);
 }
 

@@ -45,6 +45,9 @@ struct stage {
     int n_reads;
     /* cache_read: operands that are copied to tiles inside the axis */
     struct cached_read { const char *tensor, *axis; struct tile_form form; } read[MAX_READS];
+    /* pipeline: the loop whose shared tiles have several stages; NULL: none */
+    const char *pipe_at;
+    int64_t pipe_stages;
     int n_ahead;
     /* prefetch: operands that are fetched `by` iterations of the axis ahead */
     struct read_ahead { const char *tensor, *axis; int64_t by; } ahead[MAX_READS];
@@ -88,7 +91,12 @@ bool stage_annotate(struct exprs *p, const struct stage *s, int axis, enum loop_
  * rows.0, columns.0 and columns.1 become the innermost ones, in this order. */
 #define TENSOR_SIDE 16
 #define TENSOR_LANES 32
-struct tensor_axes { int rows, columns, sum; };
+struct tensor_axes { int rows, columns, sum; int64_t steps; };
+/* Returns the steps of a block's sum: 16 of 16 bits, 8 of 32 bits (f32, which becomes tf32). */
+static inline int64_t tensor_steps(const struct elem_type *type)
+{
+    return 32 / type->bytes;
+}
 bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes at,
                      const struct stage **out, struct err *e);
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
@@ -100,6 +108,11 @@ bool stage_cache_read(struct exprs *p, const struct stage *s, const char *tensor
 /* Swizzles the shared tile of a cached operand so that `keep` elements stay together. */
 bool stage_swizzle(struct exprs *p, const struct stage *s, const char *tensor, int64_t keep,
                    const struct stage **out, struct err *e);
+/* Gives the shared tiles of the axis several stages, which asynchronous copies fill while others
+ * are read.  One stage: undoes that. */
+#define MAX_STAGES 8
+bool stage_pipeline(struct exprs *p, const struct stage *s, int axis, int64_t stages,
+                    const struct stage **out, struct err *e);
 /* Adds a prefetch: each iteration of the axis fetches the elements of an operand that the loops
  * inside read `by` iterations later.  A second prefetch of the same operand replaces the first. */
 #define MAX_AHEAD 65536

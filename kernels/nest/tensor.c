@@ -1,6 +1,7 @@
 #include "kernels/nest/tensor.h"
 
 #include "kernels/ir/simplify.h"
+#include "kernels/nest/stage.h"
 
 /* Returns the condition of a store or select in t, or NULL.  *cut: a loop in t that runs over a
  * part of its extent only, if there is one. */
@@ -14,7 +15,8 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
              : v && v->kind == VAL_SELECT ? v->cond : NULL;
     }
     if (t->kind == TREE_LOOP && t->ann == LOOP_TENSOR
-        && (t->begin || t->end || t->extent != (t->reduce ? 16 : 2)))
+        && (t->begin || t->end || (t->reduce ? t->extent != 16 && t->extent != 8
+                                             : t->extent != 2)))
         *cut = t;
     for (int i = 0; i < t->n_kids; i++) {
         const struct expr *found = find_condition(t->kid[i], cut);
@@ -24,11 +26,10 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
     return NULL;
 }
 
-/* Refuses a block that is not four whole loops around one store. */
-static bool refuse_shape(const struct tree *t, const char *of, struct err *e)
+/* Refuses a block that is not four whole loops around one store. short_sum: its sum is cut. */
+static bool refuse_shape(const struct tree *t, bool short_sum, const char *of, struct err *e)
 {
-    /* no reduction: the sum has no loop of its own */
-    const struct tree *cut = t->reduce ? NULL : t;
+    const struct tree *cut = t->reduce && !short_sum ? NULL : t;     /* no loop of the sum: t */
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
     if (condition)
@@ -49,10 +50,10 @@ static bool refuse_shape(const struct tree *t, const char *of, struct err *e)
              : err_fix(e, "put tiles and other tensors at a loop outside of the block");
 }
 
-static const struct tree *next_loop(const struct tree *t, int64_t extent)
+static const struct tree *next_loop(const struct tree *t)
 {
     bool whole = t && t->kind == TREE_LOOP && t->ann == LOOP_TENSOR && !t->begin && !t->end
-              && t->extent == extent && t->n_kids == 1;
+              && (t->reduce || t->extent == 2) && t->n_kids == 1;
     return whole ? t->kid[0] : NULL;
 }
 
@@ -60,10 +61,10 @@ static const struct tree *next_loop(const struct tree *t, int64_t extent)
 static bool find_loops(const struct tree *t, struct tensor_block *out)
 {
     out->sum = t;
-    out->rows = next_loop(t, 16);
-    out->columns = next_loop(out->rows, 2);
-    out->pair = next_loop(out->columns, 2);
-    out->store = next_loop(out->pair, 2);
+    out->rows = next_loop(t);
+    out->columns = next_loop(out->rows);
+    out->pair = next_loop(out->columns);
+    out->store = next_loop(out->pair);
     const struct tree *s = out->store;
     return s && s->kind == TREE_STORE && s->how == STORE_ADD && !s->guard
         && s->value->kind == VAL_MUL && s->value->a->kind == VAL_LOAD
@@ -105,10 +106,10 @@ static bool are_factors(struct exprs *p, struct tensor_block *b, const struct va
 /* Checks the element type of an operand, and that its memory is visible to all lanes. */
 static bool check_operand(const struct buffer *x, const struct elem_type *type, struct err *e)
 {
-    if (!type_is_narrow(x->type) || x->type != type) {
-        err_set(e, ERR_STEP, "%s has elements of type %s: tensor cores multiply f16 by f16 and bf16"
-                " by bf16", x->name, x->type->name);
-        return err_fix(e, "open the operator with type=f16 or type=bf16");
+    if (x->type != type) {
+        err_set(e, ERR_STEP, "%s has elements of type %s, and tensor cores multiply elements of one"
+                " type", x->name, x->type->name);
+        return err_fix(e, "open the operator with one type");
     }
     if (x->memory == MEMORY_LOCAL) {
         err_set(e, ERR_STEP, "%s is a tile of one thread, and the lanes of a warp share what they"
@@ -125,9 +126,11 @@ bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struc
     *out = (struct tensor_block){ .row = expr_var(p, "lane.row", 0, 7),
                                   .column = expr_var(p, "lane.column", 0, 3) };
     if (!find_loops(t, out))
-        return refuse_shape(t, of, e);
+        return refuse_shape(t, false, of, e);
     const struct val *x = out->store->value->a, *y = out->store->value->b;
     const struct elem_type *type = buffer[x->source].type;
+    if (t->extent != tensor_steps(type))
+        return refuse_shape(t, true, of, e);
     if (!check_operand(&buffer[x->source], type, e) || !check_operand(&buffer[y->source], type, e))
         return false;
     if (are_factors(p, out, x, y, lane) || are_factors(p, out, y, x, lane))

@@ -107,12 +107,12 @@ static bool check_shared(struct low *w, const struct stage *s, const char *axis)
                 int64_t other = buffer_bytes(&w->buffers.data[k]);
                 most = k < i ? 0 : other > most ? other : most;
             }
-        all += most;
+        all += (most + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
     }
-    if (all <= SHARED_BYTES)
+    if (all <= SHARED_MOST)
         return true;
     err_set(w->e, ERR_STEP, "the shared tiles of %s need %lld bytes with the one at loop %s, and a"
-            " block has %d", s->name, (long long)all, axis, SHARED_BYTES);
+            " block has at most %d", s->name, (long long)all, axis, SHARED_MOST);
     w->ok = err_fix(w->e, "put a tile at a deeper loop, or make the tiles of the block smaller");
     return false;
 }

@@ -27,6 +27,7 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 }
 
 struct printer {
+    int64_t dynamic;  /* bytes of shared memory that the next line of a tile names; 0: none */
     struct arena *a;
     const struct func *f;
     const char **names; /* per buffer: its name */
@@ -68,8 +69,12 @@ static void print_store(struct printer *pr, const struct tree *t, int depth)
         str_add(&s, t->how == STORE_ADD ? " += " : " = ");
         val_print_brief(&s, t->value, pr->names);
     }
+    if (t->async)
+        str_add(&s, "  # asynchronous");
     add_line(pr, depth, &s, t->node, NULL);
 }
+
+static void print_tree(struct printer *pr, const struct tree *t, int depth);
 
 static bool bounded(const struct tree *t)
 {
@@ -81,7 +86,7 @@ static bool same_line(const struct tree *t)
 {
     const struct tree *k = t->n_kids == 1 ? t->kid[0] : NULL;
     return k && k->kind == TREE_LOOP && k->ann == t->ann && k->reduce == t->reduce && !bounded(t) &&
-           !bounded(k) && k->node == t->node && !k->barrier;
+           !bounded(k) && k->node == t->node && !k->barrier && !k->commit;
 }
 
 /* Whether the generated code has no loop for t, because t has one iteration or is unrolled. Such a
@@ -136,9 +141,15 @@ static void print_piece(struct printer *pr, int line, const char *piece)
     pr->text.data[line] = arena_printf(pr->a, "%s  # %s", pr->text.data[line], lower);
 }
 
-static void print_tree(struct printer *pr, const struct tree *t, int depth)
+static void print_one(struct printer *pr, const struct tree *t, int depth)
 {
-    struct str barrier = { 0 };
+    struct str barrier = { 0 }, wait = { 0 };
+    if (t->wait) {
+        str_add(&wait, "wait for all copies");
+        if (t->wait > 1)
+            str_printf(&wait, " but the last %d", t->wait - 1);
+        add_line(pr, depth, &wait, t->node, NULL);
+    }
     if (t->barrier) {
         str_add(&barrier, "barrier");
         add_line(pr, depth, &barrier, t->node, NULL);
@@ -158,6 +169,10 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
             str_printf(&line, "[%lld]", (long long)b->shape[d]);
         if (b->swizzle.mask)
             str_printf(&line, " swizzled by %lld", (long long)(b->swizzle.mask & -b->swizzle.mask));
+        if (b->memory == MEMORY_SHARED && pr->dynamic > 0) {
+            str_printf(&line, "  # %lld bytes of shared memory, dynamic", (long long)pr->dynamic);
+            pr->dynamic = 0;
+        }
         add_line(pr, depth, &line, t->node, NULL);
         depth--;
     } else {
@@ -168,14 +183,27 @@ static void print_tree(struct printer *pr, const struct tree *t, int depth)
         print_tree(pr, t->kid[i], depth + 1);
 }
 
+static void print_tree(struct printer *pr, const struct tree *t, int depth)
+{
+    struct str commit = { 0 };
+    print_one(pr, t, depth);
+    if (!t->commit)
+        return;
+    str_add(&commit, "commit copies");
+    add_line(pr, depth, &commit, t->node, NULL);
+}
+
 struct tree_lines func_lines(struct arena *a, const struct func *f)
 {
     struct printer pr = { .a = a, .f = f };
     pr.names = ARENA_ARRAY(a, const char *, f->n_buffers);
     for (int i = 0; i < f->n_buffers; i++)
         pr.names[i] = f->buffer[i].name;
-    for (int i = 0; i < f->n_roots; i++)
+    for (int i = 0; i < f->n_roots; i++) {
+        int64_t shared = tree_shared_bytes(f, f->root[i]);
+        pr.dynamic = shared > SHARED_BYTES ? shared : 0;
         print_tree(&pr, f->root[i], 0);
+    }
     struct tree_lines out = { .n = pr.text.len };
     out.text = ARENA_DUP(a, pr.text.data, pr.text.len);
     out.node = ARENA_DUP(a, pr.node.data, pr.node.len);

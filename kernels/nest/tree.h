@@ -37,7 +37,12 @@ static inline int64_t loop_bound_limit(enum loop_ann ann)
 /* The memory of a buffer. A parameter of the function is in global memory. A buffer that exists in
  * one SCOPE is local (stack and registers), or shared by the threads of a GPU block. */
 enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
-#define SHARED_BYTES (48 << 10)           /* most shared memory of a block that a kernel declares */
+/* Shared memory of a block. A kernel declares up to SHARED_BYTES; more, up to SHARED_MOST on a GPU
+ * of compute capability 9.0, is dynamic: the launch asks for it. Other GPUs have less (8.0: 163
+ * KiB, 8.6 and 8.9: 99 KiB); the device and the simulator refuse what exceeds their own limit. */
+#define SHARED_BYTES (48 << 10)
+#define SHARED_MOST (227 << 10)
+#define SHARED_ALIGN 16                   /* bytes, of each tile */
 
 /* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
  * into those of the column, so that the elements of a column lie in different banks. mask 0: place
@@ -53,6 +58,7 @@ struct buffer {
     const struct elem_type *type;
     enum memory_scope memory;
     struct swizzle swizzle;
+    int64_t stages;                  /* of a pipelined tile, its outermost dim; 0: none */
     bool written, read;              /* whether the function writes or reads it */
     bool stream;                     /* whether to store around the caches where the code can */
     int rank;
@@ -84,6 +90,12 @@ struct tree {
     /* "N.0 = 2": this tree begins the only iteration of a piece of a cut loop; or NULL */
     const char *piece;
     bool barrier;  /* whether all threads of the block wait for each other before this tree */
+    /* Of asynchronous copies to shared tiles (pipeline.c). wait: before the barrier, each thread
+     * waits until only its last wait - 1 groups of copies are under way; 0: it does not wait.
+     * commit: after this tree, its copies since the last commit are a group. pipelined: of a loop:
+     * one whose tiles have stages. */
+    int wait;
+    bool commit, pipelined;
     /* LOOP, SCOPE, STORE: which node (stage) it belongs to. */
     int node;
     /* SCOPE: the local buffer that is allocated here. */
@@ -98,6 +110,7 @@ struct tree {
     enum store_how how;
     const struct val *value;  /* its loads have buffer indices and physical index expressions */
     const struct expr *guard;
+    bool async;                      /* STORE: an asynchronous copy, done at a later wait */
 };
 
 struct func {
@@ -128,6 +141,11 @@ const struct expr *buffer_offset(struct exprs *p, const struct buffer *b,
 struct tree_lines { int n; const char **text; int *node; const char **axis; };
 void func_print(struct str *out, const struct func *f);
 struct tree_lines func_lines(struct arena *a, const struct func *f);
+
+/* Returns the bytes of shared memory of a block that runs t; pieces of a cut loop share an
+ * array. */
+int64_t tree_shared_bytes(const struct func *f, const struct tree *t);
+int64_t func_shared_bytes(const struct func *f);  /* the most that one of its trees needs */
 
 void tree_verify(const struct func *f);  /* fail()s when a requirement does not hold */
 

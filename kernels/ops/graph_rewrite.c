@@ -144,6 +144,15 @@ const struct graph *graph_with_type(struct arena *a, const struct graph *g,
     return to;
 }
 
+const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff)
+{
+    struct graph *to = ARENA_DUP(a, g, 1);
+    to->node = ARENA_DUP(a, g->node, g->n_nodes);
+    for (int i = 0; i < g->n_nodes; i++)
+        to->node[i].factor_roundoff = g->node[i].complex ? roundoff : 0;
+    return to;
+}
+
 const struct graph *graph_with_edge_conversion(struct arena *a, const struct graph *g, int t,
                                                int node)
 {

@@ -162,11 +162,20 @@ void error_finish(struct row_sums *f, const struct row_plan *p, int64_t n)
     }
 }
 
+/* Returns the part of per_square that rounded factors explain.  Each factor is off by at most
+ * r = factor_roundoff, and its error has a variance of at most r^2 / 3. */
+static double factors_square(const struct row_plan *p)
+{
+    double n = (double)p->terms;
+    return square(p->n->factor_roundoff) * fmin(4 * n, square(MARGIN) * 2 / 3);
+}
+
 struct product_bound product_bound(const struct row_plan *p)
 {
     double factor = sum_factor(p);
     return (struct product_bound){
-        .per_square = square(ROUNDINGS * unit_of(p->type)) + factor * square(SPREAD),
+        .per_square = square(ROUNDINGS * unit_of(p->type)) + factor * square(SPREAD)
+                    + factors_square(p),
         .per_value = factor, .tiny = (double)p->terms * square(p->type->tiny),
     };
 }

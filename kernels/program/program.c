@@ -87,6 +87,7 @@ static const char *const input_words[] = { "original", "given", NULL };
 static const char *const variant_words[] = {
     "alt", "wp", "ol", "fp", "bp", NULL
 }; /* ORDER VARIANT */
+static const char *const multiply_words[] = { "f32", "tf32", NULL };
 struct setting {
     const char *key;
     const char *const *words;
@@ -97,6 +98,7 @@ static const struct setting settings[] = {
     { "input_layout", input_words },
     { "autovectorize", on_off },
     { "variant", variant_words },
+    { "multiply", multiply_words },
     { "accuracy", NULL },
 };
 enum { SETTING_ACCURACY = COUNT_OF(settings) - 1 };
@@ -108,7 +110,8 @@ static void assign(struct program *draft, int setting, int value)
     case 1: draft->output_original = value; break;
     case 2: draft->input_given = value; break;
     case 3: draft->autovectorize = value; break;
-    default: draft->variant = value; break;
+    case 4: draft->variant = value; break;
+    default: program_set_tf32(draft, value); break;
     }
 }
 
@@ -148,7 +151,7 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
         for (int v = 0; settings[i].words[v]; v++)
             if (s->n_args == 1 && streq(s->arg[0].text, settings[i].words[v])) {
                 assign(draft, i, v);
-                return true;
+                return program_accurate(draft, e) || blame_word(e, &s->arg[0]);
             }
         return bad_value(&settings[i], s, e);
     }
@@ -163,7 +166,7 @@ static bool set_step(struct program *draft, const struct step *s, struct err *e)
         err_fix(e, "did you mean %s?", near);
     else
         err_fix(e, "the settings are propagate, output_layout, input_layout, autovectorize, "
-                "variant and accuracy");
+                "variant, multiply and accuracy");
     return blame_target(e, s);
 }
 
@@ -263,15 +266,15 @@ bool program_apply_line(const struct program *p, const char *line, const struct 
     return false;
 }
 
-/* Whether every tile that is too large before step s is still too large after it; for programs
- * without tensor blocks.  Annotations of loops do not make a tile smaller (bind may make a shared
- * one larger), and compute_at only adds a tile.  cache_read can move a tile to another loop. */
+/* Whether every tile that is too large before step s is still too large after it, without tensor
+ * blocks and pipelines.  Marks on loops change no tile, or as bind make a shared one larger;
+ * compute_at only adds a tile.  cache_read can also move a tile to another loop. */
 static bool keeps_tiles(const struct step *s, const struct program *before,
                         const struct program *after)
 {
     for (int n = 0; n < before->graph->n_nodes; n++)
-        if (before->stage[n]->lane)
-            return false;                 /* any step may make a refused tensor block legal */
+        if (before->stage[n]->lane || before->stage[n]->pipe_at)
+            return false;  /* a refused tensor block or pipeline may be right after any step */
     if (s->kind == STEP_LOOP_CACHE_READ)
         return tiles_of(after) > tiles_of(before);
     return (s->kind >= STEP_LOOP_VECTORIZE && s->kind <= STEP_LOOP_PREFETCH  /* ORDER STEP */

@@ -58,7 +58,8 @@ struct program {
     const int *held_in;  /* per tensor of graph: the tensor whose buffer holds it, or -1 */
     /* the largest relative error that an algorithm may have (`set accuracy`) */
     double accuracy;
-    int n_algorithms;  /* number of convolutions for which a step chose an algorithm */
+    bool tf32;                            /* whether tensor cores may multiply f32 as tf32 */
+    int n_algorithms;                     /* number of convolutions that have one */
     const struct algorithm *algorithm;
     int n_rfactors;                       /* number of reductions that steps factored */
     const struct rfactor *rfactor;

@@ -9,8 +9,21 @@ static double error_of(const struct algorithm *x)
     return x->m == 2 ? WINOGRAD_ERROR_2 : WINOGRAD_ERROR_4;
 }
 
+#define TF32_ERROR (2 * TF32_ROUNDOFF)   /* of a product */
+
+void program_set_tf32(struct program *draft, bool on)
+{
+    draft->tf32 = on;
+    draft->form = graph_with_factors(draft->arena, draft->form, on ? TF32_ROUNDOFF : 0);
+}
+
 bool program_accurate(const struct program *draft, struct err *e)
 {
+    if (draft->tf32 && TF32_ERROR > draft->accuracy) {
+        err_set(e, ERR_STEP, "products in tf32 have a relative error of about %.0e, more than the "
+                "accuracy of %g that was set", TF32_ERROR, draft->accuracy);
+        return err_fix(e, "set multiply f32, or set accuracy %.0e", TF32_ERROR);
+    }
     for (int i = 0; i < draft->n_algorithms; i++) {
         const struct algorithm *x = &draft->algorithm[i];
         if (error_of(x) <= draft->accuracy)
@@ -72,6 +85,8 @@ bool program_algorithm_step(struct program *draft, const struct step *s, struct 
     list[draft->n_algorithms++] = (struct algorithm){ g->tensor[g->node[node].out].name, (int)m };
     draft->algorithm = list;
     draft->form = graph_with_winograd(draft->arena, g, node, (int)m);
+    if (draft->tf32)
+        program_set_tf32(draft, true);
     return program_accurate(draft, e) || blame_target(e, s);
 }
 
@@ -80,4 +95,6 @@ void program_print_algorithms(struct str *out, const struct program *p)
     for (int i = 0; i < p->n_algorithms; i++)
         str_printf(out, "%s%s: winograd m=%d", i ? ", " : "", p->algorithm[i].tensor,
                    p->algorithm[i].m);
+    if (p->tf32)
+        str_printf(out, "%sproducts in tf32", p->n_algorithms ? ", " : "");
 }

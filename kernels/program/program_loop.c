@@ -267,6 +267,21 @@ static bool step_prefetch(struct program *d, const struct stage *s, const struct
         || blame_word(e, &st->arg[0]);
 }
 
+static bool step_pipeline(struct program *d, const struct stage *s, const struct step *st,
+                          const struct stage **out, struct err *e)
+{
+    int axis;
+    const struct step_opt *o = option(st, "stages");
+    if (!find_axis(s, &st->arg[0], &axis, e))
+        return false;
+    if (o->value < 1 || o->value > MAX_STAGES) {
+        err_set(e, ERR_FACTOR, "stages=%lld is not between 1 and %d", (long long)o->value,
+                MAX_STAGES);
+        return blame_word(e, &(struct step_word){ o->text, o->col, o->len, false });
+    }
+    return stage_pipeline(d->pool, s, axis, o->value, out, e) || blame_word(e, &st->arg[0]);
+}
+
 static bool step_inline(struct program *d, int node, const struct stage **out, struct err *e)
 {
     struct lowering in = program_lowering(d);
@@ -384,9 +399,17 @@ static bool step_tensorize(struct program *d, const struct stage *s, const struc
                            const struct stage **out, struct err *e)
 {
     int axis[MAX_AXES];
-    if (!find_axes(s, st, axis, e))
-        return false;
-    return stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2] }, out, e);
+    bool narrow = type_is_narrow(d->graph->type);
+    if (!narrow && !d->tf32) {
+        err_set(e, ERR_STEP, "%s has elements of type %s: tensor cores multiply f16, bf16, or f32"
+                " as tf32", s->name, d->graph->type->name);
+        err_fix(e, "set multiply tf32, or open the operator with type=f16 or type=bf16");
+        return blame_target(e, st);
+    }
+    return find_axes(s, st, axis, e)
+        && stage_tensorize(d->pool, s, (struct tensor_axes){ axis[0], axis[1], axis[2],
+                                                             tensor_steps(d->graph->type) },
+                           out, e);
 }
 
 static bool change_stage(struct program *d, const struct step *st, int node,
@@ -437,6 +460,8 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         return step_tensorize(d, s, st, out, e);
     if (st->kind == STEP_LOOP_PREFETCH)
         return step_prefetch(d, s, st, out, e);
+    if (st->kind == STEP_LOOP_PIPELINE)
+        return step_pipeline(d, s, st, out, e);
     return annotate(d, s, st, out, e);
 }
 

@@ -49,7 +49,7 @@ bool cubin_build(const char *source, const struct gen_launches *launches, const 
     *out = (struct build){ .cached = false };
     if (!nvrtc_version(version, e))
         return false;
-    str_printf(&text, "%s\n/* NVRTC %s, %s */\n", source, version, arch);
+    str_printf(&text, "%s\n/* NVRTC %s, %s, file 2 */\n", source, version, arch);
     bool ok = make(&slot, &text, source, launches, arch, c, &out->cached, e);
     if (ok) {
         snprintf(out->so_path, sizeof out->so_path, "%s", slot.so_path);

@@ -257,6 +257,15 @@ bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct g
     return ok;
 }
 
+void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l)
+{
+    struct gpu_kernel *list = ARENA_DUP(a, b->kernel, b->n);
+    for (int i = 0; i < b->n; i++)
+        for (int k = 0; k < l->n; k++)
+            list[i].shared += streq(list[i].name, l->launch[k].name) ? l->launch[k].shared : 0;
+    b->kernel = list;
+}
+
 /* --- Occupancy -------------------------------------------------------------------------------- */
 
 static int64_t round_up(int64_t x, int64_t unit)

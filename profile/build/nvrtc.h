@@ -6,6 +6,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/err.h"
+#include "kernels/gen/gen.h"
 
 /* A compiled kernel. threads: the most threads of a block (its launch bounds). stack: bytes of
  * local memory per thread, for arrays and spilled registers; shared: bytes of shared memory per
@@ -27,6 +28,10 @@ bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
  * has the first error of the log, with its line. */
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
+
+/* Adds the dynamic shared memory of its launches, which a cubin does not name, to the kernels of a
+ * build. */
+void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l);
 
 /* The limits of a multiprocessor of an architecture (CUDA C++ Programming Guide, "Compute
  * Capabilities"). */

@@ -121,6 +121,21 @@ bool cuda_device_open(int n_buffers, int n_modules, struct cuda_device **out, st
         && CALL(d, cuEventCreate, (&d->start, 0)) && CALL(d, cuEventCreate, (&d->stop, 0));
 }
 
+/* Allows a kernel the dynamic shared memory of its launch: more than a block has by default. */
+static bool allow_shared(struct cuda_device *d, CUfunction function, const struct gen_launch *l,
+                         struct err *e)
+{
+    int most = 0;
+    if (l->shared == 0)
+        return true;
+    if (!take_attribute(d, CUDA_ATTRIBUTE_SHARED_OPTIN, &most, e))
+        return false;
+    if (l->shared > most)
+        return err_set(e, ERR_COMPILE, "%s needs %lld bytes of shared memory, and a block of this"
+                       " device has at most %d", l->name, (long long)l->shared, most);
+    return CALL(d, cuFuncSetAttribute, (function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)l->shared));
+}
+
 bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_object *o,
                       struct err *e)
 {
@@ -132,9 +147,12 @@ bool cuda_device_load(struct cuda_device *d, int module, const struct cuda_objec
     m->function = xrealloc(m->function, sizeof *m->function * (size_t)(o->launches.n + 1));
     if (!CALL(d, cuModuleLoadData, (&m->module, o->cubin)))
         return false;
-    for (int i = 0; i < o->launches.n; i++)
-        if (!CALL(d, cuModuleGetFunction, (&m->function[i], m->module, o->launches.launch[i].name)))
+    for (int i = 0; i < o->launches.n; i++) {
+        const struct gen_launch *l = &o->launches.launch[i];
+        if (!CALL(d, cuModuleGetFunction, (&m->function[i], m->module, l->name))
+            || !allow_shared(d, m->function[i], l, e))
             return false;
+    }
     return true;
 }
 
@@ -247,8 +265,8 @@ static bool launch(struct cuda_device *d, CUfunction function, const struct gen_
         argument[i] = &d->buffer[first + (i < l->n ? l->argument[i] : 0)].at;
     for (int i = 0; i < COUNT_OF(x); i++)
         x[i] = (unsigned)l->extent[i];
-    CUresult code = d->driver.cuLaunchKernel(function, x[0], x[1], x[2], x[3], x[4], x[5], 0, NULL,
-                                             argument, NULL);
+    CUresult code = d->driver.cuLaunchKernel(function, x[0], x[1], x[2], x[3], x[4], x[5],
+                                             (unsigned)l->shared, NULL, argument, NULL);
     return cuda_ok(&d->driver, code, l->name, e);
 }
 

@@ -10,6 +10,7 @@
 typedef int CUresult;
 typedef int CUdevice;
 typedef int CUdevice_attribute;
+typedef int CUfunction_attribute;
 typedef unsigned long long CUdeviceptr;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
@@ -22,7 +23,8 @@ enum {
     CUDA_ILLEGAL_ADDRESS = 700, CUDA_LAUNCH_RESOURCES = 701, CUDA_LAUNCH_TIMEOUT = 702,
     CUDA_ATTRIBUTE_CLOCK = 13, CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
     CUDA_ATTRIBUTE_MEMORY_CLOCK = 36, CUDA_ATTRIBUTE_L2 = 38, CUDA_ATTRIBUTE_MAJOR = 75,
-    CUDA_ATTRIBUTE_MINOR = 76
+    CUDA_ATTRIBUTE_MINOR = 76, CUDA_ATTRIBUTE_SHARED_OPTIN = 97,
+    CUDA_FUNCTION_DYNAMIC_SHARED = 8
 };
 
 struct cuda_driver {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char first_line[] = "tilescope cuda 1\n";
+static const char first_line[] = "tilescope cuda 2\n";
 
 void cuda_object_write(struct str *out, const struct cuda_object *o)
 {
@@ -14,7 +14,7 @@ void cuda_object_write(struct str *out, const struct cuda_object *o)
         str_printf(out, "launch %s", l->name);
         for (int k = 0; k < COUNT_OF(l->extent); k++)
             str_printf(out, " %" PRId64, l->extent[k]);
-        str_printf(out, " %d", l->n);
+        str_printf(out, " %" PRId64 " %d", l->shared, l->n);
         for (int k = 0; k < l->n; k++)
             str_printf(out, " %d", l->argument[k]);
         str_add(out, "\n");
@@ -41,6 +41,7 @@ static bool read_launch(struct arena *a, char *text, int n_buffers, struct gen_l
     out->name = arena_printf(a, "%.*s", (int)(l.at - text), text);
     for (int i = 0; i < COUNT_OF(out->extent); i++)
         out->extent[i] = take_number(&l, 1, INT32_MAX);
+    out->shared = take_number(&l, 0, SHARED_MOST);
     out->n = (int)take_number(&l, 0, CUDA_MAX_ARGUMENTS);
     if (!l.ok)
         return false;

@@ -1,11 +1,12 @@
 /* A compiled module of a GPU as a file: the launches of one run, then the cubin.  The measuring
  * process writes it, and the process that may call the driver reads it.
  *
- *     tilescope cuda 1
- *     launch NAME BLOCKS_X BLOCKS_Y BLOCKS_Z THREADS_X THREADS_Y THREADS_Z N BUFFER...
+ *     tilescope cuda 2
+ *     launch NAME BLOCKS_X BLOCKS_Y BLOCKS_Z THREADS_X THREADS_Y THREADS_Z SHARED N BUFFER...
  *     cubin BYTES
  *
- * and then the bytes of the cubin.  A BUFFER is a number of a buffer of the contender. */
+ * and then the bytes of the cubin.  SHARED: bytes of dynamic shared memory.  A BUFFER is a
+ * number of a buffer of the contender. */
 #ifndef TS_CUDA_OBJECT_H
 #define TS_CUDA_OBJECT_H
 #include <stddef.h>

@@ -71,12 +71,13 @@ static bool open_sim(struct gpu_run *r, struct err *e)
     return ok;
 }
 
-static int64_t shared_bytes(const struct func *f)
+/* Whether a block of this device can have the shared memory of f. */
+static bool shared_fits(const struct gpu_run *r, struct err *e)
 {
-    int64_t n = 0;
-    for (int i = 0; i < f->n_buffers; i++)
-        n += f->buffer[i].memory == MEMORY_SHARED ? buffer_bytes(&f->buffer[i]) : 0;
-    return n;
+    int64_t most = r->device->shared * 1024 - GPU_SYSTEM_SHARED, n = func_shared_bytes(r->f);
+    return n == 0 || n <= most
+        || err_set(e, ERR_STEP, "a block needs %lld bytes of shared memory, and one of %s has at"
+                   " most %lld", (long long)n, r->device->name, (long long)(most > 0 ? most : 0));
 }
 
 static void on_access(void *ctx, int warp, uint32_t active, const unsigned long long *addr,
@@ -127,7 +128,7 @@ static void run_kernels(struct gpu_run *r)
         int64_t blocks = x[0] * x[1] * x[2], n = (int64_t)ceil(r->share * (double)blocks);
         n = n < FEWEST_BLOCKS ? FEWEST_BLOCKS : n;
         gpusim_kernel(r->sim, (int)((x[3] * x[4] * x[5] + WALK_WARP - 1) / WALK_WARP),
-                      shared_bytes(r->f));
+                      func_shared_bytes(r->f));
         run_blocks(r, k, blocks, n < blocks ? n : blocks);
     }
 }
@@ -192,7 +193,8 @@ static void take_sites(struct gpu_run *r, struct sim_result *out)
 
 static void take_results(struct gpu_run *r, struct sim_result *out)
 {
-    *out = (struct sim_result){ .available = true, .sector_bytes = (int)r->device->sector };
+    *out = (struct sim_result){ .available = true, .sector_bytes = (int)r->device->sector,
+                                .shared_bytes = func_shared_bytes(r->f) };
     snprintf(out->gpu, sizeof out->gpu, "%s", r->device->name);
     take_levels(r, out);
     take_sites(r, out);
@@ -212,12 +214,21 @@ static double dram_bytes(const struct gpu_run *r)
     return r->made < r->all ? once : (t->l2_misses + t->back) * (double)r->device->sector;
 }
 
+static bool is_narrow(const struct func *f)
+{
+    bool narrow = false;
+    for (int i = 0; i < f->n_buffers; i++)
+        narrow |= type_is_narrow(f->buffer[i].type);
+    return narrow;
+}
+
 static void take_bounds(const struct gpu_run *r, struct sim_result *out)
 {
     const struct gpu_device *d = r->device;
     double ghz = (double)d->mhz * 1e-3, l2 = gpusim_traffic(r->sim)->l2_asked;
     double products = func_tensor_flops(r->f), others = func_flops(r->f) - products;
-    double clocks = others / (2 * (double)d->fmas) + products / (2 * (double)d->tensor_fmas);
+    double rate = (double)d->tensor_fmas / (is_narrow(r->f) ? 1 : 2);     /* tf32: half of f16 */
+    double clocks = others / (2 * (double)d->fmas) + products / (2 * rate);
     out->fma_ns = r->busy > 0 ? clocks / (r->busy * ghz) : 0;
     out->l1_ns = r->sm_ns;
     out->l2_ns = l2 * (double)d->sector / ((double)d->l2_rate * ghz);
@@ -231,7 +242,7 @@ bool gpu_memory(const struct func *f, const struct target *target, const struct 
     const struct gen_opts gen = { .target = target };
     struct gpu_run r = { .f = f, .device = o->device ? o->device : gpu_device_default(),
                          .progress = o->progress };
-    if (!walk_open(f, &gen, &r.walk, e))
+    if (!shared_fits(&r, e) || !walk_open(f, &gen, &r.walk, e))
         return false;
     r.site = walk_sites(r.walk, &r.n_sites);
     r.base = xcalloc((size_t)f->n_buffers + 1, sizeof *r.base);

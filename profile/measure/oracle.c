@@ -126,7 +126,7 @@ int64_t oracle_bytes(const struct program *p)
 
 int64_t oracle_form_bytes(const struct program *p)
 {
-    return p->n_algorithms ? graph_bytes(p->form) : 0;
+    return p->form != p->base ? graph_bytes(p->form) : 0;
 }
 
 void oracle_free_tensors(double **of, int n)
@@ -249,7 +249,7 @@ bool oracle_error(const struct oracle *o, const struct program *p, const struct 
     struct oracle *own = (struct oracle *)(uintptr_t)o;
     struct str key = {0};
     *out = o->error;
-    if (p->n_algorithms == 0)
+    if (p->form == p->base)
         return true;
     program_print_algorithms(&key, p);
     pthread_mutex_lock(&own->lock);
@@ -321,7 +321,7 @@ bool oracle_of(const struct program *p, void *const *given, const struct cancel 
         if (given[t])
             memcpy(o->given[t], given[t], bytes);
     }
-    if (!compute(o, base, true, p->n_algorithms == 0, c, &made, e))
+    if (!compute(o, base, true, p->form == p->base, c, &made, e))
         return false;
     *out = made;
     return true;

@@ -67,7 +67,7 @@ static bool beyond_type(const struct judged *j, int64_t i)
 
 double oracle_tolerance(const struct program *p)
 {
-    double narrow = ORACLE_ROUNDINGS * p->base->type->roundoff;
+    double narrow = ORACLE_ROUNDINGS * fmax(p->base->type->roundoff, p->tf32 ? TF32_ROUNDOFF : 0);
     return fmax(p->n_algorithms ? ORACLE_FORM_TOLERANCE : ORACLE_TOLERANCE, narrow);
 }
 

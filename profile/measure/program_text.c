@@ -108,15 +108,15 @@ bool program_text_c(const struct program *p, const struct target *t, struct str 
 #define GPU_ARCH "sm_90"
 
 static bool text_cuda(const struct program *p, const char *header, bool marks, struct str *out,
-                      struct err *e)
+                      struct gen_launches *launches, struct err *e)
 {
     const struct gen_opts o = { .target = target_named("cuda"), .header = header, .marks = marks };
     const struct func *f;
-    return program_lower(p, &f, e) && gen_cuda(f, &o, out, NULL, e);
+    return program_lower(p, &f, e) && gen_cuda(f, &o, out, launches, e);
 }
 
 /* Prints a comment: the registers and memory of each kernel, or the reason why they are unknown. */
-static void print_resources(struct str *out, const char *cuda)
+static void print_resources(struct str *out, const char *cuda, const struct gen_launches *l)
 {
     struct arena *a = arena_new();
     struct gpu_build b;
@@ -127,6 +127,7 @@ static void print_resources(struct str *out, const char *cuda)
         arena_free(a);
         return;
     }
+    gpu_build_launches(a, &b, l);
     str_printf(out, "/* NVRTC %s, %s:\n", b.version, GPU_ARCH);
     for (int i = b.n - 1; i >= 0; i--) {                 /* a cubin lists the last kernel first */
         const struct gpu_kernel *k = &b.kernel[i];
@@ -144,12 +145,13 @@ static bool text_cuda_resources(struct arena *a, const struct program *p, struct
 {
     struct str header = {0}, text = {0};
     add_steps(&header, p);
-    bool ok = text_cuda(p, str_text(&header), lines != NULL, &text, e);
+    struct gen_launches launches;
+    bool ok = text_cuda(p, str_text(&header), lines != NULL, &text, &launches, e);
     if (ok && lines)
         gen_take_marks(a, &text, lines);
     if (ok) {
         str_add(out, str_text(&text));
-        print_resources(out, str_text(&text));
+        print_resources(out, str_text(&text), &launches);
     }
     str_free(&text);
     str_free(&header);
@@ -161,16 +163,26 @@ bool program_text_cuda(const struct program *p, struct str *out, struct err *e)
     return text_cuda_resources(NULL, p, out, NULL, e);
 }
 
+bool program_build_cuda(struct arena *a, const struct program *p, struct gpu_build *out,
+                        struct err *e)
+{
+    struct str text = {0};
+    struct gen_launches launches;
+    bool ok = text_cuda(p, NULL, false, &text, &launches, e)
+           && nvrtc_build(a, str_text(&text), GPU_ARCH, out, e);
+    if (ok)
+        gpu_build_launches(a, out, &launches);
+    str_free(&text);
+    return ok;
+}
+
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
 {
     struct arena *a = arena_new();
-    struct str text = {0};
     struct gpu_build b;
-    bool ok = text_cuda(p, NULL, false, &text, e)
-           && nvrtc_build(a, str_text(&text), GPU_ARCH, &b, e);
+    bool ok = program_build_cuda(a, p, &b, e);
     if (ok)
         str_add(out, b.ptx);
-    str_free(&text);
     arena_free(a);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/module/module.h"
 #include "kernels/program/program.h"
+#include "profile/build/nvrtc.h"
 
 /* Lowers p to its module.  Measuring and showing both use this function, so that the shown code is
  * the measured code. */
@@ -21,6 +22,10 @@ const struct target *program_text_target(const struct program *p, const struct t
 /* Appends the CUDA C of a program, with its steps in a comment at the top, and at the end the
  * resources of its kernels as compiled by NVRTC, or why it was not compiled. */
 bool program_text_cuda(const struct program *p, struct str *out, struct err *e);
+/* Compiles the CUDA C of a program for the newest architecture known, into arena a. ERR_ENV without
+ * NVRTC. */
+bool program_build_cuda(struct arena *a, const struct program *p, struct gpu_build *out,
+                        struct err *e);
 /* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
 /* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a

@@ -9,7 +9,6 @@
 #define MOST_SECTOR_BYTES ((uint64_t)1 << 36)     /* of the sector tables; most stay untouched */
 #define MOST_WARPS 64                     /* of a multiprocessor */
 #define MOST_BLOCKS 32
-#define SYSTEM_SHARED 1024                /* bytes of shared memory that each block gives away */
 #define LEAST_L1 (28 * 1024)
 #define GPU_MOST_LINES (GPU_WARP * (GPU_MOST_BYTES / 32 + 1))
 
@@ -176,7 +175,7 @@ void gpusim_close(struct gpusim *s)
  * memory limit them. */
 static int64_t resident(const struct gpu_device *d, int warps, int64_t shared)
 {
-    int64_t n = MOST_WARPS / warps, room = d->shared * 1024 / (shared + SYSTEM_SHARED);
+    int64_t n = MOST_WARPS / warps, room = d->shared * 1024 / (shared + GPU_SYSTEM_SHARED);
     n = n < MOST_BLOCKS ? n : MOST_BLOCKS;
     n = n < room ? n : room;
     return n > 0 ? n : 1;
@@ -187,7 +186,7 @@ void gpusim_kernel(struct gpusim *s, int warps, int64_t shared_bytes)
     const struct gpu_device *d = &s->device;
     int64_t l1 = d->l1 * 1024;
     if (shared_bytes > 0)
-        l1 -= resident(d, warps, shared_bytes) * (shared_bytes + SYSTEM_SHARED);
+        l1 -= resident(d, warps, shared_bytes) * (shared_bytes + GPU_SYSTEM_SHARED);
     if (shared_bytes > 0 && l1 < LEAST_L1)
         l1 = LEAST_L1;
     struct cache_level level = geometry(d, l1, d->l1_ways);

@@ -11,6 +11,7 @@
 #include "profile/sim/gpu_device.h"
 
 #define GPU_WARP 32
+#define GPU_SYSTEM_SHARED 1024            /* bytes of shared memory that each block gives away */
 #define GPU_MOST_BYTES 64                 /* of one access of one thread */
 #define GPU_MOST_SECTORS (GPU_WARP * (GPU_MOST_BYTES / 4 + 1))
 

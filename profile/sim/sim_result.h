@@ -84,9 +84,10 @@ struct sim_result {
     /* The simulated GPU (gpu_device.h), and the size of its sectors, in which all levels count; "",
      * 0: a CPU. */
     char gpu[64]; int sector_bytes;
-    int64_t sectors, ideal_sectors, bank_conflicts;        /* sums over all tensors */
-    /* Nanoseconds at full rate that each part of the GPU needs: the FMA units with the tensor
-     * cores, the L1s with shared memory, L2, and DRAM. They are bounds of the time. */
+    int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
+    int64_t shared_bytes;                  /* of a block, of the kernel with the most */
+    /* Nanoseconds that the FMA units with the tensor cores, the L1s with shared memory, L2 and DRAM
+     * of the GPU need at their full rate: no time, but bounds of it. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */

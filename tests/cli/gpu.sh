@@ -45,4 +45,18 @@ if grep -q '^/\* NVRTC' kernel.cu; then
 else
     pass 'one number of shared memory # SKIP no NVRTC'
 fi
+# More than a kernel may declare: the launch asks for it, and the occupancy counts it.
+large='gmm m=2 k=256 n=128'
+printf '%s\n' 'loop bind C M block.x' 'loop cache_read C B at=M scope=shared' > large.steps
+t 0 'B_tile = shared.256..128.  # 131072 bytes of shared memory, dynamic' \
+    show "$large" --steps large.steps --what nest
+t 0 'shared: +131072 bytes of a block, dynamic' run "$large" --steps large.steps --meters sim
+t 0 '"shared_bytes": 131072' run "$large" --steps large.steps --meters sim --json
+t 0 'extern __shared__ __align__\(16\) unsigned char shared\[\]' \
+    show "$large" --steps large.steps --what cuda
+if grep -q '^/\* NVRTC' <<< "$out"; then
+    t 0 '131072 of shared memory; occupancy 2 %' show "$large" --steps large.steps --what cuda
+else
+    pass 'dynamic memory in the occupancy # SKIP no NVRTC'
+fi
 finish

@@ -21,7 +21,8 @@
 
 struct CUfunc_st {
     void (*kernel)(void);
-    void (*launch)(void (*)(void), const unsigned *, void **);
+    void (*launch)(void (*)(void), const unsigned *, void **, unsigned);
+    unsigned shared;                      /* allowed by cuFuncSetAttribute */
 };
 struct CUevent_st { double at; };
 struct CUmod_st { void *object; };
@@ -132,7 +133,8 @@ CUresult cuDeviceGetAttribute(int *out, CUdevice_attribute attribute, CUdevice d
          : attribute == CUDA_ATTRIBUTE_MULTIPROCESSORS ? 4
          : attribute == CUDA_ATTRIBUTE_CLOCK ? 1000000
          : attribute == CUDA_ATTRIBUTE_MEMORY_CLOCK ? 500000
-         : attribute == CUDA_ATTRIBUTE_L2 ? 1 << 20 : 0;
+         : attribute == CUDA_ATTRIBUTE_L2 ? 1 << 20
+         : attribute == CUDA_ATTRIBUTE_SHARED_OPTIN ? (LIES("small") ? 99 << 10 : 227 << 10) : 0;
     return 0;
 }
 
@@ -198,6 +200,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     if (!kernel || !run)
         return 500;
     *function = malloc(sizeof **function);
+    (*function)->shared = 48 << 10;
     memcpy(&(*function)->kernel, &kernel, sizeof kernel);
     memcpy(&(*function)->launch, &run, sizeof run);
     return 0;
@@ -240,22 +243,32 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n)
     return 0;
 }
 
-/* Lies: skip does nothing, wrong changes an element of the last result, behind and before write
+/* Lies: skip allows nothing. */
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value)
+{
+    ACT();
+    if (attribute != CUDA_FUNCTION_DYNAMIC_SHARED || value < 0 || value > 227 << 10)
+        return 1;
+    f->shared = LIES("skip") ? f->shared : (unsigned)value;
+    return 0;
+}
+
+/* Refuses more shared memory than the kernel was allowed, as the hardware does.
+ * Lies: skip does nothing, wrong changes an element of the last result, behind and before write
  * outside of the last argument's buffer (of 4096 bytes), twice is correct but for the order. */
 CUresult cuLaunchKernel(CUfunction f, unsigned bx, unsigned by, unsigned bz, unsigned tx,
                         unsigned ty, unsigned tz, unsigned shared, CUstream stream,
                         void **argument, void **extra)
 {
     const unsigned size[] = { bx, by, bz, tx, ty, tz };
-    (void)shared;
     (void)stream;
     (void)extra;
     ACT();
-    if (tx * ty * tz > 1024)
+    if (tx * ty * tz > 1024 || shared > f->shared)
         return 1;
     uint32_t *last = *(uint32_t **)argument[2];
     if (!LIES("skip"))
-        f->launch(f->kernel, size, argument);
+        f->launch(f->kernel, size, argument, LIES("less") ? shared / 2 : shared);
     if (LIES("wrong"))
         last[3] ^= 1u << 30;
     if (LIES("behind"))

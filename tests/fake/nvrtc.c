@@ -1,5 +1,6 @@
 /* An NVRTC that compiles for the host, for tests: its cubin is a shared object, for the driver of
- * cuda.c.  It takes kernels without shared memory. */
+ * cuda.c.  It takes kernels without shared memory, and those with one
+ * thread in a block. Dynamic shared memory ends where the launch says, at an inaccessible page. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,18 @@
 struct program { char *source, *object; size_t bytes; };
 
 static const char prologue[] =
+    "#define _GNU_SOURCE\n#include <sys/mman.h>\n"
     "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"
+    "typedef struct { unsigned x, y, z, w; } uint4;\n"
+    "#define __shared__\n#define __syncthreads()\n"
+    "#define __align__(n) __attribute__((aligned(n)))\n"
+    "__attribute__((aligned(4096), visibility(\"hidden\"))) unsigned char shared[58 * 4096];\n"
     "static struct { unsigned x, y, z; } blockIdx, threadIdx;\n"
     "typedef void any(void *, void *, void *, void *, void *, void *, void *, void *);\n"
-    "void fake_launch(void (*kernel)(void), const unsigned *n, void **a)\n{\n"
+    "void fake_launch(void (*kernel)(void), const unsigned *n, void **a, unsigned bytes)\n{\n"
+    "    unsigned end = (bytes + 4095) / 4096 * 4096;\n"
+    "    mprotect(shared, sizeof shared, PROT_READ | PROT_WRITE);\n"
+    "    mprotect(shared + end, sizeof shared - end, PROT_NONE);\n"
     "#define P(i) (*(void **)a[i])\n#define FOR(i, end) for (i = 0; i < end; i++)\n"
     "    FOR(blockIdx.z, n[2]) FOR(blockIdx.y, n[1]) FOR(blockIdx.x, n[0])\n"
     "    FOR(threadIdx.z, n[5]) FOR(threadIdx.y, n[4]) FOR(threadIdx.x, n[3])\n"

@@ -4,7 +4,8 @@
 #include "kernels/nest/tree.h"
 
 enum breakage {
-    NO_BARRIER, SHIFT_STORE, SHIFT_LOAD, SHORT_FILL, NARROW_TILE, APART, BREAKAGES
+    NO_BARRIER, SHIFT_STORE, SHIFT_LOAD, SHORT_FILL, NARROW_TILE, APART,
+    NO_WAIT, SHIFT_STAGE, FEW_STAGES, BREAKAGES
 };
 extern const char *const breakage_name[];
 

@@ -70,7 +70,7 @@ bool cuda_build(struct arena *a, const struct program *p, struct str *text, stru
         fail_msg("%s", e.text);
     if (!nvrtc_there(&e))
         return false;
-    if (!nvrtc_build(a, str_text(text), "sm_90", b, &e))
+    if (!program_build_cuda(a, p, b, &e))
         fail_msg("%s\n%s", e.text, str_text(text));
     return true;
 }

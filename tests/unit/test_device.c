@@ -165,6 +165,44 @@ static void a_bad_driver_is_never_timed(void **state)
     arena_free(a);
 }
 
+/* A kernel with a shared tile of 128 KiB: the driver allows it, then the launch asks for it. */
+static void large_shared_tiles_are_asked_for(void **state)
+{
+    static const char *const line[] = {
+        "loop bind C M block.x", "loop cache_read C B at=M scope=shared",
+    };
+    static const struct { const char *script; enum outcome outcome; const char *says; } row[] = {
+        { "cuDeviceGetAttribute small", OUTCOME_COMPILE,
+          "kernel_0 needs 131072 bytes of shared memory, and a block of this device has at most"
+          " 101376" },
+        { "cuFuncSetAttribute code=1", OUTCOME_OK,
+          "cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE" },
+        { "cuFuncSetAttribute skip", OUTCOME_OK, "kernel_0: CUDA_ERROR_INVALID_VALUE" },
+        { "cuLaunchKernel less 1", OUTCOME_CRASH, "SIGSEGV" },
+    };
+    struct arena *a = arena_new();
+    const struct program *p;
+    struct measurement m;
+    struct err e = {0};
+    int bad_line;
+    (void)state;
+    if (!program_replay(a, "gmm m=4 k=256 n=128", line, COUNT_OF(line), &p, &bad_line, &e))
+        fail_msg("%s", e.text);
+    measure(p, 0, &m);
+    if (!m.verified || m.latency.runs == 0)
+        fail_msg("%s %s", m.reason, m.device.reason);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        setenv("FAKE_CUDA", row[i].script, 1);
+        measure(p, 0, &m);
+        unsetenv("FAKE_CUDA");
+        const char *why = row[i].outcome == OUTCOME_OK ? m.device.reason : m.reason;
+        if (m.outcome != row[i].outcome || !strstr(why, row[i].says))
+            fail_msg("%s: %s: %s", row[i].script, outcome_name[m.outcome], why);
+        assert_true(m.latency.runs == 0);
+    }
+    arena_free(a);
+}
+
 static void a_driver_that_cannot_say_its_device(void **state)
 {
     static const struct { const char *script, *says; } row[] = {
@@ -249,6 +287,9 @@ static void prototypes_are_those_of_cuda_h(void **state)
         { "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE", CUDA_ATTRIBUTE_L2 },
         { "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", CUDA_ATTRIBUTE_MAJOR },
         { "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR", CUDA_ATTRIBUTE_MINOR },
+        { "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", CUDA_ATTRIBUTE_SHARED_OPTIN },
+        { "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", CUDA_FUNCTION_DYNAMIC_SHARED },
+        { "(int)sizeof(CUfunction_attribute)", (int)sizeof(CUfunction_attribute) },
         { "(int)sizeof(CUresult)", (int)sizeof(CUresult) },
         { "(int)sizeof(CUdevice_attribute)", (int)sizeof(CUdevice_attribute) },
         { "(int)sizeof(CUdeviceptr)", (int)sizeof(CUdeviceptr) },
@@ -338,8 +379,8 @@ static void launches_are_those_of_the_cubin(void **state)
 static void modules_are_read_as_they_were_written(void **state)
 {
     const int argument[] = { 2, 0 };
-    const struct gen_launch launch[] = { { "kernel_0", { 1, 2, 3, 4, 5, 6 }, 2, argument },
-                                         { "kernel_1", { 9, 1, 1, 32, 1, 1 }, 0, argument } };
+    const struct gen_launch launch[] = { { "kernel_0", { 1, 2, 3, 4, 5, 6 }, 65536, 2, argument },
+                                         { "kernel_1", { 9, 1, 1, 32, 1, 1 }, 0, 0, argument } };
     const struct cuda_object o = { { 2, launch }, "\x7f\nelf", 5 };
     struct arena *a = arena_new();
     struct cuda_object got;
@@ -353,6 +394,7 @@ static void modules_are_read_as_they_were_written(void **state)
     assert_true(got.launches.n == 2 && got.bytes == 5 && memcmp(got.cubin, o.cubin, 5) == 0);
     assert_string_equal(got.launches.launch[0].name, "kernel_0");
     assert_memory_equal(got.launches.launch[0].extent, launch[0].extent, sizeof launch[0].extent);
+    assert_true(got.launches.launch[0].shared == 65536 && got.launches.launch[1].shared == 0);
     assert_true(got.launches.launch[0].n == 2 && got.launches.launch[0].argument[0] == 2);
     assert_false(cuda_object_read(a, str_text(&text), text.len, 2, &got, &e));  /* no buffer 2 */
     for (size_t cut = 0; cut < n; cut++)
@@ -368,6 +410,7 @@ int main(void)
         cmocka_unit_test(right_kernels_are_timed),
         cmocka_unit_test(cold_times_are_of_single_calls),
         cmocka_unit_test(a_bad_driver_is_never_timed),
+        cmocka_unit_test(large_shared_tiles_are_asked_for),
         cmocka_unit_test(a_driver_that_cannot_say_its_device),
         cmocka_unit_test(without_nvrtc_or_driver_the_twin_remains),
         cmocka_unit_test(prototypes_are_those_of_cuda_h),

@@ -392,7 +392,9 @@ static void test_completion(void **state)
         { "loop compute_at ReLU Conv H ", "scope=local scope=shared pad= @28" },
         { "loop cache_read Conv Inp at=H scope=s", "scope=shared @30" },
         { "set ", "propagate output_layout input_layout autovectorize variant "
-                  "accuracy @4" },
+                  "multiply accuracy @4" },
+        { "set multiply ", "f32 tf32 @13" },
+        { "loop pipeline Conv O st", "stages= @21" },
         { "set propagate ", "on off @14" },
         { "set output_layout o", "original @18" },
         { "set propagate on ", "@17" },

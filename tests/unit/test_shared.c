@@ -90,11 +90,24 @@ static const char *const tensor[] = {
     "loop tensorize C M.2 N.2 K.2",
 };
 
+/* Tiles of 64 KiB and a half: more than a kernel declares. */
+static const char dynamic_spec[] = "gmm m=128 k=128 n=128";
+static const char *const dynamic[] = {
+    "loop split C M 1 16 8", "loop split C N 1 16 8", "loop split C K 2 64",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.y", "loop bind C N.1 thread.x",
+    "loop cache_write C at=N.1", "loop cache_read C A at=K.0 scope=shared pad=1",
+    "loop cache_read C B at=K.0 scope=shared", "loop unroll C M.2", "loop unroll C N.2",
+};
+
 static const struct { const char *spec; const char *const *line; int n; } good[] = {
     { gemm_spec, gemm, COUNT_OF(gemm) }, { conv_spec, conv, COUNT_OF(conv) },
     { odd_spec, odd, COUNT_OF(odd) }, { large_spec, large, COUNT_OF(large) },
     { gemm_spec, swizzled, COUNT_OF(swizzled) }, { tensor_spec, tensor, COUNT_OF(tensor) },
+    { dynamic_spec, dynamic, COUNT_OF(dynamic) },
 };
+#define TENSOR_CASE 5
 
 static const struct program *good_program(struct arena *a, int i)
 {
@@ -116,7 +129,8 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
     struct str text = {0};
     struct gpu_build b;
     bool built = cuda_build(a, p, &text, &b);
-    const char *says = arena_printf(a, " %lld of 49152 bytes of shared memory", (long long)shared);
+    const char *says = arena_printf(a, " %lld of %d bytes of shared memory", (long long)shared,
+                                    shared > SHARED_BYTES ? SHARED_MOST : SHARED_BYTES);
     assert_non_null(strstr(str_text(&text), says));
     if (built) {
         assert_true(b.n == 1 && b.kernel[0].stack == 0 && b.kernel[0].shared >= shared);
@@ -131,7 +145,8 @@ static void compiles(struct arena *a, const struct program *p, int64_t shared)
 static void shared_tiles_are_right(void **state)
 {
     static const int64_t shared[] = { 4096, 3456, (8 * 9 + 8 * 8) * 4,
-                                      (128 * 17 + 16 * 128) * 4, 4096, 4096 };
+                                      (128 * 17 + 16 * 128) * 4, 4096, 4096,
+                                      (128 * 65 + 64 * 128) * 4 };
     (void)state;
     for (int i = 0; i < COUNT_OF(good); i++) {
         struct arena *a = arena_new();
@@ -154,7 +169,7 @@ static void the_text_is_as_before(void **state)
     struct err e = {0};
     const struct func *f;
     setenv("TILESCOPE_NVRTC", "/nowhere/libnvrtc.so", 1);
-    static const int which[] = { 1, 2, 4 };
+    static const int which[] = { 1, 2, 4, 6 };
     for (int i = 0; i < COUNT_OF(which); i++) {
         const struct program *p = good_program(a, which[i]);
         assert_true(program_lower(p, &f, &e));
@@ -174,11 +189,11 @@ static void what_is_refused(void **state)
         { { "loop cache_read C A at=M scope=global" }, "there is no such scope", "local|shared" },
         { { "loop cache_read C A at=M scope=shared pad=99" }, "not between 0 and 64", "" },
         { { "loop cache_read C A at=M scope=shared", "loop cache_read C B at=M scope=shared" },
-          "need 66048 bytes", "deeper loop" },
+          "need 264192 bytes", "deeper loop" },
         { { "loop bind C M thread.y", "loop cache_read C A at=M scope=shared" },
-          "need 65536 bytes", "deeper loop" },
+          "need 262144 bytes", "deeper loop" },
         { { "loop cache_read C A at=M scope=shared", "loop bind C M thread.y" },
-          "need 65536 bytes", "deeper loop" },
+          "need 262144 bytes", "deeper loop" },
         { { "loop cache_read C A at=M scope=shared", "loop bind C M block.x",
             "loop bind C N thread.x" }, "inside of a tile at loop M", "put the tile at N" },
         { { "loop vthread C K" }, "it is a reduction", "output's dimensions" },
@@ -188,7 +203,7 @@ static void what_is_refused(void **state)
         { { "loop cache_read C A at=M scope=shared", "loop swizzle C A by=3" },
           "by=3 is not 1, 2, 4, 8 or 16", "" },
         { { "loop cache_read C A at=M scope=shared pad=1", "loop swizzle C A" },
-          "rows of 129 elements", "8, 16, 32 or 64" },
+          "rows of 513 elements", "8, 16, 32 or 64" },
         { { "loop cache_read C A at=M scope=shared", "loop swizzle C A", "loop swizzle C A" },
           "already swizzled by 1", "" },
         { { "loop bind C M block.x", "loop vthread C M" }, "is marked block.x",
@@ -197,10 +212,57 @@ static void what_is_refused(void **state)
     (void)state;
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
-        const struct program *p = program_bare(a, "gmm m=128 k=128 n=128");
+        const struct program *p = program_bare(a, "gmm m=128 k=512 n=128");
         program_refuses(p, i, row[i].step, COUNT_OF(row[i].step), row[i].text, row[i].fix);
         arena_free(a);
     }
+}
+
+/* The tiles of 232,448 bytes are the most; of a device with less, the simulator says so. */
+static void large_tiles_depend_on_the_device(void **state)
+{
+    static const struct { const char *gpu; bool fits; } row[] = {
+        { "h100", true }, { "a100", false }, { "a100,shared=228", true },
+        { "h100,shared=164", false },
+    };
+    static const char *const line[] = {
+        "loop bind C M block.x", "loop bind C N thread.x", "loop cache_read C B at=N scope=shared",
+    };
+    (void)state;
+    struct arena *a = arena_new();
+    const struct program *p = program_with(a, "gmm m=2 k=908 n=64", line, COUNT_OF(line));
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct gpu_device gpu;
+        struct measure_opts o = { .seed = 3, .meters = METER_SIM, .gpu = &gpu };
+        struct measurement m;
+        struct err e = {0};
+        assert_true(gpu_device_parse(row[i].gpu, &gpu, &e));
+        if (!measure_program(p, &o, NULL, NULL, &m, &e) || !m.verified)
+            fail_msg("%s%s", e.text, m.reason);
+        assert_int_equal(m.sim.available, row[i].fits);
+        if (row[i].fits)
+            assert_int_equal(m.sim.shared_bytes, SHARED_MOST);
+        else
+            assert_non_null(strstr(m.sim.reason, "at most 166912"));
+    }
+    assert_false(program_apply_line(p, "loop cache_read C A at=N scope=shared", &p,
+                                    &(struct err){ 0 }));
+    arena_free(a);
+}
+
+/* NVRTC knows nothing of dynamic memory; the launch does, and it limits the occupancy. */
+static void the_launch_counts_for_occupancy(void **state)
+{
+    struct arena *a = arena_new();
+    struct gpu_build b;
+    struct err e = {0};
+    (void)state;
+    if (!nvrtc_there(&e))
+        skip();
+    assert_true(program_build_cuda(a, good_program(a, COUNT_OF(good) - 1), &b, &e));
+    assert_true(b.n == 1 && b.kernel[0].shared == (128 * 65 + 64 * 128) * 4);
+    assert_true(gpu_occupancy(&gpu_sm_90, &b.kernel[0]) <= 3 * 8 / 64.0);      /* three blocks */
+    arena_free(a);
 }
 
 /* A program with a shared tile is for a GPU, and no other code has such tiles. */
@@ -259,7 +321,7 @@ static void broken_kernels_are_caught(void **state)
         struct arena *a = arena_new();
         const struct program *p;
         if (i < 4) {
-            p = good_program(a, i < 3 ? i : COUNT_OF(good) - 1);
+            p = good_program(a, i < 3 ? i : TENSOR_CASE);
         } else {                          /* products of more sizes */
             const char *line[COUNT_OF(gemm)];
             memcpy(line, gemm, sizeof line);
@@ -362,6 +424,9 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
                                           1 << rng_range(&r, 0, 2)));
         }
     }
+    if (last && rng_range(&r, 0, 2))
+        cuda_try(&p, arena_printf(a, "loop pipeline %s %s stages=%d", name,
+                                  loop_from(&r, p->stage[node], last), (int)rng_range(&r, 2, 4)));
     cuda_random_loops(a, &r, &p, (int)rng_range(&r, 0, 5));
     return p;
 }
@@ -369,7 +434,7 @@ static const struct program *random_program(struct arena *a, uint64_t seed)
 static void random_schedules_are_right(void **state)
 {
     uint64_t seed = (uint64_t)from_env("SHARED_SEED", 20261123);
-    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0;
+    int n = from_env("SHARED_RANDOM", 24), refused = 0, with_tiles = 0, with_stages = 0;
     (void)state;
     print_message("# random schedules from seed %llu on\n", (unsigned long long)seed);
     for (int i = 0; i < n; i++) {
@@ -378,11 +443,14 @@ static void random_schedules_are_right(void **state)
         const struct func *f;
         struct measurement m;
         struct err e = {0};
-        bool tiles = false;
+        bool tiles = false, stages = false;
         assert_true(program_lower(p, &f, &e));
         for (int k = 0; k < f->n_buffers; k++)
             tiles = tiles || f->buffer[k].memory == MEMORY_SHARED;
+        for (int k = 0; k < f->n_buffers; k++)
+            stages = stages || f->buffer[k].stages > 0;
         with_tiles += tiles;
+        with_stages += stages;
         if (program_is_bound(p)) {
             twin(p, &m, &e);
             refused += !m.verified;
@@ -394,8 +462,8 @@ static void random_schedules_are_right(void **state)
         }
         arena_free(a);
     }
-    print_message("# %d schedules, %d with shared tiles, %d refused with a reason\n", n,
-                  with_tiles, refused);
+    print_message("# %d schedules, %d with shared tiles, %d of them pipelined, %d refused with a"
+                  " reason\n", n, with_tiles, with_stages, refused);
     assert_true(with_tiles >= n / 2 && refused <= n / 4);
 }
 
@@ -404,6 +472,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_tiles_are_right), cmocka_unit_test(the_text_is_as_before),
         cmocka_unit_test(what_is_refused), cmocka_unit_test(only_for_a_gpu),
+        cmocka_unit_test(large_tiles_depend_on_the_device),
+        cmocka_unit_test(the_launch_counts_for_occupancy),
         cmocka_unit_test(broken_kernels_are_caught), cmocka_unit_test(random_schedules_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Tensor blocks: which are legal, the text, that it is right, and that broken ones are caught.
  *
  * $TENSOR_RANDOM is how many random schedules the suite tries. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,9 @@
 #include <string.h>
 
 #include "kernels/base/rng.h"
+#include "profile/measure/gpu_memory.h"
 #include "profile/measure/measure.h"
+#include "profile/measure/oracle.h"
 #include "profile/measure/program_text.h"
 #include "tests/unit/cuda_bind.h"
 #include "tests/unit/from_env.h"
@@ -59,6 +62,25 @@ static const char *const conv[] = {
     "loop tensorize Conv H.1_W.1 O.1 I.1",
 };
 
+/* f32, multiplied as tf32: B by columns, so that both operands come by ldmatrix. */
+static const char *const tf32[] = {
+    "set multiply tf32", "layout set B \"N K\"",
+    "loop split C M 0 2 2 16", "loop split C N 0 2 2 16", "loop split C K 0 2 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 N.3 K.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
+    "loop unroll C M.2", "loop unroll C N.2",
+    "loop cache_read C A at=K.0 scope=shared pad=4",
+    "loop cache_read C B at=K.0 scope=shared pad=4",
+    "loop tensorize C M.3 N.3 K.2",
+};
+static const char *const tf32_plain[] = {
+    "set multiply tf32", "loop split C M 16", "loop split C N 16", "loop split C K 8",
+    "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop bind C M.0 block.y",
+    "loop bind C N.0 block.x", "loop cache_read C A at=K.0 scope=shared pad=4",
+    "loop tensorize C M.1 N.1 K.1",
+};
+
 /* has: in the text; NULL: nothing. */
 static const struct {
     const char *spec; const char *const *line; int n; const char *more, *has;
@@ -76,6 +98,9 @@ static const struct {
       "fragment_rows(inp0," },
     { "c2d n=2 i=32 h=4 w=8 o=32 k=3 p=1 type=bf16", conv, COUNT_OF(conv), NULL,
       "fragment_columns(ker0," },
+    { "gmm m=128 k=64 n=64", tf32, COUNT_OF(tf32), NULL, "fragment_rows(b0," },
+    { "gmm m=32 k=40 n=32 bias=1 relu=1", tf32_plain, COUNT_OF(tf32_plain),
+      "loop compute_at BiasAdd C lane", "tf32(B[" },
 };
 
 static const struct program *good_program(struct arena *a, int i)
@@ -116,7 +141,9 @@ static void compiles(struct arena *a, const struct program *p, const char *has)
         fail_msg("no %s in\n%s", has, str_text(&text));
     if (built) {
         assert_true(b.kernel[b.n - 1].stack == 0 && b.kernel[b.n - 1].threads % 32 == 0);
-        assert_non_null(strstr(b.ptx, "mma.sync.aligned.m16n8k16.row.col.f32."));
+        assert_non_null(strstr(b.ptx, p->tf32 ? "mma.sync.aligned.m16n8k8.row.col.f32.tf32."
+                                              : "mma.sync.aligned.m16n8k16.row.col.f32."));
+        assert_true(!p->tf32 || strstr(b.ptx, "cvt.rna.tf32.f32"));
         assert_true(!strstr(str_text(&text), "fragment_rows(")
                     || strstr(b.ptx, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"));
     }
@@ -137,7 +164,7 @@ static void tensor_blocks_are_right(void **state)
 
 static void the_text_is_as_before(void **state)
 {
-    static const int which[] = { 0, 4, 6 };
+    static const int which[] = { 0, 4, 6, 9 };
     (void)state;
     struct arena *a = arena_new();
     struct str out = {0};
@@ -179,7 +206,18 @@ static void what_is_refused(void **state)
           "loop N.1 of C cannot be in a tensor block", "" },
         { "gmm m=32 k=32 n=32", { "loop split C M 16", "loop split C N 16", "loop split C K 16",
                                   "loop tensorize C M.1 N.1 K.1" },
-          "A has elements of type f32", "type=f16" },
+          "C has elements of type f32", "set multiply tf32" },
+        { "gmm m=32 k=32 n=32", { "set multiply tf32", "loop split C M 16", "loop split C N 16",
+                                  "loop split C K 16", "loop tensorize C M.1 N.1 K.1" },
+          "16 iterations, and a tensor block has 8 steps", "loop split C K.1 8" },
+        { "gmm m=32 k=32 n=32", { "set multiply tf32", "loop split C M 16", "loop split C N 16",
+                                  "loop split C K 8", "loop tensorize C M.1 N.1 K.1",
+                                  "set multiply f32" }, "would no longer apply", "" },
+        { "gmm m=32 k=32 n=32", { "set accuracy 1e-5", "set multiply tf32" },
+          "products in tf32 have a relative error of about 1e-03", "set multiply f32" },
+        { "gmm m=32 k=32 n=32", { "set multiply tf32", "set accuracy 0" },
+          "products in tf32", "set accuracy 1e-03" },
+        { "gmm m=32 k=32 n=32", { "set multiply f16" }, "takes one of f32, tf32", "" },
         { "gmm m=40 k=32 n=32 type=f16",
           { "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
             "loop tensorize C M.1 N.1 K.1" }, "the tensor block of C depends on the condition",
@@ -253,6 +291,46 @@ static void what_has_no_code(void **state)
     arena_free(a);
 }
 
+/* The error is that of tf32, and it is the bound of tf32 that explains it. */
+static void tf32_rounds_factors(void **state)
+{
+    struct arena *a = arena_new();
+    struct measurement m;
+    struct str method = {0};
+    struct err e;
+    (void)state;
+    const struct program *p = program_with(a, "gmm m=64 k=256 n=64", tf32, COUNT_OF(tf32));
+    twin(p, &m, &e);
+    assert_true(m.verified && m.max_rel_err > 1e-4 && m.max_rel_err < 4e-3);
+    assert_true(m.error_of_bound > 0.1 && m.error_of_bound < 1);
+    assert_true(oracle_tolerance(p) > 7e-3 && oracle_tolerance(p) < 9e-3);
+    program_print_algorithms(&method, p);
+    assert_string_equal(str_text(&method), "products in tf32");
+    struct program exact = *p;            /* the same kernel by the bound of float32 */
+    exact.form = exact.base;
+    exact.tf32 = false;
+    twin(&exact, &m, &e);
+    assert_true(!m.verified && e.code == ERR_WRONG);
+    str_free(&method);
+    arena_free(a);
+}
+
+/* Of a product in tf32, tensor cores take twice the time of one in f16 (gpu.def). */
+static void tf32_has_half_the_rate(void **state)
+{
+    struct arena *a = arena_new();
+    struct gpu_memory_opts o = { .device = NULL };
+    struct gpu_cost half, full;
+    struct err e;
+    (void)state;
+    const struct program *p = program_with(a, "gmm m=64 k=64 n=64", tf32, COUNT_OF(tf32)),
+                         *q = program_with(a, "gmm m=64 k=64 n=64 type=f16", gemm,
+                                           COUNT_OF(gemm));
+    assert_true(gpu_memory_rate(p, &o, NULL, &half, &e) && gpu_memory_rate(q, &o, NULL, &full, &e));
+    assert_true(full.each[0] > 0 && fabs(half.each[0] / full.each[0] - 2) < 1e-9);
+    arena_free(a);
+}
+
 static const char *pick(struct rng *r, const char *const *of, int n)
 {
     return of[rng_range(r, 0, n - 1)];
@@ -262,23 +340,25 @@ static const char *pick(struct rng *r, const char *const *of, int n)
  * operands lie, and how. */
 static const struct program *random_gemm(struct arena *a, struct rng *r, int *refused)
 {
-    static const char *const type[] = { "f16", "bf16" }, *const lay_a[] = { "M K", "K M" },
+    static const char *const type[] = { "f16", "bf16", "f32" }, *const lay_a[] = { "M K", "K M" },
                       *const lay_b[] = { "K N", "N K" };
     static const char *const form[] = { "", " pad=8", " pad=2", " pad=1" };
     int mb = (int)rng_range(r, 1, 2), nb = (int)rng_range(r, 1, 2), mw = (int)rng_range(r, 1, 2),
         nw = (int)rng_range(r, 1, 3), mt = (int)rng_range(r, 1, 2), nt = (int)rng_range(r, 1, 2),
         ko = (int)rng_range(r, 1, 2), ki = (int)rng_range(r, 1, 2);
+    const char *of = pick(r, type, COUNT_OF(type));
+    int steps = of[0] == 'f' && of[1] == '3' ? 8 : 16;
     const struct program *p = program_bare(a, arena_printf(
-        a, "gmm m=%d k=%d n=%d type=%s%s", 16 * mb * mw * mt, 16 * ko * ki, 16 * nb * nw * nt,
-        pick(r, type, 2), rng_range(r, 0, 1) ? " bias=1" : ""));
+        a, "gmm m=%d k=%d n=%d type=%s%s", 16 * mb * mw * mt, steps * ko * ki, 16 * nb * nw * nt,
+        of, rng_range(r, 0, 1) ? " bias=1" : ""));
     struct err e = {0};
     const char *line[] = {
-        "set input_layout given",
+        "set input_layout given", steps == 8 ? "set multiply tf32" : "",
         arena_printf(a, "layout set A \"%s\"", pick(r, lay_a, 2)),
         arena_printf(a, "layout set B \"%s\"", pick(r, lay_b, 2)),
         arena_printf(a, "loop split C M %d %d %d 16", mb, mw, mt),
         arena_printf(a, "loop split C N %d %d %d 16", nb, nw, nt),
-        arena_printf(a, "loop split C K %d %d 16", ko, ki),
+        arena_printf(a, "loop split C K %d %d %d", ko, ki, steps),
         "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 N.3 K.2",
         "loop bind C M.0 block.y", "loop bind C N.0 block.x", "loop bind C M.1 thread.z",
         "loop bind C N.1 thread.y", "loop unroll C M.2", "loop unroll C N.2",
@@ -402,6 +482,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensor_blocks_are_right), cmocka_unit_test(the_text_is_as_before),
         cmocka_unit_test(what_is_refused), cmocka_unit_test(what_has_no_code),
+        cmocka_unit_test(tf32_rounds_factors), cmocka_unit_test(tf32_has_half_the_rate),
         cmocka_unit_test(random_schedules_are_right), cmocka_unit_test(broken_blocks_are_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
