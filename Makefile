@@ -310,6 +310,10 @@ conformance: deps
 pictures: $(B)/tilescope
 	@$(B)/tilescope snapshot sessions/examples/resnet8.onnx --size 110x30 -o sessions/pictures/resnet8.svg
 	@$(B)/tilescope snapshot sessions/examples/r18-conv1-nhwo.yaml --size 110x34 -o sessions/pictures/nest.svg
+	@for view in lens compare tune; do \
+	    $(B)/tilescope snapshot 'gmm m=512 k=512 n=512' --source sessions/pictures/$$view.lines \
+	        --size 110x34 -o sessions/pictures/$$view.svg || exit 1; \
+	done
 golden-update:
 	@$(MAKE) --no-print-directory all tests
 	@for t in $$(grep -l golden_check tests/unit/test_*.c); do \

@@ -123,7 +123,9 @@ static bool desired_measurement(const struct model *m, struct desired_job *out)
                                                                                : model_tag(m) };
     if (m->measure_wanted || state >= 0)
         return true;
-    *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
+    *out = m->marking.wanted
+         ? (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) }
+         : (struct desired_job){ JOB_MACHINE, tag_of(m, 0) };
     return m->marking.wanted;
 }
 
