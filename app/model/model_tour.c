@@ -109,7 +109,7 @@ static void put_step(struct str *out, const struct model *m, int i)
     }
     str_printf(out, "You have  %s , and the tour goes on with  ", other);
     put_text(out, m, tour[i].line);
-    str_add(out, " . Press u to take your step back, then do it again; or type  :tour do  after u.");
+    str_add(out, " . Press u to take your step back, then try again; or type  :tour do  after u.");
 }
 
 void model_tour_text(const struct model *m, struct str *out)

@@ -122,7 +122,7 @@ done
 t 0 'the network without numbers' run "$model" -m none -o "$dir/kept.yaml"
 t 0 '^verified: true, every kernel' run "$dir/kept.yaml" -m none
 same 'it is a network' 1 "$(grep -c '^kernels: \[\]' "$dir/kept.yaml")"
-t 0 '1e-5 .* 1e-3' help networks
+t 0 '1e-5, plus 1e-3' help networks
 export COLUMNS=1000 XDG_CACHE_HOME=$cache
 if command -v python3 > /dev/null; then
     table=$(python3 tests/bench/networks.py "$TILESCOPE" "$model" --rounds 1 2> /dev/null)

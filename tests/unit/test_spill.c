@@ -60,7 +60,7 @@ static void is_shown(void **state)
     assert_shows(m, "# spills: takes 16 of 16 vector registers, and operands need two");
     model_resize(m, 150, 24);
     press(m, ": focus Space steps Enter k j");
-    assert_shows(m, "the tile C_acc spills: takes 16 of 16 vector registers, and operands need two");
+    assert_shows(m, "the tile C_acc spills: takes 16 of 16 vector registers, and operands");
     type_line(m, "isa sse");
     press(m, "k j");
     assert_shows(m, "the tile C_acc spills: takes 32 of 16 vector registers");
