@@ -456,7 +456,7 @@ int cli_show(const struct cli *c)
         cli_put(&out);
     else if (!file_write_atomic(path, str_text(&out), out.len, &e))
         code = cli_fail(c, &e);
-    if (ok)
+    if (ok && o.session)                 /* a picture has taken the session */
         note_spill(c, &o, v);
     str_free(&out);
     cli_close(&o);

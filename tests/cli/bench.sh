@@ -71,7 +71,7 @@ t 2 'there is no step to leave out' bench "$gmm" --ablate
 t 2 '--ablate takes one session' bench "$gmm" "$gmm" --ablate
 
 # two states side by side
-t 0 '^nest: [0-9]+ difference' show --what compare "$dir/two.yaml#plain" "$dir/two.yaml"
+t 0 '^nest: differs in [0-9]+ place' show --what compare "$dir/two.yaml#plain" "$dir/two.yaml"
 t 0 '^Misses \(simulated\) +L1 A +L1 B +change' show -w compare "$dir/two.yaml@1" "$dir/two.yaml"
 t 0 '^The assembly is the same' show -w compare "$gmm" "$dir/two.yaml#plain" --of asm
 t 0 '"differences": 0' show -w compare "$gmm" "$dir/two.yaml#plain" --of c --json
