@@ -14,9 +14,9 @@ table() {
     grep -v '^#' "${0%.sh}.def"
 }
 
-# Each unit of a joined text has its own ts_entry and its own calls.
+# Each unit of a joined text has its own ts_entry_N and its own calls.
 edit_entry='
-/^void ts_entry\(/ { in_entry = 1 }
+/^void ts_entry(_[0-9]+)?\(/ { in_entry = 1 }
 in_entry && /^\{$/ { print "{\n    static long calls;\n    calls++;"; body = ""; last = -1; next }
 in_entry && /^\}$/ {
     if (last < 0) last = 0
