@@ -82,7 +82,7 @@ static bool no_such_step(const char *line, struct err *e)
     return err_at(e, 1 + (int)(first - line), len);
 }
 
-/* What the lines of a script act on. rebases: one of them changed a past step. */
+/* The session that the lines of a script change. rebases: one of them changed a past step. */
 struct script { struct opened *o; bool rebases; };
 
 static bool script_line(void *of, const struct cli_line *l, struct err *e)
@@ -132,11 +132,16 @@ static bool check_none_held(const struct history *h, const char *script, struct 
     return true;
 }
 
+static const char *script_name(const char *path)
+{
+    return streq(path, "-") ? "<stdin>" : path;
+}
+
 bool cli_each_line(const char *path, bool (*run)(void *of, const struct cli_line *l, struct err *e),
                    void *of, struct err *e)
 {
     struct str text = {0};
-    struct cli_line l = { .file = streq(path, "-") ? "<stdin>" : path, .number = 1 };
+    struct cli_line l = { .file = script_name(path), .number = 1 };
     bool ok = file_read(path, SCRIPT_MAX_BYTES, &text, e);
     if (ok && memchr(str_text(&text), '\0', text.len))
         ok = err_set(e, ERR_SYNTAX, "%.200s holds NUL bytes: not a file of lines", l.file);
@@ -163,8 +168,7 @@ static bool run_script(struct opened *o, const char *path, struct err *e)
 {
     struct script s = { .o = o };
     return cli_each_line(path, script_line, &s, e)
-        && (!s.rebases || check_none_held(o->session->history, streq(path, "-") ? "<stdin>" : path,
-                                          e));
+        && (!s.rebases || check_none_held(o->session->history, script_name(path), e));
 }
 
 static int position(const struct history *h)

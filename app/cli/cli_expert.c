@@ -35,8 +35,8 @@ static bool read_options(const struct args *a, struct expert_opts *o, struct gpu
         && args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e);
 }
 
-/* What the search found out about its best schedule: a measurement, or for a GPU an estimate. NULL:
- * no search was made. */
+/* The result of the search for its best schedule: a measurement, or for a GPU an estimate. NULL: no
+ * search was made. */
 struct found { const struct measurement *m; const struct expert_rating *r; };
 
 static void add_rating(struct str *out, const struct expert_rating *r)

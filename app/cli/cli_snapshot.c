@@ -79,7 +79,7 @@ static void finish_jobs(struct model *m, bool measure, struct cancel *c)
     }
 }
 
-/* What the lines of --source act on. */
+/* The screen on which the lines of --source run, and the flag that stops them. */
 struct typed { struct model *m; struct cancel *c; };
 
 /* Runs a line as the screen's prompt does, and the jobs that it starts. */

@@ -26,7 +26,7 @@ bool appcmd_known(const char *line);
 const char *appcmd_synonyms(const char *name);
 /* Returns the row whose command has the first word of line as a synonym; -1: none. */
 int appcmd_by_synonym(const char *line);
-/* Appends "did you mean undo?", or where to look, for a line that begins with no command. */
+/* Appends "did you mean undo?", or where to look, for a line that does not begin with a command. */
 void appcmd_nearest(const char *line, struct str *out);
 /* Appends syntax and help of the command with which the line begins, if there is one. */
 void appcmd_hint(const char *line, struct str *out);

@@ -17,9 +17,10 @@
 #include "profile/measure/program_text.h"
 #include "sessions/tuning/tuning.h"
 
-/* X(id, lane, group, what the title says while it runs; "": nothing).  Jobs of the group STATE are
- * about a state of the session, MARK about several, NETWORK about the network.
- * MACHINE measures the machine model and stores it.  NETWORK builds a network, NETWORK_RUN also
+/* X(id, lane, group, what the title says while the job runs; "": nothing).  Jobs of the group STATE
+ * are about a state of the session, MARK about several states, NETWORK about the network.
+ *
+ * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
  * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run.  CURES and FORECAST
  * predict the misses after each row of `text`.  STOPPED looks for a stopped search in the
  * records. */
@@ -59,7 +60,7 @@ struct job_settings {
     const struct target *target;
     double forecast_s;                   /* most seconds for one forecast (0: 0.05) */
 };
-/* Both sides of a comparison, A and B. */
+/* The texts, simulated misses and times of both sides of a comparison, A and B. */
 struct job_pair {
     struct str c[2], assembly[2];
     struct sim_result sim[2];
@@ -101,16 +102,16 @@ struct app_job {
     struct session *session;
     struct network_live *live;   /* NETWORK_TUNE, set after job_new; the job owns a reference */
     double seconds;              /* NETWORK_TUNE, set after job_new */
-    struct network_live_result tuned;    /* NETWORK_TUNE */
-    struct job_pair *pair;       /* COMPARE */
-    struct lens *lens;           /* LENS; the lines of cure are in its arena */
+    struct network_live_result tuned;    /* NETWORK_TUNE: the result */
+    struct job_pair *pair;       /* COMPARE: both sides */
+    struct lens *lens;           /* LENS: the lens; the lines of cure are in its arena */
     struct forecast *cure, now;
     int n_cures;                 /* CURES, FORECAST: the rows of text, which are in mem */
-    unsigned stamp;              /* CURES, FORECAST: set by the caller, returned unchanged */
-    struct bisection bisection;  /* BISECT; its text is in `text` */
-    struct ablation *ablation;   /* ABLATE */
-    struct tuning_stopped stopped;       /* STOPPED, when ok */
-    struct tuning *tuning;       /* TUNE; after a cancel the result so far */
+    unsigned stamp;              /* CURES, FORECAST: set by the caller, and not changed */
+    struct bisection bisection;  /* BISECT: the result; its text is in `text` */
+    struct ablation *ablation;   /* ABLATE: the result */
+    struct tuning_stopped stopped;       /* STOPPED: the search that was found, if ok */
+    struct tuning *tuning;       /* TUNE: the result; after a cancel the result so far */
 };
 struct app_job *job_new(enum job_kind kind, const char *recipe, int tag, int threads);
 void job_free(struct app_job *j);
@@ -130,7 +131,7 @@ void job_want_cures(struct app_job *j, const struct forecast *cure, int n);
 bool job_run_lens(struct app_job *j, const struct program *p, const struct cancel *c);
 bool job_run_cures(struct app_job *j, const struct program *p, const struct progress *pr,
                    const struct cancel *c);
-/* other: the program after the only line; NULL: the lines are to be run. */
+/* Runs FORECAST. other: the program after the only line; NULL: the lines must be run. */
 bool job_run_forecast(struct app_job *j, const struct program *p, const struct program *other,
                       const struct cancel *c);
 

@@ -69,7 +69,8 @@ static bool pair(struct app_job *j, const struct program *const p[2], const stru
     struct compared *time = j->pair->time;
     bool ok = look_at(p[0], 0, j, pr, c) && look_at(p[1], 1, j, pr, c);
     bool timed = ok && measure_compare(p, 2, &o, pr, c, time, &how, &j->e);
-    if (ok && !timed && j->e.code == ERR_RANGE) {        /* one for a GPU, one for a CPU */
+    /* one program is for a GPU, the other for a CPU */
+    if (ok && !timed && j->e.code == ERR_RANGE) {
         time[0] = (struct compared){ .m.outcome = OUTCOME_LIMIT };
         snprintf(time[0].m.reason, sizeof time[0].m.reason, "%.300s", j->e.text);
         timed = true;

@@ -407,9 +407,9 @@ void model_key_line(const struct model *m, const struct key_binding *b, bool her
 
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
-bool model_run(struct model *m, const char *line);               /* echo, then model_command */
-void model_keep_number(struct model *m);  /* of "edit 3 ..." on the prompt, C-u leaves "edit 3 " */
-void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with that line */
+bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
+void model_keep_number(struct model *m);  /* C-u then leaves "edit 3 " of "edit 3 ..." */
+void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);
 
 /* model_file.c: opens and writes files.  Functions return false, with a message, when they
@@ -479,7 +479,7 @@ int model_measured_here(struct model *m);
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
-/* Appends remarks on the current program: overlapping tiles and the like. */
+/* Appends remarks on the current program, such as overlapping tiles. */
 void model_note(struct model *m, struct str *out);
 
 /* model_settings.c: the commands cache, compiler, isa, sim_budget and columns; settings. */
@@ -502,8 +502,8 @@ void model_network_close(struct model *m);               /* frees the sessions o
 bool model_network(struct model *m, const char *arg);    /* the command `network` */
 int model_kernel(const struct model *m);         /* returns the task under the cursor, or -1 */
 void model_kernel_open(struct model *m);
-/* Opens a kernel with changes that an earlier run has left; in the place of the open one if m shows
- * that. */
+/* Opens a kernel with changes that an earlier run has left. If m shows this kernel already, the
+ * new session replaces it. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
@@ -511,11 +511,11 @@ void model_kernel_keep(struct model *m);
 int model_network_branches(const struct model *m);
 /* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
 void model_network_left_out(const struct model *m, struct str *out);
-void model_kernel_leave(struct model *m);        /* shows the network; a running tuner asks */
-void model_network_show(struct model *m);        /* instead of its kernel */
-void model_network_update(struct model *m);      /* builds it again, and stops its search */
-/* Whether a line is a step of the network itself or undoes one; and a function that runs such a
- * line. */
+void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */
+void model_network_show(struct model *m);        /* shows the network in place of its kernel */
+void model_network_update(struct model *m);  /* builds the network again, and stops its search */
+/* model_network_takes: whether a line is a step of the network itself or undoes one. The other
+ * function runs such a line. */
 bool model_network_takes(const char *line);
 bool model_network_step(struct model *m, const char *line);
 bool model_network_measure(struct model *m);
@@ -529,7 +529,7 @@ bool model_desired_network(const struct model *m, enum job_lane lane, struct des
 struct app_job *model_network_job(const struct model *m, const struct desired_job *w);
 /* Takes over what a search of all kernels found (model_network_tuned.c). */
 void model_network_tuned(struct model *m, struct app_job *j);
-void model_networked(struct model *m, struct app_job *j);        /* takes over its result */
+void model_networked(struct model *m, struct app_job *j);  /* takes over the result of the job */
 
 /* model_compare.c: the marked state. */
 
@@ -559,13 +559,13 @@ bool model_has_accesses(const struct tree_lines *lines, int i);  /* whether line
 /* model_lens.c: the cache lens. */
 
 bool model_lens(struct model *m, const char *arg);       /* the command `lens` */
-bool model_lens_fits(const struct model *m);     /* lensing is of this state and its settings */
-bool model_lens_is_due(const struct model *m);   /* it, or its predictions, should be made */
-bool model_lens_stopped(const struct model *m);  /* both were cancelled, for this state */
+bool model_lens_fits(const struct model *m);  /* whether lensing is for the current state */
+bool model_lens_is_due(const struct model *m);   /* whether a lens or predictions are to make */
+bool model_lens_stopped(const struct model *m);  /* whether the user cancelled them here */
 bool model_lens_cancel(struct model *m);         /* cancels its jobs; false: there are none */
 void model_cures_job(const struct model *m, struct app_job *j);
 void model_cured(struct model *m, struct app_job *j);    /* takes over the predictions */
-bool model_lens_on_cure(const struct model *m);  /* the cursor is on a step that Enter applies */
+bool model_lens_on_cure(const struct model *m);  /* whether Enter would apply a cure */
 void model_lens_forget(struct model *m);
 void model_lensed(struct model *m, struct app_job *j);   /* takes over the result of the job */
 

@@ -70,11 +70,10 @@ static uint64_t may_overwrite(struct model *m, const char *path, uint64_t known)
     return again ? m->overwrite_seen : known;
 }
 
-/* Saves the network of the open kernel, with its steps. */
+/* Whether the network of the open kernel has a file to save to. False with a message. */
 static bool network_has_file(struct model *m)
 {
     const char *path = m->network->session->path;
-    model_kernel_keep(m);
     return (path[0] && !shipped_file(path))
         || model_say_error(m, "the network of this kernel has no file of its own yet",
                            "Esc goes to the network, where s saves it; w saves this kernel alone");
@@ -97,6 +96,8 @@ bool model_save(struct model *m, const char *path)
     struct err e;
     if (whole && !network_has_file(m))
         return false;
+    if (whole)
+        model_kernel_keep(m);
     if (!path[0] && (!s->path[0] || shipped_file(s->path))) {
         if (s->path[0])
             model_info(m, "%s is shipped with tilescope: choose a name of your own", s->path);

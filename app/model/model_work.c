@@ -119,14 +119,13 @@ static bool desired_measurement(const struct model *m, struct desired_job *out)
     *out = (struct desired_job){ JOB_MACHINE, tag_of(m, 0) };
     if (model_wants_roofs(m) && !m->measure_wanted && !(m->measure_all && state >= 0))
         return true;
-    *out = (struct desired_job){ JOB_MEASURE, !m->measure_wanted && state >= 0 ? tag_of(m, state)
-                                                                               : model_tag(m) };
-    if (m->measure_wanted || state >= 0)
-        return true;
-    *out = m->marking.wanted
-         ? (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) }
-         : (struct desired_job){ JOB_MACHINE, tag_of(m, 0) };
-    return m->marking.wanted;
+    if (m->measure_wanted)
+        *out = (struct desired_job){ JOB_MEASURE, model_tag(m) };
+    else if (state >= 0)
+        *out = (struct desired_job){ JOB_MEASURE, tag_of(m, state) };
+    else if (m->marking.wanted)
+        *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
+    return m->measure_wanted || state >= 0 || m->marking.wanted;
 }
 
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
@@ -220,10 +219,8 @@ void model_threads_note(const struct model *m, struct str *out)
 /* Whether a layout step is about this tensor: "layout VERB TENSOR ...". */
 static bool names_tensor(const char *step, const char *tensor)
 {
-    const char *verb = step + strcspn(step, " "), *word = verb + strspn(verb, " ");
-    word += strcspn(word, " ");
-    word += strspn(word, " ");
-    return strcspn(word, " ") == strlen(tensor) && str_starts(word, tensor);
+    char named[64] = "";
+    return sscanf(step, "layout %*s %63s", named) == 1 && streq(named, tensor);
 }
 
 /* Adds "Ker is stored 4.70 times: tiles overlap" for the tensor of the step, and for results that

@@ -16,7 +16,7 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    bool refused;                        /* just refused: ':' begins an empty line */
+    bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     struct str kept;                     /* "edit 3 ", which C-u leaves on the line; or "" */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     int history_at;  /* index in the history; history.len = the line being typed */
@@ -33,7 +33,7 @@ enum prompt_event { PROMPT_NOTHING, PROMPT_EDITED, PROMPT_ENTERED, PROMPT_LEFT }
 
 void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
-void prompt_open(struct prompt *p, char mark, const char *text);        /* the cursor behind text */
+void prompt_open(struct prompt *p, char mark, const char *text);  /* sets the cursor behind text */
 void prompt_keep(struct prompt *p, size_t n);            /* sets p->kept to n bytes of the line */
 void prompt_close(struct prompt *p);
 /* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */

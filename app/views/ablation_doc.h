@@ -1,4 +1,4 @@
-/* What each step contributes, as a document: for the view `compare` and `tilescope bench
+/* A document of the contribution of each step, for the view `compare` and `tilescope bench
  * --ablate`. */
 #ifndef TS_APP_ABLATION_DOC_H
 #define TS_APP_ABLATION_DOC_H

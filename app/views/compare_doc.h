@@ -11,7 +11,7 @@
 /* Adds names and contracts, and the times of both with their ratio (NULL: not measured). */
 void compare_doc_head(struct doc *d, const struct compare_side side[2],
                       const struct compared time[2], int width);
-/* Adds the aligned texts.  all: equal lines far from a difference, too. */
+/* Adds the aligned texts.  all: also the equal lines that are far from a difference. */
 void compare_doc_lines(struct doc *d, const struct compare_side side[2], enum compare_of of,
                        bool all, int width);
 /* Adds the misses per tensor and per site, if both are simulated. */

@@ -47,7 +47,7 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
  * misses". */
 static void add_kinds(struct str *out, const struct lens_cause *c)
 {
-    static const char *const name[] = { "conflict", "capacity", "compulsory" };
+    const enum miss_kind kind[] = { MISS_CONFLICT, MISS_CAPACITY, MISS_COMPULSORY };
     const double n[] = { c->conflict, c->misses - c->compulsory - c->conflict, c->compulsory };
     int named[3], n_named = 0;
     for (int i = 0; i < 3; i++)
@@ -55,13 +55,14 @@ static void add_kinds(struct str *out, const struct lens_cause *c)
             named[n_named++] = i;
     if (n_named == 1) {
         bool all = n[named[0]] == c->misses;
-        str_printf(out, ", %s of them %s misses", all ? "all" : "nearly all", name[named[0]]);
+        str_printf(out, ", %s of them %s misses", all ? "all" : "nearly all",
+                   miss_kind_name[kind[named[0]]]);
         return;
     }
     for (int i = 0; i < n_named; i++) {
         str_add(out, i == 0 ? ": " : i < n_named - 1 ? ", " : " and ");
         text_count(out, llround(n[named[i]]));
-        str_printf(out, " %s", name[named[i]]);
+        str_printf(out, " %s", miss_kind_name[kind[named[i]]]);
     }
     str_add(out, " misses");
 }

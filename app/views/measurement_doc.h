@@ -26,7 +26,7 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
                          struct str *text, int width);
 /* Adds a row "noisy:" that doubts a latency, with the load of the machine when it was measured. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
-/* The simulator's part of the document. */
+/* Adds the simulator's part of the document. */
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);
 /* Adds the simulator's tables for a GPU (gpu_sim_doc.c). */
 void gpu_sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k);

@@ -73,7 +73,7 @@ static void draw_title(const struct model *m, struct grid *g)
     str_free(&file);
 }
 
-/* What fits into the heading of a pane. The tabs have priority over the position. */
+/* The parts of a pane's heading that fit into it. The tabs have priority over the position. */
 struct tabs { int first, last; bool names, airy; char at[32]; };
 
 static const char *tab_name(const struct tabs *t, int view)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "kernels/base/vec.h"
 
-/* What blame_loop has found so far.  names: the loop, and those that it was made of, which older
+/* The findings of blame_loop so far.  names: the loop, and those that it was made of, which older
  * states have.  said: the effects of steps, newest first. */
 struct blamed {
     struct arena *a;

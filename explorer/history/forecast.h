@@ -39,7 +39,8 @@ void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the misses after the steps are clearly fewer than now. */
 bool forecast_helps(const struct forecast *row, const struct forecast *now);
-/* What came of n predicted rows, and if no row helps, why. COMPULSORY: nearly all misses are. */
+/* The outcome of n predicted rows: one helps, or the reason why none does. COMPULSORY: nearly all
+ * misses are compulsory. */
 #define CURE_RESULTS(X) \
     X(HELPS, "helps") X(NO_MISSES, "no_misses") X(COMPULSORY, "compulsory") \
     X(NO_CANDIDATE, "no_candidate") X(NONE_LEGAL, "none_legal") X(NONE_BETTER, "none_better")

@@ -288,8 +288,8 @@ int history_said_at(const struct history *h)
     return h->said_at;
 }
 
-/* Notes what was done: the steps between the position `from` and the current one were undone, or
- * applied again. */
+/* Notes what an undo or redo did: the steps between the position `from` and the current one were
+ * undone, or applied again. */
 static void say_moved(struct history *h, const char *did, int from)
 {
     int n, at;

@@ -5,7 +5,7 @@
 #include "kernels/gen/gen_impl.h"
 
 /* Helpers of tensor blocks (print_tensor.c). */
-struct tensor_needs { bool rows, columns, pair, both, words, mma; };
+struct tensor_needs { bool rows, columns, pair, both, mma; };
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
@@ -20,7 +20,7 @@ struct needs {
     bool le[GEN_MAX_LANES + 1], keep[GEN_MAX_LANES + 1];
     struct tensor_needs tensor;
     bool copy_async[17];                  /* by bytes */
-    bool store_pair;                      /* of a GPU, of the narrow type */
+    bool store_pair;                      /* for a GPU: two narrow elements */
     struct {                              /* conversions of the narrow type (narrow.c) */
         bool get, put, load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];
         bool stream[GEN_MAX_LANES + 1];

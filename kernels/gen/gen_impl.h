@@ -90,7 +90,7 @@ struct code {
     int reg, lane;
     struct place at;
     enum store_how how;
-    struct code_term *value;              /* also of PICK: a scalar */
+    struct code_term *value;              /* SET: the value stored; PICK: a scalar */
     bool async;                           /* SET: an asynchronous copy to a shared tile */
     /* BARRIER: what it is, and of WAIT, how many groups of copies may be left. */
     enum { SYNC_BARRIER, SYNC_COMMIT, SYNC_WAIT } sync;
@@ -102,9 +102,9 @@ struct code {
     int site_load, site_store;
 };
 
-/* A lane's part of an operand of a tensor block, in 4 registers (tensor.c).  way: by ldmatrix, of
- * rows or transposed; two elements at once, or one by one; an element of 32 bits.  n: the places
- * that it loads from. */
+/* The part of an operand of a tensor block that one lane loads into 4 registers (tensor.c).  way:
+ * how it loads them: by ldmatrix (as rows, or transposed), two elements at once, one by one, or one
+ * element of 32 bits for each register.  n: the number of places that it loads from. */
 enum fragment_way { FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_PAIRS, FRAGMENT_ELEMENTS,
                     FRAGMENT_WORDS };
 #define FRAGMENT_LOADS 8

@@ -92,7 +92,7 @@ static void find_shared(struct cuda_text *t, struct emit *m, const struct block 
 
 static int64_t shared_size(const struct shared_array *a)
 {
-    return (buffer_bytes(a->largest) + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+    return shared_room(buffer_bytes(a->largest));
 }
 
 /* Prints "const int thread = threadIdx.x + 8*threadIdx.y;". */

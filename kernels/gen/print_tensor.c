@@ -198,10 +198,10 @@ void code_print_fragment(struct emit *m, const struct code *c)
     }
     m->out = out;
     f->name = names_claim_numbered(m->names, code_stem(u, u->func->buffer[f->buffer].name));
-    *(f->way == FRAGMENT_ROWS      ? &n->rows
-      : f->way == FRAGMENT_COLUMNS ? &n->columns
-      : f->way == FRAGMENT_PAIRS   ? &n->pair
-      : f->way == FRAGMENT_WORDS   ? &n->words : &n->both) = true;
+    n->rows |= f->way == FRAGMENT_ROWS;
+    n->columns |= f->way == FRAGMENT_COLUMNS;
+    n->pair |= f->way == FRAGMENT_PAIRS;
+    n->both |= f->way == FRAGMENT_ELEMENTS;
     if (matrices) {
         emit_line(m, "unsigned %s[4];", f->name);
         emit_line(m, "fragment_%s(%s, %s);", f->way == FRAGMENT_ROWS ? "rows" : "columns", f->name,

@@ -53,7 +53,7 @@ static const char shadow[] =
     "    ts_say(\"thread %s %s element %ld of %s, which has %d\", ts_who(ts_now), how, i,\n"
     "           ts_tile[tile].name, ts_tile[tile].n);\n"
     "    ts_stop();\n    return 0;\n}\n\n";
-/* Text of the functions that watch accesses and copies. */
+/* C text of the functions that watch accesses and copies. */
 static const char watch[] =
     "/* Whether the copy that writes w may still be under way.  For other threads, a copy is a\n"
     " * write at the time when its own thread waited for it. */\n"
@@ -113,7 +113,7 @@ static const char watch[] =
     "    struct ts_fiber *f = &ts_fiber[ts_now];\n"
     "    while (f->waited < f->group - left)\n"
     "        f->at_epoch[++f->waited % 16] = ts_epoch;\n}\n\n";
-/* Text of the threads, which have stacks of their own. */
+/* C text of the threads, which have stacks of their own. */
 static const char fibers[] =
     "/* Lets others run until all threads of the block, or of the warp, are at this line. */\n"
     "static __attribute__((noinline)) void ts_wait(int line, int warp)\n{\n"

@@ -266,7 +266,7 @@ void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *by
     free(rest);
 }
 
-/* The node of a loop, among n nodes and below them; NULL: not there. */
+/* Returns the node of a loop among n nodes and below them; NULL: not found. */
 static const struct walk_node *find_loop(const struct walk_node *v, int n, int loop)
 {
     const struct walk_node *found = NULL;

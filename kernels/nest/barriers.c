@@ -11,9 +11,9 @@
  *         barrier                                  other threads read what this one wrote
  *         for k.1 in range(8): ... A_tile[...] ...
  *
- * An iteration of a loop follows the iteration before, with all that the loop writes and reads.
- * A barrier never stands below what holds no loop over threads: what is around such a loop is
- * executed by all threads of the block equally often (tree_shares).
+ * An iteration of a loop follows the iteration before, so everything that the loop writes and reads
+ * may collide with it.  A barrier stands only where all threads of the block come equally often: on
+ * the path to a loop over threads (tree_shares).
  *
  * The stages of a pipelined tile are written and read in turns, which the barrier of its loop keeps
  * apart (pipeline.c); outside of that loop they are a tile like any other. */
@@ -25,8 +25,8 @@ struct barriers {
     struct exprs *p;
     const struct buffer *buffer;
     int n;
-    bool *written, *read;                 /* per tile: since the last barrier */
-    bool *writes, *reads;                 /* per tile: in the tree that find_use saw */
+    bool *written, *read;  /* per tile: whether it was written, read since the last barrier */
+    bool *writes, *reads;  /* per tile: whether the tree that find_use saw writes, reads it */
     bool *staged;                         /* per tile: whether its pipelined loop is around */
 };
 

@@ -96,7 +96,7 @@ int64_t tree_shared_bytes(const struct func *f, const struct tree *t)
     int64_t *bytes = xcalloc((size_t)f->n_buffers + 1, sizeof *bytes), all = 0;
     find_shared(f, t, bytes);
     for (int i = 0; i < f->n_buffers; i++)
-        all += (bytes[i] + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+        all += shared_room(bytes[i]);
     free(bytes);
     return all;
 }

@@ -137,9 +137,8 @@ static bool bad_factors(const struct axis *x, const int64_t *f, int n, struct er
     return false;
 }
 
-/* Sets f to the factors. One factor may be inferred; it is ceil(extent / product of the others).
- * Fails unless the product is at least the extent, and would be less than it with the outermost
- * factor one smaller. */
+/* Sets f to the factors. One factor may be inferred as ceil(extent / product of the others). Fails
+ * if the product is below the extent, or if the outermost factor could be smaller by one. */
 static bool split_factors(const struct axis *x, const int64_t *factor, int n, int64_t *f,
                           struct err *e)
 {

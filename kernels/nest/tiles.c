@@ -107,7 +107,7 @@ static bool check_shared(struct low *w, const struct stage *s, const char *axis)
                 int64_t other = buffer_bytes(&w->buffers.data[k]);
                 most = k < i ? 0 : other > most ? other : most;
             }
-        all += (most + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+        all += shared_room(most);
     }
     if (all <= SHARED_MOST)
         return true;

@@ -43,6 +43,11 @@ enum memory_scope { MEMORY_GLOBAL, MEMORY_LOCAL, MEMORY_SHARED };
 #define SHARED_BYTES (48 << 10)
 #define SHARED_MOST (227 << 10)
 #define SHARED_ALIGN 16                   /* bytes, of each tile */
+/* Returns the room of a tile of so many bytes: the next tile is aligned, too. */
+static inline int64_t shared_room(int64_t bytes)
+{
+    return (bytes + SHARED_ALIGN - 1) / SHARED_ALIGN * SHARED_ALIGN;
+}
 
 /* The place of element i of a shared tile: i ^ (i >> shift & mask). The bits of the row are XORed
  * into those of the column, so that the elements of a column lie in different banks. mask 0: place

@@ -197,15 +197,19 @@ const struct expr *node_reduce(const struct graph *g, struct node *n, const char
 /* Returns a load of tensor t at idx[rank], with simplified indices. */
 const struct val *graph_load_at(const struct graph *g, int t, const struct expr *const *idx);
 
-/* Returns the same graph with a "convert" node (an identity copy) between input tensor t and all
- * its consumers: the caller's tensor is renamed NAME_in and keeps the caller's layout, NAME becomes
- * the intermediate that the consumers read (SPEC A.8, C.2).  Built fresh in a, over the pool of g.
- * When t is the output, the convert node comes last: NAME becomes an intermediate and NAME_out, the
- * new output, keeps the caller's layout. NAME_in stands just before NAME, NAME_out just after it,
- * the node where it runs: later tensor and node indices move up by one, so look them up by name. */
-/* Returns g with complex nodes that round their factors so (struct node). */
-const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff);
 #define TF32_ROUNDOFF 0x1p-11             /* tf32 has 10 bits behind the point */
+/* Returns the same graph whose complex nodes round their factors (factor_roundoff of struct
+ * node). */
+const struct graph *graph_with_factors(struct arena *a, const struct graph *g, double roundoff);
+
+/* Returns the same graph with a "convert" node (an identity copy) between the caller and tensor t
+ * (SPEC A.8, C.2).  It is built anew in a, over the pool of g.  The caller's tensor keeps its
+ * layout.
+ *
+ * Input t: the caller's tensor is renamed NAME_in; NAME becomes the intermediate that the consumers
+ * read.  NAME_in stands just before NAME.  Output t: the convert node comes last; NAME becomes an
+ * intermediate, and NAME_out, just after it, is the new output.  Later tensor and node indices move
+ * up by one, so look them up by name. */
 const struct graph *graph_with_conversion(struct arena *a, const struct graph *g, int t);
 
 /* Returns the same graph with a "convert" node between tensor t and its reader `node`.  The node

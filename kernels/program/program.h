@@ -59,7 +59,7 @@ struct program {
     /* the largest relative error that an algorithm may have (`set accuracy`) */
     double accuracy;
     bool tf32;                            /* whether tensor cores may multiply f32 as tf32 */
-    int n_algorithms;                     /* number of convolutions that have one */
+    int n_algorithms;  /* number of convolutions for which a step chose an algorithm */
     const struct algorithm *algorithm;
     int n_rfactors;                       /* number of reductions that steps factored */
     const struct rfactor *rfactor;

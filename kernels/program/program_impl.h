@@ -38,9 +38,9 @@ bool program_loop_step(struct program *draft, const struct step *s, struct err *
 bool program_rfactor_step(struct program *draft, const struct step *s, struct err *e);
 
 bool program_algorithm_step(struct program *draft, const struct step *s, struct err *e);
-/* Whether every algorithm of the draft is as accurate as its setting demands. */
 /* Lets tensor cores multiply f32 as tf32, or not; the form then rounds its factors. */
 void program_set_tf32(struct program *draft, bool on);
+/* Whether every algorithm of the draft is as accurate as `set accuracy` demands. */
 bool program_accurate(const struct program *draft, struct err *e);
 
 /* Derives graph, layouts and fresh stages of the draft from base, choices and settings. */

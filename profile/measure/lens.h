@@ -60,6 +60,7 @@ struct lens_pair {
 /* The kinds of misses, as in Hill's model: the first touch of a line; a miss that a fully
  * associative LRU cache of the same size has as well; any other one. */
 enum miss_kind { MISS_COMPULSORY, MISS_CAPACITY, MISS_CONFLICT };
+extern const char *const miss_kind_name[3];
 
 /* The misses of `site` in the whole run, estimated unless everything was simulated.  Those that are
  * neither compulsory nor conflict misses are capacity misses.

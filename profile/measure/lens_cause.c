@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+const char *const miss_kind_name[3] = { "compulsory", "capacity", "conflict" };
+
 static int64_t magnitude(int64_t v)
 {
     return v < 0 ? -v : v;

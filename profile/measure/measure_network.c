@@ -10,13 +10,11 @@
 #include "profile/measure/job.h"
 #include "profile/measure/network_meters.h"
 
-/* each call's least time is of these many runs, or of fewer when they take many times as long as
- * the sampling of the whole */
-#define TIMED_RUNS 8
-#define TIMED_LEAST 4
-#define TIMED_LONG 4
-#define LIMIT_S 120.0                     /* seconds for one run of the network */
-#define AUTHOR_RTOL 1e-3                  /* as ONNX's own backend tests (SPEC L.2) */
+#define TIMED_RUNS 8  /* number of timed runs; the least time of each call counts */
+#define TIMED_LEAST 4                     /* the same for runs of a long network */
+#define TIMED_LONG 4  /* a long network: its runs take so many times the sampling of the whole */
+#define LIMIT_S 120.0                     /* time limit for one run of the network, in seconds */
+#define AUTHOR_RTOL 1e-3                  /* as in ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
 
 struct net_run {

@@ -96,7 +96,7 @@ static inline bool measurement_compared(const struct measurement *m)
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
-/* Whether the spread of its samples makes the best time doubtful. */
+/* Whether the samples spread so much that the best time is doubtful. */
 static inline bool latency_noisy(const struct latency *l)
 {
     return l->runs > 0 && (l->noisy || l->spread > STATS_NOISY);

@@ -52,13 +52,14 @@ struct sim_level {
     int64_t accesses, misses, writebacks, prefetches, useful;
 };
 
-/* A place in the code. Sites are sorted by misses, most first. tensor is an index into by_tensor.
- * Sites beyond the limit are one last entry, "others", whose tensor is n. The other members are for
- * a GPU: memory is "global", "local" or "shared"; degree: the worst bank conflict of one access (2:
- * 2-way); bytes: of a thread; stride: bytes from thread to thread, the same for `run` threads,
- * after which a warp jumps; run 0: the stride varies.
+/* A place in the code that accesses memory. Sites are sorted by misses, most first. tensor is an
+ * index into by_tensor. Sites beyond the limit are one last entry, "others", whose tensor is n.
  * into, operand: as in struct site, the same in every schedule; into "": of an older measurement.
- */
+ *
+ * The other members are for a GPU. memory: "global", "local" or "shared". degree: the worst bank
+ * conflict of one access (2: 2-way). bytes: those of one thread's access. stride: bytes from thread
+ * to thread, the same for `run` threads in a row, after which it jumps; run 0: the stride
+ * varies. */
 struct sim_site {
     char text[112]; int tensor; bool is_store;
     int64_t accesses; struct access_cost cost;
@@ -84,10 +85,10 @@ struct sim_result {
     /* The simulated GPU (gpu_device.h), and the size of its sectors, in which all levels count; "",
      * 0: a CPU. */
     char gpu[64]; int sector_bytes;
-    int64_t sectors, ideal_sectors, bank_conflicts;        /* of all tensors */
+    int64_t sectors, ideal_sectors, bank_conflicts;        /* sums over all tensors */
     int64_t shared_bytes;                  /* of a block, of the kernel with the most */
-    /* Nanoseconds that the FMA units with the tensor cores, the L1s with shared memory, L2 and DRAM
-     * of the GPU need at their full rate: no time, but bounds of it. */
+    /* Nanoseconds at full rate that each part of the GPU needs: the FMA units with the tensor
+     * cores, the L1s with shared memory, L2, and DRAM. They are bounds of the time. */
     double fma_ns, l1_ns, l2_ns, dram_ns;
     bool of_source;  /* the compiler may have reordered the loops (set autovectorize on): these are
                       * the counts of the nest, not of the code that ran */

@@ -5,11 +5,11 @@
  *     # original: /home/me/conv.yaml
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
- *     # network: KEY KERNEL             (only without a file, and of the kernels of networks)
- *     # measurements only               (only when steps and texts are those of the file)
- * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0.
- * The first line has the id and the start time of the process, because a later process may get the
- * same id. */
+ *     # network: KEY KERNEL             (of a session without a file, and of a network's kernel)
+ *     # measurements only               (if steps and texts are those of the file)
+ * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0. The first
+ * line has the id and the start time of the process, because a later process may get the same
+ * id. */
 #include "sessions/file/session_impl.h"
 
 #include <ctype.h>

@@ -111,7 +111,7 @@ void session_autosave_drop(struct session *s);
  * their number, at most max. */
 struct autosave {
     char path[512], title[256], original[512];
-    uint64_t on_disk, network, kernel;  /* kernel is not 0: these are changes of a kernel */
+    uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
     bool numbers;                       /* only measurements were new: they are listed, not asked */
     double age_s;
 };

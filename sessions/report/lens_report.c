@@ -32,8 +32,6 @@ static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
                     "sets", JSON_IF(p->loop >= 0, p->sets));
 }
 
-static const char *const kind_name[] = { "compulsory", "capacity", "conflict" };
-
 static json_t *cause_json(const struct lens *l, const struct lens_cause *c)
 {
     const struct lens_site *s = &l->site[c->site];
@@ -44,7 +42,7 @@ static json_t *cause_json(const struct lens *l, const struct lens_cause *c)
                           "compulsory_misses", JSON((int64_t)llround(c->compulsory)),
                           "capacity_misses", JSON((int64_t)llround(capacity)),
                           "conflict_misses", JSON((int64_t)llround(c->conflict)));
-    return json_put(o, "kind", JSON(kind_name[lens_kind(c)]),
+    return json_put(o, "kind", JSON(miss_kind_name[lens_kind(c)]),
                     "loop", JSON_IF(c->moves >= 0, l->loop[c->moves].axis),
                     "stride_bytes", JSON_IF(c->moves >= 0, c->stride),
                     "again", JSON_IF(c->again >= 0, l->loop[c->again].axis),
@@ -61,7 +59,7 @@ static json_t *causes_json(const struct lens *l)
     return list;
 }
 
-/* The misses by groups of sets (a list each) and time. */
+/* Returns the misses by groups of sets (a list each) and by time. */
 static json_t *grid_json(const struct lens *l, bool whole)
 {
     int rows = l->n_sets < GRID_ROWS ? l->n_sets : GRID_ROWS, most = GRID_COLUMNS;

@@ -6,7 +6,7 @@
 
 /* Returns `latency_ms`; null when nothing was timed. */
 json_t *report_latency_json(const struct latency *l);
-/* Returns `counters`: the simulator's and, if asked for, the other meters' numbers. */
+/* Returns `counters`: the numbers of the simulator and of the other requested meters. */
 json_t *report_counters_json(const struct measurement *m, unsigned meters);
 /* Returns `counters.sim.detail`; null when it was not asked for. */
 json_t *report_detail_json(const struct sim_result *s);

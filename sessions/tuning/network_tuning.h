@@ -54,7 +54,7 @@ struct network_tuning {
     int n; const struct tuned_kernel *kernel;
     struct network_measurement first;     /* of the network before, n_calls in call_s */
     int n_calls;
-    double before_ms, after_ms;           /* of the network */
+    double before_ms, after_ms;           /* times of the network */
     bool verified, cancelled;
     double measuring_s;  /* with time_s: the part of it for measuring the network */
     double unchecked_s;  /* estimated time of a check that was left out; 0: none was left out */
