@@ -20,7 +20,7 @@
 
 enum { SCRIPT_MAX_BYTES = 4 << 20 };
 
-static struct cancel interrupted;        /* raised by signals, and by searches to end themselves */
+static struct cancel interrupted;        /* set by signals, and by a search that stops itself */
 static struct cancel signalled;
 
 static void on_signal(int sig)

@@ -75,8 +75,8 @@ void agents_layout_end(struct agents *g);
  * LOOP_KNOBS - 1. */
 int agents_loop_act(struct agents *g, enum knob_kind kind, int knob, const float state[LOOP_STATE],
                     const float op[OP_FEATURES], int n_directions);
-/* Ends a step; r is the reward of the point that the step reached.  If a knob did not move in this
- * step, its last move gets r. */
+/* Ends a step; r is the reward of the point that the step reached.  Adds r to the last move of
+ * every knob, also of the knobs that did not move in this step. */
 void agents_loop_step_end(struct agents *g, double r);
 /* Ends a walk: the next step starts elsewhere, so its reward must not count for earlier moves. */
 void agents_loop_walk_end(struct agents *g);

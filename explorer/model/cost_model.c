@@ -29,7 +29,7 @@ struct cost_model {
     VEC(double) ms;
     VEC(double) cycles;                   /* per sample: the cycles by estimate (cycles_of) */
     bool corrects;                        /* whether the ensemble corrects estimates of cycles */
-    double level;                         /* if it corrects: mean logarithm of cycles / ms */
+    double level;                         /* if `corrects`: mean of log(cycles / ms) */
     double best_ms;
     struct xgb *ensemble;                 /* the trained trees; NULL = not trained yet */
     int n_used, used[FEATURES_ALL];       /* columns that the ensemble uses */

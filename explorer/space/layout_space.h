@@ -51,8 +51,9 @@ struct layout_space {
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
     bool log_rounding;
-    float op[OP_FEATURES];                /* log2 of N I O H W KH KW V d G, then the two places of
-                                           * `index / 8` and `is_gpu`, 0 here (SPEC E.3) */
+    /* What agents see of the operator: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups;
+     * then two zeros, where they see the step of an episode and whether the target is a GPU. */
+    float op[OP_FEATURES];
     const struct layout_template *t;
 };
 

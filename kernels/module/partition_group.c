@@ -181,8 +181,8 @@ static bool cut(struct cutter *c, const char *name, struct err *e)
     c->mark[t] = CUT_HERE;
     make_groups(c);
     return c->groups.data[c->group_of[c->maker[t]]].out == t
-        || err_set(e, ERR_STEP, "another operand joins the kernels before and after %.80s",
-                   name_of(c, t));
+        || err_set(e, ERR_STEP, "%.80s cannot be cut: another tensor still connects the operators "
+                   "before and after it", name_of(c, t));
 }
 
 /* Checks that the result of group x may stay inside a kernel that also has group y. */

@@ -27,8 +27,8 @@ static bool aligned(const struct layout *a, const struct layout *b)
     return true;
 }
 
-/* Whether a node reads the result of stage `at`, or of a node that is computed at the same axis of
- * it, also through inlined nodes. */
+/* Whether a node reads, directly or through inlined nodes, the result of stage `at` or of a stage
+ * that is computed at `axis` of `at`. */
 static bool reads_chain(const struct lowering *in, int node, int at, const char *axis)
 {
     for (int t = 0; t < in->graph->n_tensors; t++) {
@@ -427,7 +427,7 @@ bool lower_prefetch_check(const struct lowering *in, int node, const char *tenso
         }
     if (r.moves[stage_axis(s, axis)])
         return true;
-    err_set(e, ERR_STEP, "%s is read at the same places in every iteration of loop %s of %s",
-            g->tensor[t].name, axis, s->name);
+    err_set(e, ERR_STEP, "there is nothing to prefetch: %s is read at the same places in every "
+            "iteration of loop %s of %s", g->tensor[t].name, axis, s->name);
     return moving_loop(&r) ? err_fix(e, "prefetch it at %s", moving_loop(&r)) : false;
 }

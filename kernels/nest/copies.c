@@ -16,7 +16,7 @@
 
 #include "kernels/ir/simplify.h"
 
-#define COPY_LANES 64                     /* lanes of a vector loop; more are cut */
+#define COPY_LANES 64                     /* most lanes of a vector loop; longer loops are split */
 
 /* Whether v moves data only: a load or a constant. */
 static bool moves(const struct val *v)

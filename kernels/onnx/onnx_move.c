@@ -324,7 +324,8 @@ static bool repeat(struct imp *im, int x, const int64_t *n, bool inner)
         out.dim[d] *= n[d];
     }
     if (apart.rank > MAX_RANK)
-        return onnx_refuse(im, "it needs a tensor of %d dimensions", apart.rank);
+        return onnx_refuse(im, "it needs a tensor of %d dimensions; at most %d are supported",
+                           apart.rank, MAX_RANK);
     if (!onnx_emit_reshape(im, x, &apart, &x))
         return false;
     x = onnx_emit_expand(im, x, &wide);

@@ -216,7 +216,7 @@ static f32 from_half(uint16_t h, bool brain)
     return (f32)(h >> 15 ? -size : size);
 }
 
-/* Reads floats of other sizes, as float32. */
+/* Reads float16, bfloat16 and float64 as float32. */
 static bool read_other_floats(struct onnx_reader *r, const Onnx__TensorProto *p,
                               const struct wire_span *raw, struct onnx_tensor *t)
 {

@@ -1,13 +1,14 @@
 /* The reference for sums of products: Y[y] = init + sum over r of S[s(y, r)] * X[x(y, r)], perhaps
  * only over the r where a test holds.
  *
- * Spatial variables that only one factor uses number the rows or the columns of a matrix product;
- * all others (the batch) number such products.  A variable that both use makes rows as well if it
- * only selects a group of X, as o / 8 does; a block of rows then lies in one group.
+ * Spatial variables that occur only in S index the rows of a matrix product, those only in X its
+ * columns.  Each value of the other variables (the batch) has such a product of its own.  There is
+ * one exception: a variable of both is a row variable if X depends on it only through the index of
+ * a group, such as o / 8.  Each block of rows then stays in one group.
  *
  * A task evaluates the factors of a block of rows and columns, and multiplies them with mat_mul.
- * Where the offset of a load is a part over y plus a part over r, both parts are computed once, as
- * tables.  Any other X is evaluated by rows, whatever its indices and tests are.
+ * Where the offset of a load is f(y) + g(r), f and g are computed once, as tables.  Any other X is
+ * evaluated by rows, whatever its indices and tests are.
  *
  * In float32 every product and every sum is rounded, in the order of the definition, as row_eval
  * does, so the results have the same bits. */

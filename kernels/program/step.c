@@ -364,7 +364,7 @@ static bool parse_notation(const struct parser *p, struct step *s, struct step_w
     const struct step_word *from = &p->word[first], *to = &p->word[p->n - 1];
     for (int i = first; i < p->n; i++)
         if (p->word[i].quoted && p->n > first + 1) {
-            err_set(p->e, ERR_SYNTAX, "the notation is not one quoted word");
+            err_set(p->e, ERR_SYNTAX, "quotes must enclose the whole notation, or be left out");
             fix_usage(p, s->kind);
             return fails_at_word(p, i == first ? first + 1 : i);
         }

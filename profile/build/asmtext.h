@@ -30,7 +30,7 @@ struct asm_block { int64_t n, kind[INSN_KINDS], loads, stores, stack_loads, stac
 
 struct asm_text {
     VEC(struct asm_block) block;
-    VEC(int) pad;                        /* for each piece of padding, the index of its block */
+    VEC(int) pad;                        /* for each .p2align, the index of its block */
     bool repeats;  /* the text has `rep stosq` or the like, each counted once */
     VEC(char *) call;  /* functions that are called and not defined in the text, once each */
     /* The text with counters.  It exports `int64_t *ts_blocks(void)`: the number of blocks, then

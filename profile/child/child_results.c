@@ -4,10 +4,12 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_REPEATS 3
+#define REPEAT_WITHIN_S 5.0  /* samples that took longer in all are not repeated */
 
 /* Counts the rounds in which every requested series has a sample, whatever the runner says. */
 static int count_rounds(const struct child *c, const bool *wanted)
@@ -104,7 +106,8 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
           && take_difference(c, what, out, e);
         q.append = true;
     } while (ok && out->differs < 0 && !what->as_is && any_wide(out)
-             && clock_s() - begin < c->opts.limit_s && c->repeat++ < MOST_REPEATS);
+             && clock_s() - begin < fmin(c->opts.limit_s, REPEAT_WITHIN_S)
+             && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     return ok;
 }

@@ -55,9 +55,9 @@ struct sampled {
 };
 /* Seconds per call, by enum series: of the contenders and the ceiling that were requested, and of
  * the ceiling on one core when there are several threads (the others are 0 and NULL). sample[.][i]
- * were taken in round i; block[k] is the first round of epoch k. If the spread of a contender
- * exceeds STATS_NOISY, sampling is repeated for up to 3 times as long in total, and all samples
- * count. Valid until the runner times again or is closed. */
+ * were taken in round i; block[k] is the first round of epoch k. While the spread of a contender
+ * exceeds STATS_NOISY, sampling is repeated, up to three times and not after 5 s in all, and all
+ * samples count. Valid until the runner times again or is closed. */
 struct samples {
     int rounds, n_blocks;
     const double *sample[SERIES_COUNT];

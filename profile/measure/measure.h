@@ -17,14 +17,15 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
                      struct err *e);
 
 /* Compares programs.  Each is built and checked as above; then the right ones are timed in one
- * child, in shuffled rounds, and compared with the first of them.  The clock is the only meter;
- * time_s 0 = 1.  At most MEASURE_MAX_COMPARED programs; a program may occur twice.  A program that
- * fails is a result, and the others are timed without it.  The first program, and programs that are
- * not timed, have ratio 0 and VERDICT_NONE.
+ * child, in shuffled rounds, and compared with the first of them.  The clock is the only meter.
+ * At most MEASURE_MAX_COMPARED programs; a program may occur twice.
  *
- * Programs for a GPU are timed on it after their host twins were found right.  Without a GPU they
- * are only checked, m.device has the reason, and there are no rounds.  ERR_RANGE when only some of
- * the programs are for a GPU. */
+ * o->time_s = 0 stands for 1 s.  A program that fails is a result, and the others are timed without
+ * it.  The first program, and programs that are not timed, have ratio 0 and VERDICT_NONE.
+ *
+ * Programs for a GPU are timed on it after their host twins (the same loops, run on the CPU) were
+ * found right.  Without a GPU they are only checked, m.device has the reason, and there are no
+ * rounds.  ERR_RANGE when only some of the programs are for a GPU. */
 #define MEASURE_MAX_COMPARED 6
 struct compared {
     struct measurement m;

@@ -14,7 +14,7 @@ struct oracle;
  * cannot be read. */
 bool oracle_acquire(const struct graph *base, uint64_t seed, const struct cancel *c,
                     const struct oracle **out, struct err *e);
-/* Makes an oracle for p alone, from the caller's data: given[t] has the elements of input or
+/* Makes an oracle that is not kept, from the caller's data: given[t] has the elements of input or
  * constant t of the base graph; NULL: zeros. */
 bool oracle_of(const struct program *p, void *const *given, const struct cancel *c,
                const struct oracle **out, struct err *e);

@@ -127,7 +127,8 @@ static dnnl_status_t add_tensor(struct vendor_handle *h, struct onednn_candidate
     return t->role == ROLE_OUT ? dnnl_success : reorder(h, callers, own);
 }
 
-/* Adds a vector of one repeated number, for operands that the operator lacks. */
+/* Adds a vector of one repeated number, for an operand that oneDNN requires and the operator does
+ * not have. */
 static dnnl_status_t add_constant(struct vendor_handle *h, struct onednn_candidate *c, int arg,
                                   float value)
 {
