@@ -430,8 +430,9 @@ bool history_branch_delete(struct history *h, const char *name, struct err *e)
         return no_such_branch(h, name, e);
     if (b == h->current) {
         err_set(e, ERR_NAME, "branch \"%s\" is the current one and cannot be deleted", name);
-        return err_fix(e, h->branches.len > 1 ? "switch to another branch first"
-                                              : "it is the only branch; `goto 0` goes back to its start");
+        return err_fix(e, h->branches.len > 1
+                          ? "switch to another branch first"
+                          : "it is the only branch; `goto 0` goes back to its start");
     }
     memmove(&h->branches.data[b], &h->branches.data[b + 1],
             sizeof(struct branch) * (size_t)(h->branches.len - b - 1));

@@ -288,9 +288,9 @@ static void searches(struct str *out, const struct study_report *r)
         str_add(out, "\nsearch: combinations of loop parameters, all in the study file\n");
     text_table_print(out, &t);
     if (any && ended)
-        str_add(out, "    ended: all = every combination was tried; scale = --scale allowed no more;"
-                " budget = the\n    study's seconds were over; a search that ended early may have"
-                " missed the best\n");
+        str_add(out, "    ended: all = every combination was tried; scale = --scale allowed no"
+                " more; budget = the\n    study's seconds were over; a search that ended early"
+                " may have missed the best\n");
 }
 
 static void troubles(struct str *out, const struct study_report *r)
