@@ -1,14 +1,16 @@
 /* `tilescope bench`: compares the times of sessions. */
-#include "app/cli/cli.h"
+#include "app/cli/cli_network.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/views/ablation_doc.h"
+#include "kernels/base/arena.h"
 #include "kernels/gen/target.h"
 #include "kernels/program/contract.h"
 #include "profile/measure/gpu_memory.h"
+#include "profile/measure/network_compare.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
@@ -22,7 +24,7 @@ struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
     struct gpu_device gpu;               /* --gpu */
-    int n;
+    int n, n_networks;                   /* all are networks, or none */
     struct bench_entry entry[MEASURE_MAX_COMPARED];
     struct session *session[MEASURE_MAX_COMPARED];
     struct compared result[MEASURE_MAX_COMPARED];
@@ -52,10 +54,25 @@ static bool open_contender(struct bench_call *b, int i, int *n_kernels, struct e
         return cli_open_kernel(b->cli, &b->session[i], e);
     }
     if (ok && cli_is_network(b->session[i])) {
-        ok = err_set(e, ERR_SYNTAX, "%.200s is a network, and bench times single kernels", name);
-        err_fix(e, "tilescope run times a network; --kernel K takes one of its kernels");
+        ok = cli_takes(b->cli, b->session[i], e);
+        b->n_networks++;
     }
     return ok;
+}
+
+/* Whether the contenders are all networks, or all kernels. */
+static bool one_kind(const struct bench_call *b, struct err *e)
+{
+    int network = 0, kernel = 0;
+    if (b->n_networks == 0 || b->n_networks == b->n)
+        return true;
+    while (!cli_is_network(b->session[network]))
+        network++;
+    while (cli_is_network(b->session[kernel]))
+        kernel++;
+    err_set(e, ERR_SYNTAX, "%.120s is a network, and %.120s is a single kernel",
+            b->cli->args->word.data[network], b->cli->args->word.data[kernel]);
+    return err_fix(e, "compare networks with each other; --kernel K takes one kernel of a network");
 }
 
 static bool open_sessions(struct bench_call *b, struct err *e)
@@ -75,7 +92,7 @@ static bool open_sessions(struct bench_call *b, struct err *e)
     }
     if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
         ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");
-    return ok;
+    return ok && one_kind(b, e);
 }
 
 /* --- Text ------------------------------------------------------------------------------------ */
@@ -201,8 +218,9 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         const struct graph *other = history_current(b->session[i]->history)->program->base;
         noisy = noisy || b->result[i].m.latency.noisy;
         if (!streq(other->spec, g->spec))
-            str_printf(out, "note: %c is another operator than A (%.4g and %.4g MFLOP): the ratio"
-                       " is of the times as they are\n", 'A' + i, 1e-6 * other->flops,
+            str_printf(out, "note: %c is another %s than A (%.4g and %.4g MFLOP): the ratio"
+                       " is of the times as they are\n", 'A' + i,
+                       b->n_networks > 0 ? "network" : "operator", 1e-6 * other->flops,
                        1e-6 * g->flops);
     }
     for (int i = 1; i < b->n; i++) {
@@ -214,7 +232,8 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         str_free(&text);
     }
     if (noisy)
-        str_add(out, "note: ! the spread is above 10 % even after repeated sampling\n");
+        str_printf(out, "note: ! the spread is above 10 %%%s\n",
+                   b->n_networks > 0 ? "" : " even after repeated sampling");
     const struct measurement *m = &b->result[reference_of(b)].m;
     if (first->gpu)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
@@ -239,8 +258,11 @@ static void add_text(struct str *out, const struct bench_call *b)
         add_row(out, b, i, width);
     add_cold(out, b, width);
     if (b->how.rounds > 0) {
-        str_printf(out, "\n%d rounds in %d epochs, %d thread%s", b->how.rounds, b->how.epochs,
-                   b->result[0].m.threads, b->result[0].m.threads == 1 ? "" : "s");
+        str_printf(out, "\n%d rounds", b->how.rounds);
+        if (b->how.epochs < b->how.rounds)
+            str_printf(out, " in %d epochs", b->how.epochs);
+        str_printf(out, ", %d thread%s", b->result[0].m.threads,
+                   b->result[0].m.threads == 1 ? "" : "s");
         if (!isnan(b->how.disturbed))
             str_printf(out, "; the ceiling was slow in %.0f %% of them", 100 * b->how.disturbed);
         str_add(out, "\n");
@@ -286,29 +308,57 @@ static bool check_names(struct bench_call *b, const struct program *const *p, st
     return cli_asserts_named(b->cli->args, &json, e);
 }
 
-static int run(struct bench_call *b)
+/* Whether the options fit the programs. */
+static bool check_options(const struct bench_call *b, const struct program *const *p,
+                          struct err *e)
 {
-    struct err e = {0};
-    const struct program *p[MEASURE_MAX_COMPARED];
-    struct progress pr = cli_progress(b->cli);
-    for (int i = 0; i < b->n; i++)
-        p[i] = history_current(b->session[i]->history)->program;
     bool gpu = false;
     for (int i = 0; i < b->n; i++)
         gpu = gpu || program_text_is_gpu(p[i], b->opts.target);
     if (args_has(b->cli->args, OPT_GPU) && !gpu) {
-        err_set(&e, ERR_SYNTAX, "--gpu: no session is for a GPU");
-        err_fix(&e, "--target cuda --gpu %s", b->gpu.name);
-        return cli_fail(b->cli, &e);
+        err_set(e, ERR_SYNTAX, "--gpu: no session is for a GPU");
+        return err_fix(e, "--target cuda --gpu %s", b->gpu.name);
     }
     for (int i = 0; i < b->n; i++)
-        if (!cli_target_fits(p[i], b->entry[i].name, b->opts.target, &e))
-            return cli_fail(b->cli, &e);
-    bool ok = check_names(b, p, &e)
-           && measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, &e)
-           && simulate(b, p, &e);
+        if (!cli_target_fits(p[i], b->entry[i].name, b->opts.target, e))
+            return false;
+    return true;
+}
+
+static bool compare_networks(struct bench_call *b, const struct progress *pr, struct err *e)
+{
+    const struct network *net[MEASURE_MAX_COMPARED];
+    struct arena *a = arena_new();
+    int threads = b->opts.threads > 0 ? b->opts.threads : 1;
+    bool ok = true;
+    for (int i = 0; ok && i < b->n; i++) {
+        const struct opened o = { .session = b->session[i] };
+        ok = cli_network_open(a, &o, b->opts.target, threads, &net[i], e);
+    }
+    ok = ok && measure_compare_networks(net, b->n, &b->opts, pr, b->cli->cancel, b->result,
+                                        &b->how, e);
+    arena_free(a);
+    return ok;
+}
+
+static bool measure(struct bench_call *b, const struct program *const *p, struct err *e)
+{
+    struct progress pr = cli_progress(b->cli);
+    bool ok = b->n_networks > 0
+            ? compare_networks(b, &pr, e)
+            : measure_compare(p, b->n, &b->opts, &pr, b->cli->cancel, b->result, &b->how, e)
+              && simulate(b, p, e);
     cli_progress_clear(b->cli);
-    if (!ok)
+    return ok;
+}
+
+static int run(struct bench_call *b)
+{
+    struct err e = {0};
+    const struct program *p[MEASURE_MAX_COMPARED];
+    for (int i = 0; i < b->n; i++)
+        p[i] = history_current(b->session[i]->history)->program;
+    if (!check_options(b, p, &e) || !check_names(b, p, &e) || !measure(b, p, &e))
         return cli_fail(b->cli, &e);
     struct str json = {0}, text = {0}, fingerprint = {0};
     machine_fingerprint_here(&fingerprint);
@@ -333,7 +383,12 @@ static bool open_one(struct bench_call *b, struct err *e)
     if (b->cli->args->word.len != 1)
         return err_set(e, ERR_SYNTAX, "bench --ablate takes one session");
     int n_kernels = 0;
-    return open_contender(b, 0, &n_kernels, e);
+    if (!open_contender(b, 0, &n_kernels, e))
+        return false;
+    if (b->n_networks == 0)
+        return true;
+    err_set(e, ERR_SYNTAX, "--ablate: a network has no steps of its own");
+    return err_fix(e, "--ablate --kernel K takes one of its kernels");
 }
 
 static bool check_ablation_names(const struct bench_call *b, const struct ablation *a,

@@ -7,8 +7,8 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
-#include "profile/measure/job.h"
 #include "profile/measure/network_meters.h"
+#include "profile/measure/measure_network_impl.h"
 
 #define TIMED_RUNS 8  /* number of timed runs; the least time of each call counts */
 #define TIMED_LEAST 4                     /* the same for runs of a long network */
@@ -16,22 +16,6 @@
 #define LIMIT_S 120.0                     /* time limit for one run of the network, in seconds */
 #define AUTHOR_RTOL 1e-3                  /* as in ONNX's own backend tests (SPEC L.2) */
 #define AUTHOR_ATOL 1e-5
-
-struct net_run {
-    const struct network *net;
-    const struct module *module;
-    const struct network_opts *opts;
-    struct measure_job job;  /* the job of the network: options with defaults, compiler, objects */
-    const struct cancel *cancel;
-    const struct progress *progress;
-    /* data of constants and inputs; of outputs once they are right */
-    struct network_values values;
-    struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
-    bool apart;                           /* whether every tensor has a buffer in the runner */
-    struct runner *runner;
-    struct arena *arena;
-    struct network_measurement *m;
-};
 
 static void report(const struct net_run *r, const char *what, double done)
 {
@@ -380,6 +364,14 @@ static double sums_of(const struct measure_job *j)
     return sums;
 }
 
+bool network_run_open(struct net_run *r, struct err *e)
+{
+    if (!open_runner(r, false, e) || !run_shared(r, e))
+        return false;
+    r->job.runner = r->runner;
+    return true;
+}
+
 static bool time_network(struct net_run *r, struct err *e)
 {
     struct measure_job *j = &r->job;
@@ -388,10 +380,7 @@ static bool time_network(struct net_run *r, struct err *e)
     int own = 0;
     for (int b = 0; b < r->module->n_buffers; b++)
         own += r->module->plan->at[b] >= 0;
-    if (!open_runner(r, false, e) || !run_shared(r, e))
-        return false;
-    j->runner = r->runner;
-    if (!measure_time(&j, 1, 0, &s, e))
+    if (!network_run_open(r, e) || !measure_time(&j, 1, 0, &s, e))
         return false;
     m->latency = j->m->latency;
     m->load = j->m->load;
@@ -420,17 +409,6 @@ static bool fits_memory(const struct net_run *r, struct err *e)
     return measure_memory(need + largest, e);
 }
 
-
-static void finish(struct net_run *r, bool ok)
-{
-    runner_close(r->runner);
-    network_whole_free(&r->whole);
-    if (ok && r->opts->values)
-        *r->opts->values = r->values;
-    else
-        network_values_free(&r->values);
-}
-
 /* Returns what the sampling needs to know about the network. */
 static struct measure_many work_of(struct net_run *r)
 {
@@ -446,30 +424,55 @@ static struct measure_many work_of(struct net_run *r)
     return all;
 }
 
+bool network_run_start(struct net_run *r, struct measurement *single, struct err *e)
+{
+    struct network_measurement *m = r->m;
+    const struct network *net = r->net;
+    r->module = net->module;
+    *m = (struct network_measurement){ .wrong_call = -1 };
+    if (!measure_start(&r->job, net->task[0].program, r->opts->measure, single, e))
+        return false;
+    r->job.progress = r->progress;
+    r->job.cancel = r->cancel;
+    m->threads = r->job.opts.threads;
+    m->seed = r->job.opts.seed;
+    snprintf(m->isa, sizeof m->isa, "%s", r->job.target->isa);
+    snprintf(m->compiler, sizeof m->compiler, "%s", r->job.cc.version);
+    r->work = work_of(r);
+    r->job.many = &r->work;
+    m->flops = r->work.asked_flops;
+    return true;
+}
+
+bool network_run_check(struct net_run *r, struct err *e)
+{
+    bool ok = fits_memory(r, e) && build(r, e) && prepare(r, e) && check(r, e);
+    r->m->build_s = r->job.kernel.seconds;
+    return ok;
+}
+
+void network_run_end(struct net_run *r, bool keep)
+{
+    runner_close(r->runner);
+    network_whole_free(&r->whole);
+    if (keep && r->opts->values)
+        *r->opts->values = r->values;
+    else
+        network_values_free(&r->values);
+}
+
 bool measure_network(struct arena *a, const struct network *net, const struct network_opts *o,
                      const struct progress *pr, const struct cancel *c,
                      struct network_measurement *m, struct err *e)
 {
-    struct net_run r = { .net = net, .module = net->module, .opts = o, .cancel = c, .progress = pr,
-                     .arena = a, .m = m };
+    struct net_run r = { .net = net, .opts = o, .cancel = c, .progress = pr, .arena = a, .m = m };
     struct measurement single = { 0 };
-    *m = (struct network_measurement){ .wrong_call = -1 };
-    if (!measure_start(&r.job, net->task[0].program, o->measure, &single, e))
+    if (!network_run_start(&r, &single, e))
         return false;
-    r.job.progress = pr;
-    r.job.cancel = c;
-    m->threads = r.job.opts.threads;
-    m->seed = r.job.opts.seed;
-    snprintf(m->isa, sizeof m->isa, "%s", r.job.target->isa);
-    snprintf(m->compiler, sizeof m->compiler, "%s", r.job.cc.version);
-    const struct measure_many work = work_of(&r);
-    r.job.many = &work;
-    m->flops = work.asked_flops;
     memory_keep();
-    bool ok = fits_memory(&r, e) && build(&r, e) && prepare(&r, e) && check(&r, e)
+    bool ok = network_run_check(&r, e)
            && (!(r.job.opts.meters & METER_CLOCK) || time_network(&r, e));
-    m->build_s = r.job.kernel.seconds;
-    finish(&r, ok);
+    network_run_end(&r, ok);
     memory_give_back();
     if (ok && r.job.opts.meters & ~(unsigned)METER_CLOCK)
         ok = network_meters(a, net, o->measure, pr, c, &m->kernel, e);

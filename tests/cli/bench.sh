@@ -91,6 +91,11 @@ same 'cold calls are told' 1 "$(grep -cE '^cold: .* single calls, ' <<< "$out")"
 t 0 '^latency: .* 64 threads' \
     run "$gmm" "${quick[@]}" --meters clock --threads 64
 net=sessions/examples/resnet8.onnx
-t 2 'resnet8.onnx is a network, and bench times single kernels' bench "$net" "$net"
-t 2 'fix: tilescope run times a network; --kernel K' bench "$net" "$net"
+t 0 '^B  resnet8.onnx +[0-9.]+ [mun]s .* [01]\.[0-9]+ \([01]' bench "$net" "$net" "${quick[@]}"
+t 0 '^[0-9]+ rounds, 1 thread' bench "$net" "$net" "${quick[@]}"
+t 0 '' bench "$net" "$net" "${quick[@]}" --assert 'contenders.B.ratio.high > 0'
+t 2 'resnet8.onnx is a network, and gmm m=24 k=16 n=32 is a single kernel' bench "$net" "$gmm"
+t 2 'compare networks with each other; --kernel K' bench "$gmm" "$net"
+t 2 '--ablate: a network has no steps' bench "$net" --ablate
+t 2 '--cold: cold caches are for one kernel' bench "$net" "$net" --cold
 finish

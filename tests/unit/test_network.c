@@ -1,5 +1,6 @@
 /* Networks: their kernels, the layouts between them, the memory plan, and runs against the float64
  * reference of the whole graph, in which a wrong connection of right kernels shows. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/reference.h"
 #include "profile/measure/measure_network.h"
+#include "profile/measure/network_compare.h"
 #include "sessions/file/expert_file.h"
 #include "sessions/file/session_network.h"
 #include "tests/unit/perm.h"
@@ -531,6 +533,43 @@ static void impossible_times_are_refused(void **state)
     assert_non_null(strstr(m.reason, "the kernel skips work"));
 }
 
+/* A wrong network is a result, and the others are timed and compared without it. */
+static void networks_are_compared(void **state)
+{
+    (void)state;
+    const struct network *good = network_of(graph_of("x = input m=8 k=8; y = relu(x)"));
+    const struct network *other = network_of(graph_of("x = input m=8 k=8; y = exp(x)"));
+    struct network lie = *good;
+    struct network_task *task = ARENA_DUP(perm, good->task, good->n_tasks);
+    for (int i = 0; i < good->n_tasks; i++)
+        if (!task[i].conversion)
+            task[i].program = other->task[i].program;
+    lie.task = task;
+    struct measure_opts mo = { .time_s = 0.002, .seed = 3 };
+    struct comparison how;
+    struct compared out[3];
+    struct err e = {0};
+    struct cancel stop = {0};
+    const struct network *all[] = { good, &lie, good };
+    assert_true(measure_compare_networks(all, 3, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[0].m.outcome, OUTCOME_OK);
+    assert_int_equal(out[1].m.outcome, OUTCOME_WRONG);
+    assert_int_equal(out[2].m.outcome, OUTCOME_OK);
+    assert_true(out[0].m.verified && !out[1].m.verified && out[2].m.verified);
+    assert_int_equal(out[1].m.latency.runs, 0);
+    assert_true(how.rounds > 5 && out[0].m.latency.runs >= how.rounds);
+    assert_true(out[0].ratio.ratio == 0 && out[1].ratio.ratio == 0);
+    assert_true(out[2].ratio.low < out[2].ratio.ratio && out[2].ratio.ratio < out[2].ratio.high);
+    assert_true(isfinite(out[2].ratio.high) && out[2].verdict != VERDICT_NONE);
+    /* the first that is right has no ratio */
+    assert_true(measure_compare_networks(all + 1, 2, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[0].m.outcome, OUTCOME_WRONG);
+    assert_true(out[1].m.verified && out[1].verdict == VERDICT_NONE);
+    atomic_store(&stop.raised, 1);
+    assert_false(measure_compare_networks(all, 2, &mo, NULL, &stop, out, &how, &e));
+    assert_int_equal(e.code, ERR_CANCEL);
+}
+
 static void the_whole_can_be_cancelled(void **state)
 {
     (void)state;
@@ -602,6 +641,7 @@ int main(void)
         cmocka_unit_test(the_whole_is_the_graph_before_simplifications),
         cmocka_unit_test(the_whole_needs_little_memory),
         cmocka_unit_test(impossible_times_are_refused),
+        cmocka_unit_test(networks_are_compared),
         cmocka_unit_test(the_whole_can_be_cancelled),
         cmocka_unit_test(networks_beyond_the_memory_are_refused),
         cmocka_unit_test(living_buffers_do_not_share),

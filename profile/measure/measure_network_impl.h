@@ -1,0 +1,36 @@
+/* One measurement of a network, for measure_network.c and network_compare.c.  The functions
+ * are called in the order in which they stand here. */
+#ifndef TS_PROFILE_MEASURE_NETWORK_IMPL_H
+#define TS_PROFILE_MEASURE_NETWORK_IMPL_H
+#include "profile/measure/job.h"
+#include "profile/measure/measure_network.h"
+#include "profile/measure/network_values.h"
+
+/* The caller fills net, opts, cancel, progress, arena and m. */
+struct net_run {
+    const struct network *net;
+    const struct network_opts *opts;
+    const struct cancel *cancel;
+    const struct progress *progress;
+    struct arena *arena;
+    struct network_measurement *m;
+    const struct module *module;
+    struct measure_job job;  /* the job of the network: options with defaults, compiler, objects */
+    struct measure_many work;             /* job.many: its operations */
+    /* data of constants and inputs; of outputs once they are right */
+    struct network_values values;
+    struct network_whole whole;           /* the expected outputs; n == 0: not evaluated yet */
+    bool apart;                           /* whether every tensor has a buffer in the runner */
+    struct runner *runner;
+};
+
+/* Starts the job of the network; its times will be stored in *single. */
+bool network_run_start(struct net_run *r, struct measurement *single, struct err *e);
+/* Builds the network and checks its results. */
+bool network_run_check(struct net_run *r, struct err *e);
+/* Opens the runner that times the network, whose intermediates share memory.  Runs it once, and
+ * compares the outputs with those of the check. */
+bool network_run_open(struct net_run *r, struct err *e);
+/* Closes the runner.  keep: the caller gets the values, if opts->values asks for them. */
+void network_run_end(struct net_run *r, bool keep);
+#endif

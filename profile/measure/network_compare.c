@@ -1,0 +1,185 @@
+#include "profile/measure/network_compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/base/arena.h"
+#include "profile/measure/measure_network_impl.h"
+
+#define DEFAULT_TIME_S 1.0  /* as in measure_compare; of each network */
+#define ROUNDS 20
+#define LEAST_ROUNDS 6  /* rounds of networks that take seconds: enough for an interval */
+#define LONG_S 10.0                       /* seconds after which LEAST_ROUNDS suffice */
+#define BOOTSTRAP_SEED 1
+
+struct rival {
+    struct net_run run;
+    struct network_measurement m;
+    struct samples samples;               /* of all rounds so far; owned by the runner */
+    double median[ROUNDS];                /* seconds per call, by round */
+    bool out;                             /* whether it failed */
+    char letter;
+    const struct progress *to;
+};
+
+struct race { struct rival rival[MEASURE_MAX_COMPARED]; int n, rounds; };
+
+/* Reports the progress of one network, under its letter in the list. */
+static void report_rival(void *ctx, const char *what, double fraction)
+{
+    const struct rival *x = ctx;
+    char text[96];
+    snprintf(text, sizeof text, "%c: %.90s", x->letter, what);
+    if (x->to && x->to->report)
+        x->to->report(x->to->ctx, text, fraction);
+}
+
+/* Takes a network out of the race.  Returns false if *e is not the network's own failure. */
+static bool drop(struct rival *x, const struct err *e)
+{
+    x->out = true;
+    measure_end(&x->run.job, false, e);
+    network_run_end(&x->run, false);
+    return measure_is_result(e);
+}
+
+static bool prepare(struct rival *x, struct measurement *m, struct err *e)
+{
+    struct measure_job *j = &x->run.job;
+    struct err ignored;
+    if (!network_run_start(&x->run, m, e)) {
+        x->out = true;
+        return false;
+    }
+    bool ok = network_run_check(&x->run, e) && network_run_open(&x->run, e);
+    m->max_rel_err = x->m.max_rel_err;
+    m->error_of_bound = x->m.error_of_bound;
+    m->build_s = x->m.build_s;
+    if (!ok)
+        return drop(x, e);
+    j->has_ceiling = j->has_ceiling
+                  && runner_load_ceiling(j->runner, j->ceiling.so_path, &ignored);
+    return true;
+}
+
+/* Samples one network for a round. */
+static bool sample(struct rival *x, int round, struct err *e)
+{
+    struct measure_job *j = &x->run.job;
+    int had = round > 0 ? x->samples.rounds : 0;
+    struct sampled what = { .ceiling = j->has_ceiling, .time_s = j->opts.time_s / ROUNDS,
+                            .min_runs = 1, .append = round > 0, .as_is = true };
+    if (!measure_sample(&j, 1, &what, &x->samples, e))
+        return false;
+    const double *all = x->samples.sample[SERIES_KERNEL];
+    int new = x->samples.rounds - had;
+    x->median[round] = new > 0 ? stats_summary(all + had, new).median : x->median[round - 1];
+    return true;
+}
+
+/* Times all networks that are right, in rounds. */
+static bool time_all(struct race *r, const struct progress *pr, struct err *e)
+{
+    double since = clock_s();
+    for (int i = 0; i < ROUNDS && (i < LEAST_ROUNDS || clock_s() - since < LONG_S); i++) {
+        if (pr && pr->report)
+            pr->report(pr->ctx, "timing in turns", (double)i / ROUNDS);
+        for (int k = 0; k < r->n; k++) {
+            struct rival *x = &r->rival[i % 2 ? r->n - 1 - k : k];
+            if (!x->out && !sample(x, i, e) && !drop(x, e))
+                return false;
+        }
+        r->rounds = i + 1;
+    }
+    return true;
+}
+
+/* Stores the times of the networks, and the ratios to the first of them. */
+static bool take(struct race *r, struct compared *out, struct comparison *how, struct err *e)
+{
+    const struct rival *first = NULL;
+    int block[ROUNDS];
+    for (int i = 0; i < r->rounds; i++)
+        block[i] = i;
+    for (int k = 0; k < r->n; k++) {
+        struct rival *x = &r->rival[k];
+        if (x->out)
+            continue;
+        if (!measure_take(&x->run.job, &x->samples, e)) {
+            if (!drop(x, e))
+                return false;
+            continue;
+        }
+        out[k].m.verified = true;
+        measure_end(&x->run.job, true, e);
+        if (!first) {
+            const double *ceiling = x->samples.sample[SERIES_CEILING];
+            first = x;
+            *how = (struct comparison){
+                r->rounds, r->rounds,
+                ceiling ? stats_disturbed(ceiling, x->samples.rounds) : NAN };
+            continue;
+        }
+        out[k].ratio = stats_ratio(first->median, x->median, r->rounds, block, r->rounds,
+                                   BOOTSTRAP_SEED);
+        out[k].verdict = stats_verdict(&out[k].ratio);
+    }
+    return true;
+}
+
+/* Builds and checks the networks.  False only if none of them is to blame. */
+static bool prepare_all(struct race *r, const struct network *const *net,
+                        const struct network_opts *o, const struct progress *pr,
+                        const struct cancel *c, struct arena *a, struct compared *out,
+                        struct progress *each, struct err *e)
+{
+    for (int k = 0; k < r->n; k++)
+        r->rival[k].out = true;           /* until it starts */
+    for (int k = 0; k < r->n; k++) {
+        struct rival *x = &r->rival[k];
+        x->out = false;
+        x->letter = (char)('A' + k);
+        x->to = pr;
+        each[k] = (struct progress){ report_rival, x };
+        x->run = (struct net_run){ .net = net[k], .opts = o, .cancel = c, .progress = &each[k],
+                                   .arena = a, .m = &x->m };
+        if (!prepare(x, &out[k].m, e))
+            return false;
+    }
+    return true;
+}
+
+bool measure_compare_networks(const struct network *const *net, int n,
+                              const struct measure_opts *given, const struct progress *pr,
+                              const struct cancel *c, struct compared *out,
+                              struct comparison *how, struct err *e)
+{
+    double began = clock_s();
+    if (n < 1 || n > MEASURE_MAX_COMPARED)
+        return err_set(e, ERR_RANGE, "%d networks: from 1 to %d can be compared", n,
+                       MEASURE_MAX_COMPARED);
+    struct measure_opts mo = *given;
+    struct network_opts o = { .measure = &mo };
+    struct progress each[MEASURE_MAX_COMPARED];
+    struct race *r = xcalloc(1, sizeof *r);
+    struct arena *a = arena_new();
+    mo.meters = METER_CLOCK;
+    mo.time_s = given->time_s > 0 ? given->time_s : DEFAULT_TIME_S;
+    r->n = n;
+    *how = (struct comparison){ .disturbed = NAN };
+    for (int k = 0; k < n; k++)
+        out[k] = (struct compared){ .verdict = VERDICT_NONE };
+    memory_keep();
+    bool ok = prepare_all(r, net, &o, pr, c, a, out, each, e) && time_all(r, pr, e)
+           && take(r, out, how, e);
+    for (int k = 0; k < n; k++) {
+        out[k].m.total_s = clock_s() - began;
+        if (!r->rival[k].out)
+            network_run_end(&r->rival[k].run, false);
+    }
+    memory_give_back();
+    arena_free(a);
+    free(r);
+    return ok;
+}
