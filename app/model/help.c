@@ -44,7 +44,8 @@ static void topic_keys(struct str *out)
     str_add(&all, "Every key stands for a line that could be typed at the `:` prompt.\n"
             "On the prompt, Tab completes, and Up and Down bring back earlier lines. C-w deletes "
             "the word before the cursor, which is at the error after a refusal. C-u empties the "
-            "line, but leaves the `edit N` or `insert N` of a key.\n");
+            "line, but leaves the `edit N` or `insert N` of a key. Alt-b and Alt-f (or C-Left and "
+            "C-Right) move by words, and Alt-d deletes the next word.\n");
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         if ((int)b->context != context)

@@ -162,7 +162,8 @@ bool model_export(struct model *m, const char *path)
         ok = model_write(m, path, may_overwrite(m, path, FILE_ABSENT), &text, what);
     if (ok) {
         model_info(m, "%s written to %s; %s: %s", what, path,
-                   cuda ? "compile it" : "compile and run it", str_text(&command));
+                   cuda ? "compile it" : "compile and run it (its first lines say how)",
+                   str_text(&command));
         m->message.stays = true;
     }
     str_free(&text);

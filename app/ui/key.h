@@ -4,12 +4,14 @@
 #include <stdbool.h>
 #include "kernels/base/str.h"
 
-/* A key is a Unicode code point, a control character (1..31), or one of these. */
+/* A key is a Unicode code point, a control character (1..31), or one of these.  K_ALT is added to
+ * a key that was typed with Alt, which terminals send as Esc and the key. */
 enum key_code {
     K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
     K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
     K_BACKTAB, K_SHIFT_UP, K_SHIFT_DOWN,
-    K_F1, K_F12 = K_F1 + 11
+    K_F1, K_F12 = K_F1 + 11,
+    K_ALT = 0x200000
 };
 #define K_CTRL(letter) ((letter) & 31)
 

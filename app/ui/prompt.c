@@ -47,6 +47,7 @@ void prompt_open(struct prompt *p, char mark, const char *text)
     p->open = true;
     p->mark = mark;
     p->refused = false;
+    p->selected = mark == PROMPT_SAVE && text[0];
     str_clear(&p->kept);
     set_line(p, text);
     p->history_at = p->history.len;
@@ -127,9 +128,18 @@ static size_t word_before(const struct prompt *p)
     size_t i = p->at;
     while (i > 0 && s[i - 1] == ' ')
         i--;
-    while (i > 0 && s[i - 1] != ' ')
+    size_t end = i;
+    while (i > 0 && s[i - 1] != ' ' && (s[i - 1] != '"' || i == end))
         i--;
     return i;
+}
+
+static size_t word_after(const struct prompt *p)
+{
+    const char *s = str_text(&p->line);
+    size_t i = p->at;
+    i += strspn(s + i, " ");
+    return i + strcspn(s + i, " ");
 }
 
 static const char *searched(const char *line)
@@ -236,6 +246,8 @@ static bool move_cursor(struct prompt *p, int key)
     case K_RIGHT: case K_CTRL('f'): p->at = char_after(p); return true;
     case K_HOME: case K_CTRL('a'): p->at = 0; return true;
     case K_END: case K_CTRL('e'): p->at = p->line.len; return true;
+    case K_ALT | 'b': p->at = word_before(p); return true;
+    case K_ALT | 'f': p->at = word_after(p); return true;
     default: return false;
     }
 }
@@ -245,7 +257,8 @@ static bool erase(struct prompt *p, int key)
     switch (key) {
     case K_BACKSPACE: case K_CTRL('h'): splice(p, char_before(p), p->at, "", 0); return true;
     case K_DEL: case K_CTRL('d'): splice(p, p->at, char_after(p), "", 0); return true;
-    case K_CTRL('w'): splice(p, word_before(p), p->at, "", 0); return true;
+    case K_CTRL('w'): case K_ALT | K_BACKSPACE: splice(p, word_before(p), p->at, "", 0); return true;
+    case K_ALT | 'd': splice(p, p->at, word_after(p), "", 0); return true;
     case K_CTRL('u'): set_line(p, str_text(&p->kept)); return true;
     case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
     default: return false;
@@ -263,9 +276,9 @@ enum prompt_event prompt_key(struct prompt *p, int key)
         complete(p, key == K_TAB ? 1 : -1);
         return PROMPT_EDITED;
     }
-    bool listed = p->words.n > 0, anew = p->refused && key == ':';
+    bool listed = p->words.n > 0, anew = p->refused && key == ':', replaces = p->selected;
     drop_words(p);
-    p->refused = false;
+    p->refused = p->selected = false;
     if (anew) {
         str_clear(&p->kept);
         set_line(p, "");
@@ -294,6 +307,8 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     if (key < ' ' || key >= K_UP)
         return PROMPT_NOTHING;
     char utf8[5];
+    if (replaces)
+        set_line(p, "");
     splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
     return PROMPT_EDITED;
 }
@@ -307,7 +322,7 @@ void prompt_draw(const struct prompt *p, struct grid *g, struct rect r)
     int room = r.w - 1 - before > 1 ? r.w - 1 - before : 1;
     int from = cursor > room ? cursor - room : 0;
     struct rect old = grid_clip(g, r);
-    grid_text(g, r.x - from + before, r.y, STYLE_PLAIN, line);
+    grid_text(g, r.x - from + before, r.y, STYLE_PLAIN | (p->selected ? STYLE_REVERSE : 0), line);
     grid_text(g, r.x, r.y, STYLE_KEY, label);
     grid_unclip(g, old);
     g->cursor_x = r.x + before + cursor - from;

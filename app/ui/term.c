@@ -18,6 +18,8 @@
 #define KEY_PASTE_BEGIN 01777
 #define KEY_PASTE_END 01776
 #define KEY_MOUSE_SGR 01775              /* followed by "BUTTON;X;YM" */
+#define KEY_WORD_LEFT 01774              /* C-Left or Alt-Left */
+#define KEY_WORD_RIGHT 01773
 #define COPY_MAX 74000                   /* bytes that terminals accept in one OSC 52 */
 #define DOUBLE_CLICK_S 0.35
 #define ESC_DELAY_MS 10  /* Esc is the key itself if no further byte arrives within this time */
@@ -228,6 +230,10 @@ static void set_modes(void)
     define_key("\033[200~", KEY_PASTE_BEGIN);
     define_key("\033[201~", KEY_PASTE_END);
     define_key("\033[<", KEY_MOUSE_SGR);
+    for (int i = 0; i < 2; i++) {
+        define_key(i ? "\033[1;3D" : "\033[1;5D", KEY_WORD_LEFT);
+        define_key(i ? "\033[1;3C" : "\033[1;5C", KEY_WORD_RIGHT);
+    }
 }
 
 /* Whether the terminal can move its cursor, which drawing needs. */
@@ -349,7 +355,7 @@ static const struct { int curses, key; } special[] = {
     {KEY_IC, K_INS}, {KEY_DC, K_DEL},
     {KEY_BTAB, K_BACKTAB}, {KEY_SR, K_SHIFT_UP}, {KEY_SF, K_SHIFT_DOWN}, {KEY_ENTER, K_ENTER},
     {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END},
-    {KEY_C3, K_PGDN},
+    {KEY_C3, K_PGDN}, {KEY_WORD_LEFT, K_ALT | 'b'}, {KEY_WORD_RIGHT, K_ALT | 'f'},
 };
 
 static int special_key(int code)
@@ -408,6 +414,22 @@ static void read_paste(struct term_event *ev)
     nodelay(stdscr, TRUE);
 }
 
+/* Returns a key that is not a special one.  Esc and a key at once are Alt and the key. */
+static int plain_key(wint_t ch)
+{
+    wint_t next;
+    if (ch != K_ESC)
+        return ch == 8 ? K_BACKSPACE : (int)ch;
+    int rc = get_wch(&next);
+    if (rc == OK && (next >= ' ' || next == 8))
+        return K_ALT | (next == 8 ? K_BACKSPACE : (int)next);
+    if (rc == OK)
+        unget_wch((wchar_t)next);
+    else if (rc == KEY_CODE_YES)
+        ungetch((int)next);
+    return K_ESC;
+}
+
 bool term_read(struct terminal *t, struct term_event *ev)
 {
     wint_t ch;
@@ -423,7 +445,7 @@ bool term_read(struct terminal *t, struct term_event *ev)
         else if (rc == KEY_CODE_YES)
             ev->key = special_key((int)ch);
         else
-            ev->key = ch == 8 ? K_BACKSPACE : (int)ch;
+            ev->key = plain_key(ch);
         if (ev->kind != TERM_KEY || ev->key != K_NONE)
             return true;
     }

@@ -330,6 +330,10 @@ static void dump(struct model *m)
 void screen_key(struct model *m, int key)
 {
     screen_refresh(m);
+    if (key & K_ALT && !m->prompt.open) {  /* only the prompt has keys with Alt */
+        screen_key(m, K_ESC);
+        key &= ~K_ALT;
+    }
     if (m->overlay == OVERLAY_HELP && !m->prompt.open)
         view_help_key(m, key);
     else

@@ -344,6 +344,26 @@ static bool menu_key(struct model *m, int key)
     return true;
 }
 
+/* Scrolls as the key does in a view. Returns false for keys that do not move up or down. */
+static bool moves(struct pane_doc *p, int key)
+{
+    static const enum key_context chain[] = { KEYS_MOVE };
+    const struct key_binding *b = key_binding_find(chain, 1, key);
+    int page = p->height > 1 ? p->height - 1 : 1, half = p->height > 1 ? p->height / 2 : 1;
+    int last = p->doc.lines.len - 1;
+    switch (b ? (int)b->action : -1) {
+    case ACTION_UP: doc_scroll_by(&p->doc, &p->scroll, -1, p->height); return true;
+    case ACTION_DOWN: doc_scroll_by(&p->doc, &p->scroll, 1, p->height); return true;
+    case ACTION_PAGE_UP: doc_scroll_by(&p->doc, &p->scroll, -page, p->height); return true;
+    case ACTION_PAGE_DOWN: doc_scroll_by(&p->doc, &p->scroll, page, p->height); return true;
+    case ACTION_HALF_UP: doc_scroll_by(&p->doc, &p->scroll, -half, p->height); return true;
+    case ACTION_HALF_DOWN: doc_scroll_by(&p->doc, &p->scroll, half, p->height); return true;
+    case ACTION_TOP: doc_scroll_to(&p->doc, &p->scroll, 0, p->height); return true;
+    case ACTION_BOTTOM: doc_scroll_to(&p->doc, &p->scroll, last, p->height); return true;
+    default: return false;
+    }
+}
+
 /* Handles a key while a topic is shown. Returns false for keys that a topic shares with the
  * list. */
 static bool topic_key(struct model *m, int key)
@@ -353,8 +373,8 @@ static bool topic_key(struct model *m, int key)
         return false;
     if (key == K_BACKSPACE || key == K_LEFT || key == K_CTRL('h'))
         model_show_topic(m, "");
-    else if (key == 'j' || key == 'k')
-        doc_scroll_by(&p->doc, &p->scroll, key == 'j' ? 1 : -1, p->height);
+    else if (moves(p, key))
+        return true;
     else if (key == ' ')
         doc_scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
     else
@@ -368,7 +388,8 @@ void view_help_key(struct model *m, int key)
     if (topic_key(m, key) || menu_key(m, key))
         return;
     struct pane_doc *p = &m->pane[DOC_HELP];
-    int page = p->height > 1 ? p->height - 1 : 1;
+    bool types = key >= ' ' && key < K_UP;               /* into the filter */
+    bool clears = key == K_CTRL('u') && m->filter.len > 0;
     const struct line *l = doc_at(&p->doc, &p->scroll);
     bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
         || ((key == 'q' || key == '?') && m->filter.len == 0);
@@ -376,12 +397,8 @@ void view_help_key(struct model *m, int key)
         m->overlay = OVERLAY_NONE;
     else if (key == K_ENTER && l && l->id >= 0)
         run_row(m, l->id);
-    else if (key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n'))
-        doc_scroll_by(&p->doc, &p->scroll, key == K_UP || key == K_CTRL('p') ? -1 : 1, p->height);
-    else if (key == K_PGUP || key == K_PGDN)
-        doc_scroll_by(&p->doc, &p->scroll, key == K_PGUP ? -page : page, p->height);
-    else if (key == K_HOME || key == K_END)
-        doc_scroll_to(&p->doc, &p->scroll, key == K_HOME ? 0 : p->doc.lines.len - 1, p->height);
-    else
+    else if (key == K_CTRL('p') || key == K_CTRL('n'))
+        moves(p, key == K_CTRL('p') ? K_UP : K_DOWN);
+    else if (types || clears || !moves(p, key))
         edit_filter(m, key);
 }

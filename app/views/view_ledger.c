@@ -166,6 +166,11 @@ static enum style put_change(struct str *s, const struct ledger_cell *c)
         return STYLE_DIM;
     text_change(s, r->change);
     str_add(s, r->other_contract >= 0 ? "*" : "");
+    if (text_width(str_text(s)) >= column_info[COLUMN_CHANGE].width) {  /* "-99.4 %*" */
+        char *blank = strchr(s->data, ' ');
+        memmove(blank, blank + 1, strlen(blank));
+        s->len--;
+    }
     return r->change <= -NOISE ? STYLE_GOOD : r->change >= NOISE ? STYLE_BAD : STYLE_DIM;
 }
 

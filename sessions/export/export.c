@@ -432,8 +432,10 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
         if (!x->program->autovectorize || !target_binds(*f))
             str_printf(out, " %s", *f);
     str_add(out, x->parallel ? " -fopenmp " : " ");
+    bool known = str_ends(str_text(&file), ".c");        /* else compilers take it for an object */
+    str_add(out, known ? "" : "-x c ");
     add_word(out, str_text(&file));
-    str_add(out, " -o ");
+    str_add(out, known ? " -o " : " -x none -o ");
     add_word(out, str_text(&binary));
     str_add(out, " -lm && ");
     if (x->parallel)

@@ -10,6 +10,10 @@ for file in sessions/examples/*.yaml; do
 done
 [ $n -gt 0 ] || flunk 'there are examples'
 
+# The command that it prints compiles and runs the file, whatever its name.
+t 0 'compile and run it with' export "$gmm" -o "$dir/kernel"
+same 'a file without .c' 1 "$(bash -c "$(tail -n 1 <<< "$out")" 2>&1 | grep -c 'ok')"
+
 # The network: run, shown and exported, on the numbers of another program.
 net=sessions/examples/resnet8
 t 0 '^expected: +outputs are off by at most' run $net.onnx --inputs $net.npz --expect $net.npz \

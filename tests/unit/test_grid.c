@@ -350,6 +350,9 @@ static void test_prompt_editing(void **state)
         {"hello Left C-u", ""},
         {"one Space two C-w", "one "},
         {"one Space two C-w C-w", ""},
+        {"set Space \"N Space H Left C-w X", "set \"XH"},
+        {"set Space \"N Space H C-w C-w X", "set \"X"},
+        {"set Space \"NH C-w C-w X", "set X"},
         {"hello Home Del C-e !", "ello!"},
         {"aéb Left Backspace", "ab"},
         {"aéb C-a Right Right X", "aéXb"},
@@ -362,6 +365,46 @@ static void test_prompt_editing(void **state)
         assert_string_equal(str_text(&p.line), table[i].want);
         prompt_free(&p);
     }
+}
+
+/* Keys with Alt edit words, and unknown ones do nothing: the line stays. */
+static void test_prompt_alt(void **state)
+{
+    (void)state;
+    struct prompt p;
+    prompt_init(&p, NULL, NULL);
+    prompt_open(&p, ':', "one two three");
+    assert_int_equal(prompt_key(&p, K_ALT | 'b'), PROMPT_NOTHING);
+    assert_int_equal(p.at, 8);
+    prompt_key(&p, K_ALT | K_BACKSPACE);
+    assert_string_equal(str_text(&p.line), "one three");
+    prompt_key(&p, K_ALT | 'f');
+    assert_int_equal(p.at, 9);
+    prompt_key(&p, K_HOME);
+    prompt_key(&p, K_ALT | 'd');
+    assert_string_equal(str_text(&p.line), " three");
+    assert_int_equal(prompt_key(&p, K_ALT | 'q'), PROMPT_NOTHING);
+    assert_true(p.open);
+    assert_string_equal(str_text(&p.line), " three");
+    prompt_free(&p);
+}
+
+/* The name that a save suggests: a letter replaces it, and any other key keeps it. */
+static void test_prompt_selection(void **state)
+{
+    (void)state;
+    struct prompt p;
+    prompt_init(&p, NULL, NULL);
+    prompt_open(&p, PROMPT_SAVE, "c2d.yaml");
+    type(&p, "conv");
+    assert_string_equal(str_text(&p.line), "conv");
+    prompt_open(&p, PROMPT_SAVE, "c2d.yaml");
+    type(&p, "Home my-");
+    assert_string_equal(str_text(&p.line), "my-c2d.yaml");
+    prompt_open(&p, ':', "undo");
+    type(&p, "3");
+    assert_string_equal(str_text(&p.line), "undo3");
+    prompt_free(&p);
 }
 
 static void test_prompt_history(void **state)
@@ -470,6 +513,8 @@ int main(void)
         cmocka_unit_test(test_key_names),
         cmocka_unit_test(test_bindings_are_sound),
         cmocka_unit_test(test_prompt_editing),
+        cmocka_unit_test(test_prompt_alt),
+        cmocka_unit_test(test_prompt_selection),
         cmocka_unit_test(test_prompt_history),
         cmocka_unit_test(test_prompt_completion),
         cmocka_unit_test(test_prompt_events),

@@ -924,7 +924,7 @@ static void export_says_how_to_compile(void **state)
     struct model *m = model_on("gmm m=64 k=32 n=48");
     model_resize(m, 120, 40);
     type_line(m, "export made.c");
-    assert_shows(m, "C file written to made.c; compile and run it: ");
+    assert_shows(m, "C file written to made.c; compile and run it (its first lines say how): ");
     assert_int_equal(access("made.c", R_OK), 0);
     model_free(m);
 }

@@ -791,6 +791,12 @@ static void test_help_topics(void **state)
     assert_hides(m, "Every loop belongs to the tensor");
     press(m, "k");
     assert_shows(m, "Every loop belongs to the tensor");
+    press(m, "C-f");
+    assert_hides(m, "Every loop belongs to the tensor");
+    press(m, "C-d C-u g");
+    assert_shows(m, "Every loop belongs to the tensor");
+    press(m, "C-d");
+    assert_hides(m, "Every loop belongs to the tensor");
     press(m, "End");
     assert_shows(m, "with the reason and, where there is one");
     press(m, "Backspace");

@@ -139,6 +139,25 @@ static void test_prompt(void **state)
     quit(t);
 }
 
+/* A terminal sends Alt-d as Esc and d at once. At the prompt this must not close it and run d. */
+static void test_alt_at_the_prompt(void **state)
+{
+    (void)state;
+    struct tty *t = start(on_gmm, 80, 24);
+    tty_press(t, "p Tab : undo");
+    tty_bytes(t, "\033d");
+    tty_assert_shows(t, ":undo");
+    tty_assert_shows(t, "loop parallel C M");
+    tty_bytes(t, "\033[1;5D");
+    tty_bytes(t, "\033d");
+    tty_press(t, "redo");
+    tty_assert_shows(t, ":redo");
+    tty_press(t, "Esc");
+    tty_bytes(t, "\033d");               /* elsewhere it is Esc, then d */
+    tty_assert_shows(t, ":drop 1");
+    quit(t);
+}
+
 static void test_help(void **state)
 {
     (void)state;
@@ -440,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_simple_terminals),
         cmocka_unit_test(test_a_session),
         cmocka_unit_test(test_prompt),
+        cmocka_unit_test(test_alt_at_the_prompt),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_start_screen),
         cmocka_unit_test(test_resizing),
