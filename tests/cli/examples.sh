@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every shipped session runs and computes what its operator says.
+# tests/run.sh: takes 20 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

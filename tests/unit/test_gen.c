@@ -1,5 +1,6 @@
 /* Generated C: against the interpreter of trees, in many forms, under gcc and clang; its
  * trace; golden files. */
+/* tests/run.sh: takes 40 s */
 #include <setjmp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -80,30 +81,6 @@ static void golden_c(void **state)
         golden_check(cases[i].golden, str_text(&out));
         str_free(&out);
     }
-}
-
-/* Every case in one translation unit, in which their functions have the same names. */
-static void joined_texts_are_one_unit(void **state)
-{
-    static const char *const compiler[] = { "gcc", "clang" };
-    (void)state;
-    int n;
-    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
-    const char **source = ARENA_ARRAY(arena, const char *, n);
-    struct str unit = { 0 };
-    for (int i = 0; i < n; i++)
-        source[i] = unit_c(arena, &u[i]);
-    gen_join(source, n, 0, &unit);
-    str_printf(&unit, "void joined(float *const *b)\n"
-                      "{\n    ts_entry_0(b);\n    ts_entry_%d(b);\n}\n", n - 1);
-    for (int i = 0; i < COUNT_OF(compiler); i++) {
-        const char *cc = kernel_compiler(compiler[i]), *one = str_text(&unit);
-        const struct target *host = target_host();
-        void *fn;
-        if (cc)
-            kernel_compile_quick(cc, host, &one, 1, "joined", &fn);
-    }
-    str_free(&unit);
 }
 
 static void trace_names_sites(void **state)
@@ -301,7 +278,6 @@ int main(void)
         cmocka_unit_test(trace_is_the_code),
         cmocka_unit_test(trace_names_sites),
         cmocka_unit_test(golden_c),
-        cmocka_unit_test(joined_texts_are_one_unit),
         cmocka_unit_test(too_large_a_body),
         cmocka_unit_test(reference_is_the_reference),
         cmocka_unit_test(peak_runs),
