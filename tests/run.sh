@@ -6,8 +6,7 @@
 # Three run at a time, the longest first: "tests/run.sh: takes N s" in its source says how long a
 # suite takes on an idle machine, and without such a line it takes little.  Three suites keep two
 # cores busy: a suite waits for discs, clocks and ends of processes.  Those with "tests/run.sh:
-# alone" run last and one by one (they measure time).  Those with "tests/run.sh: long" run only if
-# they are named, or with TEST_LONG=1.
+# long" run only if they are named, or with TEST_LONG=1.
 # A suite that crashes, hangs, prints no plan or leaves something in $TMPDIR counts as failed.
 # TEST_TIMEOUT: seconds per suite.  TEST_TIMES=1 lists the slowest ten at the end.
 # What a suite started ends with it, and suites end with this script at INT and TERM.
@@ -141,14 +140,9 @@ if [ -z "$word$TEST_LONG" ]; then
     suites=$(grep -v -F -e "$late" <<< "$suites")
 fi
 suites=$(longest_first <<< "$suites")
-alone=()
 running=0
-while IFS=$'\t' read -r name command source; do
+while IFS=$'\t' read -r name command _; do
     [ -n "$name" ] || continue
-    if grep -q 'tests/run.sh: alone' "$source"; then
-        alone+=("$name" "$command")
-        continue
-    fi
     if [ $running -ge $jobs ]; then
         wait -n
         running=$((running - 1))
@@ -157,10 +151,6 @@ while IFS=$'\t' read -r name command source; do
     running=$((running + 1))
 done <<< "$suites"
 wait
-for ((i = 0; i < ${#alone[@]}; i += 2)); do
-    run_suite "${alone[i]}" "${alone[i + 1]}" &
-    wait $!                                # a trap does not wait for it
-done
 
 # Again what failed: it may be far up, and a log may keep only its end.
 if [ -n "$(ls "$work"/*.bad 2> /dev/null)" ] && [ "$(ls "$work"/*.count | wc -l)" -gt 1 ]; then

@@ -899,7 +899,6 @@ static void checks_fit_the_time_limit(void **state)
 
 int main(void)
 {
-    setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_kernels),
         cmocka_unit_test(noise_is_marked),

@@ -462,6 +462,7 @@ static void who_is_found_out_in_the_final_does_not_win(void **state)
 
 int main(void)
 {
+    setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const char *given = getenv("TS_SEED");
     if (given)
         seed = strtoull(given, NULL, 10);
