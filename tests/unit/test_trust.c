@@ -51,10 +51,10 @@ static const struct program *program_of(const char *spec, const char *step)
 struct late { const char *name, *spec; enum outcome outcome; const char *says; };
 static const struct late late[] = {
     { "none", SPEC, OUTCOME_OK, "" },
-    { "lazy", SPEC, OUTCOME_WRONG, "after 2 calls C[0][0] was never written, reference " },
+    /* Which call is found out depends on how busy the machine is. */
+    { "lazy", SPEC, OUTCOME_WRONG, "was never written, reference " },
     { "lazy-late", SMALL, OUTCOME_WRONG, "was never written, reference " },
-    { "lazy-in-turns", SPEC, OUTCOME_WRONG,
-      "after 2 calls C[0][0] was never written, reference " },
+    { "lazy-in-turns", SPEC, OUTCOME_WRONG, "was never written, reference " },
     { "lazy-when-right", SPEC, OUTCOME_WRONG, "was never written, reference " },
     { "corrupt", SPEC, OUTCOME_WRONG, "calls C[0][5] is " },
     { "corrupt-late", SMALL, OUTCOME_WRONG, "calls C[0][5] is " },
