@@ -13,6 +13,7 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/base/vec.h"
 #include "kernels/ops/reference.h"
+#include "tests/unit/from_env.h"
 #include "tests/unit/gen_cases.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/kernel_run.h"
@@ -62,7 +63,8 @@ static void trace_is_the_code(void **state)
 {
     (void)state;
     int n;
-    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
+    const int scalars = from_env("TEST_LONG", 0);          /* test_gen_random has some of them */
+    const struct unit *u = all_units((const int[]){ 16, scalars, 0 }, &n);
     unit_check_traces(arena, u, n, seed);
 }
 
