@@ -20,6 +20,7 @@ jobs=3
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/ts.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+chmod 711 "$work"                         # test_records reads a file there as nobody
 trap 'kill $(jobs -p) 2> /dev/null; exit 130' INT TERM
 mkdir -p "$work/home"
 export HOME=$work/home TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
