@@ -3,10 +3,12 @@
 # =NAME runs the one of that name.
 #
 # A suite is a program that speaks TAP: a unit binary BUILD_DIR/tests/test_*, or a script here.
-# Two run at a time: first those with "tests/run.sh: early" in their source (they take long), last
-# and one by one those with "tests/run.sh: alone" (they measure time).  Those with "tests/run.sh:
+# Three run at a time, the longest first: "tests/run.sh: takes N s" in its source says how long a
+# suite takes on an idle machine, and without such a line it takes little.  Three suites keep two
+# cores busy: a suite waits for discs, clocks and ends of processes.  Those with "tests/run.sh:
 # long" run only if they are named, or with TEST_LONG=1.
-# A suite that crashes, hangs or prints no plan counts as failed.  TEST_TIMEOUT: seconds per suite.
+# A suite that crashes, hangs, prints no plan or leaves something in $TMPDIR counts as failed.
+# TEST_TIMEOUT: seconds per suite.  TEST_TIMES=1 lists the slowest ten at the end.
 # What a suite started ends with it, and suites end with this script at INT and TERM.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -14,13 +16,14 @@ build=${1:-build/release}
 word=${2:-}
 limit=${TEST_TIMEOUT:-300}
 TEST_LONG=${TEST_LONG-}
-jobs=2
+jobs=3
 
-work=$(mktemp -d) || exit 1
+work=$(mktemp -d "${TMPDIR:-/tmp}/ts.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
+chmod 711 "$work"                         # test_records reads a file there as nobody
 trap 'kill $(jobs -p) 2> /dev/null; exit 130' INT TERM
 mkdir -p "$work/home"
-export HOME=$work/home TMPDIR=$work TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
+export HOME=$work/home TZ=UTC LC_ALL=C.UTF-8 TERM=xterm-256color
 export XDG_CACHE_HOME=$work/cache XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
 export XDG_DATA_HOME=$work/data
 unset TILESCOPE_RECORDS TILESCOPE_HOME TILESCOPE_CFLAGS
@@ -66,31 +69,36 @@ count() {
 }
 
 run_suite() {
-    local name=$1 command=$2 base=$work/${1//\//_} began rc
-    began=$(date +%s%N)
+    local name=$1 command=$2 base=$work/${1//\//_} rc left
+    local -x TMPDIR=$base.tmp
+    local TIMEFORMAT='%R %U %S'
+    mkdir "$TMPDIR"
     # The leak checker cannot stop the threads of an OpenMP runtime that came with a kernel.
     [ "$name" = test_gen ] && local -x ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-    setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL "$command" \
-        > "$base.out" 2>&1 < /dev/null
+    { time setpriv --pdeathsig TERM timeout -k 5 "$limit" setpriv --pdeathsig KILL "$command" \
+        > "$base.out" 2>&1 < /dev/null; } 2> "$base.time"
     rc=$?
     [ $rc = 124 ] && echo "# no end after $limit s" >> "$base.out"
+    # What compilers that were killed leave does not count.
+    left=$(find "$TMPDIR" -mindepth 1 -maxdepth 1 ! -name 'cc*' | head -n 3)
+    [ -z "$left" ] || echo "not ok 0 - it leaves" $left >> "$base.out"
     local counts
     counts=$(count "$base.out" $rc)
     echo "$counts" > "$base.count"
-    report "$name" "$base.out" $rc "$counts" $(( ($(date +%s%N) - began) / 1000000 )) > "$base.say"
+    report "$name" "$base.out" $rc "$counts" "$(sed -n '$s/ .*//p' "$base.time")" > "$base.say"
     cat "$base.say"
     [ "$(wc -l < "$base.say")" -gt 1 ] && mv "$base.say" "$base.bad"
 }
 
 # One line per suite; when something failed, what it said about it.
 report() {
-    local name=$1 out=$2 rc=$3 ms=$5 pass fail skip
+    local name=$1 out=$2 rc=$3 seconds=$5 pass fail skip
     read -r pass fail skip <<< "$4"
     local text
     text=$(printf '%-28s %5d passed' "$name" "$pass")
     [ "$fail" -gt 0 ] && text+=", $fail FAILED"
     [ "$skip" -gt 0 ] && text+=", $skip skipped"
-    printf '%-60s %6d.%01d s\n' "$text" $((ms / 1000)) $((ms % 1000 / 100))
+    printf '%-60s %8.1f s\n' "$text" "$seconds"
     [ "$fail" = 0 ] && return
     if grep -q '^not ok' "$out"; then
         grep -v -E '^ *ok |^1\.\.' "$out" | grep -B 40 -A 4 -E 'not ok [0-9]' | head -n 90 \
@@ -103,6 +111,27 @@ report() {
     [ "$rc" = 0 ] || echo "    (exit status $rc)"
 }
 
+# Sorts lines of list_suites.
+longest_first() {
+    awk -F '\t' -v OFS='\t' '
+        FILENAME != "-" { sub(/:.* takes /, "\t"); split($0, p); takes[p[1]] = p[2]; next }
+        { print takes[$3] + 0, $0 }' \
+        <(grep -oHE 'tests/run.sh:.* takes [0-9]+' tests/cli/*.sh tests/unit/*.c) - \
+        | sort -s -k 1,1nr | cut -f 2-
+}
+
+# The wall-clock and the CPU time of the slowest suites, and of all.
+slowest() {
+    local f
+    for f in "$work"/*.time; do
+        echo "$(tail -n 1 "$f") $(basename "$f" .time)"
+    done | sort -rn | awk '
+        NR == 1 { print "-- the slowest: seconds, and how many of them computing --" }
+        NR <= 10 { printf "%-28s %8.1f s %8.1f s\n", $4, $1, $2 + $3 }
+        { wall += $1; cpu += $2 + $3 }
+        END { printf "%-28s %8.1f s %8.1f s\n", NR " suites", wall, cpu }'
+}
+
 case $word in
 =*) suites=$(list_suites | awk -F '\t' -v name="${word#=}" '$1 == name') ;;
 *)  suites=$(list_suites | grep -F -e "$word") ;;
@@ -111,16 +140,10 @@ if [ -z "$word$TEST_LONG" ]; then
     late=$(grep -lsE 'tests/run.sh:.* long' tests/cli/*.sh tests/unit/*.c)
     suites=$(grep -v -F -e "$late" <<< "$suites")
 fi
-early=$(grep -ls 'tests/run.sh: early' tests/cli/*.sh tests/unit/*.c)
-suites=$(grep -F -e "$early" <<< "$suites"; grep -v -F -e "$early" <<< "$suites")
-alone=()
+suites=$(longest_first <<< "$suites")
 running=0
-while IFS=$'\t' read -r name command source; do
+while IFS=$'\t' read -r name command _; do
     [ -n "$name" ] || continue
-    if grep -q 'tests/run.sh: alone' "$source"; then
-        alone+=("$name" "$command")
-        continue
-    fi
     if [ $running -ge $jobs ]; then
         wait -n
         running=$((running - 1))
@@ -129,16 +152,13 @@ while IFS=$'\t' read -r name command source; do
     running=$((running + 1))
 done <<< "$suites"
 wait
-for ((i = 0; i < ${#alone[@]}; i += 2)); do
-    run_suite "${alone[i]}" "${alone[i + 1]}" &
-    wait $!                                # a trap does not wait for it
-done
 
 # Again what failed: it may be far up, and a log may keep only its end.
 if [ -n "$(ls "$work"/*.bad 2> /dev/null)" ] && [ "$(ls "$work"/*.count | wc -l)" -gt 1 ]; then
     echo "-- what failed --"
     cat "$work"/*.bad
 fi
+[ -z "${TEST_TIMES-}" ] || slowest
 cat "$work"/*.count 2> /dev/null | awk '
     { pass += $1; fail += $2; skip += $3 }
     END {

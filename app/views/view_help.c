@@ -7,6 +7,7 @@
 #include <string.h>
 #include "app/model/appcmd.h"
 #include "app/model/help.h"
+#include "app/model/model_blank.h"
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14

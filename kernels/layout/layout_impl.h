@@ -53,6 +53,10 @@ int prim_dims(const struct prim *pr, bool after);
 /* Returns the number of tiles, ceil((D - B) / S) + 1, at least 1 (SPEC A.4). */
 int64_t prim_tiles(int64_t size, int64_t tile, int64_t stride);
 
+/* padding.c */
+/* Whether all elements at lo..hi of the physical dim are padding.  Returns false when undecided. */
+bool layout_is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo, int64_t hi);
+
 /* lineage.c */
 const struct lineage *lineage_logical(struct arena *a, const struct tensor *t, int dim);
 /* Returns part j of division d, which is named NAME.j. */

@@ -1,14 +1,10 @@
 /* Checks the preconditions of each primitive (SPEC A.1 to A.6, error codes of A.0), and computes
  * the resulting dims. Errors say what would be legal. */
 #include "kernels/layout/layout_impl.h"
-#include "kernels/ir/simplify.h"
-#include <stdlib.h>
 
 /* ORDER PRIM: by enum prim_kind. */
 const char *const prim_name[] = { "split", "reorder", "fuse", "unfold", "fold", "pad", "unpad" };
 
-/* Largest region, in elements, that is searched when the algebra cannot decide. */
-#define SEARCH_LIMIT 1000000
 /* Greatest number of tiles whose shared elements are searched for data. */
 #define PROBE_LIMIT 4096
 
@@ -312,40 +308,6 @@ static bool check_tile(const struct check *c)
     return true;
 }
 
-/* Whether all elements at lo..hi of the physical dim are padding.  Returns false when undecided. */
-static bool is_padding(struct exprs *p, const struct layout *l, int dim, int64_t lo,
-                       int64_t hi)
-{
-    if (lo > hi)
-        return true;
-    if (!l->guard)
-        return false;
-    int64_t shape[MAX_DIMS], point[MAX_DIMS] = { 0 }, elems = hi - lo + 1;
-    const struct expr *vars[MAX_DIMS];
-    for (int j = 0; j < l->rank; j++) {
-        vars[j] = l->phys[j];
-        shape[j] = l->shape[j];
-        elems *= j == dim ? 1 : l->shape[j];
-    }
-    shape[dim] = hi - lo + 1;
-    vars[dim] = expr_var(p, l->phys[dim]->name, lo, hi);
-    const struct expr *guard =
-        expr_simplify(p, expr_subst(p, l->guard, &l->phys[dim], &vars[dim], 1));
-    if (guard->hi == 0 || guard->lo == 1)
-        return guard->hi == 0;
-    if (elems > SEARCH_LIMIT)
-        return false;
-    int64_t *env = xcalloc((size_t)exprs_n_vars(p), sizeof *env);
-    bool padding = true;
-    do {
-        for (int j = 0; j < l->rank; j++)
-            env[vars[j]->var] = point[j] + (j == dim ? lo : 0);
-        padding = expr_eval(guard, env) == 0;
-    } while (padding && layout_next_point(point, shape, l->rank));
-    free(env);
-    return padding;
-}
-
 /* Checks that a dim may be trimmed to [0, covered): only padding or the end of one logical dim
  * may be removed.  Copies must remain, because window-aligned accesses read them. */
 static bool check_trim(const struct check *c, int64_t covered)
@@ -354,7 +316,7 @@ static bool check_trim(const struct check *c, int64_t covered)
     const int dim = c->r->prim.dim;
     const struct expr *at = l->rho[dim];
     if (at->hi < covered
-        && (!l->n_overlaps || is_padding(c->p, l, dim, covered, l->shape[dim] - 1)))
+        && (!l->n_overlaps || layout_is_padding(c->p, l, dim, covered, l->shape[dim] - 1)))
         return true;
     const struct lineage *line = l->line[dim];
     const int64_t shift = line->kind == LINE_RESIZED ? line->before : 0;
@@ -381,7 +343,7 @@ static bool tiles_overlap(const struct check *c, int64_t n)
         return true;
     for (int64_t t = 1; t < n && t <= PROBE_LIMIT; t++) {
         const int64_t lo = pr->stride * t, end = lo + shared;
-        if (!is_padding(c->p, c->l, pr->dim, lo, (end < size ? end : size) - 1))
+        if (!layout_is_padding(c->p, c->l, pr->dim, lo, (end < size ? end : size) - 1))
             return true;
     }
     return n - 1 > PROBE_LIMIT;
@@ -472,8 +434,8 @@ static int64_t padding_at(const struct check *c, bool end)
     int64_t is = 0, is_not = size;
     while (is + 1 < is_not) {
         const int64_t n = is + (is_not - is) / 2;
-        const bool padding = end ? is_padding(c->p, c->l, dim, size - n, size - 1)
-                                 : is_padding(c->p, c->l, dim, 0, n - 1);
+        const bool padding = end ? layout_is_padding(c->p, c->l, dim, size - n, size - 1)
+                                 : layout_is_padding(c->p, c->l, dim, 0, n - 1);
         if (padding)
             is = n;
         else
@@ -490,8 +452,8 @@ static bool check_unpad(const struct check *c, const struct lineage **line)
         return false;
     const int64_t size = l->shape[pr->dim];
     if (pr->before >= size || pr->after >= size - pr->before
-        || !is_padding(c->p, l, pr->dim, 0, pr->before - 1)
-        || !is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
+        || !layout_is_padding(c->p, l, pr->dim, 0, pr->before - 1)
+        || !layout_is_padding(c->p, l, pr->dim, size - pr->after, size - 1)) {
         refuse(c, ERR_NOINV, "before=%lld after=%lld would remove data, not only padding",
                (long long)pr->before, (long long)pr->after);
         return err_fix(c->e, "the padding of %s is before=%lld after=%lld", l->dim[pr->dim],

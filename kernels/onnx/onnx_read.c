@@ -37,36 +37,9 @@ const char *onnx_type_name(int type)
     return type >= 0 && type < COUNT_OF(type_names) ? type_names[type] : "unknown";
 }
 
-/* Copies a text of the file, which may contain any bytes.  Bytes that a terminal should not
- * receive are written as \xNN (and a backslash as two), so that different names remain different.
- */
-static const char *text_n(struct onnx_reader *r, const char *s, size_t n)
-{
-    struct str out = { 0 };
-    size_t plain = 0, bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (i == plain)                   /* the text is valid UTF-8 up to i */
-            plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
-        bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
-        if (i >= plain || c < ' ' || c == 0x7f || c1) {
-            str_printf(&out, "\\x%02x", (unsigned)c);
-            plain = i >= plain ? i + 1 : plain;
-            if (c1)
-                str_printf(&out, "\\x%02x", (unsigned)(unsigned char)s[++i]);
-        } else {
-            str_add_n(&out, "\\", c == '\\');
-            str_add_char(&out, s[i]);
-        }
-    }
-    const char *text = arena_strndup(r->a, str_text(&out), out.len);
-    str_free(&out);
-    return text;
-}
-
 static const char *text_of(struct onnx_reader *r, const char *s)
 {
-    return s ? text_n(r, s, strlen(s)) : "";
+    return s ? wire_text(r->a, s, strlen(s)) : "";
 }
 
 static const char *const *names_of(struct onnx_reader *r, char *const *from, size_t n)
@@ -314,7 +287,7 @@ static bool read_attr(struct onnx_reader *r, const struct onnx_node *n,
     if (!a->name[0])
         return wrong_attr(r, n, "?", "has no name");
     if (p->has_s && a->kind == ATTR_TEXT)
-        a->text = text_n(r, (const char *)p->s.data, p->s.len);
+        a->text = wire_text(r->a, (const char *)p->s.data, p->s.len);
     if (a->kind == ATTR_FLOAT && !isfinite(a->f))
         return wrong_attr(r, n, a->name, "not a finite number");
     if (a->kind == ATTR_INTS) {

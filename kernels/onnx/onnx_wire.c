@@ -188,3 +188,27 @@ void wire_free(void *message, struct wire_memory *m)
     protobuf_c_message_free_unpacked(message, &m->allocator);
     vec_free(&m->spans);
 }
+
+const char *wire_text(struct arena *a, const char *s, size_t n)
+{
+    struct str out = { 0 };
+    size_t plain = 0, bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (i == plain)                   /* the text is valid UTF-8 up to i */
+            plain = utf8_valid(s + i, n - i, &bad) ? n : i + bad;
+        bool c1 = c == 0xc2 && i + 1 < plain && (unsigned char)s[i + 1] < 0xa0;
+        if (i >= plain || c < ' ' || c == 0x7f || c1) {
+            str_printf(&out, "\\x%02x", (unsigned)c);
+            plain = i >= plain ? i + 1 : plain;
+            if (c1)
+                str_printf(&out, "\\x%02x", (unsigned)(unsigned char)s[++i]);
+        } else {
+            str_add_n(&out, "\\", c == '\\');
+            str_add_char(&out, s[i]);
+        }
+    }
+    const char *text = arena_strndup(a, str_text(&out), out.len);
+    str_free(&out);
+    return text;
+}

@@ -27,4 +27,8 @@ void *wire_unpack(const ProtobufCMessageDescriptor *d, const char *what, void *d
  * than 127, at least 3 bytes of the same message precede them. */
 struct wire_span wire_raw(const struct wire_memory *m, const ProtobufCBinaryData *field);
 void wire_free(void *message, struct wire_memory *m);
+/* Copies a text of the file, which may contain any bytes.  Bytes that a terminal should not
+ * receive are written as \xNN (and a backslash as two), so that different names remain different.
+ */
+const char *wire_text(struct arena *a, const char *s, size_t n);
 #endif

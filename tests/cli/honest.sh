@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What is shown is what runs: plain loops are compiled as the nest says, unless autovectorize is on.
+# tests/run.sh: takes 13 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null
@@ -43,7 +44,7 @@ t 0 '^verified: true' run 'c2d n=2 i=70 h=9 w=200 o=2 k=3 p=1' --meters none \
 
 # The simulator against cachegrind, as `make bench-sim` does it.
 if command -v valgrind > /dev/null; then
-    for word in 'm=64 k=96' 't2d ' 'dep '; do
+    for word in 'm=64 k=96' ${TEST_LONG:+'t2d '} 'dep '; do
         out=$(KERNELS=tests/bench/unscheduled.txt SPEED=0 REPEAT=1 tests/bench/sim.sh "$word" 2>&1)
         rc=$?
         same "the simulator and cachegrind agree: $word" 0 $rc

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # A poor environment is told as what it is: few files, processes, memory, no /proc, no PATH.
-# tests/run.sh: alone
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null
 export TILESCOPE_RECORDS=$dir/r.db XDG_CACHE_HOME=$dir/cache CCACHE_DISABLE=1
 op='gmm m=16 k=8 n=32'
-run=(run "$op" --meters clock)
+run=(run "$op" --meters clock --time 0.02)
 tune=(tune "$op" --budget 9 --fresh --baselines none --quiet)
 
 # says EXIT REGEX NAME COMMAND...: like t, of any command.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Searches of networks: kernels with an algorithm, variants of alt.fig10, the same line again.
-# tests/run.sh: early long
+# tests/run.sh: long, takes 60 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is done to tilescope from outside: kills of it and of its compilers.
-# tests/run.sh: alone
+# tests/run.sh: takes 10 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null
@@ -19,7 +19,7 @@ compiler() {
 
 # A compiler that is killed.
 compiler once <<< 'mkdir once.done 2> /dev/null && kill -9 $$'
-CC=$dir/once t 0 'GFLOP/s' run "$op" --meters clock
+CC=$dir/once t 0 'GFLOP/s' run "$op" --meters clock --time 0.02
 [ -d "$dir/once.done" ] && pass 'it was killed' || flunk 'it was killed'
 compiler never <<< 'kill -9 $$'
 CC=$dir/never t 3 'compiler never was killed \(signal 9: out of memory\?\) \[E_KILLED\]' \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # pretrain: weights, the same ones again from the records, errors; tune --weights.
+# tests/run.sh: takes 14 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run: what it prints, checks, asserts and saves.
+# tests/run.sh: takes 24 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # study and studies: exit codes, reports, and files of one's own.
+# tests/run.sh: takes 32 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The runner of the suites (tests/run.sh): one by its name, the time limit, and that nothing of a
-# suite is left when it is killed or the runner is ended.
+# The runner of the suites (tests/run.sh): one by its name, the time limit, that nothing of a suite
+# is left when it is killed or the runner is ended, and that folders left by a suite are told.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
 
@@ -38,5 +38,22 @@ for _ in $(seq 100); do
 done
 kill $!
 none_left 'both end when the runner is ended'
+
+# A suite that leaves a folder has failed; what a killed compiler leaves is not counted.
+for left in ccX.s t-left; do
+    cat > "$dir/build/tests/test_base" << SUITE
+#!/bin/sh
+mkdir "\$TMPDIR/$left"
+printf '1..1\\nok 1\\n'
+SUITE
+    out=$(TEST_TIMES=1 tests/run.sh "$dir/build" =test_base)
+    case $left in cc*) failed_so=0 ;; *) failed_so=1 ;; esac
+    same "with $left: $failed_so failed" "1 passed, $failed_so failed, 0 skipped" \
+        "$(tail -n 1 <<< "$out")"
+    same "with $left: told" $failed_so \
+        "$(grep -v '^-- ' <<< "$out" | grep -c "not ok 0 - it leaves .*/$left\$")"
+    same 'the slowest suites are listed' 1 \
+        "$(grep -cE '^test_base +[0-9.]+ s +[0-9.]+ s$' <<< "$out")"
+done
 
 finish

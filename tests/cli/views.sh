@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # show, export, help and the lists.
+# tests/run.sh: takes 15 s
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 exec < /dev/null

@@ -1,9 +1,11 @@
 #include "tests/unit/golden.h"
+#include "tests/unit/temp_dir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +18,16 @@
 
 static void show_diff(const char *path, const char *text)
 {
-    char fresh[] = "/tmp/golden-XXXXXX";
-    int fd = mkstemp(fresh);
+    char fresh[300];
     struct subprocess_result res = { 0 };
     struct err e;
     const char *const argv[] = { "diff", "-u", path, fresh, NULL };
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+    snprintf(fresh, sizeof fresh, "%s/fresh", temp_dir(NULL));
+    if (!file_write_atomic(fresh, text, strlen(text), &e))
         fail_msg("%s differs (and no temporary file could be written)", path);
-    close(fd);
     if (subprocess_run(argv, 10, NULL, &res, &e))
         print_message("%s", str_text(&res.out));
     str_free(&res.out);
-    unlink(fresh);
     fail_msg("%s differs; TS_UPDATE_GOLDEN=1 rewrites it", path);
 }
 

@@ -1,4 +1,5 @@
 #include "tests/unit/kernel_run.h"
+#include "tests/unit/temp_dir.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -87,32 +88,52 @@ static void compile(const char *cc, const struct target *t, bool quick,
     vec_free(&argv);
 }
 
-static void compile_units(const char *cc, const struct target *t, bool quick,
-                          const char *const *source, int n, const char *symbol, void **fn)
+/* Finds the functions SYMBOL_0, SYMBOL_1, ... of the object in dir, and removes dir. */
+static void load(struct arena *a, const char *dir, const char *symbol, int n, void **fn)
 {
-    char dir[] = "/tmp/tilescope-test-XXXXXX";
-    struct arena *a = arena_new();
-    struct argv files = { 0 };
-    if (!mkdtemp(dir))
-        fail("mkdtemp %s", dir);
-    for (int i = 0; i < n; i++) {
-        const char *path = arena_printf(a, "%s/unit_%d.c", dir, i);
-        write_unit(path, source[i], symbol, i);
-        vec_push(&files, path);
-    }
-    const char *so = arena_printf(a, "%s/all.so", dir);
-    compile(cc, t, quick, &files, so);
-    void *handle = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(arena_printf(a, "%s/all.so", dir), RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         fail("%s", dlerror());
     for (int i = 0; i < n; i++) {
         fn[i] = dlsym(handle, arena_printf(a, "%s_%d", symbol, i));
         if (!fn[i])
             fail("%s", dlerror());
-        unlink(files.data[i]);
     }
-    unlink(so);
-    rmdir(dir);
+    temp_dir_remove(dir);
+}
+
+static void compile_units(const char *cc, const struct target *t, bool quick,
+                          const char *const *source, int n, const char *symbol, void **fn)
+{
+    const char *dir = temp_dir(NULL);
+    struct arena *a = arena_new();
+    struct argv files = { 0 };
+    for (int i = 0; i < n; i++) {
+        const char *path = arena_printf(a, "%s/unit_%d.c", dir, i);
+        write_unit(path, source[i], symbol, i);
+        vec_push(&files, path);
+    }
+    compile(cc, t, quick, &files, arena_printf(a, "%s/all.so", dir));
+    load(a, dir, symbol, n, fn);
+    vec_free(&files);
+    arena_free(a);
+}
+
+void kernel_compile_joined(const char *cc, const struct target *t, const char *const *source,
+                           int n, void **fn)
+{
+    const char *dir = temp_dir(NULL);
+    struct arena *a = arena_new();
+    struct argv files = { 0 };
+    struct str text = { 0 };
+    struct err e;
+    gen_join(source, n, 0, &text);
+    vec_push(&files, arena_printf(a, "%s/all.c", dir));
+    if (!file_write_atomic(files.data[0], str_text(&text), text.len, &e))
+        fail("%s", e.text);
+    compile(cc, t, false, &files, arena_printf(a, "%s/all.so", dir));
+    load(a, dir, "ts_entry", n, fn);
+    str_free(&text);
     vec_free(&files);
     arena_free(a);
 }

@@ -11,6 +11,9 @@ const char *kernel_compiler(const char *name);
  * is printed and the test fails.  Never unloaded. */
 void kernel_compile(const char *cc, const struct target *t, const char *const *source, int n,
                     const char *symbol, void **fn);
+/* The same for texts of gen_c, which gen_join makes one unit: a compiler starts once. */
+void kernel_compile_joined(const char *cc, const struct target *t, const char *const *source,
+                           int n, void **fn);
 /* The same without optimising. */
 void kernel_compile_quick(const char *cc, const struct target *t, const char *const *source,
                           int n, const char *symbol, void **fn);

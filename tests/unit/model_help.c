@@ -1,4 +1,5 @@
 #include "tests/unit/model_help.h"
+#include "tests/unit/temp_dir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,10 +102,9 @@ const char *loop_of(const struct model *m)
 
 void private_folders(void)
 {
-    static char dir[] = "/tmp/tilescope-model-XXXXXX";
-    if (!mkdtemp(dir) || chdir(dir) != 0)
+    const char *dir = temp_dir("XDG_STATE_HOME");
+    if (chdir(dir) != 0)
         fail_msg("no temporary folder");
-    setenv("XDG_STATE_HOME", dir, 1);
     setenv("XDG_CACHE_HOME", dir, 1);
     setenv("XDG_CONFIG_HOME", dir, 1);
 }

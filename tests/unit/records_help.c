@@ -11,12 +11,6 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-void records_dir_make(char *dir)
-{
-    snprintf(dir, 32, "/tmp/ts-records-XXXXXX");
-    assert_true(temp_dir_make(dir, NULL));
-}
-
 struct records *records_must_open(const char *path)
 {
     struct records *r = NULL;

@@ -6,8 +6,6 @@
 
 #define RECORD_SPEC "gmm m=32 k=16 n=32"
 
-/* A new folder under /tmp, its name in dir (32 bytes); temp_dir_remove() takes it away. */
-void records_dir_make(char *dir);
 struct records *records_must_open(const char *path);
 /* A run of RECORD_SPEC on one thread with avx2. */
 void records_must_start(struct records *r, uint64_t seed, char id[RUN_ID]);

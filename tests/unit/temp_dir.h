@@ -1,11 +1,10 @@
-/* A folder under /tmp for what a test writes. */
+/* Folders for what tests write. */
 #ifndef TS_TESTS_TEMP_DIR_H
 #define TS_TESTS_TEMP_DIR_H
-#include <stdbool.h>
 
-/* dir ends in XXXXXX, which is filled in; variable, e.g. "XDG_CACHE_HOME", then names the folder
- * (NULL: none does). */
-bool temp_dir_make(char *dir, const char *variable);
-/* With all that is in it. */
-bool temp_dir_remove(const char *dir);
+/* Makes a folder in $TMPDIR (else /tmp).  It is removed with all that is in it when this process
+ * exits.  The variable, e.g. "XDG_CACHE_HOME", then names the folder (NULL: none does). */
+const char *temp_dir(const char *variable);
+/* Removes a file, or a folder with all that is in it. */
+void temp_dir_remove(const char *path);
 #endif

@@ -22,6 +22,7 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/base/vec.h"
 #include "tests/unit/fork_child.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -391,7 +392,7 @@ static void decimal_numbers_only(void **state)
 
 /* ---- files ---- */
 
-static char dir[] = "/tmp/test_base_XXXXXX";
+static const char *dir;
 
 static const char *in_dir(const char *name)
 {
@@ -403,15 +404,8 @@ static const char *in_dir(const char *name)
 static int make_dir(void **state)
 {
     (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    char command[600];
-    snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    return system(command);
+    dir = temp_dir(NULL);
+    return 0;
 }
 
 static void files_round_trip(void **state)
@@ -720,5 +714,5 @@ int main(void)
         cmocka_unit_test(writes_keep_the_owner), cmocka_unit_test(reads_of_files_only),
         cmocka_unit_test(writes_follow_links_to_files_only), cmocka_unit_test(dirs),
     };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+    return cmocka_run_group_tests(tests, make_dir, NULL);
 }

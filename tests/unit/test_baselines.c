@@ -9,6 +9,7 @@
 #include "profile/child/child.h"
 #include "profile/measure/measure.h"
 #include "profile/vendor/vendor.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -22,7 +23,7 @@
 
 static struct arena *perm;
 static bool built[VENDOR_COUNT];
-static struct str folder;                 /* of a runner beside plugins of our own */
+static const char *folder;                /* of a runner beside plugins of our own */
 
 #define assert_contains(text, part) \
     do { \
@@ -124,7 +125,7 @@ static void plant(const char *open, const char *output)
     if (!compiler_find(NULL, &cc, &e)
         || !build_shared(&cc, str_text(&text), host, false, NULL, &b, &e))
         fail_msg("%s", e.text);
-    str_printf(&link, "%s/tilescope-onednn.so", str_text(&folder));
+    str_printf(&link, "%s/tilescope-onednn.so", folder);
     unlink(str_text(&link));
     assert_int_equal(symlink(b.so_path, str_text(&link)), 0);
     str_free(&text);
@@ -134,7 +135,7 @@ static void plant(const char *open, const char *output)
 static struct baseline planted(void)
 {
     struct str runner = {0};
-    str_printf(&runner, "%s/tilescope-runner", str_text(&folder));
+    str_printf(&runner, "%s/tilescope-runner", folder);
     struct measurement m = measured("act n=1 c=9 f=relu", BIT(ONEDNN), METER_CLOCK,
                                     str_text(&runner));
     assert_true(m.latency.runs >= 3);
@@ -173,16 +174,16 @@ static void bad_libraries_are_left_out(void **state)
 static int setup(void **state)
 {
     (void)state;
-    char path[600], runner[600], name[] = "/tmp/tilescope-baselines-XXXXXX";
+    char path[600], runner[600];
     struct str link = {0};
     struct err e;
     perm = arena_new();
     for (int i = 0; i < VENDOR_COUNT; i++)
         built[i] = vendor_find(NULL, (enum vendor_library)i, path, sizeof path, &e);
-    if (!mkdtemp(name) || !child_find_runner(NULL, runner, sizeof runner, &e))
+    if (!child_find_runner(NULL, runner, sizeof runner, &e))
         return -1;
-    str_add(&folder, name);
-    str_printf(&link, "%s/tilescope-runner", name);
+    folder = temp_dir(NULL);
+    str_printf(&link, "%s/tilescope-runner", folder);
     int rc = symlink(runner, str_text(&link));
     str_free(&link);
     return rc;
@@ -190,16 +191,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    static const char *const files[] = { "tilescope-runner", "tilescope-onednn.so" };
     (void)state;
-    for (int i = 0; i < COUNT_OF(files); i++) {
-        struct str path = {0};
-        str_printf(&path, "%s/%s", str_text(&folder), files[i]);
-        unlink(str_text(&path));
-        str_free(&path);
-    }
-    rmdir(str_text(&folder));
-    str_free(&folder);
     arena_free(perm);
     return 0;
 }

@@ -168,19 +168,18 @@ static void instruction_sets_are_checked(void **state)
 #endif
 }
 
-static char home[] = "/tmp/tilescope-test-XXXXXX";
 
 static int set_up(void **state)
 {
     (void)state;
     perm = arena_new();
-    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
+    temp_dir("XDG_CACHE_HOME");
+    return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    temp_dir_remove(home);
     arena_free(perm);
     return 0;
 }

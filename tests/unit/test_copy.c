@@ -66,10 +66,6 @@ static void a_nest_is_copied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(a_nest_is_copied) };
-    char dir[] = "/tmp/ts-copy-XXXXXX";
-    if (!temp_dir_make(dir, "XDG_STATE_HOME"))
-        return 1;
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_dir_remove(dir);
-    return rc;
+    temp_dir("XDG_STATE_HOME");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

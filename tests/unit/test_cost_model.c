@@ -16,6 +16,7 @@
 #include "explorer/model/xgb.h"
 #include "kernels/base/rng.h"
 #include "tests/unit/fork_child.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -418,9 +419,9 @@ static int without_library(void)
 static void a_machine_without_the_library(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/ts-model-XXXXXX", path[64];
+    const char *dir = temp_dir(NULL);
+    char path[300];
     int status;
-    assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/libxgboost.so.0", dir);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
@@ -434,8 +435,6 @@ static void a_machine_without_the_library(void **state)
         _exit(99);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
-    unlink(path);
-    rmdir(dir);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
 }

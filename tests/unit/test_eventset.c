@@ -11,6 +11,7 @@
 #include "profile/counters/eventset.h"
 #include "kernels/base/formula.h"
 #include "profile/counters/perfevent.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -291,7 +292,6 @@ static void sets_are_found_by_name(void **state)
 {
     const struct event_set *s;
     struct err e;
-    char folder[] = "/tmp/ts-events-XXXXXX";
     struct str path = {0}, broken = {0};
     static const char mine[] = HEAD "EVENTSET\nlines_in raw:0x151\nMETRICS\n"
                                     "traffic [B/FLOP] = 64 * lines_in / flops\nLONG\nMine.\n";
@@ -303,8 +303,7 @@ static void sets_are_found_by_name(void **state)
 
     char *old = getenv("XDG_CONFIG_HOME");
     old = old ? xstrdup(old) : NULL;
-    assert_non_null(mkdtemp(folder));
-    setenv("XDG_CONFIG_HOME", folder, 1);
+    const char *folder = temp_dir("XDG_CONFIG_HOME");
     str_printf(&path, "%s/tilescope/events", folder);
     assert_true(dir_make(str_text(&path), &e));
     size_t n = path.len;
@@ -328,9 +327,6 @@ static void sets_are_found_by_name(void **state)
     else
         unsetenv("XDG_CONFIG_HOME");
     free(old);
-    str_clear(&path);
-    str_printf(&path, "rm -rf %s", folder);
-    assert_int_equal(system(str_text(&path)), 0);
     str_free(&path);
     str_free(&broken);
 }

@@ -1,5 +1,6 @@
 /* Generated C: against the interpreter of trees, in many forms, under gcc and clang; its
  * trace; golden files. */
+/* tests/run.sh: takes 40 s */
 #include <setjmp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include "kernels/base/subprocess.h"
 #include "kernels/base/vec.h"
 #include "kernels/ops/reference.h"
+#include "tests/unit/from_env.h"
 #include "tests/unit/gen_cases.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/kernel_run.h"
@@ -61,7 +63,8 @@ static void trace_is_the_code(void **state)
 {
     (void)state;
     int n;
-    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
+    const int scalars = from_env("TEST_LONG", 0);          /* test_gen_random has some of them */
+    const struct unit *u = all_units((const int[]){ 16, scalars, 0 }, &n);
     unit_check_traces(arena, u, n, seed);
 }
 
@@ -80,30 +83,6 @@ static void golden_c(void **state)
         golden_check(cases[i].golden, str_text(&out));
         str_free(&out);
     }
-}
-
-/* Every case in one translation unit, in which their functions have the same names. */
-static void joined_texts_are_one_unit(void **state)
-{
-    static const char *const compiler[] = { "gcc", "clang" };
-    (void)state;
-    int n;
-    const struct unit *u = all_units((const int[]){ 16, 1, 0 }, &n);
-    const char **source = ARENA_ARRAY(arena, const char *, n);
-    struct str unit = { 0 };
-    for (int i = 0; i < n; i++)
-        source[i] = unit_c(arena, &u[i]);
-    gen_join(source, n, 0, &unit);
-    str_printf(&unit, "void joined(float *const *b)\n"
-                      "{\n    ts_entry_0(b);\n    ts_entry_%d(b);\n}\n", n - 1);
-    for (int i = 0; i < COUNT_OF(compiler); i++) {
-        const char *cc = kernel_compiler(compiler[i]), *one = str_text(&unit);
-        const struct target *host = target_host();
-        void *fn;
-        if (cc)
-            kernel_compile_quick(cc, host, &one, 1, "joined", &fn);
-    }
-    str_free(&unit);
 }
 
 static void trace_names_sites(void **state)
@@ -301,7 +280,6 @@ int main(void)
         cmocka_unit_test(trace_is_the_code),
         cmocka_unit_test(trace_names_sites),
         cmocka_unit_test(golden_c),
-        cmocka_unit_test(joined_texts_are_one_unit),
         cmocka_unit_test(too_large_a_body),
         cmocka_unit_test(reference_is_the_reference),
         cmocka_unit_test(peak_runs),

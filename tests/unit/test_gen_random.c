@@ -1,5 +1,6 @@
 /* Generated C of randomly scheduled programs: equal to the interpreter, and its trace equal to
  * its accesses.  TS_SEED chooses the programs, TS_COUNT how many. */
+/* tests/run.sh: takes 17 s */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

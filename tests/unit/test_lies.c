@@ -11,6 +11,7 @@
 #include "profile/build/build.h"
 #include "profile/child/child_impl.h"
 #include "tests/unit/child_floats.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 
 #define ELEMS 3000
 
-static char folder[] = "/tmp/ts-lies-XXXXXX", runner[64];
+static char runner[300];
 
 /* Answers every request with ok, after writing what $TS_LIE says over everything before the
  * buffers. */
@@ -224,10 +225,11 @@ static void lies_are_survived(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    char command[400], source[64];
+    char command[900], source[300];
+    const char *folder = temp_dir(NULL);
     struct compiler cc;
     struct err e;
-    if (!mkdtemp(folder) || !compiler_find(NULL, &cc, &e))
+    if (!compiler_find(NULL, &cc, &e))
         return -1;
     snprintf(source, sizeof source, "%s/liar.c", folder);
     snprintf(runner, sizeof runner, "%s/liar", folder);
@@ -239,16 +241,8 @@ static int set_up(void **state)
     return system(command);
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(lies_are_survived) };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -19,7 +19,6 @@
 #define KIB ((int64_t)1 << 10)
 #define MIB ((int64_t)1 << 20)
 
-static char home[] = "/tmp/ts-machine-XXXXXX";
 
 /* --- Arithmetic ------------------------------------------------------------------------------- */
 
@@ -368,13 +367,8 @@ static void damaged(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    return temp_dir_make(home, "XDG_CACHE_HOME") ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return temp_dir_remove(home) ? 0 : -1;
+    temp_dir("XDG_CACHE_HOME");
+    return 0;
 }
 
 int main(void)
@@ -385,5 +379,5 @@ int main(void)
         cmocka_unit_test(doubts_are_told), cmocka_unit_test(a_better_one_stays),
         cmocka_unit_test(one_that_came_meanwhile_stays),
     };
-    return cmocka_run_group_tests_name("machine", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("machine", tests, set_up, NULL);
 }

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char dir[] = "/tmp/tilescope-nvidia-XXXXXX";
+static const char *dir;
 
 /* Compiles tests/fake/NAME.c to a shared object. */
 static void build(const char *name, const char *flag)
@@ -47,8 +47,9 @@ static void use(const char *variable, const char *name)
 
 static int prepare(void **state)
 {
-    if (perm_setup(state) != 0 || !temp_dir_make(dir, NULL))
+    if (perm_setup(state) != 0)
         return -1;
+    dir = temp_dir(NULL);
     build("cupti", "-DFAKE");
     build("cuda", "-DFAKE");
     build("nvrtc", "-DFAKE");
@@ -56,11 +57,6 @@ static int prepare(void **state)
     use("TILESCOPE_CUDA", "cuda");
     use("TILESCOPE_CUPTI", "cupti");
     return 0;
-}
-
-static int clean(void **state)
-{
-    return perm_teardown(state) == 0 && temp_dir_remove(dir) ? 0 : -1;
 }
 
 /* --- What is there ---------------------------------------------------------------------------- */
@@ -397,5 +393,5 @@ int main(void)
         cmocka_unit_test(names_have_a_form),
         cmocka_unit_test(sets_are_known_to_the_chip),
     };
-    return cmocka_run_group_tests(tests, prepare, clean);
+    return cmocka_run_group_tests(tests, prepare, perm_teardown);
 }

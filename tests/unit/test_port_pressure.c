@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char dir[] = "/tmp/ts-ports-XXXXXX";
+static const char *dir;
 
 static const char assembly[] =
     "kernel:\n"
@@ -164,11 +164,8 @@ int main(void)
         cmocka_unit_test(why_there_are_none),
     };
     char path[300];
-    if (!temp_dir_make(dir, NULL))
-        return 1;
+    dir = temp_dir(NULL);
     snprintf(path, sizeof path, "%s:/usr/bin:/bin", dir);
     setenv("PATH", path, 1);
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_dir_remove(dir);
-    return rc;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

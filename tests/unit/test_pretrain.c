@@ -7,6 +7,7 @@
 
 #include "kernels/base/file.h"
 #include "sessions/tuning/pretrain.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -113,15 +114,14 @@ static void all_bytes_are_read(void **state)
 
 static void weights_go_through_a_file(void **state)
 {
-    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    char path[300];
     uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL), *h = agents_new(2, NULL);
     struct str x = {0}, y = {0};
     const char *trained;
     struct err e;
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/w", dir);
+    snprintf(path, sizeof path, "%s/w", temp_dir(NULL));
     if (!pretrain_weights_write(g, path, &seen, "nothing", &e)
         || !pretrain_weights_read(h, path, &trained, &e))
         fail_msg("%s", e.text);
@@ -158,7 +158,6 @@ static void weights_go_through_a_file(void **state)
     assert_int_equal(unlink(path), 0);
     assert_false(pretrain_weights_read(h, path, NULL, &e));
     assert_int_equal(e.code, ERR_IO);
-    rmdir(dir);
     str_free(&x);
     str_free(&y);
     agents_free(g);
@@ -231,12 +230,11 @@ static bool same(const struct str *x, const struct str *y)
 
 static void a_stopped_training_goes_on_to_the_same_weights(void **state)
 {
-    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    char path[300];
     struct str whole = {0}, half = {0}, resumed = {0}, other = {0}, again = {0};
     struct watched w;
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/w", dir);
+    snprintf(path, sizeof path, "%s/w", temp_dir(NULL));
     train(&whole, path, false, 0, &w, 1);
     assert_int_equal(w.visits, 2);
     assert_true(w.expected > 0 && w.measured >= 80);
@@ -255,7 +253,6 @@ static void a_stopped_training_goes_on_to_the_same_weights(void **state)
     train(&other, path, false, 0, &w, 2);
     assert_false(same(&whole, &other));
     unlink(path);
-    rmdir(dir);
     str_free(&whole);
     str_free(&half);
     str_free(&resumed);
@@ -273,15 +270,14 @@ static void written_over(void *ctx, const struct pretrain_visit *v)
 
 static void weights_of_others_stay(void **state)
 {
-    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    char path[300];
     struct watched w = {0};
     struct arena *a = arena_new();
     const struct pretrain *p;
     struct pretrain_done done;
     struct err e;
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/w", dir);
+    snprintf(path, sizeof path, "%s/w", temp_dir(NULL));
     struct pretrain_opts o = { .weights = path, .measure = counted, .visited = written_over,
                                .ctx = path };
     assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
@@ -289,13 +285,12 @@ static void weights_of_others_stay(void **state)
     assert_int_equal(e.code, ERR_CHANGED);
     assert_int_equal(file_seen(path), file_content("somebody else's", 15));
     unlink(path);
-    rmdir(dir);
     arena_free(a);
 }
 
 static void another_training_is_not_resumed(void **state)
 {
-    char dir[] = "/tmp/tilescope-pretrain-XXXXXX", path[64];
+    char path[300];
     uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL);
     struct arena *a = arena_new();
@@ -304,8 +299,7 @@ static void another_training_is_not_resumed(void **state)
     struct cancel cancel = {0};
     struct err e;
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/w", dir);
+    snprintf(path, sizeof path, "%s/w", temp_dir(NULL));
     struct pretrain_opts o = { .weights = path, .resume = true, .measure = made_up };
     assert_true(pretrain_weights_write(g, path, &seen, "something else", &e));
     assert_true(pretrain_parse(a, "small.yaml", small, strlen(small), &p, &e));
@@ -314,7 +308,6 @@ static void another_training_is_not_resumed(void **state)
     assert_non_null(strstr(e.text, "something else"));
     assert_string_equal(e.at.file, path);
     unlink(path);
-    rmdir(dir);
     arena_free(a);
     agents_free(g);
 }

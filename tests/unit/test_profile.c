@@ -779,11 +779,9 @@ static void runner_that_is_none_is_reported(void **state)
 static void runner_that_lives_on_is_ended(void **state)
 {
     static const char *const script[] = { "exec 3>&-", "printf x >&3" };
-    char path[] = "/tmp/tilescope-runner-XXXXXX";
+    char path[300];
     (void)state;
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(close(fd), 0);
+    snprintf(path, sizeof path, "%s/runner", temp_dir(NULL));
     for (int i = 0; i < COUNT_OF(script); i++) {
         struct runner_opts o = { .path = path, .limit_s = 1 };
         struct runner *c = NULL;
@@ -797,7 +795,6 @@ static void runner_that_lives_on_is_ended(void **state)
         assert_int_equal(e.code, ERR_ENV);
         assert_contains(e.text, "does not work");
     }
-    unlink(path);
 }
 
 /* --- The simulator in the child --------------------------------------------------------------- */
@@ -1150,26 +1147,17 @@ static void meters_tell_the_truth(void **state)
 /* --- Main ------------------------------------------------------------------------------------- */
 
 /* The cache lives in a folder of its own, which disappears at the end. */
-static char home[] = "/tmp/tilescope-test-XXXXXX";
 
 static int set_up(void **state)
 {
     struct err e;
     (void)state;
     host = target_host();
-    if (!temp_dir_make(home, "XDG_CACHE_HOME"))
-        return -1;
+    temp_dir("XDG_CACHE_HOME");
     if (!compiler_find(NULL, &cc, &e)) {
         print_error("%s\n", e.text);
         return -1;
     }
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    temp_dir_remove(home);
     return 0;
 }
 
@@ -1216,5 +1204,5 @@ int main(void)
         cmocka_unit_test(counters_count_or_say_why_not),
         cmocka_unit_test(meters_tell_the_truth),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -25,13 +25,14 @@
 #include <cmocka.h>
 
 static uint64_t seed = 1;
-static char dir[32], path[64];
+static const char *dir;
+static char path[300];
 static struct arena *a;
 
 static int setup(void **state)
 {
     (void)state;
-    records_dir_make(dir);
+    dir = temp_dir(NULL);
     snprintf(path, sizeof path, "%s/records.db", dir);
     a = arena_new();
     return 0;
@@ -40,7 +41,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    temp_dir_remove(dir);
     arena_free(a);
     return 0;
 }
@@ -697,7 +697,7 @@ static void random_damage(void **state)
         refused += !ok;
         assert_true(ok || e.text[0]);
         str_free(&bad);
-        char log[80];
+        char log[310];
         snprintf(log, sizeof log, "%s-wal", path);
         unlink(log);
         snprintf(log, sizeof log, "%s-shm", path);
@@ -731,7 +731,7 @@ static int look_around(bool log_left)
 static void read_only_folder(void **state)
 {
     (void)state;
-    char id[RUN_ID], log[80];
+    char id[RUN_ID], log[310];
     struct records *r = records_must_open(path);
     records_must_start(r, 1, id);
     for (int i = 1; i <= 5; i++) {

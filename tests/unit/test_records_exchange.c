@@ -17,13 +17,14 @@
 #include <cmocka.h>
 
 static uint64_t seed = 1;
-static char dir[32], path[64], other[64];
+static const char *dir;
+static char path[300], other[300];
 static struct arena *a;
 
 static int setup(void **state)
 {
     (void)state;
-    records_dir_make(dir);
+    dir = temp_dir(NULL);
     snprintf(path, sizeof path, "%s/records.db", dir);
     snprintf(other, sizeof other, "%s/other.db", dir);
     a = arena_new();
@@ -33,7 +34,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    temp_dir_remove(dir);
     arena_free(a);
     return 0;
 }

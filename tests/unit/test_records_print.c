@@ -11,13 +11,14 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-static char dir[32], path[64];
+static const char *dir;
+static char path[300];
 static struct arena *a;
 
 static int setup(void **state)
 {
     (void)state;
-    records_dir_make(dir);
+    dir = temp_dir(NULL);
     snprintf(path, sizeof path, "%s/records.db", dir);
     a = arena_new();
     return 0;
@@ -26,7 +27,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    temp_dir_remove(dir);
     arena_free(a);
     return 0;
 }

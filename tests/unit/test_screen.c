@@ -3,11 +3,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "app/views/view.h"
+#include "kernels/base/file.h"
 #include "tests/unit/model_help.h"
+#include "tests/unit/temp_dir.h"
 #include "tests/unit/tty.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -71,22 +74,20 @@ static void a_loop_tells_its_steps(void **state)
 static void steps_of_the_command_line_are_safe_at_once(void **state)
 {
     (void)state;
-    char file[] = "/tmp/ts-steps-XXXXXX";
+    char file[300];
     const char *const argv[] = { "--no-auto", GMM, "--steps", file, NULL };
     static const char line[] = "loop parallel C M\n";
     struct autosave found[4];
-    int fd = mkstemp(file);
-    assert_true(fd >= 0 && write(fd, line, sizeof line - 1) == sizeof line - 1);
-    close(fd);
+    struct err e;
+    snprintf(file, sizeof file, "%s/steps", temp_dir(NULL));
+    assert_true(file_write_atomic(file, line, sizeof line - 1, &e));
     int before = session_autosaves(found, 4);
     struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
     tty_assert_shows(t, "parallel");
     tty_kill(t, 9);
     assert_int_equal(tty_end(t), -1);
-    unlink(file);
     assert_int_equal(session_autosaves(found, 4), before + 1);
     struct session *s = NULL;
-    struct err e;
     assert_true(session_recover(&found[0], &s, &e));
     assert_string_equal(history_current(s->history)->step, "loop parallel C M");
     session_free(s);

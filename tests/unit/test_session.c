@@ -29,7 +29,7 @@
 #define GMM "gmm m=32 k=16 n=32"
 
 static uint64_t seed = 1;
-static char state_dir[] = "/tmp/ts-session-XXXXXX";
+static const char *state_dir;
 
 static bool parse_text(const char *text, size_t n, struct session **out, struct err *e)
 {
@@ -1272,13 +1272,8 @@ static void test_kill_while_saving(void **state)
 static int setup(void **state)
 {
     (void)state;
-    return temp_dir_make(state_dir, "XDG_STATE_HOME") ? 0 : 1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    return temp_dir_remove(state_dir) ? 0 : -1;
+    state_dir = temp_dir("XDG_STATE_HOME");
+    return 0;
 }
 
 int main(void)
@@ -1314,5 +1309,5 @@ int main(void)
     if (getenv("TS_SEED"))
         seed = strtoull(getenv("TS_SEED"), NULL, 10);
     printf("# TS_SEED=%llu\n", (unsigned long long)seed);
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -57,10 +57,6 @@ static void the_least_are_summed_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(the_least_are_summed_up) };
-    char dir[] = "/tmp/ts-sites-XXXXXX";
-    if (!temp_dir_make(dir, "XDG_CACHE_HOME"))
-        return 1;
-    int rc = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_dir_remove(dir);
-    return rc;
+    temp_dir("XDG_CACHE_HOME");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "sessions/study/study_impl.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/svg_check.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -208,11 +209,10 @@ static void test_files_of_a_stranger(void **state)
 {
     (void)state;
     static const char secret[] = "root:$6$secret:20000:0:99999:7:::\n";
-    char dir[] = "/tmp/tilescope-study-XXXXXX", path[64], edit[128];
+    char path[300], edit[400];
     struct str out = {0};
     struct err e;
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/x", dir);
+    snprintf(path, sizeof path, "%s/x", temp_dir(NULL));
     snprintf(edit, sizeof edit, "- {id: plain, session: %s}", path);
     assert_int_equal(mkfifo(path, 0600), 0);
     alarm(20);
@@ -237,8 +237,6 @@ static void test_files_of_a_stranger(void **state)
         assert_null(strstr(str_text(&out), "root"));
         str_free(&text);
     }
-    unlink(path);
-    rmdir(dir);
     str_free(&out);
 }
 

@@ -13,6 +13,7 @@
 #include "sessions/study/study_tune.h"
 #include "tests/unit/golden.h"
 #include "tests/unit/svg_check.h"
+#include "tests/unit/temp_dir.h"
 
 #undef fail
 #include <setjmp.h>
@@ -313,7 +314,7 @@ static void what_has_no_result_says_why(void **state)
 
 static void weights_reach_the_search(void **state)
 {
-    char dir[] = "/tmp/tilescope-study-XXXXXX", path[64];
+    char path[300];
     uint64_t seen = FILE_ANYTHING;
     struct agents *g = agents_new(1, NULL);
     struct str text = {0};
@@ -330,8 +331,7 @@ static void weights_reach_the_search(void **state)
     assert_int_equal(x.searches, 1);
     study_report_free(r);
 
-    assert_non_null(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/w", dir);
+    snprintf(path, sizeof path, "%s/w", temp_dir(NULL));
     assert_true(pretrain_weights_write(g, path, &seen, "some operators", &e));
     struct study_opts o = { .scale = 0.1, .ctx = &x, .measure = measured_so, .tune = searched_so,
                             .weights = path };
@@ -340,8 +340,6 @@ static void weights_reach_the_search(void **state)
     assert_non_null(strstr(study_cell(r, 0, 1)->json, "\"trained\":\"some operators\""));
     assert_null(strstr(study_cell(r, 0, 2)->json, "some operators"));
     study_report_free(r);
-    unlink(path);
-    rmdir(dir);
     study_free(s);
     str_free(&text);
     agents_free(g);

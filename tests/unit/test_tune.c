@@ -1,10 +1,12 @@
 /* The search on made-up landscapes: budgets, duplicates, replay, cancelling, and whether it finds
  * anything. */
+/* tests/run.sh: takes 22 s */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/from_env.h"
 #include "tests/unit/tune_landscape.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/tune/text_set.h"
@@ -255,13 +257,14 @@ static void the_seed_decides_everything(void **state)
 static void a_stopped_run_resumes(void **state)
 {
     static const int at[] = { 1, 5, 8, 61, 100, 159 };
+    const int every = from_env("TEST_LONG", 0) ? 1 : 2;
     (void)state;
     for (int i = 0; i < strategy_count(); i++) {
         struct search_opts o = { .budget = 160, .seed = 5, .strategy = strategy_get(i) };
         struct landscape *whole = land(true, true);
         struct tape want = {0};
         play(whole, &o, NULL, &want, NULL, 0);
-        for (int k = 0; k < COUNT_OF(at); k += is_slow(strategy_get(i)) ? 4 : 1) {
+        for (int k = 0; k < COUNT_OF(at); k += is_slow(strategy_get(i)) ? 4 : every) {
             struct landscape *l = land(true, true);
             struct tape first = {0}, second = {0};
             l->cancel_after = at[k];

@@ -19,23 +19,16 @@
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
-static char folder[] = "/tmp/tilescope-tunecuda-XXXXXX";
+static const char *folder;
 static char records[80], fake_cuda[120], fake_nvrtc[120];
 
 static int open_folder(void **state)
 {
     (void)state;
-    assert_true(temp_dir_make(folder, NULL));
+    folder = temp_dir(NULL);
     snprintf(records, sizeof records, "%s/records.db", folder);
     fake_lib_build(folder, "cuda", fake_cuda);
     fake_lib_build(folder, "nvrtc", fake_nvrtc);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    temp_dir_remove(folder);
     return 0;
 }
 
@@ -361,5 +354,5 @@ int main(void)
         cmocka_unit_test(a_winner_with_a_race_is_refused),
         cmocka_unit_test(programs_are_compared_on_the_device_only),
     };
-    return cmocka_run_group_tests(tests, open_folder, remove_folder);
+    return cmocka_run_group_tests(tests, open_folder, NULL);
 }

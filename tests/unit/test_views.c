@@ -274,12 +274,8 @@ int main(void)
         cmocka_unit_test(test_unsaved_work_is_shown_as_steps),
         cmocka_unit_test(test_terminals),
     };
-    char config[] = "/tmp/tilescope-views-XXXXXX", state[] = "/tmp/tilescope-views-XXXXXX";
     setenv("TILESCOPE_HOME", "/nonexistent", 1);         /* the examples are not listed */
-    if (!temp_dir_make(config, "XDG_CONFIG_HOME") || !temp_dir_make(state, "XDG_STATE_HOME"))
-        return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_dir_remove(config);
-    temp_dir_remove(state);
-    return failed;
+    temp_dir("XDG_CONFIG_HOME");
+    temp_dir("XDG_STATE_HOME");
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

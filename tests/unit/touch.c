@@ -1,3 +1,4 @@
+#include "tests/unit/temp_dir.h"
 #include "tests/unit/touch.h"
 
 #include <dlfcn.h>
@@ -319,11 +320,10 @@ void touch_cuda(struct str *out, const struct func *f, const char *cuda_text, in
 
 void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn)
 {
-    char dir[] = "/tmp/tilescope-test-XXXXXX", path[64], so[64], symbol[32];
+    const char *dir = temp_dir(NULL);
+    char path[300], so[300], symbol[32];
     struct subprocess_result res = { 0 };
     struct err e;
-    if (!mkdtemp(dir))
-        fail("mkdtemp %s", dir);
     snprintf(path, sizeof path, "%s/all.cpp", dir);
     snprintf(so, sizeof so, "%s/all.so", dir);
     const char *const argv[] = { cxx, "-O0", "-w", "-march=native", "-fPIC", "-shared",
@@ -342,7 +342,5 @@ void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn)
         void *found = dlsym(handle, symbol);
         memcpy(&fn[i], &found, sizeof found);
     }
-    unlink(path);
-    unlink(so);
-    rmdir(dir);
+    temp_dir_remove(dir);
 }

@@ -78,7 +78,7 @@ void unit_check_values(struct arena *a, const char *cc, const struct unit *u, in
         skip();
     for (int i = 0; i < n; i++)
         source[i] = unit_c(a, &u[i]);
-    kernel_compile(cc, host, source, n, "ts_entry", fn);
+    kernel_compile_joined(cc, host, source, n, fn);
     for (int i = 0; i < n; i++)
         check_equal(&u[i], fn[i], strstr(source[i], " pick") != NULL, seed);
 }

@@ -9,7 +9,8 @@ struct unit { const struct func *f; int lanes; const char *what; };
 struct gen_opts unit_options(int lanes);
 const char *unit_c(struct arena *a, const struct unit *u);
 
-/* Each unit, compiled by cc (skips without it), computes what the interpreter computes. */
+/* Each unit computes what the interpreter computes.  cc (skips without it) compiles all of them as
+ * one text, in which their functions have the same names. */
 void unit_check_values(struct arena *a, const char *cc, const struct unit *u, int n,
                        uint64_t seed);
 /* The records of each unit's trace are the accesses of its C text.  Units with indices from data

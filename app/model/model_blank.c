@@ -1,0 +1,288 @@
+#include "app/model/model_blank.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "app/ui/text.h"
+#include "sessions/file/shipped.h"
+
+static bool put_neighbour(struct model *m, struct str *out, const struct stage *s, int axis,
+                          const char *where)
+{
+    if (axis >= 0 && axis < s->n_axes) {
+        str_add(out, s->axis[axis].name);
+        return true;
+    }
+    struct str text = {0};
+    str_printf(&text, "this is the %s loop of %s already", where, s->name);
+    model_say_error(m, str_text(&text), "");
+    str_free(&text);
+    return false;
+}
+
+/* Returns the stage to compute inside a loop of s: the producer of an operand of s, or else the
+ * consumer of s. */
+static const char *neighbour_stage(const struct program *p, const struct stage *s)
+{
+    const struct graph *g = p->graph;
+    const struct node *n = &g->node[s->node];
+    if (n->elementwise && n->data_in >= 0 && g->tensor[n->data_in].producer >= 0)
+        return g->tensor[n->data_in].name;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (i != s->node && g->node[i].elementwise && g->node[i].data_in == n->out)
+            return g->tensor[g->node[i].out].name;
+    return "";
+}
+
+const struct program *model_try_on(struct arena *a, const struct program *p)
+{
+    const struct program *copy;
+    struct err e;
+    int bad;
+    if (!program_replay(a, p->base->spec, p->steps, p->n_steps, &copy, &bad, &e))
+        fail("%s", e.text);
+    return copy;
+}
+
+/* Returns an operand of s with which the step BEGIN OPERAND is legal at that loop: preferably the
+ * data, else the first one. If none is legal, returns the data, whose error message is the
+ * clearest; "" when s has no operands. */
+static const char *operand_for(const struct program *p, const struct stage *s, const char *begin,
+                               const char *loop)
+{
+    const struct graph *g = p->graph;
+    int data = g->node[s->node].data_in;
+    const char *best = data >= 0 ? g->tensor[data].name : "";
+    struct arena *a = arena_new();
+    const struct program *copy = model_try_on(a, p), *ignored;
+    struct err e;
+    bool fits = false;
+    for (int i = data < 0 ? 0 : -1; i < g->n_tensors && !fits; i++) {
+        const char *name = g->tensor[i < 0 ? data : i].name;
+        const char *line = arena_printf(a, "%s%s at=%s", begin, name, loop);
+        fits = program_apply_line(copy, line, &ignored, &e);
+        best = fits ? name : best;
+    }
+    arena_free(a);
+    return best;
+}
+
+/* Fills in %C (the stage to compute at s) or %R (the operand to read).  out: the line so far. */
+static bool put_other(struct model *m, struct str *out, const struct stage *s, const char *loop,
+                      char what)
+{
+    const struct program *p = model_program(m);
+    const char *name = what == 'C' ? neighbour_stage(p, s)
+                                   : operand_for(p, s, str_text(out), loop);
+    if (!name[0])
+        return model_say_error(m, what == 'C' ? "no other stage can be computed inside this loop"
+                                              : "this stage reads nothing that can be copied",
+                               "");
+    str_add(out, name);
+    return true;
+}
+
+/* Adds the loop at which a tile keeps partial sums. The nest that sets the result to zero has no
+ * such loop, because it has no reduction. */
+static bool put_tile_loop(struct model *m, struct str *out, const struct stage *s, int axis)
+{
+    struct str text = {0}, fix = {0};
+    int outer = -1;
+    bool sums = false;
+    for (int i = axis + 1; i < s->n_axes; i++)
+        sums = sums || s->axis[i].reduce;
+    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
+        outer++;
+    str_printf(&text, "a tile at %s would keep no partial sums: no loop inside of %s is a "
+               "reduction", s->axis[axis].name, s->axis[axis].name);
+    if (outer >= 0)
+        str_printf(&fix, "loop cache_write %s at=%s", s->name, s->axis[outer].name);
+    else
+        str_printf(&fix, "move a reduction inwards first: loop reorder %s %s %s", s->name,
+                   s->axis[axis].name, s->axis[0].name);
+    if (sums)
+        str_add(out, s->axis[axis].name);
+    else
+        model_say_error(m, str_text(&text), str_text(&fix));
+    str_free(&text);
+    str_free(&fix);
+    return sums;
+}
+
+static bool put_loop(struct model *m, struct str *out, char what)
+{
+    const struct stage *s;
+    int axis;
+    if (!model_loop(m, &s, &axis))
+        return model_say_error(m, "the cursor is not on a loop",
+                               "move it to a line that starts with `for`");
+    if (what == 'X')
+        return put_neighbour(m, out, s, axis + 1, "innermost");
+    if (what == 'P')
+        return put_neighbour(m, out, s, axis - 1, "outermost");
+    if (what == 'T')
+        str_add(out, s->name);
+    if (what == 'D')
+        str_add(out, s->axis[axis].name);
+    if (what == 'W')
+        return put_tile_loop(m, out, s, axis);
+    if (what == 'C' || what == 'R')
+        return put_other(m, out, s, s->axis[axis].name, what);
+    for (int i = 0; what == 'A' && i < s->n_axes; i++)
+        str_printf(out, "%s%s", i ? " " : "", s->axis[i].name);
+    return true;
+}
+
+static bool put_layout(struct model *m, struct str *out, char what)
+{
+    int t = model_tensor(m);
+    if (t < 0)
+        return model_say_error(m, "the cursor is not on a tensor", "");
+    const struct layout *l = model_program(m)->layout[t];
+    if (what == 'Y' && l->n_prims == 0) {
+        struct str why = {0};
+        str_printf(&why, "%s is plain row-major already", l->tensor->name);
+        model_say_error(m, str_text(&why), "");
+        str_free(&why);
+        return false;
+    }
+    if (what == 'L' || what == 'Y')
+        str_add(out, l->tensor->name);
+    for (int i = 0; what == 'O' && i < l->rank; i++)
+        str_printf(out, "%s%s", i ? " " : "", l->dim[i]);
+    if (what == 'Q' && !layout_notation(l, out))
+        for (int i = 0; i < l->tensor->rank; i++)
+            str_printf(out, "%s%s", i ? " " : "", l->tensor->dim[i]);
+    return true;
+}
+
+static bool put_row(struct model *m, struct str *out, char what)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    bool valid = l && l->id >= 0 && l->id < n;
+    if (valid && what == 'E' && l->id == 0) {
+        free(rows);
+        return model_say_error(m, "step 0 is the operator as given: it cannot be changed",
+                               "i inserts a step before step 1");
+    }
+    if (valid && what == 'F')
+        str_printf(out, "%d", l->id > 0 ? l->id : 1);
+    else if (valid && what != 'I')
+        str_printf(out, "%d", l->id);
+    else if (valid)
+        str_add(out, rows[l->id].step);
+    free(rows);
+    return valid || model_say_error(m, "the cursor is not on a step", "");
+}
+
+/* Appends the name of a model's file without its ending; characters that need quotes become -. */
+static void put_model_name(struct str *out, const char *title)
+{
+    const char *dot = strrchr(title, '.');
+    size_t n = dot && dot > title ? (size_t)(dot - title) : strlen(title);
+    for (size_t i = 0; i < n; i++)
+        str_add_char(out, strchr(" /\\\"'", title[i]) ? '-' : title[i]);
+}
+
+void model_put_file(const struct model *m, struct str *out)
+{
+    const struct session *s = model_document(m);
+    const char *spec = history_spec(s->history);
+    const char *slash = strrchr(s->path, '/');
+    if (s->path[0])
+        str_add(out, slash && shipped_file(s->path) ? slash + 1 : s->path);
+    else if (s->of_model && s->title[0])
+        put_model_name(out, s->title);
+    else if (graph_is_composition(spec))
+        str_add(out, "graph");
+    else
+        str_printf(out, "%.*s", (int)strcspn(spec, " "), spec);
+    str_add(out, s->path[0] ? "" : ".yaml");
+}
+
+static bool put_blank(struct model *m, struct str *out, char what)
+{
+    if (!m->session && what != 'N')
+        return model_say_error(m, "this key needs an operator that is open", "");
+    switch (what) {
+    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R': case 'W':
+        return put_loop(m, out, what);
+    case 'L': case 'O': case 'Q': case 'Y':
+        return put_layout(m, out, what);
+    case 'S': case 'I': case 'E': case 'F':
+        return put_row(m, out, what);
+    case 'K':
+        if (model_tune_selected(m) < 0)
+            return model_say_error(m, "the cursor is not on a trial", "t starts the tuner");
+        str_printf(out, "%d", model_tune_selected(m) + 1);
+        return true;
+    case 'N':
+        if (m->count > 0)
+            str_printf(out, "%ld", m->count);
+        return true;
+    case 'B':
+        if (!model_branch(m))
+            return model_say_error(m, "there is no branch here", "");
+        str_add(out, model_branch(m));
+        return true;
+    default:
+        UNREACHABLE();
+    }
+}
+
+bool model_fill_in(struct model *m, const char *line, struct str *out)
+{
+    for (const char *p = line; *p; p++) {
+        if (*p != '%')
+            str_add_char(out, *p);
+        else if (!put_blank(m, out, *++p))
+            return false;
+    }
+    return true;
+}
+
+const char *model_toggled(const struct model *m, const char *line)
+{
+    const struct stage *s;
+    int axis;
+    if (model_loop(m, &s, &axis)) {
+        enum loop_ann ann = s->axis[axis].ann;
+        if (ann != LOOP_SERIAL && strstr(line, loop_ann_name[ann]))
+            line = "loop serial %T %D";
+    }
+    return line;
+}
+
+/* Returns the name that is shown for a placeholder when nothing under the cursor fits it. */
+static const char *name_of_blank(char what)
+{
+    static const char *const names[] = {
+        ['T'] = "STAGE", ['D'] = "LOOP", ['X'] = "LOOP", ['P'] = "LOOP", ['A'] = "LOOPS",
+        ['C'] = "STAGE", ['R'] = "TENSOR", ['W'] = "LOOP", ['L'] = "TENSOR", ['Y'] = "TENSOR",
+        ['O'] = "DIMS", ['Q'] = "NOTATION", ['S'] = "STEP", ['E'] = "STEP", ['F'] = "STEP",
+        ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]", ['V'] = "LINE",
+    };
+    return names[(unsigned char)what];
+}
+
+void model_key_line(const struct model *m, const struct key_binding *b, bool here, struct str *out)
+{
+    struct model quiet = *m;              /* a copy receives the messages of model_fill_in */
+    struct str line = {0};
+    quiet.message = (struct message){0};
+    const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;
+    if (here && model_fill_in(&quiet, pattern, &line)) {
+        str_add(out, str_text(&line));
+    } else {
+        for (const char *p = b->line; *p; p++) {
+            if (*p == '%')
+                str_add(out, name_of_blank(*++p));
+            else
+                str_add_char(out, *p);
+        }
+    }
+    struct str *said[] = { &line, &quiet.message.echo, &quiet.message.text, &quiet.message.fix };
+    for (int i = 0; i < COUNT_OF(said); i++)
+        str_free(said[i]);
+}

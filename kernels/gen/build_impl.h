@@ -1,0 +1,42 @@
+/* The state of the first pass, which build.c (loops) and build_store.c (statements) share. */
+#ifndef TS_GEN_BUILD_IMPL_H
+#define TS_GEN_BUILD_IMPL_H
+#include "kernels/gen/gen_impl.h"
+
+#define N_SITES 256
+
+struct site_key {
+    const struct expr *const *idx;
+    int buffer, id;
+    bool is_store;
+    struct site_key *next;
+};
+
+/* One side of a select: cond is 1, or 0 (other). */
+struct select_side { const struct expr *cond; bool other; };
+
+struct unit_build {
+    struct unit *u;
+    struct env *env;
+    struct err *e;
+    bool failed;
+    int n_statements;                     /* statements of the outermost open unrolled loop */
+    VEC(const struct tree *) open;        /* enclosing unrolled and vector loops */
+    VEC(struct code *) picks;             /* indices that the statement needs, in order */
+    VEC(struct code *) had;  /* indices that earlier statements of block had_in computed */
+    const struct block *had_in;
+    int n_picks;
+    VEC(struct select_side) sides;        /* the selects around the term that is being built */
+    struct site_key *sites[N_SITES];
+    const struct tree *statement;         /* the store that is being built */
+    const struct expr *lane;              /* the index thread.x that is open, or NULL */
+};
+
+/* build_store.c */
+/* Returns the site of an access; adds it to the unit when it is new. */
+int build_site(struct unit_build *b, int buffer, int rank, const struct expr *const *idx,
+               bool is_store);
+/* Builds the store t, cut into halves until one statement can do each.  Registers are cut into
+ * single lanes, because half a register has no name. */
+void build_store(struct unit_build *b, const struct tree *t, struct block *out);
+#endif
