@@ -257,7 +257,9 @@ static bool erase(struct prompt *p, int key)
     switch (key) {
     case K_BACKSPACE: case K_CTRL('h'): splice(p, char_before(p), p->at, "", 0); return true;
     case K_DEL: case K_CTRL('d'): splice(p, p->at, char_after(p), "", 0); return true;
-    case K_CTRL('w'): case K_ALT | K_BACKSPACE: splice(p, word_before(p), p->at, "", 0); return true;
+    case K_CTRL('w'): case K_ALT | K_BACKSPACE:
+        splice(p, word_before(p), p->at, "", 0);
+        return true;
     case K_ALT | 'd': splice(p, p->at, word_after(p), "", 0); return true;
     case K_CTRL('u'): set_line(p, str_text(&p->kept)); return true;
     case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
