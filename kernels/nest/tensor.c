@@ -45,8 +45,9 @@ static bool refuse_shape(const struct tree *t, bool short_sum, const char *of, s
                 " that are stored: something else is computed inside of it", of);
     str_free(&text);
     return condition || cut
-             ? err_fix(e, "split loops by factors that divide them, and compute a padding in a"
-                       " shared tile (loop compute_at ... scope=shared)")
+             ? err_fix(e, "read both operands from shared tiles, which are 0 past the end (loop"
+                       " cache_read or compute_at ... scope=shared), or split loops by factors that"
+                       " divide them")
              : err_fix(e, "put tiles and other tensors at a loop outside of the block");
 }
 

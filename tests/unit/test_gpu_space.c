@@ -86,7 +86,7 @@ static void sound_points_are_programs(void **state)
             struct loop_point point;
             loop_point_random(s, &r, &point);
             struct gpu_need need = gpu_need_of(s->gpu, &point);
-            assert_true(need.threads <= 1024 && need.shared <= SHARED_BYTES
+            assert_true(need.threads <= 1024 && need.shared <= SHARED_MOST
                         && need.registers <= 255);
             bool ok = make(a, s, &point, &p, &e);
             legal += ok;
@@ -190,7 +190,8 @@ static void limits_have_reasons(void **state)
     const struct row product = { "gmm m=4096 k=64 n=4096", 0, { NULL } };
     const struct loop_space *s = space_of(a, &product);
     static const char *const reason[] = { "less than a warp", "more than 1024",
-                                          "more than 255", "more than 48 KiB" };
+                                          "more than 255", "more than a block has",
+                                          "that can be pipelined" };
     bool seen[COUNT_OF(reason)] = { false };
     struct rng r = rng_seed(3);
     (void)state;
