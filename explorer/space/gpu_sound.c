@@ -29,17 +29,19 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns how many elements a block reads along a dim of an operand between two copies. */
+/* Returns how many elements a block reads along a dim of an operand between two copies, those past
+ * its end included; the whole dim where the index decreases. */
 static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
                        const struct gpu_operand *o, int dim)
 {
     int64_t span = 1;
     for (int a = 0; a < g->n_axes; a++) {
         struct gpu_sizes s = gpu_sizes_of(g, p, a);
-        int64_t coef = o->coef[dim][a] < 0 ? -o->coef[dim][a] : o->coef[dim][a];
-        span += coef * (s.vthread * s.thread * s.tile - 1);
+        if (o->coef[dim][a] < 0)
+            return o->shape[dim];
+        span += o->coef[dim][a] * (s.vthread * s.thread * s.tile - 1);
     }
-    return span < o->shape[dim] ? span : o->shape[dim];
+    return span;
 }
 
 /* Returns the bytes of an operand's tile. */
@@ -118,6 +120,12 @@ static bool stages_sound(const struct gpu_nest *g, const struct loop_point *p, s
         copied = copied || copied_async(g, p, &g->operand[i]);
     return stages == 1 || (at >= 0 && whole && copied && gpu_sizes_of(g, p, at).outer >= stages)
         || refuse(e, "%lld stages, and no loop that can be pipelined with them", stages);
+}
+
+void gpu_point_fit(const struct loop_space *s, struct loop_point *p)
+{
+    while (gpu_stages(s->gpu, p) > 1 && !stages_sound(s->gpu, p, NULL))
+        p->v[s->gpu->k_stages][0]--;
 }
 
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p)

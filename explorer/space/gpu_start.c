@@ -44,6 +44,7 @@ void gpu_point_start(const struct loop_space *s, struct loop_point *p)
         struct loop_point q = { 0 };
         for (int k = 0; k < s->n; k++)
             q.v[k][0] = rng_range(&r, 0, s->knob[k].n_choices - 1);
+        gpu_point_fit(s, &q);
         double x = gpu_point_sound(s, &q, NULL) ? score(s->gpu, &q) : -1;
         if (x > best) {
             best = x;

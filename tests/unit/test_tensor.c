@@ -119,7 +119,7 @@ static const struct {
       "loop compute_at BiasAdd C lane", "tf32(B[" },
     { "gmm m=33 k=40 n=20 bias=1 type=f16", overrun, COUNT_OF(overrun),
       "loop compute_at BiasAdd C lane", "fragment_rows(a0," },
-    { "gmm m=30 k=26 n=33", tf32_overrun, COUNT_OF(tf32_overrun), NULL, "fragment_rows(a0," },
+    { "gmm m=30 k=26 n=60", tf32_overrun, COUNT_OF(tf32_overrun), NULL, "fragment_rows(a0," },
     { "c2d n=1 i=16 h=7 w=9 o=32 k=3 p=1 type=f16", conv, COUNT_OF(conv), NULL,
       "fragment_rows(inp0," },
 };
@@ -357,8 +357,15 @@ static const char *pick(struct rng *r, const char *const *of, int n)
     return of[rng_range(r, 0, n - 1)];
 }
 
+/* Returns n, or, past, up to 15 less, but at least `least`, and more than half of n. */
+static int short_of(struct rng *r, int n, int least, bool past)
+{
+    least = least > n / 2 ? least : n / 2 + 1;
+    return past ? n - (int)rng_range(r, 0, n - least < 15 ? n - least : 15) : n;
+}
+
 /* A product of random sizes: how many blocks, warps, and tensor blocks a warp computes, where the
- * operands lie, and how.  With both in shared tiles, up to 15 rows, columns and steps overrun. */
+ * operands lie, and how.  With both in shared tiles, rows, columns and steps may overrun. */
 static const struct program *random_gemm(struct arena *a, struct rng *r, int *refused)
 {
     static const char *const type[] = { "f16", "bf16", "f32" }, *const lay_a[] = { "M K", "K M" },
@@ -370,11 +377,10 @@ static const struct program *random_gemm(struct arena *a, struct rng *r, int *re
     const char *of = pick(r, type, COUNT_OF(type));
     int steps = of[0] == 'f' && of[1] == '3' ? 8 : 16;
     bool shared_a = rng_range(r, 0, 3), shared_b = rng_range(r, 0, 3);
-    int past = shared_a && shared_b && rng_range(r, 0, 1) ? 1 : 0;
+    bool past = shared_a && shared_b && rng_range(r, 0, 1);
     const struct program *p = program_bare(a, arena_printf(
-        a, "gmm m=%d k=%d n=%d type=%s%s", 16 * mb * mw * mt - past * (int)rng_range(r, 0, 15),
-        steps * ko * ki - past * (int)rng_range(r, 0, steps - 1),
-        16 * nb * nw * nt - past * (int)rng_range(r, 0, 15), of, rng_range(r, 0, 1) ? " bias=1" : ""));
+        a, "gmm m=%d k=%d n=%d type=%s%s", short_of(r, 16 * mb * mw * mt, 16, past),
+        short_of(r, steps * ko * ki, steps, past), short_of(r, 16 * nb * nw * nt, 16, past), of, rng_range(r, 0, 1) ? " bias=1" : ""));
     struct err e = {0};
     const char *line[] = {
         "set input_layout given", steps == 8 ? "set multiply tf32" : "",
