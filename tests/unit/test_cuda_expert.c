@@ -124,8 +124,8 @@ static void print_row(const char *spec, bool tf32, const struct expert_schedule 
         conflicts += (double)sim->site[i].cost.bank_conflicts;
     }
     print_message("%-52s %-4s %-18s %3d %6lld %4.0f%% %3lld %9.3g %9.3g\n", spec,
-                  tf32 ? "tf32" : "", s->expert->id, r->registers, (long long)r->shared, 100 * r->occupancy, (long long)r->stack,
-                  sectors, conflicts);
+                  tf32 ? "tf32" : "", s->expert->id, r->registers, (long long)r->shared,
+                  100 * r->occupancy, (long long)r->stack, sectors, conflicts);
 }
 
 /* Compiles, simulates and verifies a schedule. */
@@ -164,8 +164,8 @@ static void every_operator_has_one_that_is_right(void **state)
     (void)state;
     struct err e;
     int most = asked();
-    print_message("%-52s %-4s %-18s %3s %6s %5s %3s %9s %9s (simulated)\n", "operator", "", "expert",
-                  "reg", "shared", "occup", "stk", "sectors", "conflicts");
+    print_message("%-52s %-4s %-18s %3s %6s %5s %3s %9s %9s (simulated)\n", "operator", "",
+                  "expert", "reg", "shared", "occup", "stk", "sectors", "conflicts");
     for (int i = 0; i < COUNT_OF(row); i++) {
         struct arena *a = arena_new();
         struct experts all;

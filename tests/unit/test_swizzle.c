@@ -125,7 +125,8 @@ static void rows_are_xored_into_columns(void **state)
              "layout set Conv \"N H W O\"; loop split Conv H 2; loop split Conv W 8;" \
              "loop split Conv O 2 2 16; loop split Conv I 0 16;" \
              "loop reorder Conv N H.0 W.0 O.0 I.0 KH KW O.1 H.1 W.1 O.2 I.1;" \
-             "loop fuse Conv H.1 W.1; loop bind Conv N block.z; loop bind Conv H.0 block.y; loop bind Conv W.0 block.x;" \
+             "loop fuse Conv H.1 W.1; loop bind Conv N block.z;" \
+             "loop bind Conv H.0 block.y; loop bind Conv W.0 block.x;" \
              "loop bind Conv O.0 thread.y; loop unroll Conv O.1;" \
              "loop cache_read Conv Inp at=I.0 scope=shared;" \
              "loop cache_read Conv Ker at=I.0 scope=shared;"

@@ -242,7 +242,23 @@ static void what_is_refused(void **state)
         { "gmm m=40 k=32 n=32 type=f16",
           { "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
             "loop tensorize C M.1 N.1 K.1" }, "the tensor block of C depends on the condition",
-          "from shared tiles, which are 0 past the end" },
+          "read A from a shared tile, which is 0 past the end" },
+        { "gmm m=40 k=32 n=32 type=f16",
+          { "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
+            "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read C A at=K.0 scope=shared",
+            "loop tensorize C M.1 N.1 K.1" }, "depends on the condition",
+          "read B from a shared tile" },
+        { "gmm m=40 k=32 n=32 type=f16",
+          { "layout split A M 5", "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
+            "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read C A at=K.0 scope=shared",
+            "loop cache_read C B at=K.0 scope=shared", "loop tensorize C M.1 N.1 K.1" },
+          "reads past the end of A", "factors that divide" },
+        { "grp n=1 i=48 h=4 w=4 o=32 k=1 g=2 type=f16",
+          { "loop fuse Conv H W", "loop split Conv O 16", "loop split Conv I 0 16",
+            "loop reorder Conv N O.0 I.0 KH KW H_W O.1 I.1",
+            "loop cache_read Conv Inp at=I.0 scope=shared",
+            "loop cache_read Conv Ker at=I.0 scope=shared", "loop tensorize Conv H_W O.1 I.1" },
+          "leaves out iterations", "split loops by factors that divide them" },
         { "gmm m=32 k=40 n=32 type=f16",
           { "loop split C M 16", "loop split C N 16", "loop split C K 0 16",
             "loop tensorize C M.1 N.1 K.1" }, "the lanes of a warp multiply all or nothing",
@@ -380,7 +396,8 @@ static const struct program *random_gemm(struct arena *a, struct rng *r, int *re
     bool past = shared_a && shared_b && rng_range(r, 0, 1);
     const struct program *p = program_bare(a, arena_printf(
         a, "gmm m=%d k=%d n=%d type=%s%s", short_of(r, 16 * mb * mw * mt, 16, past),
-        short_of(r, steps * ko * ki, steps, past), short_of(r, 16 * nb * nw * nt, 16, past), of, rng_range(r, 0, 1) ? " bias=1" : ""));
+        short_of(r, steps * ko * ki, steps, past), short_of(r, 16 * nb * nw * nt, 16, past), of,
+        rng_range(r, 0, 1) ? " bias=1" : ""));
     struct err e = {0};
     const char *line[] = {
         "set input_layout given", steps == 8 ? "set multiply tf32" : "",
