@@ -34,19 +34,19 @@ int cli_studies(const struct cli *c)
 static bool read_options(const struct args *a, struct study_opts *o, struct err *e)
 {
     const char *meters = args_value(a, OPT_METERS);
-    const struct target *known;
+    const struct target *target = NULL;
     o->scale = 1;
     if (!args_double(a, OPT_SCALE, 1e-6, 1, &o->scale, e)
         || !args_int(a, OPT_THREADS, 1, 1024, &o->threads, e) || !args_seed(a, 1, &o->seed, e)
         || !args_int(a, OPT_BUDGET, 1, 10000000, &o->budget, e)
         || !args_double(a, OPT_TIME, 0.001, 600, &o->time_s, e)
-        || !args_target(a, &known, e)
+        || !args_target(a, &target, e)
         || (meters && !meters_parse(meters, &o->meters, e)))
         return false;
     if (meters && o->meters == 0)
         return err_set(e, ERR_RANGE, "--meters none: a study needs at least one meter");
     o->compiler = args_value(a, OPT_COMPILER);
-    o->isa = args_value(a, OPT_ISA);
+    o->isa = target ? target->isa : NULL;
     o->fresh = args_has(a, OPT_FRESH);
     o->weights = args_value(a, OPT_WEIGHTS);
     o->cases = args_value(a, OPT_CASES);

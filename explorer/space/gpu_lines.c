@@ -177,6 +177,9 @@ void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct l
     for (int o = 0; o < OPERANDS; o++)
         read_operand(&w, &s->gpu->operand[o]);
     mark(&w);
+    if (gpu_stages(w.g, p) > 1)
+        add_line(&w, "loop pipeline %s %s stages=%d", w.g->name, w.copies,
+                 (int)gpu_stages(w.g, p));
     for (int i = 0; i < s->gpu->n_chain; i++)
         add_line(&w, "loop compute_at %s %s %s", s->gpu->chain[i], s->gpu->name, w.inner);
     for (int i = 0; i < s->gpu->n_rest; i++)

@@ -188,6 +188,23 @@ static bool unrolls(const struct gpu_reading *r, const struct loop_point *p)
     return false;
 }
 
+/* Reads the stages of the pipeline. */
+static bool read_stages(struct gpu_reading *r, const struct loop_space *s, struct loop_point *p)
+{
+    int64_t stages = 1;
+    for (int i = 0; i < r->n; i++)
+        if (r->step[i]->kind == STEP_LOOP_PIPELINE && strcaseeq(r->step[i]->target, r->g->name)
+            && r->step[i]->n_opts > 0)
+            stages = r->step[i]->opt[0].value;
+    int knob = r->g->k_stages;
+    if (stages > (knob >= 0 ? s->knob[knob].n_choices : 1))
+        return miss(r, "pipeline", "the tiles have %lld stages, and the space has fewer",
+                    (long long)stages);
+    if (knob >= 0)
+        p->v[knob][0] = stages - 1;
+    return true;
+}
+
 static bool read_point(struct gpu_reading *r, const struct loop_space *s, struct loop_point *p)
 {
     const struct gpu_nest *g = s->gpu;
@@ -200,6 +217,8 @@ static bool read_point(struct gpu_reading *r, const struct loop_space *s, struct
     if (g->k_unroll >= 0)
         p->v[g->k_unroll][0] = unrolls(r, p);
     struct err e;
+    if (!read_stages(r, s, p))
+        return false;
     return loop_point_sound(s, p, &e) || miss(r, "limit", "%.150s", e.text);
 }
 

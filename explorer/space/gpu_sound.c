@@ -29,17 +29,19 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
     return s;
 }
 
-/* Returns how many elements a block reads along a dim of an operand between two copies. */
+/* Returns how many elements a block reads along a dim of an operand between two copies, those past
+ * its end included; the whole dim where the index decreases. */
 static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
                        const struct gpu_operand *o, int dim)
 {
     int64_t span = 1;
     for (int a = 0; a < g->n_axes; a++) {
         struct gpu_sizes s = gpu_sizes_of(g, p, a);
-        int64_t coef = o->coef[dim][a] < 0 ? -o->coef[dim][a] : o->coef[dim][a];
-        span += coef * (s.vthread * s.thread * s.tile - 1);
+        if (o->coef[dim][a] < 0)
+            return o->shape[dim];
+        span += o->coef[dim][a] * (s.vthread * s.thread * s.tile - 1);
     }
-    return span < o->shape[dim] ? span : o->shape[dim];
+    return span;
 }
 
 /* Returns the bytes of an operand's tile. */
@@ -71,6 +73,61 @@ static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, 
     return true;
 }
 
+int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p)
+{
+    return 1 + knob_choice(p, g->k_stages, 0);
+}
+
+int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p)
+{
+    int at = -1;
+    for (int a = g->n_output; a < g->n_axes; a++)
+        at = gpu_sizes_of(g, p, a).outer > 1 ? a : at;
+    return at;
+}
+
+/* Whether asynchronous copies can fill the tile of an operand: it lies within the operand, and is
+ * copied by at least 4 bytes. */
+static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
+                         const struct gpu_operand *o)
+{
+    if (!o->name || !o->known || o->padding || gpu_from_of(o, p) == FROM_GLOBAL)
+        return false;
+    int last = o->rank - 1;
+    int64_t wide = g->bytes < 4 ? 16 / g->bytes : 1;     /* elements of 16 bytes */
+    bool ok = o->shape[last] % wide == 0 && span_of(g, p, o, last) % wide == 0;
+    for (int a = 0; a < g->n_axes; a++) {
+        struct gpu_sizes s = gpu_sizes_of(g, p, a);
+        int64_t inner = s.vthread * s.thread * s.tile;
+        if (o->axes >> a & 1)
+            ok = ok && s.outer * inner == g->axis[a].extent
+              && (s.outer == 1 || o->coef[last][a] * inner % wide == 0);
+    }
+    return ok;
+}
+
+/* Whether the pipeline of a point is legal: its loop is whole, and long enough. */
+static bool stages_sound(const struct gpu_nest *g, const struct loop_point *p, struct err *e)
+{
+    int64_t stages = gpu_stages(g, p);
+    int at = gpu_copies_at(g, p);
+    bool copied = false, whole = true;
+    for (int a = g->n_output; a < g->n_axes; a++) {
+        struct gpu_sizes s = gpu_sizes_of(g, p, a);
+        whole = whole && s.outer * s.tile == g->axis[a].extent;
+    }
+    for (int i = 0; i < OPERANDS; i++)
+        copied = copied || copied_async(g, p, &g->operand[i]);
+    return stages == 1 || (at >= 0 && whole && copied && gpu_sizes_of(g, p, at).outer >= stages)
+        || refuse(e, "%lld stages, and no loop that can be pipelined with them", stages);
+}
+
+void gpu_point_fit(const struct loop_space *s, struct loop_point *p)
+{
+    while (gpu_stages(s->gpu, p) > 1 && !stages_sound(s->gpu, p, NULL))
+        p->v[s->gpu->k_stages][0]--;
+}
+
 struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p)
 {
     struct gpu_need n = { .threads = 1, .sums = 1, .registers = OTHER_REGISTERS, .blocks = 1 };
@@ -88,7 +145,7 @@ struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p
         const struct gpu_operand *x = &g->operand[o];
         n.registers += x->name ? read[o] : 0;
         if (x->name && x->known && gpu_from_of(x, p) != FROM_GLOBAL)
-            n.shared += tile_bytes(g, p, x);
+            n.shared += tile_bytes(g, p, x) * (copied_async(g, p, x) ? gpu_stages(g, p) : 1);
     }
     return n;
 }
@@ -151,9 +208,10 @@ bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, str
         return refuse(e, "%lld threads in a block, less than a warp", n.threads);
     if (n.registers > MOST_REGISTERS)
         return refuse(e, "about %lld registers, more than 255", n.registers);
-    if (n.shared > SHARED_BYTES)
-        return refuse(e, "%lld bytes of shared memory, more than 48 KiB", n.shared);
+    if (n.shared > s->opts.shared)
+        return refuse(e, "%lld bytes of shared memory, more than a block has", n.shared);
     if (n.sums * (last >= 0 ? gpu_sizes_of(g, p, last).tile : 1) > MOST_BODY)
         return refuse(e, "a body of more than %lld statements", MOST_BODY);
-    return extents_sound(g, p, e) && swizzle_sound(g, p, e) && indices_sound(g, p, e);
+    return extents_sound(g, p, e) && swizzle_sound(g, p, e) && indices_sound(g, p, e)
+        && stages_sound(g, p, e);
 }

@@ -12,6 +12,7 @@
 #define MOST_TILE 8                       /* elements of a register tile along one axis */
 #define MOST_REDUCED 64                   /* steps of a reduction between two copies */
 #define MOST_VALUES 80
+#define MOST_STAGES 4
 
 struct gpu_builder {
     struct arena *a;
@@ -137,6 +138,15 @@ static void find_operands(struct gpu_builder *b)
     }
 }
 
+/* Whether asynchronous copies can fill the tile of an operand: it is no computed padding. */
+static bool any_copied(const struct gpu_nest *g)
+{
+    bool any = false;
+    for (int i = 0; i < OPERANDS; i++)
+        any = any || (g->operand[i].name && g->operand[i].known && !g->operand[i].padding);
+    return any;
+}
+
 /* --- The nodes around ------------------------------------------------------------------------- */
 
 /* Finds the element-wise consumers that can follow each other in the loops of the main node. */
@@ -193,6 +203,7 @@ bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct l
                     struct err *e)
 {
     static const char *const unroll[] = { "tile", "tile+1" };
+    static const char *const stages[MOST_STAGES] = { "1", "2", "3", "4" };
     struct gpu_builder b = { .a = a, .p = p, .node = &p->graph->node[node],
                              .stage = p->stage[node], .s = s, .g = ARENA_NEW(a, struct gpu_nest),
                              .knob = ARENA_ARRAY(a, struct loop_knob, LOOP_KNOBS) };
@@ -218,6 +229,8 @@ bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct l
     }
     find_operands(&b);
     b.g->k_unroll = reduces ? add_knob(&b, KNOB_UNROLL, "unroll", unroll, 2) : -1;
+    b.g->k_stages = reduces && any_copied(b.g) ? add_knob(&b, KNOB_PREFETCH, "stages", stages,
+                                                          MOST_STAGES) : -1;
     find_chain(&b);
     bind_rest(&b);
     s->knob = b.knob;

@@ -5,8 +5,9 @@
  * An output axis of extent e is split into ceil(e / (v t r)) blocks, v vthreads, t threads and r
  * elements of a register tile; a reduction into an outer and an inner part.  The last three output
  * axes have the indices x, y, z; all axes before them share z.  Tiles of the operands in shared
- * memory are copied at the last outer reduction.  All knobs are choices, so points are drawn, moved
- * and crossed like those of a CPU's space. */
+ * memory are copied at the last outer reduction, where they may have several stages (loop
+ * pipeline).  All knobs are choices, so points are drawn, moved and crossed like those of a CPU's
+ * space. */
 #ifndef TS_EXPLORER_SPACE_GPU_SPACE_H
 #define TS_EXPLORER_SPACE_GPU_SPACE_H
 #include "explorer/space/loop_space_impl.h"
@@ -42,6 +43,7 @@ struct gpu_nest {
     int n_axes, n_output; struct gpu_axis axis[GPU_AXES];
     struct gpu_operand operand[OPERANDS];
     int k_unroll;  /* knob: 0: only the register tile is unrolled, 1: the inner reduction too */
+    int k_stages;  /* knob: stages - 1 of the shared tiles; -1: none can have more than one */
     int64_t bytes;                        /* bytes of an element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */
     int n_rest; const char *const *rest;  /* lines that bind the other nodes */
@@ -54,6 +56,10 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
 int gpu_index_of(const struct gpu_nest *g, int axis);
 /* Returns the reduction that runs innermost with more than one step; -1: none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
+/* Returns the stages of the shared tiles: 1 without a pipeline. */
+int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);
+/* Returns the reduction at which tiles are copied; -1: they are copied once. */
+int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p);
 /* What a point needs: threads per block, sums and registers (an estimate) per thread, bytes of
  * shared memory, blocks of the grid. */
 struct gpu_need { int64_t threads, sums, registers, shared, blocks; };

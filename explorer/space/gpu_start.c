@@ -7,6 +7,7 @@
 #define SEED 1
 #define MULTIPROCESSORS 132.0  /* number of multiprocessors of an H100, as in the experts */
 #define ENOUGH_THREADS 128.0              /* threads of a block that suffice to hide latencies */
+#define ENOUGH_RESIDENT 256.0             /* threads of a multiprocessor that do (EXPERT_WARPS) */
 
 /* Scores a point as the expert schedules do: by the share of multiprocessors that work, the
  * multiply-adds per element read, and the share of them that is useful. */
@@ -29,8 +30,10 @@ static double score(const struct gpu_nest *g, const struct loop_point *p)
         if (g->operand[o].name)
             reads += gpu_from_of(&g->operand[o], p) == FROM_GLOBAL ? 2 * part[o] : part[o];
     double sums = (double)n.sums;
+    double together = n.shared > 0 ? floor(SHARED_MOST / (double)n.shared) : ENOUGH_RESIDENT;
     return (double)n.blocks / (MULTIPROCESSORS * waves) * tile / (tile + 16 * reads)
-         * used * fmin(1, (double)n.threads / ENOUGH_THREADS) * sums / (sums + 4);
+         * used * fmin(1, (double)n.threads / ENOUGH_THREADS) * sums / (sums + 4)
+         * fmin(1, together * (double)n.threads / ENOUGH_RESIDENT);
 }
 
 void gpu_point_start(const struct loop_space *s, struct loop_point *p)
@@ -41,6 +44,7 @@ void gpu_point_start(const struct loop_space *s, struct loop_point *p)
         struct loop_point q = { 0 };
         for (int k = 0; k < s->n; k++)
             q.v[k][0] = rng_range(&r, 0, s->knob[k].n_choices - 1);
+        gpu_point_fit(s, &q);
         double x = gpu_point_sound(s, &q, NULL) ? score(s->gpu, &q) : -1;
         if (x > best) {
             best = x;

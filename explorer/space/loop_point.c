@@ -71,6 +71,8 @@ void loop_point_random(const struct loop_space *s, struct rng *r, struct loop_po
         memset(p, 0, sizeof *p);
         for (int k = 0; k < s->n; k++)
             draw_knob(&s->knob[k], r, p->v[k]);
+        if (s->gpu)
+            gpu_point_fit(s, p);
         if (loop_point_sound(s, p, NULL))
             return;
     }

@@ -113,6 +113,8 @@ bool gpu_point_sound(const struct loop_space *s, const struct loop_point *p, str
 void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct loop_point *p,
                      const char *const **line, int *n);
 void gpu_point_start(const struct loop_space *s, struct loop_point *p);
+/* Lowers the stages of the shared tiles until the loop can be pipelined with them. */
+void gpu_point_fit(const struct loop_space *s, struct loop_point *p);
 bool gpu_point_from_lines(const struct loop_space *s, const char *const *line, int n,
                           struct loop_point *p, struct point_why *why);
 

@@ -184,7 +184,8 @@ static void leaf(struct low *w, const struct nest_state *st, int depth, enum lea
     const struct expr *inside = stage_inside(w->in->pool, st->s, false);
     if (what == LEAF_INIT)
         vec_push(kids, place_store(w, st->s, &st->target, STORE_SET,
-                                   low_init(w, st->s->node, st->s->index), inside));
+                                   low_init(w, st->s->node, st->s->index),
+                                   w->overrun ? NULL : inside));
     else if (what == LEAF_FILL)
         vec_push(kids,
                  place_store(w, st->s, &st->target, STORE_SET, place_load(w, &st->home), inside));
@@ -229,7 +230,9 @@ static void spatial_nest(struct low *w, const struct nest_state *st, int i, int 
 /* Returns the store that updates a sum or maximum, or NULL when the update would add nothing. */
 static const struct tree *update_store(struct low *w, const struct nest_state *st)
 {
-    const struct expr *guard = NULL, *inside = stage_inside(w->in->pool, st->s, true);
+    const struct expr *guard = NULL;
+    const struct expr *inside = w->overrun ? expr_const(w->in->pool, 1)
+                                           : stage_inside(w->in->pool, st->s, true);
     const struct val *v = low_body(w, st->s->node, st->s->index, st->s, &guard);
     if (st->n->combine == COMBINE_NONE)
         return place_store(w, st->s, &st->target, STORE_SET, low_guarded(w, v, guard), inside);
@@ -380,6 +383,7 @@ static void lower_root(struct low *w, int node, struct kids *roots)
     st.target = st.home;
     st.stored = w->param[st.n->out] >= 0;
     w->first_shared = w->buffers.len;
+    w->overrun = low_overrun(w->in, s);
     low_unbind(w, -1);
     body(w, &st, 0, roots);
 }

@@ -49,6 +49,7 @@ struct low {
     bool past_tiles;                      /* whether loads ignore tiles (low_body_past_tiles) */
     VEC(int) rebound;                     /* tensors bound since the last low_unbind(-1) */
     int first_shared;                     /* the first buffer of the nest that is being lowered */
+    bool overrun;                         /* whether its tensor blocks overrun (low_overrun) */
     bool ok;
     struct err *e;
 };
@@ -77,6 +78,10 @@ struct nest_state {
     /* whether home exists; if not, only consumers attached at the tile read the result */
     bool stored;
 };
+
+/* Whether the tensor blocks of s may overrun the extents of the operator (overrun.c).  Its loops
+ * are then not cut inside of blocks, and no product has a condition. */
+bool low_overrun(const struct lowering *in, const struct stage *s);
 
 /* Splits the loop of axis i into the pieces in which it is emitted.  Returns how many there are:
  * one, unless a limit of an inexact split cuts the loop. */

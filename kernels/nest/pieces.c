@@ -99,6 +99,10 @@ static int cut(struct low *w, const struct nest_state *st, int i, int l, struct 
     }
     int64_t full = clamp(floor_div(lim->below - 1 - k - reach, c) + 1, x->extent);
     int64_t some = clamp(floor_div(lim->below - 1 - k, c) + 1, x->extent);
+    if (w->overrun && some > full) {
+        out[n++] = *st;
+        return n;
+    }
     if (full > 0) {
         struct nest_state inside = *st;
         inside.s = without_limit(w, st->s, l);

@@ -26,9 +26,29 @@ static const struct expr *find_condition(const struct tree *t, const struct tree
     return NULL;
 }
 
-/* Refuses a block that is not four whole loops around one store. short_sum: its sum is cut. */
-static bool refuse_shape(const struct tree *t, bool short_sum, const char *of, struct err *e)
+/* The first operand of a block that no shared tile holds; NULL: there is none. */
+struct not_shared { const struct buffer *all, *first; };
+
+static void see_operand(void *ctx, const struct val *load)
 {
+    struct not_shared *x = ctx;
+    if (!x->first && x->all[load->source].memory != MEMORY_SHARED)
+        x->first = &x->all[load->source];
+}
+
+static void see_operands(const struct tree *t, struct not_shared *x)
+{
+    for (int i = 0; t->kind != TREE_STORE && i < t->n_kids; i++)
+        see_operands(t->kid[i], x);
+    if (t->kind == TREE_STORE)
+        val_each_load(t->value, see_operand, x);
+}
+
+/* Refuses a block that is not four whole loops around one store. short_sum: its sum is cut. */
+static bool refuse_shape(const struct buffer *buffer, const struct tree *t, bool short_sum,
+                         const char *of, struct err *e)
+{
+    struct not_shared from = { .all = buffer };
     const struct tree *cut = t->reduce && !short_sum ? NULL : t;     /* no loop of the sum: t */
     const struct expr *condition = find_condition(t, &cut);
     struct str text = { 0 };
@@ -44,10 +64,14 @@ static bool refuse_shape(const struct tree *t, bool short_sum, const char *of, s
         err_set(e, ERR_STEP, "the tensor block of %s is not the sum of a product of two operands"
                 " that are stored: something else is computed inside of it", of);
     str_free(&text);
-    return condition || cut
-             ? err_fix(e, "split loops by factors that divide them, and compute a padding in a"
-                       " shared tile (loop compute_at ... scope=shared)")
-             : err_fix(e, "put tiles and other tensors at a loop outside of the block");
+    see_operands(t, &from);
+    if (!condition && !cut)
+        return err_fix(e, "put tiles and other tensors at a loop outside of the block");
+    if (!from.first)
+        return err_fix(e, "split loops by factors that divide them");
+    return err_fix(e, "read %s from a shared tile, which is 0 past the end (loop cache_read or"
+                   " compute_at, scope=shared), or split loops by factors that divide them",
+                   from.first->name);
 }
 
 static const struct tree *next_loop(const struct tree *t)
@@ -126,11 +150,11 @@ bool tensor_block_read(struct exprs *p, const struct buffer *buffer, const struc
     *out = (struct tensor_block){ .row = expr_var(p, "lane.row", 0, 7),
                                   .column = expr_var(p, "lane.column", 0, 3) };
     if (!find_loops(t, out))
-        return refuse_shape(t, false, of, e);
+        return refuse_shape(buffer, t, false, of, e);
     const struct val *x = out->store->value->a, *y = out->store->value->b;
     const struct elem_type *type = buffer[x->source].type;
     if (t->extent != tensor_steps(type))
-        return refuse_shape(t, true, of, e);
+        return refuse_shape(buffer, t, true, of, e);
     if (!check_operand(&buffer[x->source], type, e) || !check_operand(&buffer[y->source], type, e))
         return false;
     if (are_factors(p, out, x, y, lane) || are_factors(p, out, y, x, lane))

@@ -20,6 +20,7 @@ struct region {
     const struct stage *s;
     int tensor, pos, n_loads;
     bool shared;
+    bool too_short;  /* whether the stage also reads past the whole dim */
     const struct expr *origin[MAX_DIMS];
     int64_t extent[MAX_DIMS];
 };
@@ -48,6 +49,7 @@ static void region_dim(struct exprs *p, struct region *r, const struct layout *l
                           !expr_uses(reach, r->s->axis[i].var));
     r->origin[d] = exact ? origin : expr_const(p, 0);
     r->extent[d] = exact ? reach->hi + 1 : l->shape[d];
+    r->too_short |= !exact && access->hi >= l->shape[d];
 }
 
 static void region_note(void *ctx, const struct expr *const *idx)
@@ -196,6 +198,12 @@ static bool tile_open(struct low *w, struct tile *x, int t, struct tile_form for
                 "computing %s inside loop %s of %s needs a tile of %lld elements, more than %d",
                 x->l->tensor->name, axis, s->name, (long long)b.elems, MAX_TILE);
         w->ok = err_fix(w->e, "compute it at a deeper loop");
+        return false;
+    }
+    if (w->overrun && x->r.too_short) {
+        err_set(w->e, ERR_STEP, "the tensor block of %s reads past the end of %s, of which the tile"
+                " at loop %s has no more", s->name, x->l->tensor->name, axis);
+        w->ok = err_fix(w->e, "split loops by factors that divide them");
         return false;
     }
     if (form.keep > 0 && !set_swizzle(w, &b, form.keep, s, axis))

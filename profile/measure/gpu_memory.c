@@ -74,7 +74,7 @@ static bool open_sim(struct gpu_run *r, struct err *e)
 /* Whether a block of this device can have the shared memory of f. */
 static bool shared_fits(const struct gpu_run *r, struct err *e)
 {
-    int64_t most = r->device->shared * 1024 - GPU_SYSTEM_SHARED, n = func_shared_bytes(r->f);
+    int64_t most = gpu_block_shared(r->device), n = func_shared_bytes(r->f);
     return n == 0 || n <= most
         || err_set(e, ERR_STEP, "a block needs %lld bytes of shared memory, and one of %s has at"
                    " most %lld", (long long)n, r->device->name, (long long)(most > 0 ? most : 0));

@@ -15,6 +15,12 @@
 #define GPU_MOST_BYTES 64                 /* of one access of one thread */
 #define GPU_MOST_SECTORS (GPU_WARP * (GPU_MOST_BYTES / 4 + 1))
 
+/* Returns the bytes of shared memory that one block may have. */
+static inline int64_t gpu_block_shared(const struct gpu_device *d)
+{
+    return d->shared * 1024 - GPU_SYSTEM_SHARED;
+}
+
 /* --- One access of a warp: pure functions ----------------------------------------------------- */
 
 /* The sectors that an access touches, each once, in order of the threads.  ideal: as few as the

@@ -577,7 +577,7 @@ bool study_run(const struct study *s, const struct study_opts *o, const struct p
     run.measure = (struct measure_opts){ .meters = r->meters, .threads = r->threads,
                                          .seed = r->seed, .time_s = r->time_s,
                                          .limit_s = s->limit_s, .compiler = o->compiler,
-                                         .target = target_named(r->isa) };
+                                         .target = r->isa ? target_named(r->isa) : NULL };
     for (int v = 0; v < s->n_variants; v++)
         run.searches_left += s->variant[v].search.n > 0 ? r->n_cases : 0;
     if (!run_cells(&run, start, e)) {

@@ -184,6 +184,8 @@ bool study_tune_cell(struct study_report *r, const struct study_opts *o, struct 
                             &search[i], e);
         stopped = ok && search[i].stopped;
     }
+    if (!ok && e->code == ERR_ENV && target_named(r->isa)->gpu)
+        (void)err_fix(e, "run this study where a GPU is, or leave --target cuda out");
     str_free(&weights);
     if (ok && stopped)
         study_cell_ends(r, cell, CELL_LEFT, "cancelled");

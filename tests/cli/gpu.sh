@@ -59,4 +59,47 @@ if grep -q '^/\* NVRTC' <<< "$out"; then
 else
     pass 'dynamic memory in the occupancy # SKIP no NVRTC'
 fi
+# A study of such schedules: verified and simulated.  Times need a GPU.
+cat > threads.yaml <<'S'
+study: 1
+id: threads
+title: threads along rows or columns
+operator: gmm m=64 k=16 n=64
+cases: [{id: square}]
+variants:
+- {id: columns, steps: [loop bind C M block.x, loop bind C N thread.x]}
+- {id: rows, steps: [loop reorder C N M K, loop bind C N block.x, loop bind C M thread.x]}
+metrics:
+- {id: sectors, value: counters.sim.sectors, base: columns}
+- {id: latency, value: latency_ms.min}
+findings:
+- {text: columns take fewer sectors, each: columns.sectors < rows.sectors}
+measure: {meters: "clock,sim"}
+S
+t 0 'holds, having seen 1 of 1' study threads.yaml
+grep -qF 'in 2 of 2 cells: "latency_ms.min" has no value: latency_ms was not' <<< "$out" \
+    && pass 'the twin gives no times' || flunk 'the twin gives no times' "$out"
+t 0 '^  bolt.fig8a ' studies
+# Tuned variants need a GPU.  A fake one times the two above.
+cat > tuned.yaml <<'S'
+study: 1
+id: tuned
+operator: gmm m=32 k=8 n=32
+cases: [{id: square}]
+variants:
+- {id: loops, tune: {loop_only: true, budget: 4, experts: 0}}
+metrics:
+- {id: latency, value: latency_ms.min}
+measure: {meters: clock}
+S
+t 3 'there is no GPU to measure candidates on' study tuned.yaml --target cuda
+t 3 'fix: run this study where a GPU is' study tuned.yaml --target cuda
+for f in cuda nvrtc; do
+    (cd "$BUILD/../.." && gcc -std=gnu17 -w -O1 -I. -shared -fPIC -o "$dir/$f.so" \
+        "tests/fake/$f.c" -lm) || flunk "fake $f"
+done
+export TILESCOPE_CUDA=$dir/cuda.so TILESCOPE_NVRTC=$dir/nvrtc.so
+t 0 'timing +2 cells in turns' study threads.yaml --target cuda
+grep -qE '^ +rows +[0-9.e-]+$' <<< "$out" && pass 'the fake GPU times it' \
+    || flunk 'the fake GPU times it' "$out"
 finish

@@ -86,7 +86,7 @@ static void sound_points_are_programs(void **state)
             struct loop_point point;
             loop_point_random(s, &r, &point);
             struct gpu_need need = gpu_need_of(s->gpu, &point);
-            assert_true(need.threads <= 1024 && need.shared <= SHARED_BYTES
+            assert_true(need.threads <= 1024 && need.shared <= SHARED_MOST
                         && need.registers <= 255);
             bool ok = make(a, s, &point, &p, &e);
             legal += ok;
@@ -123,6 +123,45 @@ static void twins_find_points_right(void **state)
                 verify(p, s);
             arena_free(a);
         }
+    }
+}
+
+/* Points with more shared memory than a kernel declares, with stages, and with both: three of each
+ * are right.  A smaller GPU has none that exceed its blocks. */
+static void large_and_pipelined_points_are_right(void **state)
+{
+    static const struct row product[] = {
+        { "gmm m=256 k=256 n=256", 0, { NULL } }, { "gmm m=256 k=512 n=128 type=f16", 0, { NULL } },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(product); i++) {
+        int left[2][2] = { { 0, 3 }, { 3, 3 } };
+        struct rng r = rng_seed(13);
+        for (int k = 0; k < 3000 && left[0][1] + left[1][0] + left[1][1] > 0; k++) {
+            struct arena *a = arena_new();
+            const struct loop_space *s = space_of(a, &product[i]);
+            const struct program *p;
+            struct loop_point point;
+            struct err e = {0};
+            loop_point_random(s, &r, &point);
+            struct gpu_need need = gpu_need_of(s->gpu, &point);
+            bool large = need.shared > SHARED_BYTES, stages = gpu_stages(s->gpu, &point) > 1;
+            if (left[large][stages] > 0) {
+                const struct func *f;
+                left[large][stages]--;
+                if (!make(a, s, &point, &p, &e) || !program_lower(p, &f, &e))
+                    fail_msg("%s: %s", product[i].spec, e.text);
+                if (func_shared_bytes(f) != need.shared)
+                    fail_msg("%s: %lld bytes, not %lld", product[i].spec,
+                             (long long)func_shared_bytes(f), (long long)need.shared);
+                verify(p, s);
+            }
+            struct loop_space small = *s;
+            small.opts.shared = 163 << 10;
+            assert_true(loop_point_sound(&small, &point, &e) == (need.shared <= 163 << 10));
+            arena_free(a);
+        }
+        assert_int_equal(left[0][1] + left[1][0] + left[1][1], 0);
     }
 }
 
@@ -190,7 +229,8 @@ static void limits_have_reasons(void **state)
     const struct row product = { "gmm m=4096 k=64 n=4096", 0, { NULL } };
     const struct loop_space *s = space_of(a, &product);
     static const char *const reason[] = { "less than a warp", "more than 1024",
-                                          "more than 255", "more than 48 KiB" };
+                                          "more than 255", "more than a block has",
+                                          "that can be pipelined" };
     bool seen[COUNT_OF(reason)] = { false };
     struct rng r = rng_seed(3);
     (void)state;
@@ -214,6 +254,7 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
+        cmocka_unit_test(large_and_pipelined_points_are_right),
         cmocka_unit_test(lines_lead_back_to_their_point), cmocka_unit_test(experts_are_points),
         cmocka_unit_test(limits_have_reasons),
     };

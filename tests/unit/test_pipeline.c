@@ -48,6 +48,31 @@ static const char *const tensor[] = {
     "loop tensorize C M.3 N.3 K.2", "loop pipeline C K.0 stages=3",
 };
 
+/* f32 as tf32: both operands by ldmatrix, from swizzled stages. */
+static const char *const tf32[] = {
+    "set multiply tf32", "layout set B \"N K\"", "loop split C M 0 2 2 16",
+    "loop split C N 0 2 2 16", "loop split C K 0 2 8",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 N.3 K.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
+    "loop unroll C M.2", "loop unroll C N.2",
+    "loop cache_read C A at=K.0 scope=shared", "loop swizzle C A by=4",
+    "loop cache_read C B at=K.0 scope=shared", "loop swizzle C B by=4",
+    "loop tensorize C M.3 N.3 K.2", "loop pipeline C K.0 stages=3",
+};
+
+/* Three stages of 32 KiB: more than a kernel declares. */
+static const char *const dynamic[] = {
+    "loop split C M 0 2 2 16", "loop split C N 0 2 2 16", "loop split C K 0 8 16",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 N.3 K.2",
+    "loop bind C M.0 block.y", "loop bind C N.0 block.x",
+    "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
+    "loop unroll C M.2", "loop unroll C N.2",
+    "loop cache_read C A at=K.0 scope=shared", "loop swizzle C A by=8",
+    "loop cache_read C B at=K.0 scope=shared", "loop swizzle C B by=8",
+    "loop tensorize C M.3 N.3 K.2", "loop pipeline C K.0 stages=3",
+};
+
 /* The tile of the input is computed, with its padding: only that of the weights is copied. */
 static const char *const conv[] = {
     "loop split Conv O 2 4 4", "loop split Conv W 3 6", "loop split Conv H 3 6",
@@ -68,7 +93,10 @@ static const struct {
     { "gmm m=64 k=64 n=64", again, COUNT_OF(again), "copy_async16(&B_tile[" },
     { "gmm m=64 k=160 n=64 type=f16", tensor, COUNT_OF(tensor), "copy_async16(&A_tile[" },
     { "c2d n=1 i=8 h=18 w=18 o=32 k=3 p=1", conv, COUNT_OF(conv), "copy_async4(&Ker_tile[" },
+    { "gmm m=64 k=96 n=64", tf32, COUNT_OF(tf32), "copy_async16(&B_tile[" },
+    { "gmm m=64 k=512 n=64 type=f16", dynamic, COUNT_OF(dynamic), "copy_async16(&A_tile[" },
 };
+#define DYNAMIC_CASE 5
 
 static const struct program *good_program(struct arena *a, int i)
 {
@@ -128,6 +156,27 @@ static void any_number_of_stages_is_right(void **state)
         assert_right(p);
         arena_free(a);
     }
+}
+
+/* The launch asks for the stages that exceed what a kernel declares, and the simulator knows. */
+static void many_stages_are_dynamic(void **state)
+{
+    struct arena *a = arena_new();
+    const struct program *p = good_program(a, DYNAMIC_CASE);
+    struct str text = {0};
+    struct gpu_build b;
+    struct measurement m;
+    struct err e;
+    (void)state;
+    (void)cuda_build(a, p, &text, &b);
+    assert_non_null(strstr(str_text(&text), "98304 of 232448 bytes of shared memory"));
+    twin(p, METER_SIM, &m, &e);
+    assert_int_equal(m.sim.shared_bytes, 3 * (64 * 128 + 128 * 64) * 2);
+    assert_true(program_apply_line(p, "loop pipeline C K.0 stages=4", &p, &e));
+    twin(p, METER_SIM, &m, &e);
+    assert_int_equal(m.sim.shared_bytes, 4 * (64 * 128 + 128 * 64) * 2);
+    str_free(&text);
+    arena_free(a);
 }
 
 /* The simulator sees as many loads of global memory as without stages: the copies move only. */
@@ -250,7 +299,8 @@ int main(void)
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pipelined_loops_are_right),
-        cmocka_unit_test(any_number_of_stages_is_right), cmocka_unit_test(the_same_is_copied),
+        cmocka_unit_test(any_number_of_stages_is_right), cmocka_unit_test(many_stages_are_dynamic),
+        cmocka_unit_test(the_same_is_copied),
         cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(what_is_refused),
         cmocka_unit_test(broken_kernels_are_caught),
     };

@@ -81,6 +81,22 @@ static const char *const tf32_plain[] = {
     "loop tensorize C M.1 N.1 K.1",
 };
 
+/* Sizes that no block divides: rows, columns and steps past the end are 0 in the tiles. */
+static const char *const overrun[] = {
+    "loop split C M 0 2 2 16", "loop split C N 0 2 16", "loop split C K 0 2 16",
+    "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 K.2", "loop bind C M.0 block.y",
+    "loop bind C N.0 block.x", "loop bind C M.1 thread.z", "loop bind C N.1 thread.y",
+    "loop unroll C M.2", "loop cache_read C A at=K.0 scope=shared pad=8",
+    "loop cache_read C B at=K.0 scope=shared pad=8", "loop tensorize C M.3 N.2 K.2",
+};
+static const char *const tf32_overrun[] = {
+    "set multiply tf32", "loop split C M 0 16", "loop split C N 0 16", "loop split C K 0 2 8",
+    "loop reorder C M.0 N.0 K.0 K.1 M.1 N.1 K.2", "loop bind C M.0 block.y",
+    "loop bind C N.0 thread.y", "loop cache_read C A at=K.0 scope=shared pad=4",
+    "loop cache_read C B at=K.1 scope=shared", "loop swizzle C B by=4",
+    "loop tensorize C M.1 N.1 K.2",
+};
+
 /* has: in the text; NULL: nothing. */
 static const struct {
     const char *spec; const char *const *line; int n; const char *more, *has;
@@ -101,6 +117,11 @@ static const struct {
     { "gmm m=128 k=64 n=64", tf32, COUNT_OF(tf32), NULL, "fragment_rows(b0," },
     { "gmm m=32 k=40 n=32 bias=1 relu=1", tf32_plain, COUNT_OF(tf32_plain),
       "loop compute_at BiasAdd C lane", "tf32(B[" },
+    { "gmm m=33 k=40 n=20 bias=1 type=f16", overrun, COUNT_OF(overrun),
+      "loop compute_at BiasAdd C lane", "fragment_rows(a0," },
+    { "gmm m=30 k=26 n=60", tf32_overrun, COUNT_OF(tf32_overrun), NULL, "fragment_rows(a0," },
+    { "c2d n=1 i=16 h=7 w=9 o=32 k=3 p=1 type=f16", conv, COUNT_OF(conv), NULL,
+      "fragment_rows(inp0," },
 };
 
 static const struct program *good_program(struct arena *a, int i)
@@ -164,7 +185,7 @@ static void tensor_blocks_are_right(void **state)
 
 static void the_text_is_as_before(void **state)
 {
-    static const int which[] = { 0, 4, 6, 9 };
+    static const int which[] = { 0, 4, 6, 9, 10 };
     (void)state;
     struct arena *a = arena_new();
     struct str out = {0};
@@ -221,7 +242,23 @@ static void what_is_refused(void **state)
         { "gmm m=40 k=32 n=32 type=f16",
           { "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
             "loop tensorize C M.1 N.1 K.1" }, "the tensor block of C depends on the condition",
-          "factors that divide" },
+          "read A from a shared tile, which is 0 past the end" },
+        { "gmm m=40 k=32 n=32 type=f16",
+          { "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
+            "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read C A at=K.0 scope=shared",
+            "loop tensorize C M.1 N.1 K.1" }, "depends on the condition",
+          "read B from a shared tile" },
+        { "gmm m=40 k=32 n=32 type=f16",
+          { "layout split A M 5", "loop split C M 0 16", "loop split C N 16", "loop split C K 16",
+            "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read C A at=K.0 scope=shared",
+            "loop cache_read C B at=K.0 scope=shared", "loop tensorize C M.1 N.1 K.1" },
+          "reads past the end of A", "factors that divide" },
+        { "grp n=1 i=48 h=4 w=4 o=32 k=1 g=2 type=f16",
+          { "loop fuse Conv H W", "loop split Conv O 16", "loop split Conv I 0 16",
+            "loop reorder Conv N O.0 I.0 KH KW H_W O.1 I.1",
+            "loop cache_read Conv Inp at=I.0 scope=shared",
+            "loop cache_read Conv Ker at=I.0 scope=shared", "loop tensorize Conv H_W O.1 I.1" },
+          "leaves out iterations", "split loops by factors that divide them" },
         { "gmm m=32 k=40 n=32 type=f16",
           { "loop split C M 16", "loop split C N 16", "loop split C K 0 16",
             "loop tensorize C M.1 N.1 K.1" }, "the lanes of a warp multiply all or nothing",
@@ -336,8 +373,15 @@ static const char *pick(struct rng *r, const char *const *of, int n)
     return of[rng_range(r, 0, n - 1)];
 }
 
+/* Returns n, or, past, up to 15 less, but at least `least`, and more than half of n. */
+static int short_of(struct rng *r, int n, int least, bool past)
+{
+    least = least > n / 2 ? least : n / 2 + 1;
+    return past ? n - (int)rng_range(r, 0, n - least < 15 ? n - least : 15) : n;
+}
+
 /* A product of random sizes: how many blocks, warps, and tensor blocks a warp computes, where the
- * operands lie, and how. */
+ * operands lie, and how.  With both in shared tiles, rows, columns and steps may overrun. */
 static const struct program *random_gemm(struct arena *a, struct rng *r, int *refused)
 {
     static const char *const type[] = { "f16", "bf16", "f32" }, *const lay_a[] = { "M K", "K M" },
@@ -348,9 +392,12 @@ static const struct program *random_gemm(struct arena *a, struct rng *r, int *re
         ko = (int)rng_range(r, 1, 2), ki = (int)rng_range(r, 1, 2);
     const char *of = pick(r, type, COUNT_OF(type));
     int steps = of[0] == 'f' && of[1] == '3' ? 8 : 16;
+    bool shared_a = rng_range(r, 0, 3), shared_b = rng_range(r, 0, 3);
+    bool past = shared_a && shared_b && rng_range(r, 0, 1);
     const struct program *p = program_bare(a, arena_printf(
-        a, "gmm m=%d k=%d n=%d type=%s%s", 16 * mb * mw * mt, steps * ko * ki, 16 * nb * nw * nt,
-        of, rng_range(r, 0, 1) ? " bias=1" : ""));
+        a, "gmm m=%d k=%d n=%d type=%s%s", short_of(r, 16 * mb * mw * mt, 16, past),
+        short_of(r, steps * ko * ki, steps, past), short_of(r, 16 * nb * nw * nt, 16, past), of,
+        rng_range(r, 0, 1) ? " bias=1" : ""));
     struct err e = {0};
     const char *line[] = {
         "set input_layout given", steps == 8 ? "set multiply tf32" : "",
@@ -362,10 +409,10 @@ static const struct program *random_gemm(struct arena *a, struct rng *r, int *re
         "loop reorder C M.0 N.0 M.1 N.1 K.0 K.1 M.2 N.2 M.3 N.3 K.2",
         "loop bind C M.0 block.y", "loop bind C N.0 block.x", "loop bind C M.1 thread.z",
         "loop bind C N.1 thread.y", "loop unroll C M.2", "loop unroll C N.2",
-        rng_range(r, 0, 3) ? arena_printf(a, "loop cache_read C A at=%s scope=shared%s",
+        shared_a ? arena_printf(a, "loop cache_read C A at=%s scope=shared%s",
                                           rng_range(r, 0, 1) ? "K.0" : "N.1",
                                           pick(r, form, COUNT_OF(form))) : "",
-        rng_range(r, 0, 3) ? arena_printf(a, "loop cache_read C B at=%s scope=shared%s",
+        shared_b ? arena_printf(a, "loop cache_read C B at=%s scope=shared%s",
                                           rng_range(r, 0, 1) ? "K.0" : "K.1",
                                           pick(r, form, COUNT_OF(form))) : "",
         "loop tensorize C M.3 N.3 K.2",

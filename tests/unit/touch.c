@@ -103,7 +103,12 @@ const char touch_half_prologue[] =
     "static INLINE unsigned fragment_pair(half_ptr a) { note(a.p, false, 4); return 0; }\n"
     "static INLINE void fragment_rows(unsigned *, half_ptr a) { note(a.p, false, 16); }\n"
     "static INLINE void fragment_columns(unsigned *, half_ptr a) { note(a.p, false, 16); }\n"
-    "template <class... F> static void mma(const unsigned *, const unsigned *, F *...) {}\n";
+    "static INLINE void fragment_rows(unsigned *, at a) { note(a.p, false, 16); }\n"
+    "static INLINE unsigned tf32(float) { return 0; }\n"
+    "template <class... F> static void mma(const unsigned *, const unsigned *, F *...) {}\n"
+    "#define COPY(n, type) static INLINE void copy_async##n(type a, type b) \\\n"
+    "{ note(b.p, false, n); note(a.p, true, n); std::memcpy(a.p, b.p, n); }\n"
+    "COPY(4, at) COPY(8, at) COPY(16, at) COPY(4, half_at) COPY(8, half_at) COPY(16, half_at)\n";
 
 /* Does the line define what the prologue defines? */
 static bool is_replaced(const char *line)
@@ -178,7 +183,7 @@ static bool begins_counted(const char *line)
 {
     static const char *const counted[] = {
         " copy4(", " copy8(", " store_pair(", " fragment_pair(", " fragment_rows(",
-        " fragment_columns(", " mma(",
+        " fragment_columns(", " mma(", " tf32(", " copy_async",
     };
     bool found = false;
     for (int i = 0; i < COUNT_OF(counted); i++)
@@ -243,6 +248,8 @@ static void add_cuda_line(struct str *out, const struct func *f, const char *lin
         shared_line(out, f, line);
         return;
     }
+    if (str_starts(line + indent, "asm volatile(\"cp.async."))
+        return;                           /* a copy is done at once */
     if (str_starts(line + indent, "for (") && !strchr(line, '{'))
         fail("a loop in two lines: %s", line);
     if (str_starts(line + indent, "for ("))
