@@ -376,6 +376,38 @@ static void results_leave_other_branches_alone(void **state)
     model_free(m);
 }
 
+/* The best may be a branch of the user's own. Its steps are not to be undone: the note names the
+ * branch, and the command that takes the user back. */
+static void a_result_may_be_a_branch_that_was_there(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "branch two");
+    type_line(m, "goto 0");
+    type_line(m, "loop split C K 2");
+    press(m, "9 t");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "main");
+    assert_shows(m, "the best equals branch main, step 1, and is shown now; :switch two");
+    assert_hides(m, "takes it back");
+    type_line(m, "switch two");
+    assert_string_equal(step_of(m), "loop split C K 2");
+    type_line(m, "switch main");
+    press(m, "u 9 t");                                   /* an undone step of the same branch */
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(step_of(m), "loop split C M 4");
+    assert_shows(m, "the best equals branch main, step 1, and is shown now; :goto 0 goes");
+    type_line(m, "switch two");
+    press(m, "9 t");
+    type_line(m, "loop split C N 8");                    /* the user goes on meanwhile */
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "two");
+    assert_string_equal(step_of(m), "loop split C N 8");
+    assert_shows(m, "the best equals branch main, step 1; layouts stay");
+    model_free(m);
+}
+
 /* In a session with as many branches as there may be: the error is told, not a success. */
 static void a_result_without_room_is_told(void **state)
 {
@@ -777,6 +809,7 @@ int main(void)
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(a_result_without_room_is_told),
+        cmocka_unit_test(a_result_may_be_a_branch_that_was_there),
         cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(results_leave_other_branches_alone),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
