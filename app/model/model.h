@@ -95,6 +95,7 @@ struct marking {
     struct job_pair *pair;               /* comparison of the states pair_of; NULL: none */
     int pair_of[2];
     struct str found;                    /* result of the last bisection; "": none */
+    int found_of[2];                     /* the states that it bisected between, earlier first */
     struct ablation *ablation;           /* result of the ablation; NULL: none */
     int ablated;                         /* the state that the ablation is of */
 };

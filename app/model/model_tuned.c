@@ -61,11 +61,11 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
 
 /* The user's place in the history before the result was applied. had: the branch that had the
  * result's steps already; -1: none had. */
-struct place { const char *branch; int step, branches, had; };
+struct user_place { const char *branch; int step, branches, had; };
 
-static struct place place_before(const struct history *h, const struct tuning *t)
+static struct user_place place_before(const struct history *h, const struct tuning *t)
 {
-    struct place p = { .branches = history_n_branches(h) };
+    struct user_place p = { .branches = history_n_branches(h) };
     int b = history_branch_index(h), n;
     history_path(h, b, &n, &p.step);
     p.branch = history_branch(h, b)->name;
@@ -74,7 +74,7 @@ static struct place place_before(const struct history *h, const struct tuning *t
 }
 
 /* Adds which branch has the result, and the command that takes the user back. */
-static void add_place(const struct history *h, const struct tuning *t, const struct place *was,
+static void add_place(const struct history *h, const struct tuning *t, const struct user_place *was,
                       const char *branch, struct str *note)
 {
     int n, at;
@@ -99,7 +99,7 @@ static void ended_well(struct model *m, const struct tuning *t)
 {
     struct str said = {0}, branch = {0}, *note = &m->tuner.note;
     const struct history *h = m->session->history;
-    struct place was = place_before(h, t);
+    struct user_place was = place_before(h, t);
     struct err e;
     if (t->measured && model_measured_here(m) > 0)
         str_add(note, "the numbers of another machine are gone; ");
