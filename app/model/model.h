@@ -81,6 +81,7 @@ struct tuner {
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
     bool has_old; struct tuning_stopped old;  /* old: the stopped search, if has_old */
     struct str end, note;                /* how the search ended; further remarks */
+    struct tune_winner winner;
 };
 
 /* The marked state, and the comparisons of it with other states (model_compare.c). */

@@ -51,8 +51,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
     text_ms(out, t->best_ms);
     if (t->simulated)
         str_printf(out, " simulated on %s", t->simulated);
-    if (isfinite(t->start_ms))
-        str_printf(out, ", %.2fx as fast as before", t->start_ms / t->best_ms);
+    if (isfinite(t->speedup))
+        str_printf(out, ", %.2fx as fast as before", t->speedup);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)
         if (t->m.baseline[i].available)
             str_printf(out, ", %.2fx as fast as %s", t->m.baseline[i].ratio, vendor_name[i]);
@@ -95,6 +95,16 @@ static void add_place(const struct history *h, const struct tuning *t, const str
         str_printf(note, ":goto %d goes back; ", was->step);
 }
 
+static struct tune_winner winner_of(const struct model *m, const struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    return (struct tune_winner){
+        .known = isfinite(t->best_ms), .is_start = is_start(m, t),
+        .in_turns = t->final_start && t->final_best, .ms = t->best_ms, .speedup = t->speedup,
+        .trial = r && r->best ? r->best->trial : -1,
+    };
+}
+
 static void ended_well(struct model *m, const struct tuning *t)
 {
     struct str said = {0}, branch = {0}, *note = &m->tuner.note;
@@ -104,6 +114,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     if (t->measured && model_measured_here(m) > 0)
         str_add(note, "the numbers of another machine are gone; ");
     int states = history_n_states(h);
+    m->tuner.winner = winner_of(m, t);
     bool ok = put_result(m, t, &branch, &e);
     if (branch.len > 0 || history_n_states(h) > states) {
         model_edited(m);

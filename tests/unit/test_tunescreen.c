@@ -272,8 +272,8 @@ static void leaving_asks(void **state)
 }
 
 /* What the tuner's thread would bring back; line NULL: no new steps. */
-static void bring(struct model *m, const struct desired_job *w, enum search_end end,
-                  const char *line, double best_ms)
+static struct app_job *result(struct model *m, const struct desired_job *w, enum search_end end,
+                              const char *line, double best_ms)
 {
     struct app_job *j = model_job(m, w);
     struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
@@ -282,11 +282,19 @@ static void bring(struct model *m, const struct desired_job *w, enum search_end 
     t->end = end;
     t->start_ms = 8;
     t->best_ms = best_ms;
+    t->speedup = 8 / best_ms;
     t->trials = end == SEARCH_CANCELLED && isinf(best_ms) ? 0 : 8;
     t->is_start = !line && best_ms == 8;
     t->n_lines = line ? 1 : 0;
     t->line = ARENA_DUP(t->mem, &line, 1);
     j->ok = true;
+    return j;
+}
+
+static void bring(struct model *m, const struct desired_job *w, enum search_end end,
+                  const char *line, double best_ms)
+{
+    struct app_job *j = result(m, w, end, line, best_ms);
     model_done(m, j);
     job_free(j);
 }
@@ -374,6 +382,40 @@ static void results_leave_other_branches_alone(void **state)
     assert_string_equal(step_of(m), "loop split C M 4");
     assert_int_equal(history_n_branches(h), 5);
     model_free(m);
+}
+
+/* At the end the view has the time and the ratio of the result, not those of the search. */
+static void the_best_is_that_of_the_result(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 40, 40);
+    struct measurement timed = { .outcome = OUTCOME_OK };
+    struct desired_job w;
+    for (int i = 0; i < 3; i++) {
+        struct model *m = model_on(GMM);
+        model_resize(m, 160, 40);
+        press(m, "t +");
+        tune_snapshot_put(m->tuner.snapshot, &s->view, NULL, NULL, NULL);
+        model_tune_look(m);
+        assert_shows(m, "x the start (");
+        model_desired_tuning(m, &w);
+        struct app_job *j = result(m, &w, SEARCH_BUDGET, i ? "loop split C M 4" : NULL, i ? 5 : 8);
+        if (i == 2) {
+            j->tuning->final_start = j->tuning->final_best = &timed;
+            j->tuning->speedup = 1.25;
+        }
+        model_done(m, j);
+        job_free(j);
+        assert_hides(m, "x the start (");
+        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start, both timed in turns"
+                       : i == 1 ? "best    5.00 ms, 1.60x the start"
+                       : "best    8.00 ms, the start: nothing is shown to be faster than this (in "
+                         "the search, trial ");
+        assert_shows(m, i == 2 ? "1.25x as fast as before" : i == 1 ? "1.60x as fast as before"
+                       : "tuned: nothing is shown to be faster than this");
+        model_free(m);
+    }
+    script_free(s);
 }
 
 /* The best may be a branch of the user's own. Its steps are not to be undone: the note names the
@@ -809,6 +851,7 @@ int main(void)
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(a_result_without_room_is_told),
+        cmocka_unit_test(the_best_is_that_of_the_result),
         cmocka_unit_test(a_result_may_be_a_branch_that_was_there),
         cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(results_leave_other_branches_alone),
