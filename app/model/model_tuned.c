@@ -77,22 +77,21 @@ static struct user_place place_before(const struct history *h, const struct tuni
 static void add_place(const struct history *h, const struct tuning *t, const struct user_place *was,
                       const char *branch, struct str *note)
 {
-    int n, at;
-    if (was->had < 0) {
+    int n, at = was->step;
+    bool shown = streq(history_branch(h, history_branch_index(h))->name, branch);
+    if (was->had >= 0) {
+        history_path(h, was->had, &n, &at);
+        str_printf(note, "the best equals branch %s, step %d%s; ", branch, at,
+                   shown ? ", and is shown now" : "");
+    } else {
         str_printf(note, "the best is on branch %s; ", branch);
-        if (t->n_lines > 1 && was->branches == history_n_branches(h))
-            str_printf(note, ":undo %d takes it back; ", t->n_lines);
-        return;
     }
-    history_path(h, was->had, &n, &at);
-    const char *had = history_branch(h, was->had)->name;
-    str_printf(note, "the best equals branch %s, step %d", had, at);
-    bool shown = history_branch_index(h) == was->had, other = !streq(was->branch, had);
-    str_add(note, shown ? ", and is shown now; " : "; ");
-    if (shown && other)
+    if (shown && !streq(was->branch, branch))
         str_printf(note, ":switch %s goes back; ", was->branch);
     else if (shown && at != was->step)
         str_printf(note, ":goto %d goes back; ", was->step);
+    else if (was->had < 0 && t->n_lines > 1 && was->branches == history_n_branches(h))
+        str_printf(note, ":undo %d takes it back; ", t->n_lines);
 }
 
 static struct tune_winner winner_of(const struct model *m, const struct tuning *t)

@@ -447,6 +447,9 @@ static void a_result_may_be_a_branch_that_was_there(void **state)
     assert_string_equal(branch_of(m), "two");
     assert_string_equal(step_of(m), "loop split C N 8");
     assert_shows(m, "the best equals branch main, step 1; layouts stay");
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C N 2", 2);
+    assert_shows(m, "the best is on branch tuned; :switch two goes back; ");
     model_free(m);
 }
 
