@@ -100,8 +100,11 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     if (w->is_start) {
         str_add(&s, ", the start: nothing is shown to be faster than this");
         if (v->best >= 0) {
-            str_printf(&s, " (in the search, trial %d: ", v->best + 1);
+            str_printf(&s, " (trial %d: ", v->best + 1);
             text_ms(&s, v->best_ms);
+            str_add(&s, " in the search");
+            if (w->in_turns)
+                str_printf(&s, ", %.2fx the start when both were timed in turns", w->speedup);
             str_add(&s, ")");
         }
     } else if (isfinite(w->speedup)) {

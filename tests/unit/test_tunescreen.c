@@ -390,8 +390,14 @@ static void the_best_is_that_of_the_result(void **state)
     (void)state;
     struct tune_script *s = script_new(SEED, 40, 40);
     struct measurement timed = { .outcome = OUTCOME_OK };
+    struct tune_result final = {
+        .view = &s->view, .compared = true, .n_finalists = 2, .start = s->view.trial[0],
+        .finalist = { { .c = s->view.trial[0] },
+                      { .c = s->view.trial[s->view.best], .compared.ratio.ratio = 0.8 } },
+    };
     struct desired_job w;
-    for (int i = 0; i < 3; i++) {
+    assert_int_not_equal(s->view.best, 0);
+    for (int i = 0; i < 4; i++) {
         struct model *m = model_on(GMM);
         model_resize(m, 160, 40);
         press(m, "t +");
@@ -399,20 +405,26 @@ static void the_best_is_that_of_the_result(void **state)
         model_tune_look(m);
         assert_shows(m, "x the start (");
         model_desired_tuning(m, &w);
-        struct app_job *j = result(m, &w, SEARCH_BUDGET, i ? "loop split C M 4" : NULL, i ? 5 : 8);
+        bool won = i == 1 || i == 2;
+        struct app_job *j = result(m, &w, SEARCH_BUDGET, won ? "loop split C M 4" : NULL,
+                                   won ? 5 : 8);
         if (i == 2) {
             j->tuning->final_start = j->tuning->final_best = &timed;
             j->tuning->speedup = 1.25;
         }
+        j->tuning->result = i == 3 ? &final : NULL;
         model_done(m, j);
+        j->tuning->result = NULL;
         job_free(j);
         assert_hides(m, "x the start (");
         assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start, both timed in turns"
                        : i == 1 ? "best    5.00 ms, 1.60x the start"
-                       : "best    8.00 ms, the start: nothing is shown to be faster than this (in "
-                         "the search, trial ");
-        assert_shows(m, i == 2 ? "1.25x as fast as before" : i == 1 ? "1.60x as fast as before"
-                       : "tuned: nothing is shown to be faster than this");
+                       : "best    8.00 ms, the start: nothing is shown to be faster than this "
+                         "(trial ");
+        assert_shows(m, i == 0 ? " in the search)" : i == 3 ? " in the search, 1.25x the start when"
+                       : i == 2 ? "1.25x as fast as before" : "1.60x as fast as before");
+        assert_shows(m, won ? "; 1 step on branch main"
+                            : "tuned: nothing is shown to be faster than this");
         model_free(m);
     }
     script_free(s);
