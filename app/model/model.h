@@ -483,7 +483,7 @@ void model_tune_look(struct model *m);
 bool model_tune_waits(const struct model *m);            /* whether the search is paused and idle */
 bool model_desired_tuning(const struct model *m, struct desired_job *out);
 void model_tune_job(const struct model *m, struct app_job *j);   /* fills in the inputs of j */
-void model_tuned(struct model *m, struct app_job *j);            /* takes over the result */
+void model_tuned(struct model *m, struct app_job *j);  /* takes over the result (model_tuned.c) */
 void model_tune_forget(struct model *m);
 /* Returns the phase of the search. v: the last snapshot, or NULL; waits: result of model_tune_waits
  * before the snapshot was locked. */

@@ -20,10 +20,26 @@ static void run_line(struct model *m, const char *line)
     str_free(&s);
 }
 
+/* Whether the tensor under the cursor allows the layout step that `line` begins, whatever the user
+ * adds to it. */
+static bool tensor_allows(const struct model *m, const char *line, struct err *e)
+{
+    int t = str_starts(line, "layout ") ? model_tensor(m) : -1;
+    if (t < 0)
+        return true;
+    return str_starts(line, "layout store_at ") ? program_is_constant(model_program(m), t, e)
+                                                : program_layout_is_free(model_program(m), t, e);
+}
+
 static void ask_line(struct model *m, const char *line)
 {
     struct str s = {0};
-    if (model_fill_in(m, line, &s)) {
+    struct err e;
+    bool filled = model_fill_in(m, line, &s);
+    bool allowed = filled && tensor_allows(m, str_text(&s), &e);
+    if (filled && !allowed)
+        model_error(m, &e);
+    if (allowed) {
         m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
         model_keep_number(m);
@@ -296,8 +312,9 @@ static char *refusal(struct model *m, const struct program *copy, const struct k
     char *why = NULL;
     if (!model_fill_in(m, pattern, &line))
         why = xstrdup(str_text(&m->message.text));
-    else if (is_step && !needs_typing(b)
-             && !program_apply_line(copy, str_text(&line), &ignored, &e))
+    else if (is_step && (needs_typing(b)
+             ? !tensor_allows(m, str_text(&line), &e)
+             : !program_apply_line(copy, str_text(&line), &ignored, &e)))
         why = xstrdup(e.text);
     else if (is_step && !needs_typing(b))
         *step = xstrdup(str_text(&line));

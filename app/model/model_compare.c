@@ -207,6 +207,8 @@ void model_compared(struct model *m, struct app_job *j, int number)
         j->bisection.step = ablation_step_number(m->session->history, k->to,
                                                  j->bisection.step);
         bisect_print(&k->found, &j->bisection);
+        k->found_of[0] = k->from;
+        k->found_of[1] = k->to;
         model_info(m, "%s", str_text(&k->found));
     } else {
         ablation_free(k->ablation);

@@ -41,6 +41,7 @@ struct tuner {
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
     bool has_old; struct tuning_stopped old;  /* old: the stopped search, if has_old */
     struct str end, note;                /* how the search ended; further remarks */
+    struct tune_winner winner;
 };
 
 /* The marked state, and the comparisons of it with other states (model_compare.c). */
@@ -55,6 +56,7 @@ struct marking {
     struct job_pair *pair;               /* comparison of the states pair_of; NULL: none */
     int pair_of[2];
     struct str found;                    /* result of the last bisection; "": none */
+    int found_of[2];                     /* the states that it bisected between, earlier first */
     struct ablation *ablation;           /* result of the ablation; NULL: none */
     int ablated;                         /* the state that the ablation is of */
 };

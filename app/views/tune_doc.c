@@ -87,9 +87,42 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
     put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
 }
 
+/* Adds the winner, whose time the list of steps has as well: times of the search are of other
+ * measurements. */
+static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    const struct tune_winner *w = &look->winner;
+    struct str s = {0};
+    put_label(d, "best");
+    doc_ms(d, STYLE_STRONG, w->ms);
+    if (v->simulated[0])
+        str_printf(&s, " simulated on %s", v->simulated);
+    if (w->is_start) {
+        str_add(&s, ", the start: nothing is shown to be faster than this");
+        if (v->best >= 0) {
+            str_printf(&s, " (trial %d: ", v->best + 1);
+            text_ms(&s, v->best_ms);
+            str_add(&s, " in the search");
+            if (w->in_turns)
+                str_printf(&s, ", %.2fx the start when both were timed in turns", w->speedup);
+            str_add(&s, ")");
+        }
+    } else if (isfinite(w->speedup)) {
+        str_printf(&s, ", %.2fx the start%s", w->speedup,
+                   w->in_turns ? ", both timed in turns" : "");
+    }
+    if (!w->is_start && w->trial >= 0)
+        str_printf(&s, ", trial %d", w->trial + 1);
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
 static void put_best(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str s = {0};
+    if (look->phase == TUNE_ENDED && look->winner.known) {
+        put_winner(d, v, look);
+        return;
+    }
     put_label(d, "best");
     if (v->best < 0) {
         doc_put(d, STYLE_DIM, v->n_trials > 0 ? "nothing is right so far" : "nothing measured yet");

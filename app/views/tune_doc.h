@@ -8,6 +8,7 @@
 struct tune_look {
     enum tune_phase phase;
     const char *end;                     /* phase ENDED: how the search ended */
+    struct tune_winner winner;           /* phase ENDED: known false if nothing has won */
     const char *note;                    /* text for a line of its own; NULL or "": no line */
     int width, height;                   /* size of the pane */
     bool letters;  /* whether there are no colours, so that families are letters in the plot */

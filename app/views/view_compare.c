@@ -56,6 +56,28 @@ static const struct sim_result *sim_of(const struct model *m, int i, int state)
     return r && r->sim.available ? &r->sim : NULL;
 }
 
+/* Adds the result of the last bisection. It names the states that it is of, unless these are the
+ * ones compared. */
+static void put_found(struct model *m, struct doc *d, int width)
+{
+    const struct marking *k = &m->marking;
+    const struct history *h = m->session->history;
+    int now = history_current(h)->id, first = k->found_of[0], last = k->found_of[1];
+    struct str text = {0};
+    if (k->found.len == 0)
+        return;
+    if ((first != k->state || last != now) && (first != now || last != k->state)) {
+        str_add(&text, "Not of these states, but from ");
+        name_state(h, first, &text);
+        str_add(&text, " to ");
+        name_state(h, last, &text);
+        str_add(&text, " (:bisect): ");
+    }
+    str_add(&text, str_text(&k->found));
+    doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
+    str_free(&text);
+}
+
 static void put_pair(struct model *m, struct doc *d, int width)
 {
     const struct marking *k = &m->marking;
@@ -79,8 +101,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
     else if (!fits)
         doc_wrap(d, STYLE_DIM, k->wanted ? "timing both in turns ... (Esc cancels)"
                                          : "= times both in turns", width, 0);
-    if (k->found.len > 0)
-        doc_wrap(d, STYLE_NOTE, str_text(&k->found), width, 3);
+    put_found(m, d, width);
     doc_line(d, STYLE_PLAIN, "");
     if (fits || k->what == COMPARE_NEST)
         compare_doc_lines(d, side, (enum compare_of)k->what, k->what == COMPARE_NEST, width);

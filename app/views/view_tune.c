@@ -79,6 +79,7 @@ static void put_view(struct model *m, struct pane_doc *p, const struct tune_view
     model_tune_note(m, &note);
     struct tune_look look = {
         .phase = model_tune_phase(m, v, waits), .end = str_text(&t->end),
+        .winner = t->winner,
         .note = str_text(&note), .width = width, .height = p->height,
         .letters = m->letters || !m->unicode, .selected = chosen >= 0 ? chosen : v->best,
     };

@@ -92,6 +92,11 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
 /* Whether a loop is bound to blocks or threads, so that the program is for a GPU. */
 bool program_is_bound(const struct program *p);
 
+/* Whether steps may set the layout of a tensor of p->graph. If not, *e says who sets it. */
+bool program_layout_is_free(const struct program *p, int tensor, struct err *e);
+/* Whether store_at may store a tensor of p->graph. If not, *e says why. */
+bool program_is_constant(const struct program *p, int tensor, struct err *e);
+
 /* Returns the tensor of p->base whose data a tensor of p->graph holds; -1 for intermediates.
  * Conversions rename the tensors of the caller but keep their order. */
 int program_base_tensor(const struct program *p, int tensor);

@@ -8,9 +8,14 @@ static bool constant(const struct program *p, const char *name, int *t, struct e
     *t = graph_tensor(p->graph, name);
     if (*t < 0)
         return err_set(e, ERR_NAME, "there is no tensor %s", name);
-    if (p->graph->tensor[*t].role == TENSOR_CONST)
+    return program_is_constant(p, *t, e);
+}
+
+bool program_is_constant(const struct program *p, int tensor, struct err *e)
+{
+    if (p->graph->tensor[tensor].role == TENSOR_CONST)
         return true;
-    err_set(e, ERR_ATTACH, "%s is not a constant", p->graph->tensor[*t].name);
+    err_set(e, ERR_ATTACH, "%s is not a constant", p->graph->tensor[tensor].name);
     return err_fix(e,
                    "only constants can share a buffer, because they are packed before the kernel "
                    "runs");

@@ -42,6 +42,25 @@ static bool find_operand(const struct program *p, const struct step *s, int *t, 
     return true;
 }
 
+bool program_layout_is_free(const struct program *p, int tensor, struct err *e)
+{
+    const struct graph *g = p->graph;
+    const struct tensor *x = &g->tensor[tensor];
+    bool complex = false;
+    const char *reader = NULL;
+    for (int n = 0; n < g->n_nodes; n++)
+        if (graph_reads(g, n, tensor)) {
+            complex = complex || g->node[n].complex;
+            reader = g->tensor[g->node[n].out].name;
+        }
+    if (x->role != TENSOR_INPUT || p->input_given || complex || !reader)
+        return true;
+    err_set(e, ERR_STEP, "%s is a tensor of the caller's, who gives its layout", x->name);
+    return err_fix(e,
+                   "set the layout of %s, which is computed from it, or apply: set input_layout "
+                   "given", reader);
+}
+
 static bool find_tensor(const struct program *p, const struct step *s, int *t, const char **key,
                         struct err *e)
 {
@@ -65,24 +84,7 @@ static bool find_tensor(const struct program *p, const struct step *s, int *t, c
         str_free(&list);
         return blame_target(e, s);
     }
-    const struct tensor *x = &g->tensor[*t];
-    if (x->role == TENSOR_INPUT && !p->input_given) {
-        bool complex = false;
-        const char *reader = NULL;
-        for (int n = 0; n < g->n_nodes; n++)
-            if (graph_reads(g, n, *t)) {
-                complex = complex || g->node[n].complex;
-                reader = g->tensor[g->node[n].out].name;
-            }
-        if (!complex && reader) {
-            err_set(e, ERR_STEP, "%s is a tensor of the caller's, who gives its layout", x->name);
-            err_fix(e,
-                    "set the layout of %s, which is computed from it, or apply: set input_layout "
-                    "given", reader);
-            return blame_target(e, s);
-        }
-    }
-    return true;
+    return program_layout_is_free(p, *t, e) || blame_target(e, s);
 }
 
 static bool find_dim(const struct layout *l, const struct step_word *w, int *dim, struct err *e)

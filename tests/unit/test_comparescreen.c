@@ -174,6 +174,13 @@ static void bisect_names_the_step(void **state)
     type_line(m, "bisect");
     do_job(m, JOB_BISECT);
     assert_shows(m, "step 4 `loop vectorize C N` makes it ");
+    model_resize(m, 160, 40);
+    type_line(m, "compare");
+    assert_shows(m, "step 4 `loop vectorize C N` makes it ");
+    assert_hides(m, "Not of these states");
+    type_line(m, "branch other");
+    type_line(m, "goto 1");
+    assert_shows(m, "Not of these states, but from other, step 2");
     model_free(m);
 }
 

@@ -761,6 +761,40 @@ static void test_menu_tells_what_is_illegal(void **state)
     model_free(m);
 }
 
+/* The layout of an input is the caller's: none of the keys that change it is offered. */
+static void test_menu_of_a_layout_tells_what_is_illegal(void **state)
+{
+    (void)state;
+    static const char *const key[] = { "e", "S", "r", "f", "U", "P" };
+    static const char given[] = "Inp_in is a tensor of the caller's, who gives its layout";
+    struct model *m = model_on("c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
+    model_resize(m, 120, 40);
+    press(m, "3 g Enter");
+    assert_string_equal(model_program(m)->graph->tensor[model_tensor(m)].name, "Inp_in");
+    for (int i = 0; i < COUNT_OF(key); i++) {
+        char row[200];
+        snprintf(row, sizeof row, "%-14s %s", key[i], given);
+        assert_shows(m, row);
+    }
+    assert_shows(m, "a              Inp_in is not a constant");
+    for (int i = 0; i < 2; i++) {                        /* from the menu, and without it */
+        press(m, "r");
+        assert_int_equal(m->overlay, OVERLAY_NONE);
+        assert_false(m->prompt.open);
+        assert_shows(m, "or apply: set input_layout given");
+    }
+    press(m, ": set Space input_layout Space given Enter Enter");
+    assert_hides(m, given);
+    assert_shows(m, "r              store the dimensions in another order");
+    press(m, "Esc");
+    while (!streq(model_program(m)->graph->tensor[model_tensor(m)].name, "Ker"))
+        press(m, "j");
+    press(m, "Enter");
+    assert_shows(m, "a              store this constant in the buffer of another");
+    assert_shows(m, "S              split a dimension");
+    model_free(m);
+}
+
 /* Opened again and again, a menu leaves nothing in the memory of the session. */
 static void test_menu_tries_on_a_copy(void **state)
 {
@@ -1773,6 +1807,7 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_menu_runs_keys),
         cmocka_unit_test(test_menu_tells_what_is_illegal),
+        cmocka_unit_test(test_menu_of_a_layout_tells_what_is_illegal),
         cmocka_unit_test(test_menu_tries_on_a_copy),
         cmocka_unit_test(test_help_topics),
         cmocka_unit_test(test_save),

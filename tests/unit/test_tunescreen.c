@@ -271,8 +271,8 @@ static void leaving_asks(void **state)
 }
 
 /* What the tuner's thread would bring back; line NULL: no new steps. */
-static void bring(struct model *m, const struct desired_job *w, enum search_end end,
-                  const char *line, double best_ms)
+static struct app_job *result(struct model *m, const struct desired_job *w, enum search_end end,
+                              const char *line, double best_ms)
 {
     struct app_job *j = model_job(m, w);
     struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
@@ -281,11 +281,19 @@ static void bring(struct model *m, const struct desired_job *w, enum search_end 
     t->end = end;
     t->start_ms = 8;
     t->best_ms = best_ms;
+    t->speedup = 8 / best_ms;
     t->trials = end == SEARCH_CANCELLED && isinf(best_ms) ? 0 : 8;
     t->is_start = !line && best_ms == 8;
     t->n_lines = line ? 1 : 0;
     t->line = ARENA_DUP(t->mem, &line, 1);
     j->ok = true;
+    return j;
+}
+
+static void bring(struct model *m, const struct desired_job *w, enum search_end end,
+                  const char *line, double best_ms)
+{
+    struct app_job *j = result(m, w, end, line, best_ms);
     model_done(m, j);
     job_free(j);
 }
@@ -372,6 +380,87 @@ static void results_leave_other_branches_alone(void **state)
     bring_back(m, SEARCH_BUDGET, NULL, 4);
     assert_string_equal(step_of(m), "loop split C M 4");
     assert_int_equal(history_n_branches(h), 5);
+    model_free(m);
+}
+
+/* At the end the view has the time and the ratio of the result, not those of the search. */
+static void the_best_is_that_of_the_result(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 40, 40);
+    struct measurement timed = { .outcome = OUTCOME_OK };
+    struct tune_result final = {
+        .view = &s->view, .compared = true, .n_finalists = 2, .start = s->view.trial[0],
+        .finalist = { { .c = s->view.trial[0] },
+                      { .c = s->view.trial[s->view.best], .compared.ratio.ratio = 0.8 } },
+    };
+    struct desired_job w;
+    assert_int_not_equal(s->view.best, 0);
+    for (int i = 0; i < 4; i++) {
+        struct model *m = model_on(GMM);
+        model_resize(m, 160, 40);
+        press(m, "t +");
+        tune_snapshot_put(m->tuner.snapshot, &s->view, NULL, NULL, NULL);
+        model_tune_look(m);
+        assert_shows(m, "x the start (");
+        model_desired_tuning(m, &w);
+        bool won = i == 1 || i == 2;
+        struct app_job *j = result(m, &w, SEARCH_BUDGET, won ? "loop split C M 4" : NULL,
+                                   won ? 5 : 8);
+        if (i == 2) {
+            j->tuning->final_start = j->tuning->final_best = &timed;
+            j->tuning->speedup = 1.25;
+        }
+        j->tuning->result = i == 3 ? &final : NULL;
+        model_done(m, j);
+        j->tuning->result = NULL;
+        job_free(j);
+        assert_hides(m, "x the start (");
+        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start, both timed in turns"
+                       : i == 1 ? "best    5.00 ms, 1.60x the start"
+                       : "best    8.00 ms, the start: nothing is shown to be faster than this "
+                         "(trial ");
+        assert_shows(m, i == 0 ? " in the search)" : i == 3 ? " in the search, 1.25x the start when"
+                       : i == 2 ? "1.25x as fast as before" : "1.60x as fast as before");
+        assert_shows(m, won ? "; 1 step on branch main"
+                            : "tuned: nothing is shown to be faster than this");
+        model_free(m);
+    }
+    script_free(s);
+}
+
+/* The best may be a branch of the user's own. Its steps are not to be undone: the note names the
+ * branch, and the command that takes the user back. */
+static void a_result_may_be_a_branch_that_was_there(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "branch two");
+    type_line(m, "goto 0");
+    type_line(m, "loop split C K 2");
+    press(m, "9 t");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "main");
+    assert_shows(m, "the best equals branch main, step 1, and is shown now; :switch two");
+    assert_hides(m, "takes it back");
+    type_line(m, "switch two");
+    assert_string_equal(step_of(m), "loop split C K 2");
+    type_line(m, "switch main");
+    press(m, "u 9 t");                                   /* an undone step of the same branch */
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(step_of(m), "loop split C M 4");
+    assert_shows(m, "the best equals branch main, step 1, and is shown now; :goto 0 goes");
+    type_line(m, "switch two");
+    press(m, "9 t");
+    type_line(m, "loop split C N 8");                    /* the user goes on meanwhile */
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    assert_string_equal(branch_of(m), "two");
+    assert_string_equal(step_of(m), "loop split C N 8");
+    assert_shows(m, "the best equals branch main, step 1; layouts stay");
+    press(m, "t");
+    bring_back(m, SEARCH_BUDGET, "loop split C N 2", 2);
+    assert_shows(m, "the best is on branch tuned; :switch two goes back; ");
     model_free(m);
 }
 
@@ -777,6 +866,8 @@ int main(void)
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(a_result_without_room_is_told),
+        cmocka_unit_test(the_best_is_that_of_the_result),
+        cmocka_unit_test(a_result_may_be_a_branch_that_was_there),
         cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(results_leave_other_branches_alone),
         cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),

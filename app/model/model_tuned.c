@@ -1,0 +1,178 @@
+/* The result of a search: puts it into the session, and says what became of it. */
+#include "app/model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "app/ui/text.h"
+
+/* Whether the winner has the steps that the search started from. */
+static bool is_start(const struct model *m, const struct tuning *t)
+{
+    const struct program *p = history_state(m->session->history, m->tuner.state)->program;
+    bool same = t->n_lines == p->n_steps;
+    for (int i = 0; same && i < t->n_lines; i++)
+        same = streq(t->line[i], p->steps[i]);
+    return t->is_start || same;
+}
+
+/* Applies the result, on a new branch if the user has moved meanwhile. *where gets the name of the
+ * branch. */
+static bool put_result(struct model *m, const struct tuning *t, struct str *where, struct err *e)
+{
+    struct history *h = m->session->history;
+    if (isinf(t->best_ms))
+        return true;
+    const char *now = history_branch(h, history_branch_index(h))->name;
+    bool stayed = history_current(h)->id == m->tuner.from && streq(now, m->tuner.branch);
+    if (is_start(m, t)) {
+        if (t->measured)
+            history_add_measured(h, m->tuner.state, &t->m, false);
+        return true;
+    }
+    if (!tuning_apply(t, m->session, stayed, e))
+        return false;
+    str_add(where, history_branch(h, history_branch_index(h))->name);
+    return stayed || history_branch_switch(h, now, e);
+}
+
+static void add_result(const struct model *m, struct str *out, const struct tuning *t,
+                       const char *branch)
+{
+    if (isinf(t->best_ms)) {
+        str_add(out, t->trials > 0 ? "no measured candidate is right"
+                                   : "stopped before anything was measured");
+        return;
+    }
+    if (is_start(m, t)) {
+        str_add(out, "nothing is shown to be faster than this");
+        return;
+    }
+    text_ms(out, t->best_ms);
+    if (t->simulated)
+        str_printf(out, " simulated on %s", t->simulated);
+    if (isfinite(t->speedup))
+        str_printf(out, ", %.2fx as fast as before", t->speedup);
+    for (int i = 0; t->measured && i < VENDOR_COUNT; i++)
+        if (t->m.baseline[i].available)
+            str_printf(out, ", %.2fx as fast as %s", t->m.baseline[i].ratio, vendor_name[i]);
+    str_printf(out, "; %d step%s on branch %s", t->n_lines, t->n_lines == 1 ? "" : "s", branch);
+}
+
+/* The user's place in the history before the result was applied. had: the branch that had the
+ * result's steps already; -1: none had. */
+struct user_place { const char *branch; int step, branches, had; };
+
+static struct user_place place_before(const struct history *h, const struct tuning *t)
+{
+    struct user_place p = { .branches = history_n_branches(h) };
+    int b = history_branch_index(h), n;
+    history_path(h, b, &n, &p.step);
+    p.branch = history_branch(h, b)->name;
+    p.had = t->n_lines > 0 ? history_branch_with(h, t->line, t->n_lines) : -1;
+    return p;
+}
+
+/* Adds which branch has the result, and the command that takes the user back. */
+static void add_place(const struct history *h, const struct tuning *t, const struct user_place *was,
+                      const char *branch, struct str *note)
+{
+    int n, at = was->step;
+    bool shown = streq(history_branch(h, history_branch_index(h))->name, branch);
+    if (was->had >= 0) {
+        history_path(h, was->had, &n, &at);
+        str_printf(note, "the best equals branch %s, step %d%s; ", branch, at,
+                   shown ? ", and is shown now" : "");
+    } else {
+        str_printf(note, "the best is on branch %s; ", branch);
+    }
+    if (shown && !streq(was->branch, branch))
+        str_printf(note, ":switch %s goes back; ", was->branch);
+    else if (shown && at != was->step)
+        str_printf(note, ":goto %d goes back; ", was->step);
+    else if (was->had < 0 && t->n_lines > 1 && was->branches == history_n_branches(h))
+        str_printf(note, ":undo %d takes it back; ", t->n_lines);
+}
+
+/* Returns the speedup of the search's best trial over the start in the final; NAN: unknown. */
+static double best_in_final(const struct tune_result *r)
+{
+    bool compared = r && r->compared && r->view->best >= 0 && r->finalist[0].c == r->start;
+    for (int i = 1; compared && i < r->n_finalists; i++)
+        if (r->finalist[i].c == r->view->trial[r->view->best]
+            && r->finalist[i].compared.ratio.ratio > 0)
+            return 1 / r->finalist[i].compared.ratio.ratio;
+    return NAN;
+}
+
+static struct tune_winner winner_of(const struct model *m, const struct tuning *t)
+{
+    const struct tune_result *r = t->result;
+    struct tune_winner w = {
+        .known = isfinite(t->best_ms), .is_start = is_start(m, t),
+        .in_turns = t->final_start && t->final_best, .ms = t->best_ms, .speedup = t->speedup,
+        .trial = r && r->best ? r->best->trial : -1,
+    };
+    if (w.is_start) {
+        w.speedup = best_in_final(r);
+        w.in_turns = isfinite(w.speedup);
+    }
+    return w;
+}
+
+static void ended_well(struct model *m, const struct tuning *t)
+{
+    struct str said = {0}, branch = {0}, *note = &m->tuner.note;
+    const struct history *h = m->session->history;
+    struct user_place was = place_before(h, t);
+    struct err e;
+    if (t->measured && model_measured_here(m) > 0)
+        str_add(note, "the numbers of another machine are gone; ");
+    int states = history_n_states(h);
+    m->tuner.winner = winner_of(m, t);
+    bool ok = put_result(m, t, &branch, &e);
+    if (branch.len > 0 || history_n_states(h) > states) {
+        model_edited(m);
+    } else {                              /* only measurements are new */
+        model_changed(m);
+        model_keep_safe(m);
+    }
+    str_printf(&m->tuner.end, "%s", t->answered ? "known from the records"
+                                                : search_end_name[t->end]);
+    m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
+    m->tuner.after = history_current(h)->id;
+    if (branch.len > 0)
+        add_place(h, t, &was, str_text(&branch), note);
+    if (t->answered)
+        str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
+    str_add(note, t->note);
+    while (note->len > 0 && strchr("; ", note->data[note->len - 1]))
+        note->data[--note->len] = 0;
+    add_result(m, &said, t, str_text(&branch));
+    if (!ok)
+        model_error(m, &e);
+    else if (!m->prompt.open)
+        model_info(m, "%s: %s", t->answered ? "from the records" : "tuned", str_text(&said));
+    str_free(&said);
+    str_free(&branch);
+}
+
+void model_tuned(struct model *m, struct app_job *j)
+{
+    struct tuner *t = &m->tuner;
+    struct desired_job w;
+    model_desired_tuning(m, &w);
+    if (!t->out || j->tag != w.tag)
+        return;                          /* it is the job of an earlier search */
+    t->out = t->wanted = t->paused = t->hold = false;
+    if (j->ok) {
+        ended_well(m, j->tuning);
+        return;
+    }
+    bool cancel = j->e.code == ERR_CANCEL;
+    t->failed = !cancel;
+    str_add(&t->end, cancel ? "stopped before anything was measured" : j->e.text);
+    str_add(&t->note, cancel ? "" : j->e.fix);
+    if (!cancel)
+        model_error(m, &j->e);
+}
