@@ -259,7 +259,7 @@ static void add_text(struct str *out, const struct bench_call *b)
     add_cold(out, b, width);
     if (b->how.rounds > 0) {
         str_printf(out, "\n%d rounds", b->how.rounds);
-        if (b->how.epochs < b->how.rounds)
+        if (b->n_networks == 0)
             str_printf(out, " in %d epochs", b->how.epochs);
         str_printf(out, ", %d thread%s", b->result[0].m.threads,
                    b->result[0].m.threads == 1 ? "" : "s");
