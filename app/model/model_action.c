@@ -54,6 +54,7 @@ void model_save_as(struct model *m)
     struct str file = {0};
     model_put_file(m, &file);
     prompt_open(&m->prompt, PROMPT_SAVE, str_text(&file));
+    m->prompt.selected = file.len > 0;
     str_free(&file);
 }
 

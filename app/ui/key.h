@@ -10,6 +10,7 @@ enum key_code {
     K_NONE = 0, K_TAB = 9, K_ENTER = 13, K_ESC = 27, K_BACKSPACE = 127,
     K_UP = 0x110000, K_DOWN, K_LEFT, K_RIGHT, K_PGUP, K_PGDN, K_HOME, K_END, K_INS, K_DEL,
     K_BACKTAB, K_SHIFT_UP, K_SHIFT_DOWN,
+    K_WORD_LEFT, K_WORD_RIGHT,           /* with Ctrl or Alt: only the prompt has them */
     K_F1, K_F12 = K_F1 + 11,
     K_ALT = 0x200000
 };

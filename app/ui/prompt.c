@@ -47,7 +47,7 @@ void prompt_open(struct prompt *p, char mark, const char *text)
     p->open = true;
     p->mark = mark;
     p->refused = false;
-    p->selected = mark == PROMPT_SAVE && text[0];
+    p->selected = false;
     str_clear(&p->kept);
     set_line(p, text);
     p->history_at = p->history.len;
@@ -101,6 +101,9 @@ void prompt_insert(struct prompt *p, const char *text)
 {
     struct str flat = {0};
     drop_words(p);
+    if (p->selected)
+        set_line(p, "");
+    p->selected = false;
     for (const char *s = text; *s; s++)
         str_add_char(&flat, (unsigned char)*s < ' ' || *s == 127 ? ' ' : *s);
     splice(p, p->at, p->at, str_text(&flat), flat.len);
@@ -246,8 +249,8 @@ static bool move_cursor(struct prompt *p, int key)
     case K_RIGHT: case K_CTRL('f'): p->at = char_after(p); return true;
     case K_HOME: case K_CTRL('a'): p->at = 0; return true;
     case K_END: case K_CTRL('e'): p->at = p->line.len; return true;
-    case K_ALT | 'b': p->at = word_before(p); return true;
-    case K_ALT | 'f': p->at = word_after(p); return true;
+    case K_WORD_LEFT: case K_ALT | 'b': p->at = word_before(p); return true;
+    case K_WORD_RIGHT: case K_ALT | 'f': p->at = word_after(p); return true;
     default: return false;
     }
 }
@@ -274,13 +277,15 @@ static bool is_history_key(int key)
 
 enum prompt_event prompt_key(struct prompt *p, int key)
 {
+    bool replaces = p->selected;
+    p->selected = false;
     if (key == K_TAB || key == K_BACKTAB) {
         complete(p, key == K_TAB ? 1 : -1);
         return PROMPT_EDITED;
     }
-    bool listed = p->words.n > 0, anew = p->refused && key == ':', replaces = p->selected;
+    bool listed = p->words.n > 0, anew = p->refused && key == ':';
     drop_words(p);
-    p->refused = p->selected = false;
+    p->refused = false;
     if (anew) {
         str_clear(&p->kept);
         set_line(p, "");

@@ -16,7 +16,7 @@ struct prompt {
     char mark;                           /* ':' or '/', shown before the line, or PROMPT_SAVE */
     struct str line;
     size_t at;                           /* the cursor, a byte offset on a character */
-    bool selected;  /* whether a typed letter replaces the line: the name that a save suggests */
+    bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     struct str kept;                     /* "edit 3 ", which C-u leaves on the line; or "" */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */

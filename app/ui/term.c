@@ -355,7 +355,7 @@ static const struct { int curses, key; } special[] = {
     {KEY_IC, K_INS}, {KEY_DC, K_DEL},
     {KEY_BTAB, K_BACKTAB}, {KEY_SR, K_SHIFT_UP}, {KEY_SF, K_SHIFT_DOWN}, {KEY_ENTER, K_ENTER},
     {KEY_BACKSPACE, K_BACKSPACE}, {KEY_A1, K_HOME}, {KEY_A3, K_PGUP}, {KEY_C1, K_END},
-    {KEY_C3, K_PGDN}, {KEY_WORD_LEFT, K_ALT | 'b'}, {KEY_WORD_RIGHT, K_ALT | 'f'},
+    {KEY_C3, K_PGDN}, {KEY_WORD_LEFT, K_WORD_LEFT}, {KEY_WORD_RIGHT, K_WORD_RIGHT},
 };
 
 static int special_key(int code)
@@ -421,8 +421,10 @@ static int plain_key(wint_t ch)
     if (ch != K_ESC)
         return ch == 8 ? K_BACKSPACE : (int)ch;
     int rc = get_wch(&next);
-    if (rc == OK && (next >= ' ' || next == 8))
-        return K_ALT | (next == 8 ? K_BACKSPACE : (int)next);
+    if ((rc == OK && next == 8) || (rc == KEY_CODE_YES && next == KEY_BACKSPACE))
+        return K_ALT | K_BACKSPACE;
+    if (rc == OK && next >= ' ')
+        return K_ALT | (int)next;
     if (rc == OK)
         unget_wch((wchar_t)next);
     else if (rc == KEY_CODE_YES)

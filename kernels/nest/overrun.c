@@ -29,8 +29,8 @@ static bool in_shared_tile(const struct overrun *x, int t)
     const struct graph *g = x->in->graph;
     int producer = g->tensor[t].producer;
     const struct stage *p = producer >= 0 ? x->in->stage[producer] : NULL;
-    if (p && p->attach == x->s->node)
-        return p->attach_form.memory == MEMORY_SHARED;
+    if (p && p->attach == x->s->node)  /* a maximum begins at -inf, also past the end */
+        return p->attach_form.memory == MEMORY_SHARED && g->node[producer].combine != COMBINE_MAX;
     for (int i = 0; i < x->s->n_reads; i++)
         if (streq(x->s->read[i].tensor, g->tensor[t].name))
             return x->s->read[i].form.memory == MEMORY_SHARED;

@@ -1,6 +1,7 @@
 #include "profile/measure/network_compare.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@
 #define DEFAULT_TIME_S 1.0  /* as in measure_compare; of each network */
 #define ROUNDS 20
 #define LEAST_ROUNDS 6  /* rounds of networks that take seconds: enough for an interval */
-#define LONG_S 10.0                       /* seconds after which LEAST_ROUNDS suffice */
+#define LONG_S 10.0  /* seconds after which LEAST_ROUNDS suffice, or twice what was asked for */
 #define BOOTSTRAP_SEED 1
 
 struct rival {
@@ -44,7 +45,24 @@ static bool drop(struct rival *x, const struct err *e)
     return measure_is_result(e);
 }
 
-static bool prepare(struct rival *x, struct measurement *m, struct err *e)
+/* Opens the runner on one CPU if the network runs in one thread.  A child stays on the CPU where it
+ * began, and not all CPUs are equally fast: so all networks share one. */
+static bool open_pinned(struct rival *x, int cpu, struct err *e)
+{
+    cpu_set_t all, one;
+    bool pins = cpu >= 0 && x->run.job.opts.threads == 1
+             && sched_getaffinity(0, sizeof all, &all) == 0;
+    CPU_ZERO(&one);
+    if (pins)
+        CPU_SET((size_t)cpu, &one);
+    pins = pins && sched_setaffinity(0, sizeof one, &one) == 0;
+    bool ok = network_run_open(&x->run, e);
+    if (pins)
+        sched_setaffinity(0, sizeof all, &all);
+    return ok;
+}
+
+static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err *e)
 {
     struct measure_job *j = &x->run.job;
     struct err ignored;
@@ -52,7 +70,7 @@ static bool prepare(struct rival *x, struct measurement *m, struct err *e)
         x->out = true;
         return false;
     }
-    bool ok = network_run_check(&x->run, e) && network_run_open(&x->run, e);
+    bool ok = network_run_check(&x->run, e) && open_pinned(x, cpu, e);
     m->max_rel_err = x->m.max_rel_err;
     m->error_of_bound = x->m.error_of_bound;
     m->build_s = x->m.build_s;
@@ -60,6 +78,7 @@ static bool prepare(struct rival *x, struct measurement *m, struct err *e)
         return drop(x, e);
     j->has_ceiling = j->has_ceiling
                   && runner_load_ceiling(j->runner, j->ceiling.so_path, &ignored);
+    measure_begin(j, "timing in turns");
     return true;
 }
 
@@ -78,11 +97,11 @@ static bool sample(struct rival *x, int round, struct err *e)
     return true;
 }
 
-/* Times all networks that are right, in rounds. */
-static bool time_all(struct race *r, const struct progress *pr, struct err *e)
+/* Times all networks that are right, in rounds.  time_s: to sample each. */
+static bool time_all(struct race *r, double time_s, const struct progress *pr, struct err *e)
 {
-    double since = clock_s();
-    for (int i = 0; i < ROUNDS && (i < LEAST_ROUNDS || clock_s() - since < LONG_S); i++) {
+    double since = clock_s(), most = fmax(LONG_S, 2 * r->n * time_s);
+    for (int i = 0; i < ROUNDS && (i < LEAST_ROUNDS || clock_s() - since < most); i++) {
         if (pr && pr->report)
             pr->report(pr->ctx, "timing in turns", (double)i / ROUNDS);
         for (int k = 0; k < r->n; k++) {
@@ -134,6 +153,7 @@ static bool prepare_all(struct race *r, const struct network *const *net,
                         const struct cancel *c, struct arena *a, struct compared *out,
                         struct progress *each, struct err *e)
 {
+    int cpu = sched_getcpu();
     for (int k = 0; k < r->n; k++)
         r->rival[k].out = true;           /* until it starts */
     for (int k = 0; k < r->n; k++) {
@@ -144,7 +164,7 @@ static bool prepare_all(struct race *r, const struct network *const *net,
         each[k] = (struct progress){ report_rival, x };
         x->run = (struct net_run){ .net = net[k], .opts = o, .cancel = c, .progress = &each[k],
                                    .arena = a, .m = &x->m };
-        if (!prepare(x, &out[k].m, e))
+        if (!prepare(x, cpu, &out[k].m, e))
             return false;
     }
     return true;
@@ -159,6 +179,10 @@ bool measure_compare_networks(const struct network *const *net, int n,
     if (n < 1 || n > MEASURE_MAX_COMPARED)
         return err_set(e, ERR_RANGE, "%d networks: from 1 to %d can be compared", n,
                        MEASURE_MAX_COMPARED);
+    if (given->target && given->target->gpu) {
+        err_set(e, ERR_RANGE, "networks are compared on the CPU");
+        return err_fix(e, "--kernel K compares one kernel on a GPU");
+    }
     struct measure_opts mo = *given;
     struct network_opts o = { .measure = &mo };
     struct progress each[MEASURE_MAX_COMPARED];
@@ -171,7 +195,8 @@ bool measure_compare_networks(const struct network *const *net, int n,
     for (int k = 0; k < n; k++)
         out[k] = (struct compared){ .verdict = VERDICT_NONE };
     memory_keep();
-    bool ok = prepare_all(r, net, &o, pr, c, a, out, each, e) && time_all(r, pr, e)
+    bool ok = prepare_all(r, net, &o, pr, c, a, out, each, e)
+           && time_all(r, mo.time_s, pr, e)
            && take(r, out, how, e);
     for (int k = 0; k < n; k++) {
         out[k].m.total_s = clock_s() - began;

@@ -5,9 +5,10 @@
 #include "profile/measure/measure.h"
 
 /* Builds and checks up to MEASURE_MAX_COMPARED networks (measure_network.h), and times those that
- * are right in turns.  Each network has a process of its own.  A round is a short sampling of each
- * network; the order of the networks changes from round to round.  The ratios are of the rounds'
- * medians, with the 95 % interval of stats_ratio; each round is an epoch of its own.
+ * are right in turns.  Each network has a process of its own; with one thread, all of them run on
+ * one CPU.  A round is a short sampling of each network; the order of the networks changes from
+ * round to round.  The ratios are of the rounds' medians, with the 95 % interval of stats_ratio;
+ * each round is an epoch of its own.
  *
  * Outcomes, ratios and verdicts are as in measure_compare: a network that fails is a result, and
  * the others are timed without it.  out[i].m has the times of network i.  False, with *e, on a

@@ -395,15 +395,25 @@ static void test_prompt_selection(void **state)
     (void)state;
     struct prompt p;
     prompt_init(&p, NULL, NULL);
-    prompt_open(&p, PROMPT_SAVE, "c2d.yaml");
-    type(&p, "conv");
-    assert_string_equal(str_text(&p.line), "conv");
-    prompt_open(&p, PROMPT_SAVE, "c2d.yaml");
-    type(&p, "Home my-");
-    assert_string_equal(str_text(&p.line), "my-c2d.yaml");
-    prompt_open(&p, ':', "undo");
-    type(&p, "3");
-    assert_string_equal(str_text(&p.line), "undo3");
+    static const struct { const char *keys, *pasted, *then, *want; } table[] = {
+        { "conv", "", "", "conv" },
+        { "Home my-", "", "", "my-c2d.yaml" },
+        { "", "/tmp/x", "y", "/tmp/xy" },
+        { "Tab", "", "x", "c2d.yamlx" },
+        { "C-u", "", "x", "x" },
+    };
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        prompt_open(&p, PROMPT_SAVE, "c2d.yaml");
+        p.selected = true;
+        type(&p, table[i].keys);
+        if (table[i].pasted[0])
+            prompt_insert(&p, table[i].pasted);
+        type(&p, table[i].then);
+        assert_string_equal(str_text(&p.line), table[i].want);
+    }
+    prompt_open(&p, PROMPT_SAVE, "kept.yaml");           /* a name that the user typed before */
+    type(&p, "x");
+    assert_string_equal(str_text(&p.line), "kept.yamlx");
     prompt_free(&p);
 }
 

@@ -253,6 +253,12 @@ static void what_is_refused(void **state)
             "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1", "loop cache_read C A at=K.0 scope=shared",
             "loop cache_read C B at=K.0 scope=shared", "loop tensorize C M.1 N.1 K.1" },
           "reads past the end of A", "factors that divide" },
+        /* past its end, a maximum is -inf: its products with 0 are no numbers */
+        { "x = input n=1 i=24 h=4 w=16 type=f16; p = maxpool(x) k=3 p=1 s=1; y = c2d(p) o=16 k=1",
+          { "set input_layout given", "loop split y I 0 16",
+            "loop reorder y N H I.0 KH KW W O I.1", "loop compute_at p y I.0 scope=shared",
+            "loop cache_read y y_Ker at=I.0 scope=shared", "loop tensorize y W O I.1" },
+          "the tensor block of y", "split loops by factors that divide them" },
         { "grp n=1 i=48 h=4 w=4 o=32 k=1 g=2 type=f16",
           { "loop fuse Conv H W", "loop split Conv O 16", "loop split Conv I 0 16",
             "loop reorder Conv N O.0 I.0 KH KW H_W O.1 I.1",

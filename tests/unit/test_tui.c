@@ -147,12 +147,17 @@ static void test_alt_at_the_prompt(void **state)
     tty_bytes(t, "\033d");
     tty_assert_shows(t, ":undo");
     tty_assert_shows(t, "loop parallel C M");
-    tty_bytes(t, "\033[1;5D");
-    tty_bytes(t, "\033d");
-    tty_press(t, "redo");
-    tty_assert_shows(t, ":redo");
+    tty_bytes(t, "\033\177");            /* Alt-Backspace deletes the word */
+    tty_assert_shows(t, "loop parallel C M");
+    tty_press(t, "one Space two");
+    tty_bytes(t, "\033[1;5D");           /* C-Left */
+    tty_press(t, "X");
+    tty_assert_shows(t, ":one Xtwo");
     tty_press(t, "Esc");
-    tty_bytes(t, "\033d");               /* elsewhere it is Esc, then d */
+    tty_bytes(t, "\033[1;5C");           /* elsewhere C-Right does nothing, */
+    tty_bytes(t, "\033[1;3D");
+    tty_assert_shows(t, "loop parallel C M");
+    tty_bytes(t, "\033d");               /* and Alt-d is Esc, then d */
     tty_assert_shows(t, ":drop 1");
     quit(t);
 }
