@@ -270,9 +270,7 @@ bool args_target(const struct args *a, const struct target **out, struct err *e)
     if (!args_has(a, opt))
         return true;
     *out = target_find(args_value(a, opt), e);
-    if (!*out || !(*out)->gpu || a->cmd == CMD_RUN || a->cmd == CMD_SHOW
-        || a->cmd == CMD_EXPERT || a->cmd == CMD_TUNE || a->cmd == CMD_BENCH
-        || a->cmd == CMD_STUDY)
+    if (!*out || !(*out)->gpu || args_opt[OPT_TARGET].commands & 1 << a->cmd)
         return *out != NULL;
     err_set(e, ERR_ENV, "%s takes no target cuda yet", cmd_title(a->cmd));
     return err_fix(e, "tilescope run checks its kernels, and times them where a GPU is");

@@ -329,11 +329,10 @@ static bool compare_networks(struct bench_call *b, const struct progress *pr, st
 {
     const struct network *net[MEASURE_MAX_COMPARED];
     struct arena *a = arena_new();
-    int threads = b->opts.threads > 0 ? b->opts.threads : 1;
     bool ok = true;
     for (int i = 0; ok && i < b->n; i++) {
         const struct opened o = { .session = b->session[i] };
-        ok = cli_network_open(a, &o, b->opts.target, threads, &net[i], e);
+        ok = cli_network_open(a, &o, b->opts.target, b->opts.threads, &net[i], e);
     }
     ok = ok && measure_compare_networks(net, b->n, &b->opts, pr, b->cli->cancel, b->result,
                                         &b->how, e);

@@ -136,12 +136,6 @@ static void move_loop(struct model *m, const char *line, bool inwards)
 
 /* --- Moving the cursor ------------------------------------------------------------------------ */
 
-static void move(struct model *m, int delta)
-{
-    struct pane_doc *p = model_focused(m);
-    doc_scroll_by(&p->doc, &p->scroll, delta, p->height);
-}
-
 static void scroll_sideways(struct model *m, int delta)
 {
     struct pane_doc *p = model_focused(m);
@@ -176,19 +170,12 @@ static void move_item(struct model *m, int dir)
 
 static bool move_action(struct model *m, enum key_action action)
 {
-    int n = m->count > 0 ? (int)m->count : 1, height = model_focused(m)->height;
-    int page = height > 2 ? height - 1 : 1;
-    int half = page > 1 ? page / 2 : 1;
-    if (action == ACTION_UP)
-        move(m, -n);
-    else if (action == ACTION_DOWN)
-        move(m, n);
-    else if (action == ACTION_PAGE_UP || action == ACTION_PAGE_DOWN)
-        move(m, action == ACTION_PAGE_UP ? -n * page : n * page);
-    else if (action == ACTION_HALF_UP || action == ACTION_HALF_DOWN)
-        move(m, action == ACTION_HALF_UP ? -n * half : n * half);
+    struct pane_doc *p = model_focused(m);
+    int n = m->count > 0 ? (int)m->count : 1, lines = key_action_lines(action, p->height);
+    if (lines != 0)
+        doc_scroll_by(&p->doc, &p->scroll, n * lines, p->height);
     else if (action == ACTION_TOP || action == ACTION_BOTTOM)
-        go_to_line(m, action == ACTION_TOP ? 0 : model_focused(m)->doc.lines.len - 1);
+        go_to_line(m, action == ACTION_TOP ? 0 : p->doc.lines.len - 1);
     else if (action == ACTION_LEFT || action == ACTION_RIGHT)
         scroll_sideways(m, action == ACTION_LEFT ? -1 : 1);
     else if (action == ACTION_ITEM_PREV || action == ACTION_ITEM_NEXT)

@@ -216,23 +216,17 @@ void model_threads_note(const struct model *m, struct str *out)
         str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
 }
 
-/* Whether a layout step is about this tensor: "layout VERB TENSOR ...". */
-static bool names_tensor(const char *step, const char *tensor)
-{
-    char named[64] = "";
-    return sscanf(step, "layout %*s %63s", named) == 1 && streq(named, tensor);
-}
-
 /* Adds "Ker is stored 4.70 times: tiles overlap" for the tensor of the step, and for results that
  * took over its layout. */
 static void note_copies(const struct program *p, const char *step, struct str *out)
 {
     const struct graph *g = p->graph;
+    int named = program_layout_tensor(g, step);
     for (int t = 0; t < g->n_tensors; t++) {
         const struct layout *l = p->layout[t];
         bool result = g->tensor[t].producer >= g->main_node;
         if (l->klass == LAYOUT_DUPLICATING && l->expansion > 1
-            && (result || names_tensor(step, g->tensor[t].name)))
+            && (result || t == named))
             str_printf(out, "%s%s is stored %.2f times: tiles overlap", out->len ? "; " : "",
                        l->tensor->name, l->expansion);
     }

@@ -61,6 +61,21 @@ void key_text(struct str *out, int key)
     }
 }
 
+int key_action_lines(enum key_action action, int rows)
+{
+    int page = rows > 2 ? rows - 1 : 1;
+    int half = page > 1 ? page / 2 : 1;
+    switch ((int)action) {
+    case ACTION_UP: return -1;
+    case ACTION_DOWN: return 1;
+    case ACTION_PAGE_UP: return -page;
+    case ACTION_PAGE_DOWN: return page;
+    case ACTION_HALF_UP: return -half;
+    case ACTION_HALF_DOWN: return half;
+    default: return 0;
+    }
+}
+
 static const struct key_binding bindings[] = {
 #define BIND(context, keys, action, line, label, help) \
     {KEYS_##context, keys, ACTION_##action, line, label, help},

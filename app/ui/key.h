@@ -58,6 +58,10 @@ enum key_action {
     ACTION_OPEN, ACTION_SAVE_AS, ACTION_DISCARD, ACTION_BACK, ACTION_CANCEL, ACTION_QUIT
 };
 
+/* Returns the lines by which an action moves in a pane of so many rows; 0: it does not move by
+ * lines. */
+int key_action_lines(enum key_action action, int rows);
+
 struct key_binding {
     enum key_context context;
     const char *keys;                 /* keys as written in keys.def */

@@ -230,10 +230,10 @@ static void set_modes(void)
     define_key("\033[200~", KEY_PASTE_BEGIN);
     define_key("\033[201~", KEY_PASTE_END);
     define_key("\033[<", KEY_MOUSE_SGR);
-    for (int i = 0; i < 2; i++) {
-        define_key(i ? "\033[1;3D" : "\033[1;5D", KEY_WORD_LEFT);
-        define_key(i ? "\033[1;3C" : "\033[1;5C", KEY_WORD_RIGHT);
-    }
+    define_key("\033[1;5D", KEY_WORD_LEFT);
+    define_key("\033[1;3D", KEY_WORD_LEFT);
+    define_key("\033[1;5C", KEY_WORD_RIGHT);
+    define_key("\033[1;3C", KEY_WORD_RIGHT);
 }
 
 /* Whether the terminal can move its cursor, which drawing needs. */

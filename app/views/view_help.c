@@ -350,19 +350,13 @@ static bool moves(struct pane_doc *p, int key)
 {
     static const enum key_context chain[] = { KEYS_MOVE };
     const struct key_binding *b = key_binding_find(chain, 1, key);
-    int page = p->height > 1 ? p->height - 1 : 1, half = p->height > 1 ? p->height / 2 : 1;
-    int last = p->doc.lines.len - 1;
-    switch (b ? (int)b->action : -1) {
-    case ACTION_UP: doc_scroll_by(&p->doc, &p->scroll, -1, p->height); return true;
-    case ACTION_DOWN: doc_scroll_by(&p->doc, &p->scroll, 1, p->height); return true;
-    case ACTION_PAGE_UP: doc_scroll_by(&p->doc, &p->scroll, -page, p->height); return true;
-    case ACTION_PAGE_DOWN: doc_scroll_by(&p->doc, &p->scroll, page, p->height); return true;
-    case ACTION_HALF_UP: doc_scroll_by(&p->doc, &p->scroll, -half, p->height); return true;
-    case ACTION_HALF_DOWN: doc_scroll_by(&p->doc, &p->scroll, half, p->height); return true;
-    case ACTION_TOP: doc_scroll_to(&p->doc, &p->scroll, 0, p->height); return true;
-    case ACTION_BOTTOM: doc_scroll_to(&p->doc, &p->scroll, last, p->height); return true;
-    default: return false;
-    }
+    int lines = b ? key_action_lines(b->action, p->height) : 0;
+    bool top = b && b->action == ACTION_TOP, bottom = b && b->action == ACTION_BOTTOM;
+    if (lines != 0)
+        doc_scroll_by(&p->doc, &p->scroll, lines, p->height);
+    else if (top || bottom)
+        doc_scroll_to(&p->doc, &p->scroll, top ? 0 : p->doc.lines.len - 1, p->height);
+    return lines != 0 || top || bottom;
 }
 
 /* Handles a key while a topic is shown. Returns false for keys that a topic shares with the
@@ -377,7 +371,7 @@ static bool topic_key(struct model *m, int key)
     else if (moves(p, key))
         return true;
     else if (key == ' ')
-        doc_scroll_by(&p->doc, &p->scroll, p->height > 1 ? p->height - 1 : 1, p->height);
+        moves(p, K_PGDN);
     else
         return key >= ' ' && key < K_UP && key != 'q' && key != '?';
     return true;

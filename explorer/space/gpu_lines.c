@@ -80,10 +80,8 @@ static void order(struct gpu_writer *w)
         add_name(&s, w->loop[a].outer);
     for (int a = 0; a < g->n_output; a++)
         add_name(&s, w->loop[a].thread);
-    for (int a = g->n_output; a < g->n_axes; a++) {
+    for (int a = g->n_output; a < g->n_axes; a++)
         add_name(&s, w->loop[a].outer);
-        w->copies = w->loop[a].outer ? w->loop[a].outer : w->copies;
-    }
     for (int a = g->n_axes - 1; a >= g->n_output; a--)
         add_name(&s, w->loop[a].tile);
     for (int a = 0; a < g->n_output; a++)
@@ -170,6 +168,8 @@ void gpu_point_lines(const struct loop_space *s, struct arena *a, const struct l
         split_axis(&w, i);
         reduces = reduces || s->gpu->axis[i].reduce;
     }
+    int at = gpu_copies_at(w.g, p);
+    w.copies = at < 0 ? NULL : w.loop[at].outer;
     order(&w);
     bind(&w);
     if (reduces)

@@ -73,6 +73,11 @@ static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, 
     return true;
 }
 
+bool gpu_is_stored(const struct gpu_operand *o)
+{
+    return o->name && o->known && !o->padding;
+}
+
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p)
 {
     return 1 + knob_choice(p, g->k_stages, 0);
@@ -91,7 +96,7 @@ int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p)
 static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
                          const struct gpu_operand *o)
 {
-    if (!o->name || !o->known || o->padding || gpu_from_of(o, p) == FROM_GLOBAL)
+    if (!gpu_is_stored(o) || gpu_from_of(o, p) == FROM_GLOBAL)
         return false;
     int last = o->rank - 1;
     int64_t wide = g->bytes < 4 ? 16 / g->bytes : 1;     /* elements of 16 bytes */

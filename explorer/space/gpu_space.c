@@ -138,12 +138,11 @@ static void find_operands(struct gpu_builder *b)
     }
 }
 
-/* Whether asynchronous copies can fill the tile of an operand: it is no computed padding. */
-static bool any_copied(const struct gpu_nest *g)
+static bool any_stored(const struct gpu_nest *g)
 {
     bool any = false;
     for (int i = 0; i < OPERANDS; i++)
-        any = any || (g->operand[i].name && g->operand[i].known && !g->operand[i].padding);
+        any = any || gpu_is_stored(&g->operand[i]);
     return any;
 }
 
@@ -229,7 +228,7 @@ bool gpu_space_fill(struct arena *a, const struct program *p, int node, struct l
     }
     find_operands(&b);
     b.g->k_unroll = reduces ? add_knob(&b, KNOB_UNROLL, "unroll", unroll, 2) : -1;
-    b.g->k_stages = reduces && any_copied(b.g) ? add_knob(&b, KNOB_PREFETCH, "stages", stages,
+    b.g->k_stages = reduces && any_stored(b.g) ? add_knob(&b, KNOB_PREFETCH, "stages", stages,
                                                           MOST_STAGES) : -1;
     find_chain(&b);
     bind_rest(&b);

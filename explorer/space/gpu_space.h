@@ -56,6 +56,8 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
 int gpu_index_of(const struct gpu_nest *g, int axis);
 /* Returns the reduction that runs innermost with more than one step; -1: none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
+/* Whether copies can fill the tile of an operand: it is no padding, which the kernel computes. */
+bool gpu_is_stored(const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);
 /* Returns the reduction at which tiles are copied; -1: they are copied once. */

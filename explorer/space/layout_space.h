@@ -51,8 +51,8 @@ struct layout_space {
     int n; const struct layout_knob *knob;
     double size;                          /* number of points, memory-equal ones included */
     bool log_rounding;
-    /* What agents see of the operator: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups;
-     * then two zeros, where they see the step of an episode and whether the target is a GPU. */
+    /* The operator for the agents: log2 of N, I, O, H, W, KH, KW, stride, dilation and groups.  The
+     * last two are 0; the agents put the step of an episode and the kind of the target there. */
     float op[OP_FEATURES];
     const struct layout_template *t;
 };

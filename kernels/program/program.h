@@ -92,6 +92,8 @@ bool program_lower(const struct program *p, const struct func **out, struct err 
 /* Whether a loop is bound to blocks or threads, so that the program is for a GPU. */
 bool program_is_bound(const struct program *p);
 
+/* Returns the tensor of g that a line "layout VERB TENSOR ..." names; -1: none, or another line. */
+int program_layout_tensor(const struct graph *g, const char *line);
 /* Whether steps may set the layout of a tensor of p->graph. If not, *e says who sets it. */
 bool program_layout_is_free(const struct program *p, int tensor, struct err *e);
 /* Whether store_at may store a tensor of p->graph. If not, *e says why. */

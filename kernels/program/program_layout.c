@@ -2,6 +2,7 @@
  * sequence of a tensor. */
 #include "kernels/program/program_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct layout_choice *program_choice(const struct program *p, const char *tensor)
@@ -40,6 +41,18 @@ static bool find_operand(const struct program *p, const struct step *s, int *t, 
     *t = p->graph->node[node].data_in;
     *key = arena_printf(p->arena, "%s.Inp", p->graph->tensor[p->graph->node[node].out].name);
     return true;
+}
+
+int program_layout_tensor(const struct graph *g, const char *line)
+{
+    int from = 0, to = 0;
+    struct str name = {0};
+    sscanf(line, "layout %*s %n%*s%n", &from, &to);
+    if (to > from)
+        str_add_n(&name, line + from, (size_t)(to - from));
+    int t = graph_tensor(g, str_text(&name));
+    str_free(&name);
+    return t;
 }
 
 bool program_layout_is_free(const struct program *p, int tensor, struct err *e)

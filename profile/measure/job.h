@@ -9,6 +9,9 @@
 #include "profile/measure/measurement.h"
 #include "profile/measure/oracle.h"
 
+#define MEASURE_COMPARE_S 1.0             /* seconds of sampling of a comparison */
+#define MEASURE_BOOTSTRAP_SEED 1          /* for stats_ratio */
+
 struct measure_job;
 
 /* The baselines of a measurement: contender `contender` + i has the buffers from first[i] on. */

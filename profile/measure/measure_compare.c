@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DEFAULT_TIME_S 1.0
 #define SITTINGS 20
-#define BOOTSTRAP_SEED 1
 #define ALONE_S 0.05
 
 _Static_assert(MEASURE_MAX_COMPARED <= PROTOCOL_MAX_CONTENDERS, "each is a contender");
@@ -92,7 +90,7 @@ static void compare(const struct contest *c, struct compared *out, struct compar
     for (int i = 1; i < c->n_alive; i++) {
         struct compared *to = &out[c->alive[i] - c->job];
         to->ratio = stats_ratio(first, s->sample[SERIES_KERNEL + i], s->rounds, s->block,
-                                s->n_blocks, BOOTSTRAP_SEED);
+                                s->n_blocks, MEASURE_BOOTSTRAP_SEED);
         to->verdict = stats_verdict(&to->ratio);
     }
 }
@@ -251,7 +249,7 @@ bool measure_compare(const struct program *const *p, int n, const struct measure
         return err_set(e, ERR_RANGE, "%d programs: from 1 to %d can be compared", n,
                        MEASURE_MAX_COMPARED);
     opts.meters = METER_CLOCK;
-    opts.time_s = o->time_s > 0 ? o->time_s : DEFAULT_TIME_S;
+    opts.time_s = o->time_s > 0 ? o->time_s : MEASURE_COMPARE_S;
     *how = (struct comparison){ .disturbed = NAN };
     for (int i = 0; i < n; i++)
         out[i] = (struct compared){ .verdict = VERDICT_NONE };

@@ -7,8 +7,8 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/onnx/weights.h"
-#include "profile/measure/network_meters.h"
 #include "profile/measure/measure_network_impl.h"
+#include "profile/measure/network_meters.h"
 
 #define TIMED_RUNS 8  /* number of timed runs; the least time of each call counts */
 #define TIMED_LEAST 4                     /* the same for runs of a long network */

@@ -6,13 +6,13 @@
 #include "profile/measure/measure_network.h"
 #include "profile/measure/network_values.h"
 
-/* The caller fills net, opts, cancel, progress, arena and m. */
+/* The caller fills net, opts, cancel, progress and m. */
 struct net_run {
     const struct network *net;
     const struct network_opts *opts;
     const struct cancel *cancel;
     const struct progress *progress;
-    struct arena *arena;
+    struct arena *arena;                  /* for the times of the calls; NULL: they are not taken */
     struct network_measurement *m;
     const struct module *module;
     struct measure_job job;  /* the job of the network: options with defaults, compiler, objects */

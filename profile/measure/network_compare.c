@@ -8,20 +8,19 @@
 #include "kernels/base/arena.h"
 #include "profile/measure/measure_network_impl.h"
 
-#define DEFAULT_TIME_S 1.0  /* as in measure_compare; of each network */
 #define ROUNDS 20
 #define LEAST_ROUNDS 6  /* rounds of networks that take seconds: enough for an interval */
 #define LONG_S 10.0  /* seconds after which LEAST_ROUNDS suffice, or twice what was asked for */
-#define BOOTSTRAP_SEED 1
 
 struct rival {
     struct net_run run;
     struct network_measurement m;
     struct samples samples;               /* of all rounds so far; owned by the runner */
     double median[ROUNDS];                /* seconds per call, by round */
-    bool out;                             /* whether it failed */
+    bool runs;                            /* whether it is right so far */
     char letter;
-    const struct progress *to;
+    struct progress progress;             /* adds the letter, and reports to `to` */
+    const struct progress *to;            /* the caller's progress; NULL: none */
 };
 
 struct race { struct rival rival[MEASURE_MAX_COMPARED]; int n, rounds; };
@@ -39,7 +38,7 @@ static void report_rival(void *ctx, const char *what, double fraction)
 /* Takes a network out of the race.  Returns false if *e is not the network's own failure. */
 static bool drop(struct rival *x, const struct err *e)
 {
-    x->out = true;
+    x->runs = false;
     measure_end(&x->run.job, false, e);
     network_run_end(&x->run, false);
     return measure_is_result(e);
@@ -62,14 +61,16 @@ static bool open_pinned(struct rival *x, int cpu, struct err *e)
     return ok;
 }
 
+/* Builds and checks a network, and opens its runner.  False only if the network is not to blame. */
 static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err *e)
 {
     struct measure_job *j = &x->run.job;
     struct err ignored;
-    if (!network_run_start(&x->run, m, e)) {
-        x->out = true;
+    x->progress = (struct progress){ report_rival, x };
+    x->run.progress = &x->progress;
+    x->run.m = &x->m;
+    if (!network_run_start(&x->run, m, e))
         return false;
-    }
     bool ok = network_run_check(&x->run, e) && open_pinned(x, cpu, e);
     m->max_rel_err = x->m.max_rel_err;
     m->error_of_bound = x->m.error_of_bound;
@@ -79,7 +80,7 @@ static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err 
     j->has_ceiling = j->has_ceiling
                   && runner_load_ceiling(j->runner, j->ceiling.so_path, &ignored);
     measure_begin(j, "timing in turns");
-    return true;
+    return x->runs = true;
 }
 
 /* Samples one network for a round. */
@@ -106,7 +107,7 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
             pr->report(pr->ctx, "timing in turns", (double)i / ROUNDS);
         for (int k = 0; k < r->n; k++) {
             struct rival *x = &r->rival[i % 2 ? r->n - 1 - k : k];
-            if (!x->out && !sample(x, i, e) && !drop(x, e))
+            if (x->runs && !sample(x, i, e) && !drop(x, e))
                 return false;
         }
         r->rounds = i + 1;
@@ -123,7 +124,7 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
         block[i] = i;
     for (int k = 0; k < r->n; k++) {
         struct rival *x = &r->rival[k];
-        if (x->out)
+        if (!x->runs)
             continue;
         if (!measure_take(&x->run.job, &x->samples, e)) {
             if (!drop(x, e))
@@ -141,31 +142,8 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
             continue;
         }
         out[k].ratio = stats_ratio(first->median, x->median, r->rounds, block, r->rounds,
-                                   BOOTSTRAP_SEED);
+                                   MEASURE_BOOTSTRAP_SEED);
         out[k].verdict = stats_verdict(&out[k].ratio);
-    }
-    return true;
-}
-
-/* Builds and checks the networks.  False only if none of them is to blame. */
-static bool prepare_all(struct race *r, const struct network *const *net,
-                        const struct network_opts *o, const struct progress *pr,
-                        const struct cancel *c, struct arena *a, struct compared *out,
-                        struct progress *each, struct err *e)
-{
-    int cpu = sched_getcpu();
-    for (int k = 0; k < r->n; k++)
-        r->rival[k].out = true;           /* until it starts */
-    for (int k = 0; k < r->n; k++) {
-        struct rival *x = &r->rival[k];
-        x->out = false;
-        x->letter = (char)('A' + k);
-        x->to = pr;
-        each[k] = (struct progress){ report_rival, x };
-        x->run = (struct net_run){ .net = net[k], .opts = o, .cancel = c, .progress = &each[k],
-                                   .arena = a, .m = &x->m };
-        if (!prepare(x, cpu, &out[k].m, e))
-            return false;
     }
     return true;
 }
@@ -185,26 +163,29 @@ bool measure_compare_networks(const struct network *const *net, int n,
     }
     struct measure_opts mo = *given;
     struct network_opts o = { .measure = &mo };
-    struct progress each[MEASURE_MAX_COMPARED];
     struct race *r = xcalloc(1, sizeof *r);
-    struct arena *a = arena_new();
+    int cpu = sched_getcpu();
+    bool ok = true;
     mo.meters = METER_CLOCK;
-    mo.time_s = given->time_s > 0 ? given->time_s : DEFAULT_TIME_S;
+    mo.time_s = given->time_s > 0 ? given->time_s : MEASURE_COMPARE_S;
     r->n = n;
     *how = (struct comparison){ .disturbed = NAN };
     for (int k = 0; k < n; k++)
         out[k] = (struct compared){ .verdict = VERDICT_NONE };
     memory_keep();
-    bool ok = prepare_all(r, net, &o, pr, c, a, out, each, e)
-           && time_all(r, mo.time_s, pr, e)
-           && take(r, out, how, e);
+    for (int k = 0; ok && k < n; k++) {
+        struct rival *x = &r->rival[k];
+        *x = (struct rival){ .letter = (char)('A' + k), .to = pr,
+                             .run = { .net = net[k], .opts = &o, .cancel = c } };
+        ok = prepare(x, cpu, &out[k].m, e);
+    }
+    ok = ok && time_all(r, mo.time_s, pr, e) && take(r, out, how, e);
     for (int k = 0; k < n; k++) {
         out[k].m.total_s = clock_s() - began;
-        if (!r->rival[k].out)
+        if (r->rival[k].runs)
             network_run_end(&r->rival[k].run, false);
     }
     memory_give_back();
-    arena_free(a);
     free(r);
     return ok;
 }

@@ -67,10 +67,9 @@ static bool loops_only(const struct net_tuner *t)
 static bool is_fixed(const struct net_tuner *t, const struct graph *g, bool freely,
                      const char *line)
 {
-    char name[128];
     if (str_starts(line, "set "))
         return true;
-    int x = sscanf(line, "layout %*s %127s", name) == 1 ? graph_tensor(g, name) : -1;
+    int x = program_layout_tensor(g, line);
     if (x < 0 || (g->tensor[x].role == TENSOR_CONST && !loops_only(t)))
         return false;
     return !freely
