@@ -10,9 +10,9 @@
 #define N_SLOTS 64
 #define GRACE_MS 20                       /* time in which compilers delete their temporary files */
 
-enum { FREE, FILLING, A_FILE, A_GROUP };
+enum { FREE, FILLING, A_FILE, A_FOLDER, A_GROUP };
 
-/* A file or a process group. Signal handlers read a slot only after `state` says what is in it. */
+/* A file, a folder or a process group. Signal handlers read a slot only after `state` says what is in it. */
 static struct slot { atomic_int state; pid_t leader; char path[PATH_MAX]; } slots[N_SLOTS];
 
 static int take(void)
@@ -25,15 +25,25 @@ static int take(void)
     return -1;
 }
 
-int cleanup_note_file(const char *path)
+static int note_path(const char *path, int state)
 {
     size_t n = strlen(path) + 1;
     int i = n <= PATH_MAX ? take() : -1;
     if (i >= 0) {
         memcpy(slots[i].path, path, n);
-        atomic_store(&slots[i].state, A_FILE);
+        atomic_store(&slots[i].state, state);
     }
     return i;
+}
+
+int cleanup_note_file(const char *path)
+{
+    return note_path(path, A_FILE);
+}
+
+int cleanup_note_folder(const char *path)
+{
+    return note_path(path, A_FOLDER);
 }
 
 int cleanup_note_group(pid_t leader)
@@ -73,4 +83,7 @@ void cleanup_now(void)
         poll(NULL, 0, GRACE_MS);
         kill_groups(SIGKILL);
     }
+    for (int i = 0; i < N_SLOTS; i++)
+        if (atomic_load(&slots[i].state) == A_FOLDER)
+            rmdir(slots[i].path);
 }

@@ -1,10 +1,12 @@
 #include "kernels/base/subprocess.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernels/base/arena.h"
 #include "kernels/base/cleanup.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
@@ -81,11 +84,58 @@ static bool open_pipe(int fd[2])
     return false;
 }
 
+/* The folder for the temporary files of one program: a compiler or valgrind that is killed leaves
+ * them there, and they go with the folder.  Without a folder (path "") the program uses $TMPDIR as
+ * it is. */
+struct scratch { char path[256], variable[300]; int slot; };
+
+static void scratch_open(struct scratch *s)
+{
+    const char *base = getenv("TMPDIR");
+    size_t n = sizeof s->path;
+    *s = (struct scratch){ .slot = -1 };
+    if ((size_t)snprintf(s->path, n, "%s/tilescope-run-XXXXXX",
+                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->path)) {
+        *s->path = '\0';
+        return;
+    }
+    s->slot = cleanup_note_folder(s->path);
+    snprintf(s->variable, sizeof s->variable, "TMPDIR=%s", s->path);
+}
+
+static void scratch_close(struct scratch *s)
+{
+    DIR *d = *s->path ? opendir(s->path) : NULL;
+    for (struct dirent *f; d && (f = readdir(d));)
+        unlinkat(dirfd(d), f->d_name, 0);
+    if (d)
+        closedir(d);
+    if (*s->path)
+        rmdir(s->path);
+    cleanup_forget(s->slot);
+}
+
+/* Returns this process's environment with the variable of the folder. The caller frees the array.*/
+static char **environment(struct scratch *s)
+{
+    int n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **env = xcalloc((size_t)n + 2, sizeof *env);
+    for (int i = 0; i < n; i++)
+        if (!*s->variable || strncmp(environ[i], "TMPDIR=", 7) != 0)
+            env[kept++] = environ[i];
+    if (*s->variable)
+        env[kept] = s->variable;
+    return env;
+}
+
 /* Starts argv in its own process group with default signals.  Returns 0 or an errno.  Uses
  * posix_spawn rather than fork, which is safe with threads and fast however large this process
  * is. */
-static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
+static int spawn(const char *const *argv, int output, int keep, struct scratch *scratch, pid_t *pid)
 {
+    char **env = environment(scratch);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -104,7 +154,8 @@ static int spawn(const char *const *argv, int output, int keep, pid_t *pid)
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
-    int rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)argv, environ);
+    int rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)argv, env);
+    free(env);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     return rc;
@@ -218,6 +269,7 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
 {
     int fd[2];
     pid_t pid;
+    struct scratch scratch;
     *res = (struct subprocess_result){ .exit_code = -1 };
     if (cancelled(c)) {
         res->cancelled = true;
@@ -225,16 +277,19 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
     }
     if (!open_pipe(fd))
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
-    int rc = spawn(argv, fd[1], keep, &pid);
+    scratch_open(&scratch);
+    int rc = spawn(argv, fd[1], keep, &scratch, &pid);
     close(fd[1]);
     if (rc != 0) {
         close(fd[0]);
+        scratch_close(&scratch);
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
                        rc == ENOENT ? "no such program" : strerror(rc));
     }
     int slot = cleanup_note_group(pid);
     int status = follow(pid, fd[0], limit_s, c, res);
     cleanup_forget(slot);
+    scratch_close(&scratch);
     close(fd[0]);
     if (res->cancelled) {
         str_free(&res->out);

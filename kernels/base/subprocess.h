@@ -22,7 +22,8 @@ struct subprocess_result {
 /* Runs argv (NULL-terminated, looked up in PATH) with stdin from /dev/null, and captures its
  * output.  Returns false only when the program could not be started (ERR_ENV, names the program)
  * or was cancelled (ERR_CANCEL).  At the time limit (<= 0: none) the whole process group is
- * killed.  *res is always filled. */
+ * killed.  The program's TMPDIR is a folder of its own, which is removed when it ends.  *res is
+ * always filled. */
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 

@@ -121,6 +121,25 @@ static void it_is_asked_first(void **state)
 }
 
 /* A program that closes its output and lives on, and one whose child keeps the output open. */
+/* Whatever a program leaves in its $TMPDIR goes with it, also when it is killed. */
+static void temporary_files_go(void **state)
+{
+    (void)state;
+    static const struct { const char *script; double limit_s; } rows[] = {
+        { "echo > $TMPDIR/x; echo $TMPDIR", 10 },
+        { "echo > $TMPDIR/x; echo $TMPDIR; kill -9 $$", 10 },
+        { "echo > $TMPDIR/x; echo $TMPDIR; trap '' TERM; sleep 100", 0.3 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct subprocess_result r = run_sh(rows[i].script, rows[i].limit_s);
+        char *path = strtok(r.out.data, "\n");
+        assert_non_null(path);
+        assert_non_null(strstr(path, "/tilescope-run-"));
+        assert_int_equal(access(path, F_OK), -1);
+        str_free(&r.out);
+    }
+}
+
 static void odd_ends(void **state)
 {
     (void)state;
@@ -239,7 +258,7 @@ int main(void)
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
         cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
-        cmocka_unit_test(it_is_asked_first),
+        cmocka_unit_test(it_is_asked_first), cmocka_unit_test(temporary_files_go),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
         cmocka_unit_test(starting_is_quick), cmocka_unit_test(finding),
