@@ -11,6 +11,7 @@
 #include "kernels/program/contract.h"
 #include "profile/measure/gpu_memory.h"
 #include "profile/measure/network_compare.h"
+#include "profile/measure/outside.h"
 #include "profile/measure/program_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/file/session_place.h"
@@ -24,7 +25,9 @@ struct bench_call {
     const struct cli *cli;
     struct measure_opts opts;
     struct gpu_device gpu;               /* --gpu */
-    int n, n_networks;                   /* all are networks, or none */
+    int n, n_networks;                   /* sessions: all are networks, or none */
+    int n_all;                           /* sessions, then programs of others */
+    char outside[MEASURE_MAX_COMPARED][NAME_WIDTH + 1];          /* their names */
     struct bench_entry entry[MEASURE_MAX_COMPARED];
     struct session *session[MEASURE_MAX_COMPARED];
     struct compared result[MEASURE_MAX_COMPARED];
@@ -75,24 +78,55 @@ static bool one_kind(const struct bench_call *b, struct err *e)
     return err_fix(e, "compare networks with each other; --kernel K takes one kernel of a network");
 }
 
+/* Whether there are as many contenders as can be compared. */
+static bool count_contenders(const struct args *a, struct err *e)
+{
+    int n = a->word.len;
+    for (int i = 0; i < a->given.len; i++)
+        n += a->given.data[i].opt == OPT_AGAINST;
+    if (a->word.len > 0 && n >= 2 && n <= MEASURE_MAX_COMPARED)
+        return true;
+    err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, but there %s %d",
+            MEASURE_MAX_COMPARED, n == 1 ? "is" : "are", n);
+    return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
+}
+
+/* Adds the programs of --against behind the sessions. */
+static bool add_outside(struct bench_call *b, struct err *e)
+{
+    const struct args *a = b->cli->args;
+    b->n_all = b->n;
+    for (int i = 0; i < a->given.len; i++) {
+        if (a->given.data[i].opt != OPT_AGAINST)
+            continue;
+        char *name = b->outside[b->n_all];
+        const char *command = outside_name(a->given.data[i].value, name, NAME_WIDTH + 1);
+        if (b->n_networks == 0) {
+            err_set(e, ERR_SYNTAX, "--against: %.120s is a single kernel", a->word.data[0]);
+            return err_fix(e, "only networks are compared with other programs");
+        }
+        if (command[strspn(command, " \t")] == '\0')
+            return err_set(e, ERR_SYNTAX, "--against: no command");
+        b->entry[b->n_all] = (struct bench_entry){ .name = name, .command = command,
+                                                   .result = &b->result[b->n_all] };
+        b->n_all++;
+    }
+    return true;
+}
+
 static bool open_sessions(struct bench_call *b, struct err *e)
 {
     const struct args *a = b->cli->args;
-    if (a->word.len < 2 || a->word.len > MEASURE_MAX_COMPARED) {
-        err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, but there %s %d",
-                MEASURE_MAX_COMPARED, a->word.len == 1 ? "is" : "are", a->word.len);
-        return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
-    }
-    bool ok = true;
+    bool ok = count_contenders(a, e);
     int n_kernels = 0;
     for (int i = 0; ok && i < a->word.len; i++) {
         ok = open_contender(b, i, &n_kernels, e);
-        b->entry[i] = (struct bench_entry){ a->word.data[i], b->session[i], &b->result[i],
-                                            NULL, 0 };
+        b->entry[i] = (struct bench_entry){ .name = a->word.data[i], .session = b->session[i],
+                                            .result = &b->result[i] };
     }
     if (ok && args_has(a, OPT_KERNEL) && n_kernels == 0)
         ok = err_set(e, ERR_RANGE, "--kernel: none of the sessions is a network");
-    return ok && one_kind(b, e);
+    return ok && one_kind(b, e) && add_outside(b, e);
 }
 
 /* --- Text ------------------------------------------------------------------------------------ */
@@ -106,7 +140,7 @@ static const char *short_name(const char *name)
 static int name_width(const struct bench_call *b)
 {
     int width = 7;
-    for (int i = 0; i < b->n; i++) {
+    for (int i = 0; i < b->n_all; i++) {
         int n = (int)strlen(short_name(b->entry[i].name));
         width = n > width ? n : width;
     }
@@ -166,7 +200,10 @@ static void add_row(struct str *out, const struct bench_call *b, int i, int widt
         return;
     }
     add_latency(out, &m->latency);
-    str_printf(out, " %8.1f", m->gflops);
+    if (m->gflops > 0)
+        str_printf(out, " %8.1f", m->gflops);
+    else
+        str_printf(out, " %8s", "-");
     if (m->peak_fraction > 0)
         str_printf(out, "  %3.0f %%", 100 * m->peak_fraction);
     else
@@ -202,7 +239,7 @@ static int reference_of(const struct bench_call *b)
     int i = 0;
     if (b->entry[0].gpu)                  /* all contenders were simulated */
         return 0;
-    while (i < b->n - 1 && b->result[i].m.latency.runs == 0)
+    while (i < b->n_all - 1 && b->result[i].m.latency.runs == 0)
         i++;
     return i;
 }
@@ -214,9 +251,10 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     const struct bench_entry *first = &b->entry[0];
     const struct graph *g = history_current(first->session->history)->program->base;
     bool noisy = false;
+    for (int i = 0; i < b->n_all; i++)
+        noisy = noisy || b->result[i].m.latency.noisy;
     for (int i = 0; i < b->n; i++) {
         const struct graph *other = history_current(b->session[i]->history)->program->base;
-        noisy = noisy || b->result[i].m.latency.noisy;
         if (!streq(other->spec, g->spec))
             str_printf(out, "note: %c is another %s than A (%.4g and %.4g MFLOP): the ratio"
                        " is of the times as they are\n", 'A' + i,
@@ -234,6 +272,8 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     if (noisy)
         str_printf(out, "note: ! the spread is above 10 %%%s\n",
                    b->n_networks > 0 ? "" : " even after repeated sampling");
+    if (b->n_all > b->n)
+        str_printf(out, "note: what other programs compute is not checked here\n");
     const struct measurement *m = &b->result[reference_of(b)].m;
     if (first->gpu)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
@@ -254,7 +294,7 @@ static void add_text(struct str *out, const struct bench_call *b)
     cli_paint(out, b->cli->color_out, PAINT_BOLD, str_text(&head));
     str_add(out, "\n");
     str_free(&head);
-    for (int i = 0; i < b->n; i++)
+    for (int i = 0; i < b->n_all; i++)
         add_row(out, b, i, width);
     add_cold(out, b, width);
     if (b->how.rounds > 0) {
@@ -300,8 +340,10 @@ static bool check_names(struct bench_call *b, const struct program *const *p, st
         b->result[i].m = report_empty(t->isa);
         b->entry[i].gpu = t->gpu ? b->gpu.name : NULL;
     }
-    report_bench_json(&json, b->entry, b->n, &b->how, "");
-    for (int i = 0; i < b->n; i++) {
+    for (int i = b->n; i < b->n_all; i++)
+        b->result[i].m = report_empty(b->result[0].m.isa);
+    report_bench_json(&json, b->entry, b->n_all, &b->how, "");
+    for (int i = 0; i < b->n_all; i++) {
         b->result[i] = (struct compared){0};
         b->entry[i].gpu = NULL;
     }
@@ -328,14 +370,17 @@ static bool check_options(const struct bench_call *b, const struct program *cons
 static bool compare_networks(struct bench_call *b, const struct progress *pr, struct err *e)
 {
     const struct network *net[MEASURE_MAX_COMPARED];
+    const char *command[MEASURE_MAX_COMPARED];
     struct arena *a = arena_new();
     bool ok = true;
+    for (int i = b->n; i < b->n_all; i++)
+        command[i - b->n] = b->entry[i].command;
     for (int i = 0; ok && i < b->n; i++) {
         const struct opened o = { .session = b->session[i] };
         ok = cli_network_open(a, &o, b->opts.target, b->opts.threads, &net[i], e);
     }
-    ok = ok && measure_compare_networks(net, b->n, &b->opts, pr, b->cli->cancel, b->result,
-                                        &b->how, e);
+    ok = ok && measure_compare_networks(net, b->n, command, b->n_all - b->n, &b->opts, pr,
+                                        b->cli->cancel, b->result, &b->how, e);
     arena_free(a);
     return ok;
 }
@@ -361,9 +406,9 @@ static int run(struct bench_call *b)
         return cli_fail(b->cli, &e);
     struct str json = {0}, text = {0}, fingerprint = {0};
     machine_fingerprint_here(&fingerprint);
-    report_bench_json(&json, b->entry, b->n, &b->how, str_text(&fingerprint));
+    report_bench_json(&json, b->entry, b->n_all, &b->how, str_text(&fingerprint));
     bool good = true;
-    for (int i = 0; i < b->n; i++)
+    for (int i = 0; i < b->n_all; i++)
         good = good && b->result[i].m.outcome == OUTCOME_OK;
     if (args_has(b->cli->args, OPT_JSON))
         str_add(&text, str_text(&json));

@@ -1,12 +1,9 @@
 #include "kernels/base/subprocess.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,14 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/base/arena.h"
 #include "kernels/base/cleanup.h"
+#include "kernels/base/spawn.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
 #define TICK_MS 20
-#define GRACE_S 0.2
-
-extern char **environ;
 
 double clock_s(void)
 {
@@ -84,83 +78,6 @@ static bool open_pipe(int fd[2])
     return false;
 }
 
-/* The folder for the temporary files of one program: a compiler or valgrind that is killed leaves
- * them there, and they go with the folder.  Without a folder (path "") the program uses $TMPDIR as
- * it is. */
-struct scratch { char path[256], variable[300]; int slot; };
-
-static void scratch_open(struct scratch *s)
-{
-    const char *base = getenv("TMPDIR");
-    size_t n = sizeof s->path;
-    *s = (struct scratch){ .slot = -1 };
-    if ((size_t)snprintf(s->path, n, "%s/tilescope-run-XXXXXX",
-                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->path)) {
-        *s->path = '\0';
-        return;
-    }
-    s->slot = cleanup_note_folder(s->path);
-    snprintf(s->variable, sizeof s->variable, "TMPDIR=%s", s->path);
-}
-
-static void scratch_close(struct scratch *s)
-{
-    DIR *d = *s->path ? opendir(s->path) : NULL;
-    for (struct dirent *f; d && (f = readdir(d));)
-        unlinkat(dirfd(d), f->d_name, 0);
-    if (d)
-        closedir(d);
-    if (*s->path)
-        rmdir(s->path);
-    cleanup_forget(s->slot);
-}
-
-/* Returns this process's environment with the variable of the folder. The caller frees the array.*/
-static char **environment(struct scratch *s)
-{
-    int n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **env = xcalloc((size_t)n + 2, sizeof *env);
-    for (int i = 0; i < n; i++)
-        if (!*s->variable || strncmp(environ[i], "TMPDIR=", 7) != 0)
-            env[kept++] = environ[i];
-    if (*s->variable)
-        env[kept] = s->variable;
-    return env;
-}
-
-/* Starts argv in its own process group with default signals.  Returns 0 or an errno.  Uses
- * posix_spawn rather than fork, which is safe with threads and fast however large this process
- * is. */
-static int spawn(const char *const *argv, int output, int keep, struct scratch *scratch, pid_t *pid)
-{
-    char **env = environment(scratch);
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-    if (keep >= 0)
-        posix_spawn_file_actions_adddup2(&files, keep, SUBPROCESS_KEPT);
-    posix_spawn_file_actions_addclosefrom_np(&files, SUBPROCESS_KEPT + (keep >= 0));
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-                                        | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    int rc = posix_spawnp(pid, argv[0], &files, &attr, (char *const *)argv, env);
-    free(env);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
-    return rc;
-}
-
 /* Reads the available output without blocking, at most two pipes full, so that a flood of output
  * does not delay the time limit.  Drops output beyond the cap, so that the program never blocks.
  * Returns false at the end of the output. */
@@ -214,25 +131,6 @@ static void wait_tick(int fd, bool open, double left_s, long *nap_us)
         *nap_us *= 2;
 }
 
-static bool has_ended(pid_t pid)
-{
-    siginfo_t info = {0};
-    int rc = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    return rc == 0 ? info.si_pid == pid : errno != EINTR;
-}
-
-/* Ends the process group.  A compiler that gets SIGTERM deletes its temporary files; one that does
- * not react is killed.  The group is killed before the program is reaped: until then its number is
- * not reused. */
-static void end_group(pid_t pid)
-{
-    const struct timespec nap = { .tv_nsec = 1000000 };
-    kill(-pid, SIGTERM);
-    for (double until = clock_s() + GRACE_S; clock_s() < until && !has_ended(pid);)
-        nanosleep(&nap, NULL);
-    kill(-pid, SIGKILL);
-}
-
 /* Waits for a started program to end. Returns its wait status. */
 static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
                   struct subprocess_result *res)
@@ -246,7 +144,7 @@ static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
         res->cancelled = cancelled(c);
         res->timed_out = !res->cancelled && left <= 0;
         if (res->cancelled || res->timed_out) {
-            end_group(pid);
+            spawn_end(pid);
             reap(pid, 0, &status);
             break;
         }
@@ -278,7 +176,7 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
     if (!open_pipe(fd))
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
     scratch_open(&scratch);
-    int rc = spawn(argv, fd[1], keep, &scratch, &pid);
+    int rc = spawn_group(argv, -1, fd[1], keep, &scratch, &pid);
     close(fd[1]);
     if (rc != 0) {
         close(fd[0]);

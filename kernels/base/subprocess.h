@@ -27,8 +27,7 @@ struct subprocess_result {
 bool subprocess_run(const char *const *argv, double limit_s, const struct cancel *c,
                     struct subprocess_result *res, struct err *e);
 
-/* Like subprocess_run.  The program inherits fd as its descriptor SUBPROCESS_KEPT; fd -1: none. */
-#define SUBPROCESS_KEPT 3
+/* Like subprocess_run.  The program inherits fd as its descriptor 3; fd -1: none. */
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
 

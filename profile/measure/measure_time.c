@@ -119,17 +119,24 @@ static void take_peak(struct measure_job *j, double peak)
     }
 }
 
-struct latency measure_latency(const struct samples *s, int series)
+struct latency latency_of(const struct summary *seconds, int runs)
 {
-    const struct summary *k = &s->of[series];
-    const double *ceiling = s->sample[SERIES_CEILING];
+    const struct summary *k = seconds;
     return (struct latency){
         .median_ms = 1e3 * k->median, .min_ms = 1e3 * k->min, .max_ms = 1e3 * k->max,
         .p10_ms = 1e3 * k->p10, .p25_ms = 1e3 * k->p25, .p75_ms = 1e3 * k->p75,
-        .p90_ms = 1e3 * k->p90, .spread = k->spread, .runs = s->rounds,
-        .noisy = k->spread > STATS_NOISY,
-        .disturbed = ceiling ? stats_disturbed(ceiling, s->rounds) : NAN,
+        .p90_ms = 1e3 * k->p90, .spread = k->spread, .runs = runs,
+        .noisy = k->spread > STATS_NOISY, .disturbed = NAN,
     };
+}
+
+struct latency measure_latency(const struct samples *s, int series)
+{
+    const double *ceiling = s->sample[SERIES_CEILING];
+    struct latency l = latency_of(&s->of[series], s->rounds);
+    if (ceiling)
+        l.disturbed = stats_disturbed(ceiling, s->rounds);
+    return l;
 }
 
 bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)

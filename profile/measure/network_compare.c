@@ -4,18 +4,28 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "kernels/base/arena.h"
+#include "kernels/base/vec.h"
+#include "profile/host/machine.h"
 #include "profile/measure/measure_network_impl.h"
+#include "profile/measure/outside.h"
 
 #define ROUNDS 20
 #define LEAST_ROUNDS 6  /* rounds of networks that take seconds: enough for an interval */
+/* A pause before each turn beside programs of others: threads of onnxruntime spin for 20 to 40 ms
+ * after their last run, and would take a CPU from the next contender. */
+#define REST_NS 50000000
 #define LONG_S 10.0  /* seconds after which LEAST_ROUNDS suffice, or twice what was asked for */
 
 struct rival {
-    struct net_run run;
+    struct net_run run;                   /* of a network: run.net is not NULL */
     struct network_measurement m;
     struct samples samples;               /* of all rounds so far; owned by the runner */
+    struct outside *outside;              /* or a program of others, */
+    struct measurement *result;           /* with its times, */
+    VEC(double) seconds;                  /* of all rounds so far */
     double median[ROUNDS];                /* seconds per call, by round */
     bool runs;                            /* whether it is right so far */
     char letter;
@@ -23,7 +33,7 @@ struct rival {
     const struct progress *to;            /* the caller's progress; NULL: none */
 };
 
-struct race { struct rival rival[MEASURE_MAX_COMPARED]; int n, rounds; };
+struct race { struct rival rival[MEASURE_MAX_COMPARED]; int n, rounds; bool rests; };
 
 /* Reports the progress of one network, under its letter in the list. */
 static void report_rival(void *ctx, const char *what, double fraction)
@@ -35,30 +45,47 @@ static void report_rival(void *ctx, const char *what, double fraction)
         x->to->report(x->to->ctx, text, fraction);
 }
 
-/* Takes a network out of the race.  Returns false if *e is not the network's own failure. */
+/* Takes a contender out of the race.  Returns false if *e is not its own failure. */
 static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
+    if (!x->run.net) {
+        x->result->outcome = measure_outcome(e->code);
+        snprintf(x->result->reason, sizeof x->result->reason, "%.511s", e->text);
+        return e->code == ERR_ENV || measure_is_result(e);
+    }
     measure_end(&x->run.job, false, e);
     network_run_end(&x->run, false);
     return measure_is_result(e);
 }
 
-/* Opens the runner on one CPU if the network runs in one thread.  A child stays on the CPU where it
- * began, and not all CPUs are equally fast: so all networks share one. */
-static bool open_pinned(struct rival *x, int cpu, struct err *e)
+/* Starts the process of a contender, on one CPU if it runs in one thread.  A child stays on the CPU
+ * where it began, and not all CPUs are equally fast: so all contenders share one. */
+static bool open_pinned(struct rival *x, const char *command, const struct measure_opts *o,
+                        int cpu, struct err *e)
 {
     cpu_set_t all, one;
-    bool pins = cpu >= 0 && x->run.job.opts.threads == 1
-             && sched_getaffinity(0, sizeof all, &all) == 0;
+    bool pins = cpu >= 0 && o->threads <= 1 && sched_getaffinity(0, sizeof all, &all) == 0;
     CPU_ZERO(&one);
     if (pins)
         CPU_SET((size_t)cpu, &one);
     pins = pins && sched_setaffinity(0, sizeof one, &one) == 0;
-    bool ok = network_run_open(&x->run, e);
+    if (command)
+        x->outside = outside_open(command, x->run.cancel, e);
+    bool ok = command ? x->outside != NULL : network_run_open(&x->run, e);
     if (pins)
         sched_setaffinity(0, sizeof all, &all);
     return ok;
+}
+
+/* Starts a program of others.  False only if it is not to blame. */
+static bool prepare_outside(struct rival *x, const char *command, const struct measure_opts *o,
+                            int cpu, struct measurement *m, struct err *e)
+{
+    x->result = m;
+    report_rival(x, "waiting until it is ready", 0);
+    x->runs = open_pinned(x, command, o, cpu, e);
+    return x->runs || drop(x, e);
 }
 
 /* Builds and checks a network, and opens its runner.  False only if the network is not to blame. */
@@ -71,7 +98,7 @@ static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err 
     x->run.m = &x->m;
     if (!network_run_start(&x->run, m, e))
         return false;
-    bool ok = network_run_check(&x->run, e) && open_pinned(x, cpu, e);
+    bool ok = network_run_check(&x->run, e) && open_pinned(x, NULL, &j->opts, cpu, e);
     m->max_rel_err = x->m.max_rel_err;
     m->error_of_bound = x->m.error_of_bound;
     m->build_s = x->m.build_s;
@@ -81,6 +108,18 @@ static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err 
                   && runner_load_ceiling(j->runner, j->ceiling.so_path, &ignored);
     measure_begin(j, "timing in turns");
     return x->runs = true;
+}
+
+static bool sample_outside(struct rival *x, int round, double time_s, struct err *e)
+{
+    const double *ms;
+    int n;
+    if (!outside_time(x->outside, time_s / ROUNDS, x->run.cancel, &ms, &n, e))
+        return false;
+    for (int i = 0; i < n; i++)
+        vec_push(&x->seconds, 1e-3 * ms[i]);
+    x->median[round] = 1e-3 * stats_summary(ms, n).median;
+    return true;
 }
 
 /* Samples one network for a round. */
@@ -98,7 +137,7 @@ static bool sample(struct rival *x, int round, struct err *e)
     return true;
 }
 
-/* Times all networks that are right, in rounds.  time_s: to sample each. */
+/* Times all contenders that are right, in rounds.  time_s: to sample each. */
 static bool time_all(struct race *r, double time_s, const struct progress *pr, struct err *e)
 {
     double since = clock_s(), most = fmax(LONG_S, 2 * r->n * time_s);
@@ -107,7 +146,12 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
             pr->report(pr->ctx, "timing in turns", (double)i / ROUNDS);
         for (int k = 0; k < r->n; k++) {
             struct rival *x = &r->rival[i % 2 ? r->n - 1 - k : k];
-            if (x->runs && !sample(x, i, e) && !drop(x, e))
+            if (!x->runs)
+                continue;
+            if (r->rests)
+                nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
+            bool ok = x->outside ? sample_outside(x, i, time_s, e) : sample(x, i, e);
+            if (!ok && !drop(x, e))
                 return false;
         }
         r->rounds = i + 1;
@@ -115,7 +159,28 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
     return true;
 }
 
-/* Stores the times of the networks, and the ratios to the first of them. */
+/* Stores the times of a program of others. */
+static void take_outside(const struct rival *x)
+{
+    const struct summary s = stats_summary(x->seconds.data, x->seconds.len);
+    struct measurement *m = x->result;
+    m->outcome = OUTCOME_OK;
+    m->latency = latency_of(&s, x->seconds.len);
+    m->load = machine_load();
+    machine_date(m->measured_at, sizeof m->measured_at);
+}
+
+/* Stores the times of a network. */
+static bool take_network(struct rival *x, struct measurement *m, struct err *e)
+{
+    if (!measure_take(&x->run.job, &x->samples, e))
+        return false;
+    m->verified = true;
+    measure_end(&x->run.job, true, e);
+    return true;
+}
+
+/* Stores the times of the contenders, and the ratios to the first of them. */
 static bool take(struct race *r, struct compared *out, struct comparison *how, struct err *e)
 {
     const struct rival *first = NULL;
@@ -126,13 +191,13 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
         struct rival *x = &r->rival[k];
         if (!x->runs)
             continue;
-        if (!measure_take(&x->run.job, &x->samples, e)) {
+        if (x->outside) {
+            take_outside(x);
+        } else if (!take_network(x, &out[k].m, e)) {
             if (!drop(x, e))
                 return false;
             continue;
         }
-        out[k].m.verified = true;
-        measure_end(&x->run.job, true, e);
         if (!first) {
             const double *ceiling = x->samples.sample[SERIES_CEILING];
             first = x;
@@ -148,14 +213,15 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
     return true;
 }
 
-bool measure_compare_networks(const struct network *const *net, int n,
-                              const struct measure_opts *given, const struct progress *pr,
-                              const struct cancel *c, struct compared *out,
-                              struct comparison *how, struct err *e)
+bool measure_compare_networks(const struct network *const *net, int n, const char *const *command,
+                              int n_commands, const struct measure_opts *given,
+                              const struct progress *pr, const struct cancel *c,
+                              struct compared *out, struct comparison *how, struct err *e)
 {
     double began = clock_s();
-    if (n < 1 || n > MEASURE_MAX_COMPARED)
-        return err_set(e, ERR_RANGE, "%d networks: from 1 to %d can be compared", n,
+    int all = n + n_commands;
+    if (n < 1 || all > MEASURE_MAX_COMPARED)
+        return err_set(e, ERR_RANGE, "%d networks: from 1 to %d can be compared", all,
                        MEASURE_MAX_COMPARED);
     if (given->target && given->target->gpu) {
         err_set(e, ERR_RANGE, "networks are compared on the CPU");
@@ -168,22 +234,29 @@ bool measure_compare_networks(const struct network *const *net, int n,
     bool ok = true;
     mo.meters = METER_CLOCK;
     mo.time_s = given->time_s > 0 ? given->time_s : MEASURE_COMPARE_S;
-    r->n = n;
+    r->n = all;
+    r->rests = n_commands > 0;
     *how = (struct comparison){ .disturbed = NAN };
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < all; k++)
         out[k] = (struct compared){ .verdict = VERDICT_NONE };
     memory_keep();
-    for (int k = 0; ok && k < n; k++) {
+    for (int k = 0; ok && k < all; k++) {
         struct rival *x = &r->rival[k];
         *x = (struct rival){ .letter = (char)('A' + k), .to = pr,
-                             .run = { .net = net[k], .opts = &o, .cancel = c } };
-        ok = prepare(x, cpu, &out[k].m, e);
+                             .run = { .opts = &o, .cancel = c } };
+        if (k < n)
+            x->run.net = net[k];
+        ok = k < n ? prepare(x, cpu, &out[k].m, e)
+                   : prepare_outside(x, command[k - n], &mo, cpu, &out[k].m, e);
     }
     ok = ok && time_all(r, mo.time_s, pr, e) && take(r, out, how, e);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < all; k++) {
+        struct rival *x = &r->rival[k];
         out[k].m.total_s = clock_s() - began;
-        if (r->rival[k].runs)
-            network_run_end(&r->rival[k].run, false);
+        if (x->runs && x->run.net)
+            network_run_end(&x->run, false);
+        outside_close(x->outside);
+        vec_free(&x->seconds);
     }
     memory_give_back();
     free(r);

@@ -15,9 +15,9 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
 /* Prints `tilescope bench --json`: the sessions under the letters A, B, C... in the order of the
  * command line.  name: the session's name on the command line. */
 /* gpu: the GPU that was simulated for simulated_ms, because no device could time the kernel; NULL:
- * nothing was simulated. */
+ * nothing was simulated.  command: of a program of others, which has no session. */
 struct bench_entry {
-    const char *name;
+    const char *name, *command;
     const struct session *session;
     struct compared *result;
     const char *gpu; double simulated_ms;

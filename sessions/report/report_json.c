@@ -380,9 +380,27 @@ void report_ablation_json(struct str *out, const char *name, const struct ablati
                               "without", list), 8);
 }
 
+static json_t *put_ratio(json_t *o, const struct compared *r)
+{
+    return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
+}
+
+/* Returns a contender of `bench --json` that is a program of others. */
+static json_t *outside_json(const struct bench_entry *b)
+{
+    const struct measurement *m = &b->result->m;
+    json_t *o = json_make("name", JSON(b->name), "command", JSON(b->command),
+                          "outcome", JSON(outcome_name[m->outcome]),
+                          "reason", JSON_OR_NULL(m->reason),
+                          "latency_ms", report_latency_json(&m->latency));
+    return put_ratio(o, b->result);
+}
+
 /* Returns a contender of `bench --json`, at the current step of its session. */
 static json_t *entry_json(const struct bench_entry *b)
 {
+    if (b->command)
+        return outside_json(b);
     const struct history *h = b->session->history;
     const struct program *p = history_current(h)->program;
     const struct compared *r = b->result;
@@ -393,7 +411,7 @@ static json_t *entry_json(const struct bench_entry *b)
     put_clock(o, &r->m);
     if (b->gpu)
         json_put(o, "simulated_ms", JSON(b->simulated_ms), "gpu", JSON(b->gpu));
-    return json_put(o, "ratio", ratio_json(r), "verdict", JSON_OR_NULL(verdict_name[r->verdict]));
+    return put_ratio(o, r);
 }
 
 void report_bench_json(struct str *out, const struct bench_entry *entry, int n,

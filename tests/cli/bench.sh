@@ -96,6 +96,18 @@ t 0 '^[0-9]+ rounds, 1 thread' bench "$net" "$net" "${quick[@]}"
 t 0 '' bench "$net" "$net" "${quick[@]}" --assert 'contenders.B.ratio.high > 0'
 t 2 'resnet8.onnx is a network, and gmm m=24 k=16 n=32 is a single kernel' bench "$net" "$gmm"
 t 2 'compare networks with each other; --kernel K' bench "$gmm" "$net"
+peer='echo ready; while read a s; do sleep 0.002; echo times 1e-6; done'
+t 0 '^B  fast +1.0 ns .* faster$' \
+    bench "$net" --against "fast: $peer" "${quick[@]}"
+t 0 'what other programs compute is not checked here' bench "$net" --against "$peer" "${quick[@]}"
+t 0 '' bench "$net" --against "slow: ${peer/1e-6/1e6}" "${quick[@]}" \
+    --assert 'contenders.B.ratio.low > 1' --assert 'contenders.B.latency_ms.min == 1e6'
+t 1 '^B  sh +crash: it ended with exit code 3: no such model' \
+    bench "$net" --against "sh: echo no such model; exit 3" "${quick[@]}"
+t 1 '"command": " exit 3",' bench "$net" --against 'x: exit 3' --json "${quick[@]}"
+t 2 '--against: gmm m=24 k=16 n=32 is a single kernel' bench "$gmm" --against 'true'
+t 2 '--against: no command' bench "$net" --against 'x: '
+t 2 'compares 2 to 6 sessions, but there is 1' bench --against true
 t 2 '--ablate: a network has no steps' bench "$net" --ablate
 t 2 '--cold: cold caches are for one kernel' bench "$net" "$net" --cold
 finish

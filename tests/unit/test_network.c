@@ -551,7 +551,7 @@ static void networks_are_compared(void **state)
     struct err e = {0};
     struct cancel stop = {0};
     const struct network *all[] = { good, &lie, good };
-    assert_true(measure_compare_networks(all, 3, &mo, NULL, NULL, out, &how, &e));
+    assert_true(measure_compare_networks(all, 3, NULL, 0, &mo, NULL, NULL, out, &how, &e));
     assert_int_equal(out[0].m.outcome, OUTCOME_OK);
     assert_int_equal(out[1].m.outcome, OUTCOME_WRONG);
     assert_int_equal(out[2].m.outcome, OUTCOME_OK);
@@ -562,11 +562,25 @@ static void networks_are_compared(void **state)
     assert_true(out[2].ratio.low < out[2].ratio.ratio && out[2].ratio.ratio < out[2].ratio.high);
     assert_true(isfinite(out[2].ratio.high) && out[2].verdict != VERDICT_NONE);
     /* the first that is right has no ratio */
-    assert_true(measure_compare_networks(all + 1, 2, &mo, NULL, NULL, out, &how, &e));
+    assert_true(measure_compare_networks(all + 1, 2, NULL, 0, &mo, NULL, NULL, out, &how, &e));
     assert_int_equal(out[0].m.outcome, OUTCOME_WRONG);
     assert_true(out[1].m.verified && out[1].verdict == VERDICT_NONE);
+    /* programs of others: one that serves, one that ends after its third round */
+    static const char *const command[] = {
+        "echo ready; while read a s; do echo times 7 5 6; done",
+        "echo ready; for i in 1 2 3; do read a s; echo times 4; done; echo enough",
+    };
+    assert_true(measure_compare_networks(all, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[1].m.outcome, OUTCOME_OK);
+    assert_int_equal(out[1].m.latency.runs, 3 * how.rounds);
+    assert_true(out[1].m.latency.min_ms == 5 && out[1].m.latency.median_ms == 6);
+    assert_true(fabs(out[1].ratio.ratio / (6 / out[0].m.latency.median_ms) - 1) < 0.5);
+    assert_int_equal(out[1].verdict, VERDICT_SLOWER);
+    assert_int_equal(out[2].m.outcome, OUTCOME_CRASH);
+    assert_string_equal(out[2].m.reason, "it ended with exit code 0: enough");
+    assert_int_equal(out[2].m.latency.runs, 0);
     atomic_store(&stop.raised, 1);
-    assert_false(measure_compare_networks(all, 2, &mo, NULL, &stop, out, &how, &e));
+    assert_false(measure_compare_networks(all, 2, NULL, 0, &mo, NULL, &stop, out, &how, &e));
     assert_int_equal(e.code, ERR_CANCEL);
 }
 

@@ -126,7 +126,7 @@ static void temporary_files_go(void **state)
 {
     (void)state;
     static const struct { const char *script; double limit_s; } rows[] = {
-        { "echo > $TMPDIR/x; echo $TMPDIR", 10 },
+        { "mkdir $TMPDIR/d; echo > $TMPDIR/d/x; echo $TMPDIR", 10 },
         { "echo > $TMPDIR/x; echo $TMPDIR; kill -9 $$", 10 },
         { "echo > $TMPDIR/x; echo $TMPDIR; trap '' TERM; sleep 100", 0.3 },
     };

@@ -1,0 +1,179 @@
+#include "kernels/base/dialog.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/base/arena.h"
+#include "kernels/base/cleanup.h"
+#include "kernels/base/spawn.h"
+
+#define MAX_LINE_BYTES ((size_t)1 << 20)
+#define TICK_MS 20
+#define PATIENCE_S 1.0                    /* for a program to end when its stdin is closed */
+
+struct dialog {
+    pid_t pid;
+    int fd;                               /* a socket rather than two pipes: a write to a program
+                                           * that has ended must not raise SIGPIPE */
+    int slot;                             /* of cleanup_note_group */
+    struct scratch scratch;
+    struct str unread, message;           /* received bytes; the last line that was no answer */
+};
+
+struct dialog *dialog_open(const char *const *argv, struct err *e)
+{
+    int fd[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) != 0) {
+        err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
+        return NULL;
+    }
+    struct dialog *d = xcalloc(1, sizeof *d);
+    d->fd = fd[0];
+    scratch_open(&d->scratch);
+    int rc = spawn_group(argv, fd[1], fd[1], -1, &d->scratch, &d->pid);
+    close(fd[1]);
+    if (rc == 0) {
+        d->slot = cleanup_note_group(d->pid);
+        return d;
+    }
+    close(d->fd);
+    scratch_close(&d->scratch);
+    free(d);
+    err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
+            rc == ENOENT ? "no such program" : strerror(rc));
+    return NULL;
+}
+
+void dialog_say(struct dialog *d, const char *line)
+{
+    struct str s = {0};
+    str_printf(&s, "%s\n", line);
+    for (size_t at = 0; at < s.len;) {
+        ssize_t n = send(d->fd, s.data + at, s.len - at, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    str_free(&s);
+}
+
+/* Moves one complete line of d->unread to *line. Returns false when there is none. */
+static bool take_line(struct dialog *d, struct str *line)
+{
+    const char *end = d->unread.len ? memchr(d->unread.data, '\n', d->unread.len) : NULL;
+    if (!end)
+        return false;
+    size_t n = (size_t)(end - d->unread.data);
+    str_clear(line);
+    str_add_n(line, d->unread.data, n);
+    memmove(d->unread.data, end + 1, d->unread.len - n);       /* with the 0 at the end */
+    d->unread.len -= n + 1;
+    return true;
+}
+
+/* Receives what there is, waiting at most one tick. Returns false when the program has closed its
+ * output or talks without end. */
+static bool receive(struct dialog *d)
+{
+    char chunk[16384];
+    struct pollfd p = { .fd = d->fd, .events = POLLIN };
+    if (poll(&p, 1, TICK_MS) <= 0)
+        return true;
+    ssize_t n = recv(d->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+    if (n < 0)
+        return errno == EINTR || errno == EAGAIN;
+    str_add_n(&d->unread, chunk, (size_t)n);
+    return n > 0 && d->unread.len <= MAX_LINE_BYTES;
+}
+
+/* Waits until the program ends, at most limit_s, without reaping it: its number is still its own.
+ * Returns its exit code, 128 + the signal that ended it, or -1. */
+static int wait_end(const struct dialog *d, double limit_s)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+    siginfo_t info = {0};
+    for (double until = clock_s() + limit_s; clock_s() < until; nanosleep(&nap, NULL)) {
+        if (waitid(P_PID, (id_t)d->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return -1;
+        if (info.si_pid != 0)
+            return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    }
+    return -1;
+}
+
+/* Sets the error of a program that has closed its output or talks without end. */
+static bool ended(const struct dialog *d, struct err *e)
+{
+    const char *last = d->unread.len ? str_text(&d->unread) : str_text(&d->message);
+    const char *colon = *last ? ": " : "";
+    if (d->unread.len > MAX_LINE_BYTES)
+        return err_set(e, ERR_CRASH, "it printed a line of more than 1 MiB");
+    int code = wait_end(d, PATIENCE_S);
+    if (code < 0)
+        return err_set(e, ERR_CRASH, "it closed its output%s%.300s", colon, last);
+    return err_set(e, ERR_CRASH, "it ended with exit code %d%s%.300s", code, colon, last);
+}
+
+/* Whether the line is "FIRST ..." or "FIRST"; if so, cuts the word off. */
+static bool cut_first(struct str *line, const char *first)
+{
+    size_t n = strlen(first);
+    const char *t = str_text(line);
+    if (!str_starts(t, first) || (t[n] != '\0' && t[n] != ' '))
+        return false;
+    struct str rest = {0};
+    str_add(&rest, t + n);
+    str_free(line);
+    *line = rest;
+    return true;
+}
+
+bool dialog_hear(struct dialog *d, const char *first, double limit_s, const struct cancel *c,
+                 struct str *line, struct err *e)
+{
+    double until = clock_s() + limit_s;
+    bool open = true;
+    for (;;) {
+        while (take_line(d, line)) {
+            if (cut_first(line, first))
+                return true;
+            if (line->len > 0) {
+                str_clear(&d->message);
+                str_add(&d->message, str_text(line));
+            }
+        }
+        if (cancelled(c))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        if (!open)
+            return ended(d, e);
+        if (clock_s() > until)
+            return err_set(e, ERR_TIMEOUT, "no answer within %.3g s", limit_s);
+        open = receive(d);
+    }
+}
+
+void dialog_close(struct dialog *d)
+{
+    if (!d)
+        return;
+    shutdown(d->fd, SHUT_WR);
+    wait_end(d, PATIENCE_S);
+    spawn_end(d->pid);
+    while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    cleanup_forget(d->slot);
+    close(d->fd);
+    scratch_close(&d->scratch);
+    str_free(&d->unread);
+    str_free(&d->message);
+    free(d);
+}
