@@ -9,8 +9,8 @@
  * are right in turns.  Each network has a process of its own; with one thread, all of them run on
  * one CPU.  The commands are programs of others (outside.h) that run the same network on the same
  * CPUs; whether their results are right is not known here.  A round is a short sampling of each
- * contender; their order changes from round to round.  The ratios are of the rounds' medians, with
- * the 95 % interval of stats_ratio; each round is an epoch of its own.
+ * contender; their order changes from round to round.  The ratios are of the rounds' medians
+ * without their first calls, with the 95 % interval of stats_ratio; each round is an epoch.
  *
  * Outcomes, ratios and verdicts are as in measure_compare: a network that fails is a result, and
  * the others are timed without it.  out[i].m has the times of contender i, the networks first and
