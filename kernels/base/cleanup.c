@@ -12,7 +12,8 @@
 
 enum { FREE, FILLING, A_FILE, A_FOLDER, A_GROUP };
 
-/* A file, a folder or a process group. Signal handlers read a slot only after `state` says what is in it. */
+/* A file, a folder or a process group. Signal handlers read a slot only after `state` says what is
+ * in it. */
 static struct slot { atomic_int state; pid_t leader; char path[PATH_MAX]; } slots[N_SLOTS];
 
 static int take(void)

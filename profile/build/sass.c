@@ -16,44 +16,44 @@
 /* --- The text --------------------------------------------------------------------------------- */
 
 /* A piece of the dump, which is not terminated. */
-struct piece { const char *text; int len; };
+struct sass_piece { const char *text; int len; };
 /* The target of a jump. at: where it stands in the instruction, empty if there is none; name: empty
  * for an offset; known: whether it is inside the function. */
-struct sass_target { struct piece at, name; unsigned offset; bool known; };
+struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
 /* guard: the predicate "@!P0", or empty; op: the instruction without the semicolon. label: the
  * number of the label before it; 0: none. */
 struct sass_insn {
     unsigned offset;
-    struct piece guard, op;
+    struct sass_piece guard, op;
     int source_line, label;
     struct sass_target to;
 };
-struct sass_label { struct piece name; unsigned offset; };
+struct sass_label { struct sass_piece name; unsigned offset; };
 #define NOWHERE (~0u)                     /* the offset of a label that nothing follows */
 struct sass_function {
-    struct piece name;
+    struct sass_piece name;
     VEC(struct sass_insn) insn;
     VEC(struct sass_label) label;
 };
 typedef VEC(struct sass_function) sass_functions;
 
-static bool same(struct piece a, struct piece b)
+static bool same(struct sass_piece a, struct sass_piece b)
 {
     return a.len == b.len && memcmp(a.text, b.text, (size_t)a.len) == 0;
 }
 
-static bool starts(struct piece p, const char *word)
+static bool starts(struct sass_piece p, const char *word)
 {
     return p.len >= (int)strlen(word) && memcmp(p.text, word, strlen(word)) == 0;
 }
 
-static struct piece skip(struct piece p, int n)
+static struct sass_piece skip(struct sass_piece p, int n)
 {
     n = n < p.len ? n : p.len;
-    return (struct piece){ p.text + n, p.len - n };
+    return (struct sass_piece){ p.text + n, p.len - n };
 }
 
-static struct piece trim(struct piece p)
+static struct sass_piece trim(struct sass_piece p)
 {
     while (p.len > 0 && strchr(" \t", *p.text))
         p = skip(p, 1);
@@ -63,33 +63,33 @@ static struct piece trim(struct piece p)
 }
 
 /* Returns the part of p before the first of the characters. */
-static struct piece before(struct piece p, const char *characters)
+static struct sass_piece before(struct sass_piece p, const char *characters)
 {
     int n = 0;
     while (n < p.len && !strchr(characters, p.text[n]))
         n++;
-    return (struct piece){ p.text, n };
+    return (struct sass_piece){ p.text, n };
 }
 
-static bool parse_insn(struct piece line, struct sass_insn *out)
+static bool parse_insn(struct sass_piece line, struct sass_insn *out)
 {
     char *end;
     line = trim(line);
     if (!starts(line, "/*"))
         return false;
     out->offset = (unsigned)strtoul(line.text + 2, &end, 16);
-    struct piece rest = skip(line, (int)(end - line.text));
+    struct sass_piece rest = skip(line, (int)(end - line.text));
     if (end == line.text + 2 || !starts(rest, "*/"))
         return false;
     rest = trim(before(skip(rest, 2), ";"));
-    out->guard = (struct piece){ rest.text, starts(rest, "@") ? before(rest, " ").len : 0 };
+    out->guard = (struct sass_piece){ rest.text, starts(rest, "@") ? before(rest, " ").len : 0 };
     out->op = trim(skip(rest, out->guard.len));
     return out->op.len > 0 && !starts(out->op, "/*");
 }
 
 /* Reads the source line from `//## File "kernel.cu", line 3 inlined at "kernel.cu", line 8`: 8,
  * the line in the kernel. Returns 0 if the line has another form. */
-static int source_line(struct piece line)
+static int source_line(struct sass_piece line)
 {
     static const char mark[] = "\", line ";
     const char *last = NULL, *end = line.text + line.len;
@@ -99,10 +99,10 @@ static int source_line(struct piece line)
 }
 
 /* Reads the name of the function that begins on this line of nvdisasm or cuobjdump. */
-static bool begins_function(struct piece line, struct piece *name)
+static bool begins_function(struct sass_piece line, struct sass_piece *name)
 {
     if (starts(line, ".text.") && line.text[line.len - 1] == ':')
-        *name = (struct piece){ line.text + 6, line.len - 7 };
+        *name = (struct sass_piece){ line.text + 6, line.len - 7 };
     else if (starts(trim(line), "Function : "))
         *name = trim(skip(trim(line), 11));
     else
@@ -111,11 +111,11 @@ static bool begins_function(struct piece line, struct piece *name)
 }
 
 /* Reads the functions of the dump, in its order. */
-static void read_dump(struct piece dump, sass_functions *out)
+static void read_dump(struct sass_piece dump, sass_functions *out)
 {
     int at_line = 0;
     while (dump.len > 0) {
-        struct piece line = before(dump, "\n"), name;
+        struct sass_piece line = before(dump, "\n"), name;
         struct sass_function *f = out->len > 0 ? &out->data[out->len - 1] : NULL;
         struct sass_insn x = { .offset = 0 };
         dump = skip(dump, line.len + 1);
@@ -149,15 +149,15 @@ static struct sass_insn *insn_at(const struct sass_function *f, unsigned offset)
 static void find_offset(const struct sass_function *f, struct sass_insn *x)
 {
     static const char *const jump[] = { "BRA", "CALL", "JMP", "BSSY", "BRX", "WARPSYNC" };
-    struct piece at = { x->op.text + x->op.len, 0 };
+    struct sass_piece at = { x->op.text + x->op.len, 0 };
     bool jumps = false;
     for (int i = 0; i < COUNT_OF(jump); i++)
         jumps = jumps || starts(x->op, jump[i]);
     while (jumps && at.text > x->op.text && !strchr(" ,", at.text[-1]))
-        at = (struct piece){ at.text - 1, at.len + 1 };
+        at = (struct sass_piece){ at.text - 1, at.len + 1 };
     x->to.offset = starts(at, "0x") ? (unsigned)strtoul(at.text, NULL, 16) : NOWHERE;
     x->to.known = insn_at(f, x->to.offset) != NULL;
-    x->to.at = x->to.known ? at : (struct piece){ NULL, 0 };
+    x->to.at = x->to.known ? at : (struct sass_piece){ NULL, 0 };
 }
 
 /* Finds the target of an instruction, if it has one. */
@@ -231,7 +231,7 @@ static void print_labels(struct sass_text *t, const struct sass_function *f,
                          const struct sass_insn *x)
 {
     for (int i = 0; i < f->label.len; i++) {
-        struct piece name = f->label.data[i].name;
+        struct sass_piece name = f->label.data[i].name;
         if (f->label.data[i].offset != x->offset || starts(name, ".L"))
             continue;
         str_printf(t->out, "%.*s:", name.len, name.text);
@@ -264,7 +264,7 @@ static void print_function(struct sass_text *t, struct sass_function *f)
 }
 
 /* Prints the functions: a cubin lists the last one first. Returns whether there are any. */
-static bool print_dump(struct piece dump, struct sass_text *t)
+static bool print_dump(struct sass_piece dump, struct sass_text *t)
 {
     sass_functions all = {0};
     read_dump(dump, &all);
@@ -367,7 +367,7 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
     if (ok && (res.exit_code != 0
-               || !print_dump((struct piece){ str_text(&res.out), (int)res.out.len }, &t)))
+               || !print_dump((struct sass_piece){ str_text(&res.out), (int)res.out.len }, &t)))
         ok = refuse(name, &res, limit_s, e);
     if (ok && res.cut) {
         str_printf(&text, "// The rest is missing: %s printed more than can be read.", name);

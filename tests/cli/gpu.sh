@@ -102,4 +102,23 @@ export TILESCOPE_CUDA=$dir/cuda.so TILESCOPE_NVRTC=$dir/nvrtc.so
 t 0 'timing +2 cells in turns' study threads.yaml --target cuda
 grep -qE '^ +rows +[0-9.e-]+$' <<< "$out" && pass 'the fake GPU times it' \
     || flunk 'the fake GPU times it' "$out"
+# Its machine code, by a disassembler in PATH.
+mkdir path
+cat > path/nvdisasm << 'S'
+#!/bin/sh
+printf '%s\n' .text.kernel_0: '        /*0000*/    @P0 EXIT ;' '        /*0010*/      NOP;'
+S
+chmod +x path/nvdisasm
+usual=$PATH
+PATH=$dir/path:$PATH
+t 0 '^// sm_90 by NVRTC 99.1, disassembled by nvdisasm$' show gpu.yaml --what sass
+same 'one instruction' 1 "$(grep -c '^  0000    @P0 EXIT$' <<< "$out")"
+t 0 '^  0000    @P0 EXIT$' show "$op" --target cuda --what sass
+t 0 '' show gpu.yaml --what sass -o sass.svg
+same 'a picture of it' 1 "$(grep -c 'disassembled by nvdisasm' sass.svg)"
+printf '#!/bin/sh\necho it is broken; exit 1\n' > path/nvdisasm
+t 3 'nvdisasm failed: it is broken' show gpu.yaml --what sass
+PATH=$usual
+export TILESCOPE_NVRTC=/nowhere/libnvrtc.so
+t 3 'NVRTC is not here' show gpu.yaml --what sass
 finish
