@@ -99,6 +99,33 @@ static void sound_points_are_programs(void **state)
     }
 }
 
+/* The tile of an operand that a sum makes has the type of the sum: 4 bytes for each f16. */
+static void tiles_of_sums_are_counted_in_their_type(void **state)
+{
+    static const struct row pair = { "x = input m=64 k=64 r=3 type=f16; q = reduce_sum(x) axes=2 keep=0;"
+                                     " y = gmm(q) n=64", 0, { NULL } };
+    struct rng r = rng_seed(5);
+    int seen = 0;
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct arena *a = arena_new();
+        const struct loop_space *s = space_of(a, &pair);
+        const struct program *p;
+        const struct func *f;
+        struct loop_point point;
+        struct err e = {0};
+        loop_point_random(s, &r, &point);
+        struct gpu_need need = gpu_need_of(s->gpu, &point);
+        bool ok = make(a, s, &point, &p, &e) && program_lower(p, &f, &e);
+        int64_t is = ok ? func_shared_bytes(f) : 0;
+        if (ok && is != need.shared)
+            fail_msg("%lld bytes, not %lld", (long long)is, (long long)need.shared);
+        seen += ok && need.shared > 0;
+        arena_free(a);
+    }
+    assert_true(seen > 20);
+}
+
 static void twins_find_points_right(void **state)
 {
     const char *asked = getenv("GPU_SPACE");
@@ -254,6 +281,7 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
+        cmocka_unit_test(tiles_of_sums_are_counted_in_their_type),
         cmocka_unit_test(large_and_pipelined_points_are_right),
         cmocka_unit_test(lines_lead_back_to_their_point), cmocka_unit_test(experts_are_points),
         cmocka_unit_test(limits_have_reasons),
