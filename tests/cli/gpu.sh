@@ -59,6 +59,14 @@ if grep -q '^/\* NVRTC' <<< "$out"; then
 else
     pass 'dynamic memory in the occupancy # SKIP no NVRTC'
 fi
+# The expert's first choice here has registers that spill; another one is taken.
+t 0 '' expert 't3d n=1 i=64 depth=8 h=14 w=14 o=64 k=3 s=2 p=1' --target cuda -o spill.yaml
+t 0 '' show spill.yaml --what cuda
+if grep -q '^/\* NVRTC' <<< "$out"; then
+    same 'nothing spills' ' 0 bytes of stack' "$(grep -oE ' [0-9]+ bytes of stack' <<< "$out")"
+else
+    pass 'nothing spills # SKIP no NVRTC'
+fi
 # A study of such schedules: verified and simulated.  Times need a GPU.
 cat > threads.yaml <<'S'
 study: 1
