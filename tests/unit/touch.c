@@ -11,7 +11,8 @@
 #include "kernels/base/subprocess.h"
 
 const char touch_prologue[] =
-    "#include <cstring>\n"
+    "#include <cmath>\n#include <cstring>\n"
+    "static inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }\n"
     "#define restrict\n"
     "#define _Thread_local thread_local\n"
     "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"
