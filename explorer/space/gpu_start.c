@@ -31,7 +31,8 @@ static double score(const struct loop_space *s, const struct loop_point *p)
         if (g->operand[o].name)
             reads += gpu_from_of(&g->operand[o], p) == FROM_GLOBAL ? 2 * part[o] : part[o];
     double sums = (double)n.sums;
-    double together = n.shared > 0 ? floor((double)s->opts.shared / (double)n.shared) : ENOUGH_RESIDENT;
+    double together = n.shared > 0 ? floor((double)s->opts.shared / (double)n.shared)
+                                   : ENOUGH_RESIDENT;
     return (double)n.blocks / (MULTIPROCESSORS * waves) * tile / (tile + 16 * reads)
          * used * fmin(1, (double)n.threads / ENOUGH_THREADS) * sums / (sums + 4)
          * fmin(1, together * (double)n.threads / ENOUGH_RESIDENT);

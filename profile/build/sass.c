@@ -341,8 +341,8 @@ static bool refuse(const char *name, const struct subprocess_result *res, double
 static bool run_tool(const char *path, const struct gpu_build *b, double limit_s,
                      const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
-    const char *const nvdisasm[] = { path, "-c", "-gi", "/proc/self/fd/3", NULL };
-    const char *const cuobjdump[] = { path, "-sass", "/proc/self/fd/3", NULL };
+    const char *const nvdisasm[] = { path, "-c", "-gi", "/dev/fd/3", NULL };
+    const char *const cuobjdump[] = { path, "-sass", "/dev/fd/3", NULL };
     int fd = memfd_create("cubin", MFD_CLOEXEC);
     bool ok = fd >= 0 && write(fd, b->cubin, b->bytes) == (ssize_t)b->bytes;
     if (!ok)
@@ -366,8 +366,10 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
     str_printf(&text, "// %s by NVRTC %s, disassembled by %s%s", b->arch, b->version, name,
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
-    if (ok && (res.exit_code != 0
-               || !print_dump((struct sass_piece){ str_text(&res.out), (int)res.out.len }, &t)))
+    struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
+    while (res.cut && dump.len > 0 && dump.text[dump.len - 1] != '\n')
+        dump.len--;                       /* half of a line */
+    if (ok && (res.exit_code != 0 || !print_dump(dump, &t)))
         ok = refuse(name, &res, limit_s, e);
     if (ok && res.cut) {
         str_printf(&text, "// The rest is missing: %s printed more than can be read.", name);

@@ -102,7 +102,8 @@ static void sound_points_are_programs(void **state)
 /* The tile of an operand that a sum makes has the type of the sum: 4 bytes for each f16. */
 static void tiles_of_sums_are_counted_in_their_type(void **state)
 {
-    static const struct row pair = { "x = input m=64 k=64 r=3 type=f16; q = reduce_sum(x) axes=2 keep=0;"
+    static const struct row pair = { "x = input m=64 k=64 r=3 type=f16;"
+                                     " q = reduce_sum(x) axes=2 keep=0;"
                                      " y = gmm(q) n=64", 0, { NULL } };
     struct rng r = rng_seed(5);
     int seen = 0;
