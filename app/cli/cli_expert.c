@@ -9,7 +9,7 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
-#define MOST_COMPILED 8                   /* schedules that are compiled to find one without stack */
+#define MOST_COMPILED 8  /* schedules that are compiled to find one without stack */
 
 /* gpu: the GPU of --gpu; NULL: the default device. */
 struct expert_opts {
