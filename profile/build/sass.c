@@ -170,7 +170,7 @@ static void find_target(const struct sass_function *f, struct sass_insn *x)
     }
     x->to.at = before(skip(x->op, (int)(quote - x->op.text)), ")");
     x->to.name = skip(x->to.at, 2);
-    x->to.at.len++;
+    x->to.at.len += x->to.at.text + x->to.at.len < x->op.text + x->op.len;  /* the parenthesis */
     x->to.offset = NOWHERE;
     for (int i = 0; i < f->label.len; i++)
         if (same(f->label.data[i].name, x->to.name))

@@ -10,7 +10,11 @@
 struct program { char *source, *object; size_t bytes; };
 
 static const char prologue[] =
-    "#define _GNU_SOURCE\n#include <math.h>\n#include <sys/mman.h>\n"
+    "#define _GNU_SOURCE\n#include <sys/mman.h>\n"
+    "#define expf __builtin_expf\n#define logf __builtin_logf\n#define tanhf __builtin_tanhf\n"
+    "#define erff __builtin_erff\n#define sqrtf __builtin_sqrtf\n#define sinf __builtin_sinf\n"
+    "#define cosf __builtin_cosf\n#define atanf __builtin_atanf\n"
+    "#define floorf __builtin_floorf\n"
     "#define __int_as_float(i) ((union { unsigned n; float x; }){ i }).x\n"
     "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"
     "typedef struct { unsigned x, y, z, w; } uint4;\n"

@@ -204,6 +204,20 @@ static void test_where_it_is(void **state)
     remove_tools();
 }
 
+/* A jump without the end of its target is printed as far as it goes. */
+static void test_half_a_target(void **state)
+{
+    struct str out = {0};
+    struct err e;
+    (void)state;
+    write_tool(folder, "nvdisasm", "#!/bin/sh\necho .text.k:\necho '  /*0000*/ BRA `(.L_x;'\n");
+    if (!disassemble(20, NULL, &out, NULL, &e))
+        fail_msg("%s", e.text);
+    assert_true(str_ends(str_text(&out), "k:\n  0000        BRA .L_x\n"));
+    str_free(&out);
+    remove_tools();
+}
+
 static void *raise_soon(void *cancel)
 {
     usleep(100000);
@@ -299,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_nvdisasm),
         cmocka_unit_test(test_cuobjdump),
         cmocka_unit_test(test_where_it_is),
+        cmocka_unit_test(test_half_a_target),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_long_output),
         cmocka_unit_test(test_loops),
