@@ -9,6 +9,7 @@
 #include "sessions/file/session_network.h"
 
 #define MOST_SCHEDULES 64
+#define MOST_COMPILED 8  /* schedules that are compiled to find one without stack */
 
 /* gpu: the GPU of --gpu; NULL: the default device. */
 struct expert_opts {
@@ -115,12 +116,13 @@ static bool choose(const struct cli *c, struct session *s, const struct expert_o
     struct expert_rating rating;
     const char *spec = history_spec(s->history);
     struct goal to;
-    int n, best = 0, most = o->measured ? o->measured : 1;
     bool gpu = o->target && o->target->gpu;
+    int n, best = 0, most = o->measured ? o->measured : gpu ? MOST_COMPILED : 1;
     bool ok = cli_goal(s, args_value(c->args, OPT_OUTPUT), &to, e) && expert_file_all(a, &all, e);
     all.accuracy = ok ? session_expert_accuracy(s, NULL) : 0;
     ok = ok && expert_schedules(a, &all, spec, o->target, o->threads, most, list, &n, e)
-           && (!o->measured || search(c, spec, o, list, n, &best, m, &rating, e));
+      && (o->measured ? search(c, spec, o, list, n, &best, m, &rating, e)
+          : !gpu || expert_first_without_stack(spec, list, n, c->cancel, &best, e));
     const struct found found = { o->measured && !gpu ? m : NULL,
                                  o->measured && gpu ? &rating : NULL };
     if (ok && to.path)

@@ -221,6 +221,15 @@ static bool show_ptx(const struct cli *c, struct opened *o, struct str *out, str
     return program_text_ptx(current(o), out, e);
 }
 
+static bool show_sass(const struct cli *c, struct opened *o, struct str *out, struct err *e)
+{
+    struct arena *a = arena_new();
+    struct code_lines lines;
+    bool ok = program_text_sass(a, current(o), c->cancel, out, &lines, e);
+    arena_free(a);
+    return ok;
+}
+
 static bool show_yaml(const struct cli *c, struct opened *o, struct str *out, struct err *e)
 {
     const char *to = args_value(c->args, OPT_OUTPUT);
@@ -375,7 +384,7 @@ static const struct {
     { "asm", show_asm, true },        { "steps", show_steps, false },
     { "blame", show_blame, false },
     { "yaml", show_yaml, false },     { "cuda", show_cuda, true },
-    { "ptx", show_ptx, true },
+    { "ptx", show_ptx, true },        { "sass", show_sass, true },
     { "roofline", show_roofline, true }, { "space", show_space, true },
     { "lens", cli_lens, true },       { "profile", cli_profile, true },
     { "module", show_module, false }, { "simplified", show_simplified, false },
@@ -422,8 +431,8 @@ int cli_show(const struct cli *c)
     if (v < 0)
         return cli_usage(c,
                          "--what %s: expected nest, access, graph, network, layout, module, c, asm,"
-                         " cuda, ptx, steps, blame, profile, roofline, lens, simplified, space,"
-                         " compare or yaml",
+                         " cuda, ptx, sass, steps, blame, profile, roofline, lens, simplified,"
+                         " space, compare or yaml",
                          what);
     bool lens = view[v].show == cli_lens;
     if (args_has(c->args, OPT_JSON) && view[v].show != show_space && view[v].show != show_asm

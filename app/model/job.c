@@ -228,20 +228,28 @@ struct measure_opts job_measure_opts(const struct app_job *j)
                                   .compiler = s->compiler[0] ? s->compiler : NULL };
 }
 
-/* Writes the code that view C or view asm shows. */
+/* Writes the code that one of the views C, asm and sass shows. */
 static bool write_code(struct app_job *j, const struct program *p, const struct measure_opts *o,
                        const struct cancel *c)
 {
     if (j->kind == JOB_C)
         return program_text_source(j->mem, p, o->target, &j->text, &j->lines, &j->e);
-    bool gpu = program_text_is_gpu(p, o->target);
-    bool ok = program_text_machine(j->mem, p, o->target, o->compiler, c, &j->text, &j->lines,
-                                   &j->e);
+    bool gpu = program_text_is_gpu(p, o->target), sass = j->kind == JOB_SASS;
+    if (sass && !gpu) {
+        err_set(&j->e, ERR_RANGE,
+                "SASS is the machine code of a GPU, and this kernel is for a CPU");
+        return err_fix(&j->e, "5 shows its assembly; `loop bind` steps or `:isa cuda` make a kernel"
+                       " for a GPU");
+    }
+    bool ok = sass ? program_text_sass(j->mem, p, c, &j->text, &j->lines, &j->e)
+                   : program_text_machine(j->mem, p, o->target, o->compiler, c, &j->text,
+                                          &j->lines, &j->e);
     if (ok && !gpu)
         port_pressure_read(str_text(&j->text), &j->lines, c, &j->ports);
     size_t n = strlen(j->e.fix);
     if (!ok && gpu && j->e.code == ERR_ENV)
-        snprintf(j->e.fix + n, sizeof j->e.fix - n, "%s4 shows the CUDA C", n ? "; " : "");
+        snprintf(j->e.fix + n, sizeof j->e.fix - n, "%s4 shows the CUDA C%s", n ? "; " : "",
+                 sass ? ", 5 the PTX" : "");
     return ok;
 }
 

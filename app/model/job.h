@@ -18,7 +18,8 @@
 #include "sessions/tuning/tuning.h"
 
 /* X(id, lane, group, what the title says while the job runs; "": nothing).  Jobs of the group STATE
- * are about a state of the session, MARK about several states, NETWORK about the network.
+ * are about a state of the session, MARK about several states, NETWORK about the network.  C, ASM
+ * and SASS have the order of enum code_kind (ORDER CODE).
  *
  * MACHINE measures the machine model and stores it.  NETWORK builds a network; NETWORK_RUN also
  * measures it.  OPEN reads an ONNX file.  LENS simulates a window of the run.  CURES and FORECAST
@@ -28,6 +29,7 @@
     X(MEASURE, MEASURE, STATE, "measuring") \
     X(C, TEXT, STATE, "writing C") \
     X(ASM, TEXT, STATE, "disassembling") \
+    X(SASS, TEXT, STATE, "disassembling") \
     X(MACHINE, MEASURE, STATE, "roofs") \
     X(TUNE, TUNE, STATE, "") \
     X(COMPARE, MEASURE, MARK, "comparing") \
@@ -80,7 +82,7 @@ struct app_job {
     int tag;                     /* set by the caller, and not changed */
     int threads;
     unsigned baselines;          /* MEASURE: see struct measure_opts; 0 unless set after job_new */
-    struct job_settings set;     /* MEASURE, C, ASM: set after job_new */
+    struct job_settings set;     /* MEASURE, C, ASM, SASS: set after job_new */
     struct tuning_opts tune;     /* TUNE, STOPPED: set after job_new; its texts are never freed */
     char *other;  /* COMPARE: the recipe of A; FORECAST: the recipe of the preview; or NULL */
     int from;  /* BISECT: number of steps of the earlier state; set after job_new */
@@ -92,7 +94,7 @@ struct app_job {
     struct err e;                /* when not ok; ERR_CANCEL after a cancel */
     struct measurement m;        /* MEASURE; the job owns m.sim.detail */
     struct sim_detail *detail;
-    struct str text;             /* C, ASM */
+    struct str text;             /* C, ASM, SASS */
     struct arena *mem;           /* memory of lines */
     struct code_lines lines;     /* the loops to which the lines of text belong */
     struct port_pressure ports;  /* ASM: port pressure of the hottest loop */

@@ -235,14 +235,19 @@ static bool is_neighbour(const struct model *m, int t)
     return (from >= 0 && graph_reads(g, from, t)) || (to >= 0 && graph_reads(g, to, l->id));
 }
 
+int model_code(enum view v)
+{
+    return v == VIEW_C ? CODE_C : v == VIEW_ASM ? CODE_ASM : v == VIEW_SASS ? CODE_SASS : -1;
+}
+
 bool model_lit(const struct model *m, enum view v, int i)
 {
     if (v == VIEW_GRAPH)
         return is_neighbour(m, i);
-    const struct code_text *c = &m->code[v == VIEW_C ? 0 : 1];
+    const struct code_text *c = model_code(v) >= 0 ? &m->code[model_code(v)] : NULL;
     const struct stage *s;
     int axis;
-    if (!c->have || i < 0 || i >= c->lines.n || !model_loop(m, &s, &axis))
+    if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop(m, &s, &axis))
         return false;
     int node = program_stage(model_program(m), s->name);
     for (; axis >= 0; axis--) {

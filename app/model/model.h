@@ -171,7 +171,7 @@ struct model {
     int at;                              /* the current state at the last model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
     int parallel_said;  /* 1 + tag of the state for which the note on threads was shown; 0: none */
-    struct code_text code[2];            /* texts of VIEW_C and VIEW_ASM */
+    struct code_text code[CODE_COUNT];
     struct roofs roofs;
     struct tuner tuner;
     struct marking marking;
@@ -221,8 +221,10 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis);
 /* Returns the subject of the views: the object under the cursor of the focused pane, or else the
  * object under the cursor of the nest. */
 struct cursor_subject model_subject(const struct model *m);
-/* Whether line i of the C or the assembly belongs to the loop under the cursor of the nest. If the
- * code has no such loop (vector lanes, unrolled), the next enclosing loop counts. */
+/* Returns the enum code_kind that a view shows; -1: none. */
+int model_code(enum view v);
+/* Whether line i of a view of code belongs to the loop under the cursor of the nest. If the code
+ * has no such loop (vector lanes, unrolled), the next enclosing loop counts. */
 bool model_lit(const struct model *m, enum view v, int i);
 /* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
  * or -1. In the list of branches and on the start screen it is the entry, or NULL. */

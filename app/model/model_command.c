@@ -62,7 +62,7 @@ static void refuse_view(struct model *m)
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
-    int n = VIEW_COMPARE;  /* compare and lens come last, and have tabs only while they are shown */
+    int n = VIEW_COMPARE;  /* those from here on have tabs only while they are shown */
     int v = streq(name, "next") ? (now + 1) % n
           : streq(name, "prev") ? (now + n - 1) % n : find_view(name);
     if (v == VIEW_COMPARE)

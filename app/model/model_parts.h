@@ -8,7 +8,9 @@
 #include "sessions/file/session.h"
 #include "sessions/report/compare.h"
 
-/* Generated C or assembly.  The text of an older state stays until the new text arrives. */
+/* Generated code: one text for each of VIEW_C, VIEW_ASM and VIEW_SASS, in the order of their jobs
+ * (ORDER CODE).  The text of an older state stays until the new text arrives. */
+enum code_kind { CODE_C, CODE_ASM, CODE_SASS, CODE_COUNT };
 struct code_text {
     struct str text;
     int tag;

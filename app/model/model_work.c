@@ -143,10 +143,11 @@ bool model_desired_job(const struct model *m, enum job_lane lane, struct desired
     out->tag = model_tag(m);
     if (lane == LANE_MEASURE)
         return desired_measurement(m, out);
-    for (int i = 0; i < COUNT_OF(m->code); i++) {
-        bool current = m->code[i].have && m->code[i].tag == out->tag;
-        if (view_shown(m, i == 0 ? VIEW_C : VIEW_ASM) && !current) {
-            out->kind = i == 0 ? JOB_C : JOB_ASM;
+    for (int v = 0; v < VIEW_COUNT; v++) {
+        int i = model_code((enum view)v);
+        bool current = i < 0 || (m->code[i].have && m->code[i].tag == out->tag);
+        if (view_shown(m, (enum view)v) && !current) {
+            out->kind = (enum job_kind)(JOB_C + i);
             return true;
         }
     }
@@ -370,7 +371,7 @@ static void measured(struct model *m, const struct app_job *j)
 
 static void coded(struct model *m, struct app_job *j)
 {
-    struct code_text *c = &m->code[j->kind == JOB_C ? 0 : 1];
+    struct code_text *c = &m->code[j->kind - JOB_C];
     if (!j->ok && j->e.code == ERR_CANCEL)
         return;
     str_clear(&c->text);

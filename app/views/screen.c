@@ -197,7 +197,8 @@ static void refresh(struct model *m, enum doc_id id, struct rect r, view_build *
 static void follow_heat(struct model *m, int height)
 {
     struct pane_doc *p = &m->pane[VIEW_ASM];
-    if (!m->to_hot || !m->code[1].have || m->code[1].tag != model_tag(m) || m->hot < 0)
+    const struct code_text *c = &m->code[CODE_ASM];
+    if (!m->to_hot || !c->have || c->tag != model_tag(m) || m->hot < 0)
         return;
     doc_scroll_to(&p->doc, &p->scroll, m->hot, height);
     p->scroll.top = m->hot;
@@ -228,14 +229,14 @@ static void follow_misses(struct model *m, int height)
     m->to_misses = false;
 }
 
-/* Scrolls C or assembly to the loop under the cursor of the nest, once for each loop. */
+/* Scrolls C or machine code to the loop under the cursor of the nest, once for each loop. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
     const struct stage *s;
     int axis, first = -1;
     char now[sizeof m->lit];
-    if ((v != VIEW_C && v != VIEW_ASM) || !model_loop(m, &s, &axis))
+    if (model_code(v) < 0 || !model_loop(m, &s, &axis))
         return;
     snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v, p->stamp);
     if (streq(now, m->lit))

@@ -191,19 +191,12 @@ static void look_for_loop(const struct model *m, enum view v, struct doc_look *l
     look->stage = v == VIEW_NEST ? s->name : NULL;
 }
 
-static bool lit_c(const void *m, int i)
-{
-    return model_lit(m, VIEW_C, i);
-}
+struct lit_view { const struct model *m; enum view v; };
 
-static bool lit_asm(const void *m, int i)
+static bool is_lit(const void *view, int i)
 {
-    return model_lit(m, VIEW_ASM, i);
-}
-
-static bool lit_graph(const void *m, int i)
-{
-    return model_lit(m, VIEW_GRAPH, i);
+    const struct lit_view *x = view;
+    return model_lit(x->m, x->v, i);
 }
 
 static void draw_preview_heading(struct grid *g, struct rect r)
@@ -230,13 +223,14 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
     else
         draw_tabs(m, g, r, pane);
     char word[64];
+    struct lit_view lit = {.m = m};
     struct doc_look look = {.focused = focused};
     look.search = m->focus == pane ? str_text(&m->search) : NULL;
     if (pane != PANE_LEDGER && !preview) {
         look_for_loop(m, m->view[pane], &look, word, sizeof word);
-        look.lit = m->view[pane] == VIEW_C ? lit_c : m->view[pane] == VIEW_ASM ? lit_asm
-                 : m->view[pane] == VIEW_GRAPH ? lit_graph : NULL;
-        look.ctx = m;
+        lit.v = m->view[pane];
+        look.lit = lit.v == VIEW_GRAPH || model_code(lit.v) >= 0 ? is_lit : NULL;
+        look.ctx = &lit;
     }
     doc_draw(&p->doc, &p->scroll, g, body, look);
     if (r.x > 0)

@@ -1,5 +1,5 @@
-/* The views that show a text: access expressions, generated C, machine code.  The last
- * two come from background jobs. */
+/* The views that show a text: access expressions, and generated C or machine code, which comes from
+ * background jobs. */
 #include "app/views/view.h"
 
 #include <ctype.h>
@@ -108,6 +108,31 @@ static void colour_asm(const char *text, unsigned char *style, int *state)
         memset(style + (comment - text), STYLE_DIM, n - (size_t)(comment - text));
 }
 
+/* Colours SASS: the offset of each instruction, jumps and barriers, arithmetic of floats and of
+ * tensor cores. */
+static void colour_sass(const char *text, unsigned char *style, int *state)
+{
+    static const char *const flow[] = { "BRA", "EXIT", "CALL", "RET", "BAR.", "BSSY", "BSYNC" },
+                      *const arithmetic[] = { "FFMA", "FMUL", "FADD", "HFMA2", "HMMA", "DFMA" };
+    size_t n = strlen(text), start = strspn(text, " "), offset = strcspn(text + start, " ");
+    (void)state;
+    memset(style, STYLE_PLAIN, n);
+    if (start == 0) {
+        memset(style, text[0] == '/' ? STYLE_DIM : STYLE_NOTE, n);
+        return;
+    }
+    memset(style + start, STYLE_DIM, offset);
+    start += offset + strspn(text + start + offset, " ");
+    if (text[start] == '@')
+        start += strcspn(text + start, " ") + 1;
+    for (int i = 0; i < COUNT_OF(flow) && start < n; i++)
+        if (str_starts(text + start, flow[i]))
+            memset(style + start, STYLE_WORD, strcspn(text + start, " "));
+    for (int i = 0; i < COUNT_OF(arithmetic) && start < n; i++)
+        if (str_starts(text + start, arithmetic[i]))
+            memset(style + start, STYLE_GOOD, strcspn(text + start, " "));
+}
+
 /* --- Texts ------------------------------------------------------------------------------------ */
 
 void view_access_build(struct model *m, struct pane_doc *p, int width)
@@ -169,25 +194,31 @@ static void build_code(struct model *m, struct pane_doc *p, int which, doc_colou
     const struct code_text *c = &m->code[which];
     if (!c->have) {
         doc_clear(&p->doc);
-        doc_line(&p->doc, STYLE_DIM, which == 0 ? "writing the C code ..." : "compiling ...");
+        doc_line(&p->doc, STYLE_DIM, which == CODE_C ? "writing the C code ..." : "compiling ...");
         return;
     }
     doc_clear(&p->doc);
     if (c->failed) {
-        doc_wrap(&p->doc, STYLE_BAD, str_text(&c->text), width - 1, 0);
+        for (const char *line = str_text(&c->text); *line; line += *line == '\n') {
+            size_t n = strcspn(line, "\n");
+            doc_wrap(&p->doc, STYLE_BAD, arena_strndup(p->doc.arena, line, n), width - 1, 0);
+            line += n;
+        }
         return;
     }
     const char *line = str_text(&c->text);
-    struct hot_loops hot = which == 1 ? hot_loops_find(line, &c->lines) : (struct hot_loops){0};
+    struct hot_loops hot = {0};
     double hottest = 0;
-    if (which == 1)
+    if (which == CODE_ASM) {
+        hot = hot_loops_find(line, &c->lines);
         put_ports(&p->doc, c, width);
-    m->hot = -1;
+        m->hot = -1;
+    }
     for (int i = 0, state = 0, last = -1; *line; i++) {
         size_t n = strcspn(line, "\n");
         char *text = arena_strndup(p->doc.arena, line, n);
         int loop = i < c->lines.n ? c->lines.of[i] : -1;
-        if (which == 1 && loop >= 0 && loop != last) {
+        if (which == CODE_ASM && loop >= 0 && loop != last) {
             double share = put_loop_heading(m, &p->doc, c, &hot, loop);
             m->hot = share > hottest ? p->doc.lines.len - 1 : m->hot;
             hottest = fmax(hottest, share);
@@ -203,10 +234,15 @@ static void build_code(struct model *m, struct pane_doc *p, int which, doc_colou
 
 void view_c_build(struct model *m, struct pane_doc *p, int width)
 {
-    build_code(m, p, 0, colour_c, width);
+    build_code(m, p, CODE_C, colour_c, width);
 }
 
 void view_asm_build(struct model *m, struct pane_doc *p, int width)
 {
-    build_code(m, p, 1, colour_asm, width);
+    build_code(m, p, CODE_ASM, colour_asm, width);
+}
+
+void view_sass_build(struct model *m, struct pane_doc *p, int width)
+{
+    build_code(m, p, CODE_SASS, colour_sass, width);
 }

@@ -28,6 +28,29 @@ static bool compile(struct arena *a, const struct program *p, struct expert_rati
     return ok;
 }
 
+bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,
+                                const struct cancel *c, int *best, struct err *e)
+{
+    struct err none = {0};
+    *best = 0;
+    for (int i = 0; i < n && nvrtc_there(&none); i++) {
+        struct arena *a = arena_new();
+        struct expert_rating r = {0};
+        const struct program *p;
+        int at;
+        bool ok = !cancelled(c) && program_replay(a, spec, s[i].step, s[i].n, &p, &at, &none)
+               && compile(a, p, &r, &none);
+        arena_free(a);
+        if (cancelled(c))
+            return err_set(e, ERR_CANCEL, "cancelled");
+        if (ok && r.stack == 0) {
+            *best = i;
+            return true;
+        }
+    }
+    return true;
+}
+
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e)
 {

@@ -20,6 +20,12 @@ struct expert_rating {
 #define EXPERT_WARPS 8                    /* two per scheduler: our choice, not from a data sheet */
 #define EXPERT_RATED_ACCESSES 1e6         /* accesses of threads, above which only a sample of the
                                            * blocks is walked */
+/* Sets *best to the first of n schedules whose kernels NVRTC compiles without stack; without NVRTC,
+ * or if all need stack, to the first of all.  ptxas limits the registers of a thread so that
+ * more blocks fit on a multiprocessor, and spills the others.  No formula predicts which tile sizes
+ * spill. ERR_CANCEL. */
+bool expert_first_without_stack(const char *spec, const struct expert_schedule *s, int n,
+                                const struct cancel *c, int *best, struct err *e);
 /* Rates the program of a schedule. A program whose kernels need stack is rated as well. */
 bool expert_rate(const struct program *p, const struct gpu_memory_opts *o, const struct cancel *c,
                  struct expert_rating *out, struct err *e);

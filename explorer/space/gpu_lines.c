@@ -132,7 +132,7 @@ static void read_operand(struct gpu_writer *w, const struct gpu_operand *o)
     enum gpu_from from = gpu_from_of(o, w->p);
     const char *at = w->copies ? w->copies : w->inner, *t = w->g->name;
     const char *pad = from == FROM_SHARED_PAD
-                    ? arena_printf(w->a, " pad=%d", (int)(16 / w->g->bytes)) : "";
+                    ? arena_printf(w->a, " pad=%d", (int)(16 / o->bytes)) : "";
     if (!o->name || (from == FROM_GLOBAL && !o->padding))
         return;
     if (from == FROM_GLOBAL)
@@ -142,7 +142,7 @@ static void read_operand(struct gpu_writer *w, const struct gpu_operand *o)
     else
         add_line(w, "loop cache_read %s %s at=%s scope=shared%s", t, o->name, at, pad);
     if (from == FROM_SHARED_SWIZZLE)
-        add_line(w, "loop swizzle %s %s by=%d", t, o->name, (int)(16 / w->g->bytes));
+        add_line(w, "loop swizzle %s %s by=%d", t, o->name, (int)(16 / o->bytes));
 }
 
 static void mark(struct gpu_writer *w)

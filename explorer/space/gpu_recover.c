@@ -188,15 +188,23 @@ static bool unrolls(const struct gpu_reading *r, const struct loop_point *p)
     return false;
 }
 
-/* Reads the stages of the pipeline. */
+/* Reads the stages of the pipeline. Its loop is the one at which tiles are copied. */
 static bool read_stages(struct gpu_reading *r, const struct loop_space *s, struct loop_point *p)
 {
     int64_t stages = 1;
+    const char *loop = "", *at = copies_at(r);
     for (int i = 0; i < r->n; i++)
         if (r->step[i]->kind == STEP_LOOP_PIPELINE && strcaseeq(r->step[i]->target, r->g->name)
-            && r->step[i]->n_opts > 0)
+            && r->step[i]->n_args > 0 && r->step[i]->n_opts > 0) {
             stages = r->step[i]->opt[0].value;
+            loop = r->step[i]->arg[0].text;
+        }
     int knob = r->g->k_stages;
+    if (stages > 1 && !at)
+        return miss(r, "pipeline", "loop %.40s is pipelined, and no tile is copied", loop);
+    if (stages > 1 && !strcaseeq(loop, at))
+        return miss(r, "pipeline", "loop %.40s is pipelined, and the tiles are copied at loop"
+                    " %.40s", loop, at);
     if (stages > (knob >= 0 ? s->knob[knob].n_choices : 1))
         return miss(r, "pipeline", "the tiles have %lld stages, and the space has fewer",
                     (long long)stages);

@@ -3,6 +3,7 @@
 #include "explorer/space/gpu_space.h"
 
 #include "kernels/base/number.h"
+#include "kernels/nest/tree.h"
 
 #define WARP 32
 #define MOST_REGISTERS 255
@@ -48,10 +49,10 @@ static int64_t span_of(const struct gpu_nest *g, const struct loop_point *p,
 static int64_t tile_bytes(const struct gpu_nest *g, const struct loop_point *p,
                           const struct gpu_operand *o)
 {
-    int64_t n = g->bytes;
+    int64_t n = o->bytes;
     for (int d = 0; d < o->rank; d++) {
         bool padded = d == o->rank - 1 && gpu_from_of(o, p) == FROM_SHARED_PAD;
-        n *= span_of(g, p, o, d) + (padded ? 16 / g->bytes : 0);
+        n *= span_of(g, p, o, d) + (padded ? 16 / o->bytes : 0);
     }
     return n;
 }
@@ -67,15 +68,15 @@ static bool swizzle_sound(const struct gpu_nest *g, const struct loop_point *p, 
         int64_t rows = 1, row = span_of(g, p, o, o->rank - 1);
         for (int d = 0; d + 1 < o->rank; d++)
             rows *= span_of(g, p, o, d);
-        if (!is_power_of_two(row) || row * g->bytes <= 16 || rows == 1)
+        if (!is_power_of_two(row) || row * o->bytes <= 16 || rows == 1)
             return refuse(e, "rows of %lld elements, which cannot be swizzled", row);
     }
     return true;
 }
 
-bool gpu_is_stored(const struct gpu_operand *o)
+bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o)
 {
-    return o->name && o->known && !o->padding;
+    return o->name && o->known && !o->padding && o->bytes == g->bytes;
 }
 
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p)
@@ -96,7 +97,7 @@ int gpu_copies_at(const struct gpu_nest *g, const struct loop_point *p)
 static bool copied_async(const struct gpu_nest *g, const struct loop_point *p,
                          const struct gpu_operand *o)
 {
-    if (!gpu_is_stored(o) || gpu_from_of(o, p) == FROM_GLOBAL)
+    if (!gpu_is_stored(g, o) || gpu_from_of(o, p) == FROM_GLOBAL)
         return false;
     int last = o->rank - 1;
     int64_t wide = g->bytes < 4 ? 16 / g->bytes : 1;     /* elements of 16 bytes */
@@ -150,7 +151,8 @@ struct gpu_need gpu_need_of(const struct gpu_nest *g, const struct loop_point *p
         const struct gpu_operand *x = &g->operand[o];
         n.registers += x->name ? read[o] : 0;
         if (x->name && x->known && gpu_from_of(x, p) != FROM_GLOBAL)
-            n.shared += tile_bytes(g, p, x) * (copied_async(g, p, x) ? gpu_stages(g, p) : 1);
+            n.shared += shared_room(tile_bytes(g, p, x)
+                                    * (copied_async(g, p, x) ? gpu_stages(g, p) : 1));
     }
     return n;
 }

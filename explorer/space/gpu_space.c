@@ -103,6 +103,9 @@ static void see_load(void *ctx, const struct val *load)
     if (o->name)                          /* an operand that is read twice has one tile */
         return;
     o->name = g->tensor[t].name;
+    int producer = g->tensor[t].producer;
+    bool sum = producer >= 0 && g->node[producer].combine == COMBINE_SUM;
+    o->bytes = (sum ? g->tensor[t].type->sum : g->tensor[t].type)->bytes;  /* as lowering does */
     see_index(b, o, load);
 }
 
@@ -142,7 +145,7 @@ static bool any_stored(const struct gpu_nest *g)
 {
     bool any = false;
     for (int i = 0; i < OPERANDS; i++)
-        any = any || gpu_is_stored(&g->operand[i]);
+        any = any || gpu_is_stored(g, &g->operand[i]);
     return any;
 }
 

@@ -33,6 +33,7 @@ struct gpu_operand {
     const char *name;                     /* its name; NULL: there is no such operand */
     int knob;                             /* the knob that chooses enum gpu_from */
     bool known, padding;  /* padding: a node that this nest can compute makes the operand */
+    int64_t bytes;                        /* bytes of an element in its tile */
     int rank; int64_t shape[MAX_DIMS], coef[MAX_DIMS][GPU_AXES];
     unsigned axes;                        /* bit a: the index depends on axis a */
 };
@@ -44,7 +45,7 @@ struct gpu_nest {
     struct gpu_operand operand[OPERANDS];
     int k_unroll;  /* knob: 0: only the register tile is unrolled, 1: the inner reduction too */
     int k_stages;  /* knob: stages - 1 of the shared tiles; -1: none can have more than one */
-    int64_t bytes;                        /* bytes of an element */
+    int64_t bytes;                        /* bytes of a stored element */
     int n_chain; const char *const *chain;           /* element-wise consumers, in order */
     int n_rest; const char *const *rest;  /* lines that bind the other nodes */
 };
@@ -56,8 +57,9 @@ struct gpu_sizes gpu_sizes_of(const struct gpu_nest *g, const struct loop_point 
 int gpu_index_of(const struct gpu_nest *g, int axis);
 /* Returns the reduction that runs innermost with more than one step; -1: none. */
 int gpu_innermost(const struct gpu_nest *g, const struct loop_point *p);
-/* Whether copies can fill the tile of an operand: it is no padding, which the kernel computes. */
-bool gpu_is_stored(const struct gpu_operand *o);
+/* Whether copies can fill the tile of an operand: it is no padding, which the kernel computes, and
+ * no sum of narrow elements, whose tile has the wider type of the sum. */
+bool gpu_is_stored(const struct gpu_nest *g, const struct gpu_operand *o);
 /* Returns the stages of the shared tiles: 1 without a pipeline. */
 int64_t gpu_stages(const struct gpu_nest *g, const struct loop_point *p);
 /* Returns the reduction at which tiles are copied; -1: they are copied once. */

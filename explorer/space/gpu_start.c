@@ -11,15 +11,16 @@
 
 /* Scores a point as the expert schedules do: by the share of multiprocessors that work, the
  * multiply-adds per element read, and the share of them that is useful. */
-static double score(const struct gpu_nest *g, const struct loop_point *p)
+static double score(const struct loop_space *s, const struct loop_point *p)
 {
+    const struct gpu_nest *g = s->gpu;
     struct gpu_need n = gpu_need_of(g, p);
     double waves = ceil((double)n.blocks / MULTIPROCESSORS), used = 1, part[OPERANDS] = { 1, 1 };
     double reads = 0, tile = 1;
     for (int a = 0; a < g->n_axes; a++) {
-        struct gpu_sizes s = gpu_sizes_of(g, p, a);
-        double inner = (double)(s.vthread * s.thread * s.tile);
-        used *= (double)g->axis[a].extent / ((double)s.outer * inner);
+        struct gpu_sizes x = gpu_sizes_of(g, p, a);
+        double inner = (double)(x.vthread * x.thread * x.tile);
+        used *= (double)g->axis[a].extent / ((double)x.outer * inner);
         if (a >= g->n_output)
             continue;
         tile *= inner;
@@ -30,7 +31,8 @@ static double score(const struct gpu_nest *g, const struct loop_point *p)
         if (g->operand[o].name)
             reads += gpu_from_of(&g->operand[o], p) == FROM_GLOBAL ? 2 * part[o] : part[o];
     double sums = (double)n.sums;
-    double together = n.shared > 0 ? floor(SHARED_MOST / (double)n.shared) : ENOUGH_RESIDENT;
+    double together = n.shared > 0 ? floor((double)s->opts.shared / (double)n.shared)
+                                   : ENOUGH_RESIDENT;
     return (double)n.blocks / (MULTIPROCESSORS * waves) * tile / (tile + 16 * reads)
          * used * fmin(1, (double)n.threads / ENOUGH_THREADS) * sums / (sums + 4)
          * fmin(1, together * (double)n.threads / ENOUGH_RESIDENT);
@@ -45,7 +47,7 @@ void gpu_point_start(const struct loop_space *s, struct loop_point *p)
         for (int k = 0; k < s->n; k++)
             q.v[k][0] = rng_range(&r, 0, s->knob[k].n_choices - 1);
         gpu_point_fit(s, &q);
-        double x = gpu_point_sound(s, &q, NULL) ? score(s->gpu, &q) : -1;
+        double x = gpu_point_sound(s, &q, NULL) ? score(s, &q) : -1;
         if (x > best) {
             best = x;
             *p = q;

@@ -535,7 +535,7 @@ static struct loop_opts fill_options(const struct loop_opts *given)
 {
     struct loop_opts o = given ? *given : (struct loop_opts){ 0 };
     o.target = target_or_host(o.target);
-    o.shared = o.shared > 0 ? o.shared : SHARED_MOST;
+    o.shared = o.shared > 0 && o.shared < SHARED_MOST ? o.shared : SHARED_MOST;
     return o;
 }
 

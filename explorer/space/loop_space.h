@@ -61,7 +61,8 @@ struct loop_opts {
     const struct target *target;          /* target of the code; NULL: the best of this machine */
     /* bytes of the last cache; a result of at least a quarter of it may be streamed; 0: none is */
     int64_t last_cache;
-    int64_t shared;  /* bytes of shared memory that a block may have; 0: SHARED_MOST */
+    /* bytes of shared memory that a block may have, at most SHARED_MOST; 0: SHARED_MOST */
+    int64_t shared;
 };
 
 struct loop_axis;                         /* loop_space_impl.h */

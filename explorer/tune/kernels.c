@@ -6,7 +6,6 @@
 
 #include "kernels/gen/gen.h"
 #include "profile/host/machine.h"
-#include "profile/sim/gpusim.h"
 
 bool kernels_is_layout(const char *line)
 {
@@ -17,7 +16,7 @@ struct loop_opts kernels_loop_opts(const struct kernels *k)
 {
     return (struct loop_opts){
         .target = k->o.measure.target, .threads = k->o.measure.threads, .last_cache = k->last_cache,
-        .shared = k->o.measure.gpu ? gpu_block_shared(k->o.measure.gpu) : 0,
+        .shared = k->shared,
     };
 }
 

@@ -8,13 +8,20 @@
 #include "explorer/expert/simulated.h"
 #include "explorer/tune/kernels_impl.h"
 #include "profile/child/device.h"
+#include "profile/sim/gpusim.h"
 
-bool kernels_gpu_ready(const struct kernels *k, struct err *e)
+bool kernels_gpu_ready(struct kernels *k, struct err *e)
 {
     struct cuda_info device;
     struct err why = {0};
-    if (k->o.simulated || device_this(k->o.measure.runner_path, &device, &why))
+    if (k->o.simulated) {
+        k->shared = k->o.measure.gpu ? gpu_block_shared(k->o.measure.gpu) : 0;
         return true;
+    }
+    if (device_this(k->o.measure.runner_path, &device, &why)) {
+        k->shared = device.shared_bytes;
+        return true;
+    }
     err_set(e, ERR_ENV, "there is no GPU to measure candidates on: %.300s", why.text);
     return err_fix(e, "--objective simulated ranks them by the GPU memory simulator");
 }

@@ -41,6 +41,7 @@ struct kernels {
     int n_threads;                       /* threads that rank */
     int lanes;                           /* floats of a vector register */
     int64_t last_cache;                  /* bytes of the outermost cache */
+    int64_t shared;                      /* for a GPU: as in struct loop_opts */
     struct arena *scratch[16];
     struct batch *batch;                 /* created when the first candidate is measured */
     struct batch_item *item;             /* items of the current batch */
@@ -60,9 +61,9 @@ int kernels_add_closed(struct kernels *k, const char *const *line, int n, const 
 bool kernels_is_layout(const char *line);            /* whether the line is not a loop step */
 /* kernels_seed.c: adds the seeds of the options. Errors as of kernels_new. */
 bool kernels_add_seeds(struct kernels *k, struct err *e);
-/* kernels_gpu.c: kernels_gpu_ready says whether candidates can be measured; kernels_gpu_measure is
- * tune_problem.measure for a GPU. */
-bool kernels_gpu_ready(const struct kernels *k, struct err *e);
+/* kernels_gpu.c: kernels_gpu_ready says whether candidates can be measured, and sets k->shared to
+ * what the GPU gives to a block; kernels_gpu_measure is tune_problem.measure for a GPU. */
+bool kernels_gpu_ready(struct kernels *k, struct err *e);
 bool kernels_gpu_measure(void *ctx, struct tune_candidate **c, int n, tune_measured_fn done,
                          void *done_ctx, const struct cancel *cancel, struct err *e);
 /* kernels_point.c, kernels_measure.c: each fills in its functions of k->problem. */

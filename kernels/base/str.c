@@ -226,7 +226,7 @@ void str_ms(struct str *s, double ms)
 /* Returns how many of the n bytes of text fit in its first row, of `room` columns. */
 static size_t row_bytes(const char *text, size_t n, int room)
 {
-    size_t blank = 0;
+    size_t blank = 0, bar = 0;
     int width = 0;
     for (size_t at = 0; at < n; at++) {
         if (text[at] == '\033')
@@ -235,8 +235,10 @@ static size_t row_bytes(const char *text, size_t n, int room)
             width++;
         if (text[at] == ' ' && at > 0 && text[at - 1] != ' ')
             blank = at;
-        if (width > room && blank > 0)
-            return blank;
+        if (width > room && (blank > 0 || bar > 0))
+            return blank > 0 ? blank : bar;
+        if (text[at] == '|')
+            bar = at + 1;
     }
     return n;
 }

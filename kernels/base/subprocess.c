@@ -30,15 +30,13 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-bool subprocess_find(const char *name, struct str *path)
+bool subprocess_find_in(const char *name, const char *folders, struct str *path)
 {
-    const char *p = getenv("PATH");
+    const char *p = folders;
     struct str try = {0};
     bool found = false;
     if (*name == '\0' || strchr(name, '/'))
         return false;
-    if (!p)
-        p = "/usr/local/bin:/usr/bin:/bin";
     while (!found) {
         size_t n = strcspn(p, ":");
         str_clear(&try);
@@ -55,6 +53,12 @@ bool subprocess_find(const char *name, struct str *path)
     }
     str_free(&try);
     return found;
+}
+
+bool subprocess_find(const char *name, struct str *path)
+{
+    const char *p = getenv("PATH");
+    return subprocess_find_in(name, p ? p : "/usr/local/bin:/usr/bin:/bin", path);
 }
 
 /* Opens a pipe whose ends do not collide with the standard descriptors of the child, even if those
@@ -81,7 +85,7 @@ static bool open_pipe(int fd[2])
 /* Reads the available output without blocking, at most two pipes full, so that a flood of output
  * does not delay the time limit.  Drops output beyond the cap, so that the program never blocks.
  * Returns false at the end of the output. */
-static bool take_output(int fd, struct str *out)
+static bool take_output(int fd, struct subprocess_result *res)
 {
     char chunk[16384];
     for (int i = 0; i < 128; i++) {
@@ -92,8 +96,9 @@ static bool take_output(int fd, struct str *out)
             return errno == EAGAIN;
         if (n == 0)
             return false;
-        size_t room = MAX_OUTPUT_BYTES - out->len;
-        str_add_n(out, chunk, (size_t)n < room ? (size_t)n : room);
+        size_t room = MAX_OUTPUT_BYTES - res->out.len;
+        res->cut = res->cut || (size_t)n > room;
+        str_add_n(&res->out, chunk, (size_t)n < room ? (size_t)n : room);
     }
     return true;
 }
@@ -149,10 +154,10 @@ static int follow(pid_t pid, int fd, double limit_s, const struct cancel *c,
             break;
         }
         wait_tick(fd, open, left, &nap_us);
-        open = open && take_output(fd, &res->out);
+        open = open && take_output(fd, res);
     }
     if (open)
-        take_output(fd, &res->out);
+        take_output(fd, res);
     return status;
 }
 

@@ -16,6 +16,7 @@ struct subprocess_result {
     int exit_code;        /* -1 when it did not exit by itself */
     int signal;           /* the signal that ended it; 0: none */
     bool timed_out, cancelled;
+    bool cut;             /* whether there was more output than out can hold */
     struct str out;       /* stdout and stderr, at most 1 MiB; the caller frees it with str_free */
 };
 
@@ -33,5 +34,7 @@ bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
 
 /* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);
+/* The same in a list of folders, separated by colons. */
+bool subprocess_find_in(const char *name, const char *folders, struct str *path);
 double clock_s(void);                                      /* monotonic time in seconds */
 #endif

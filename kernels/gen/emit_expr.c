@@ -216,11 +216,33 @@ void emit_address(struct emit *m, const struct place *at, bool stored)
     }
 }
 
+/* Whether the text is for NVRTC, which has CUDA's functions and none of gcc's. */
+static bool for_nvrtc(const struct emit *m)
+{
+    return m->gpu && !m->twin;
+}
+
+/* Emits an infinity or a NaN by its bits, as CUDA C without headers has them. */
+static void emit_bits(struct emit *m, double value)
+{
+    float narrow = (float)value;
+    uint64_t wide_bits;
+    uint32_t bits;
+    memcpy(&wide_bits, &value, sizeof value);
+    memcpy(&bits, &narrow, sizeof narrow);
+    if (m->u->type->bytes == sizeof value)
+        str_printf(m->out, "__longlong_as_double(0x%llx)", (unsigned long long)wide_bits);
+    else
+        str_printf(m->out, "__int_as_float(0x%x)", bits);
+}
+
 static void emit_const(struct emit *m, double value, int min_prec)
 {
     const struct elem_type *type = m->u->type;
     type->round(&value, 1);
-    if (isnan(value)) {
+    if (for_nvrtc(m) && !isfinite(value)) {
+        emit_bits(m, value);
+    } else if (isnan(value)) {
         str_printf(m->out, "__builtin_nan%s(\"\")", type->suffix);
     } else if (isinf(value)) {
         str_printf(m->out, "%s__builtin_inf%s()", value > 0 ? "" : "-", type->suffix);
@@ -286,8 +308,8 @@ static void emit_arithmetic(struct emit *m, const struct code_term *t, int min_p
     close_paren(m, prec < min_prec);
 }
 
-/* Emits __builtin_expf(x), or exp_v16(x), a helper for all lanes (the name exp2 would be a function
- * of C), or sum_lanes16(x). */
+/* Emits __builtin_expf(x), expf(x) in CUDA C, or exp_v16(x), a helper for all lanes (the name exp2
+ * would be a function of C), or sum_lanes16(x). */
 static void emit_call_of_value(struct emit *m, const struct code_term *t)
 {
     if (!val_is_function(t->op)) {
@@ -296,7 +318,8 @@ static void emit_call_of_value(struct emit *m, const struct code_term *t)
         m->needs.max[t->a->lanes] |= !sum;
         str_printf(m->out, "%s_lanes%d(", sum ? "sum" : "max", t->a->lanes);
     } else if (t->lanes == 1) {
-        str_printf(m->out, "__builtin_%s%s(", val_name(t->op), m->u->type->suffix);
+        str_printf(m->out, "%s%s%s(", for_nvrtc(m) ? "" : "__builtin_", val_name(t->op),
+                   m->u->type->suffix);
     } else {
         m->needs.call[t->op][t->lanes] = true;
         str_printf(m->out, "%s_v%d(", val_name(t->op), t->lanes);

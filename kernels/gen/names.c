@@ -9,6 +9,7 @@
 #include <string.h>
 #include "kernels/base/rng.h"
 #include "kernels/base/vec.h"
+#include "kernels/ir/val.h"
 
 #define N_BUCKETS 512
 
@@ -48,6 +49,7 @@ static const char *const reserved[] = {
     "new", "not", "operator", "or", "private", "protected", "public", "template", "this", "throw",
     "try", "typename", "using", "virtual", "xor",
     "threadIdx", "blockIdx", "blockDim", "gridDim", "uint4",
+    "__int_as_float", "__longlong_as_double",
     "ts_read", "ts_write", "ts_copy", "ts_commit", "ts_wait_copies", "ts_meet", "swizzle",
     "copy_async4", "copy_async8", "copy_async16", "tf32",
     "fragment_rows", "fragment_columns", "fragment_pair", "fragment_both", "mma",
@@ -129,6 +131,11 @@ struct names *names_new(struct arena *a)
     n->arena = a;
     for (int i = 0; i < COUNT_OF(reserved); i++)
         add(n, reserved[i]);
+    for (int k = 0; k < VAL_KIND_COUNT; k++)             /* CUDA C calls them by these names */
+        if (val_is_function((enum val_kind)k)) {
+            add(n, val_name((enum val_kind)k));
+            add(n, arena_printf(a, "%sf", val_name((enum val_kind)k)));
+        }
     for (int lanes = 2; lanes <= GEN_MAX_LANES; lanes *= 2) {
         add(n, arena_printf(a, "v%d", lanes));
         add(n, arena_printf(a, "u%d", lanes));

@@ -224,37 +224,51 @@ static bool take_text(struct arena *a, program_handle p, int (*size)(program_han
     return get(p, *out) == 0;
 }
 
-static bool compile(const struct nvrtc *x, struct arena *a, program_handle p, const char *arch,
+static bool compile(const struct nvrtc *x, struct arena *a, program_handle p, bool lines,
                     struct gpu_build *out, struct err *e)
 {
-    const char *const options[] = { arena_printf(a, "--gpu-architecture=%s", arch), "--std=c++17" };
-    int code = x->compile(p, COUNT_OF(options), options);
+    const char *const options[] = { arena_printf(a, "--gpu-architecture=%s", out->arch),
+                                    "--std=c++17", "-lineinfo" };
+    int code = x->compile(p, COUNT_OF(options) - !lines, options);
     char *cubin, *ptx;
     size_t n;
     if (code != 0)
         return refuse(x, p, code, e);
     if (!take_text(a, p, x->cubin_size, x->cubin, &cubin, &out->bytes)
         || !take_text(a, p, x->ptx_size, x->ptx, &ptx, &n))
-        return err_set(e, ERR_COMPILE, "NVRTC gives no cubin for %s", arch);
+        return err_set(e, ERR_COMPILE, "NVRTC gives no cubin for %s", out->arch);
     out->cubin = (const unsigned char *)cubin;
     out->ptx = ptx;
     return read_kernels(a, out, e);
 }
 
-bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
-                 struct err *e)
+static bool build(struct arena *a, const char *source, const char *arch, bool lines,
+                  struct gpu_build *out, struct err *e)
 {
     struct nvrtc x = {0};
     program_handle p = NULL;
     int code;
     *out = (struct gpu_build){ .n = 0 };
+    snprintf(out->arch, sizeof out->arch, "%s", arch);
     bool ok = open_library(&x, e) && take_version(&x, out->version, e);
     if (ok && (code = x.create(&p, source, "kernel.cu", 0, NULL, NULL)) != 0)
         ok = err_set(e, ERR_ENV, "NVRTC: %s", x.error(code));
-    ok = ok && compile(&x, a, p, arch, out, e);
+    ok = ok && compile(&x, a, p, lines, out, e);
     if (p)
         x.destroy(&p);
     return ok;
+}
+
+bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
+                 struct err *e)
+{
+    return build(a, source, arch, false, out, e);
+}
+
+bool nvrtc_build_lines(struct arena *a, const char *source, const char *arch,
+                       struct gpu_build *out, struct err *e)
+{
+    return build(a, source, arch, true, out, e);
 }
 
 void gpu_build_launches(struct arena *a, struct gpu_build *b, const struct gen_launches *l)

@@ -13,7 +13,7 @@
  * block. */
 struct gpu_kernel { const char *name; int threads, registers; int64_t stack, shared; };
 struct gpu_build {
-    char version[32];                     /* "13.0" */
+    char version[32], arch[16];           /* "13.0", "sm_90" */
     int n; const struct gpu_kernel *kernel;
     const char *ptx;
     const unsigned char *cubin; size_t bytes;
@@ -28,6 +28,9 @@ bool nvrtc_find(char *version, size_t n, const void **function, struct err *e);
  * has the first error of the log, with its line. */
 bool nvrtc_build(struct arena *a, const char *source, const char *arch, struct gpu_build *out,
                  struct err *e);
+/* The same with a line table, which leads from an instruction to its line of the source. */
+bool nvrtc_build_lines(struct arena *a, const char *source, const char *arch,
+                       struct gpu_build *out, struct err *e);
 
 /* Adds the dynamic shared memory of its launches, which a cubin does not name, to the kernels of a
  * build. */

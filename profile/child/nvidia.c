@@ -1,6 +1,5 @@
 #include "profile/child/nvidia.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "profile/child/child.h"
 #include "profile/counters/cupti.h"
 #include "profile/cuda/driver.h"
+#include "profile/cuda/library.h"
 #include "profile/vendor/gpu_vendor.h"
 
 #define MOST_DEVICES 16                   /* number of devices that are listed */
@@ -21,14 +21,6 @@ static const struct { const char *name, *what; } row[NVIDIA_COUNT] = {
 };
 
 /* --- In the child ----------------------------------------------------------------------------- */
-
-/* Stores the path of the library that contains a function. */
-static void find_file(const void *function, struct nvidia_info *out)
-{
-    Dl_info where;
-    if (dladdr(function, &where) && where.dli_fname)
-        snprintf(out->path, sizeof out->path, "%s", where.dli_fname);
-}
 
 static void add_device(const struct cuda_driver *d, int i, struct str *out)
 {
@@ -57,7 +49,7 @@ static bool ask_driver(struct nvidia_info *out, struct err *e)
     if (!cuda_driver_open(&d, e))
         return false;
     memcpy(&function, &d.cuLaunchKernel, sizeof function);
-    find_file(function, out);
+    cuda_library_file(function, out->path, sizeof out->path);
     if (!cuda_ok(&d, d.cuDriverGetVersion(&version), "cuDriverGetVersion", e)
         || !cuda_ok(&d, d.cuDeviceGetCount(&n), "cuDeviceGetCount", e))
         return false;
@@ -79,7 +71,7 @@ static bool ask_cupti(struct nvidia_info *out, struct err *e)
     if (!cupti_open(&c, e) || !cupti_ok(&c, c.version(&version), "cuptiGetVersion", e))
         return false;
     memcpy(&function, &c.version, sizeof function);
-    find_file(function, out);
+    cuda_library_file(function, out->path, sizeof out->path);
     snprintf(out->version, sizeof out->version, "%u.%u", version / 10000, version / 100 % 100);
     return true;
 }
@@ -90,7 +82,7 @@ static bool ask_version(bool (*there)(char *, size_t, const void **, struct err 
     const void *function;
     if (!there(out->version, sizeof out->version, &function, e))
         return false;
-    find_file(function, out);
+    cuda_library_file(function, out->path, sizeof out->path);
     return true;
 }
 

@@ -41,26 +41,27 @@ struct cuda_device {
 void cuda_info_print(struct str *out, const struct cuda_info *i)
 {
     str_printf(out, "name %s\ndriver %s\ncapability %d.%d\nmultiprocessors %d\nclock %d\n"
-               "memory_clock %d\nl2 %lld\nmemory %lld\n", i->name, i->driver, i->major, i->minor,
-               i->multiprocessors, i->clock_mhz, i->memory_mhz, (long long)i->l2_bytes,
-               (long long)i->memory_bytes);
+               "memory_clock %d\nl2 %lld\nmemory %lld\nshared %lld\n", i->name, i->driver,
+               i->major, i->minor, i->multiprocessors, i->clock_mhz, i->memory_mhz,
+               (long long)i->l2_bytes, (long long)i->memory_bytes, (long long)i->shared_bytes);
 }
 
 bool cuda_info_read(const char *text, struct cuda_info *out, struct err *e)
 {
-    long long l2 = 0, memory = 0;
+    long long l2 = 0, memory = 0, shared = 0;
     *out = (struct cuda_info){ .major = 0 };
     int n = sscanf(text, "name %95[^\n]\ndriver %15s\ncapability %d.%d\nmultiprocessors %d\n"
-                   "clock %d\nmemory_clock %d\nl2 %lld\nmemory %lld\n", out->name, out->driver,
-                   &out->major, &out->minor, &out->multiprocessors, &out->clock_mhz,
-                   &out->memory_mhz, &l2, &memory);
+                   "clock %d\nmemory_clock %d\nl2 %lld\nmemory %lld\nshared %lld\n", out->name,
+                   out->driver, &out->major, &out->minor, &out->multiprocessors, &out->clock_mhz,
+                   &out->memory_mhz, &l2, &memory, &shared);
     out->l2_bytes = l2;
     out->memory_bytes = memory;
+    out->shared_bytes = shared;
     for (char *c = out->name; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
-    return (n == 9 && out->major > 0 && out->major < 100 && out->minor >= 0 && out->minor < 10
-            && out->multiprocessors > 0 && l2 >= 0 && memory > 0)
+    return (n == 10 && out->major > 0 && out->major < 100 && out->minor >= 0 && out->minor < 10
+            && out->multiprocessors > 0 && l2 >= 0 && memory > 0 && shared > 0)
         || err_set(e, ERR_ENV, "the CUDA driver says what no device can be: %.200s", text);
 }
 
@@ -72,7 +73,7 @@ static bool take_attribute(const struct cuda_device *d, CUdevice_attribute attri
 
 bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct err *e)
 {
-    int version = 0, l2 = 0, khz = 0, memory_khz = 0;
+    int version = 0, l2 = 0, shared = 0, khz = 0, memory_khz = 0;
     size_t bytes = 0;
     struct err ignored;
     *out = (struct cuda_info){ .major = 0 };
@@ -82,6 +83,7 @@ bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct
         || !take_attribute(d, CUDA_ATTRIBUTE_MAJOR, &out->major, e)
         || !take_attribute(d, CUDA_ATTRIBUTE_MINOR, &out->minor, e)
         || !take_attribute(d, CUDA_ATTRIBUTE_MULTIPROCESSORS, &out->multiprocessors, e)
+        || !take_attribute(d, CUDA_ATTRIBUTE_SHARED_OPTIN, &shared, e)
         || !take_attribute(d, CUDA_ATTRIBUTE_L2, &l2, e))
         return false;
     snprintf(out->driver, sizeof out->driver, "%d.%d", version / 1000, version % 1000 / 10);
@@ -91,6 +93,7 @@ bool cuda_device_info(const struct cuda_device *d, struct cuda_info *out, struct
         out->memory_mhz = memory_khz / 1000;
     out->l2_bytes = l2;
     out->memory_bytes = (int64_t)bytes;
+    out->shared_bytes = shared;
     return true;
 }
 

@@ -14,6 +14,7 @@ struct cuda_info {
     int major, minor;                     /* compute capability */
     int multiprocessors, clock_mhz, memory_mhz;
     int64_t l2_bytes, memory_bytes;
+    int64_t shared_bytes;                 /* the most shared memory of a block */
 };
 /* Prints the properties as text, one line per field.  cuda_info_read parses this text; ERR_ENV. */
 void cuda_info_print(struct str *out, const struct cuda_info *i);

@@ -41,3 +41,10 @@ bool cuda_library_open(const struct cuda_library *l, const struct cuda_symbol *s
     dlclose(h);
     return true;
 }
+
+void cuda_library_file(const void *function, char *path, size_t n)
+{
+    Dl_info where;
+    bool known = dladdr(function, &where) && where.dli_fname;
+    snprintf(path, n, "%s", known ? where.dli_fname : "");
+}

@@ -2,6 +2,8 @@
  * missing.  NVRTC (profile/build/nvrtc.h), the driver (driver.h) and all others are opened here. */
 #ifndef TS_CUDA_LIBRARY_H
 #define TS_CUDA_LIBRARY_H
+#include <stddef.h>
+
 #include "kernels/base/err.h"
 
 /* what: its name in messages, "NVRTC". variable: the environment variable that names another file.
@@ -17,4 +19,6 @@ struct cuda_symbol { const char *name; void *to; };
  * is none, or which function it lacks. */
 bool cuda_library_open(const struct cuda_library *l, const struct cuda_symbol *symbol, int n,
                        struct err *e);
+/* Stores the path of the library that contains a function; "" when it is unknown. */
+void cuda_library_file(const void *function, char *path, size_t n);
 #endif

@@ -6,6 +6,7 @@
 #include "kernels/base/vec.h"
 #include "profile/build/build.h"
 #include "profile/build/nvrtc.h"
+#include "profile/build/sass.h"
 
 enum { HEADER_COLUMNS = 88 };
 
@@ -239,6 +240,25 @@ static bool text_asm(struct arena *a, const struct program *p, const struct targ
     if (ok && lines)
         loops_of_c_lines(a, &c_lines, lines);
     vec_free(&c_lines);
+    return ok;
+}
+
+bool program_text_sass(struct arena *a, const struct program *p, const struct cancel *c,
+                       struct str *out, struct code_lines *lines, struct err *e)
+{
+    struct gpu_build b;
+    struct gen_launches launches;
+    struct str text = {0};
+    struct c_lines c_lines = {0};
+    bool ok = text_cuda(p, NULL, true, &text, &launches, e);
+    if (ok)
+        gen_take_marks(a, &text, lines);
+    ok = ok && nvrtc_build_lines(a, str_text(&text), GPU_ARCH, &b, e)
+      && sass_disassemble(&b, SASS_LIMIT_S, c, out, &c_lines, e);
+    if (ok)
+        loops_of_c_lines(a, &c_lines, lines);
+    vec_free(&c_lines);
+    str_free(&text);
     return ok;
 }
 

@@ -28,6 +28,10 @@ bool program_build_cuda(struct arena *a, const struct program *p, struct gpu_bui
                         struct err *e);
 /* Appends the PTX of a program for the newest architecture known.  ERR_ENV without NVRTC. */
 bool program_text_ptx(const struct program *p, struct str *out, struct err *e);
+/* Appends the machine code (SASS) of a program for the newest architecture known, with the loops of
+ * its lines in arena a.  ERR_ENV without NVRTC or without a disassembler (profile/build/sass.h). */
+bool program_text_sass(struct arena *a, const struct program *p, const struct cancel *c,
+                       struct str *out, struct code_lines *lines, struct err *e);
 /* Generates the C and its assembly for t (NULL: the best target of this CPU), with the flags of a
  * measurement; a comment at the head of the C lists these flags.  Vector helpers in the C are
  * macros, so that other flags cause no warning. */

@@ -59,6 +59,14 @@ if grep -q '^/\* NVRTC' <<< "$out"; then
 else
     pass 'dynamic memory in the occupancy # SKIP no NVRTC'
 fi
+# The expert's first choice here has registers that spill; another one is taken.
+t 0 '' expert 't3d n=1 i=64 depth=8 h=14 w=14 o=64 k=3 s=2 p=1' --target cuda -o spill.yaml
+t 0 '' show spill.yaml --what cuda
+if grep -q '^/\* NVRTC' <<< "$out"; then
+    same 'nothing spills' ' 0 bytes of stack' "$(grep -oE ' [0-9]+ bytes of stack' <<< "$out")"
+else
+    pass 'nothing spills # SKIP no NVRTC'
+fi
 # A study of such schedules: verified and simulated.  Times need a GPU.
 cat > threads.yaml <<'S'
 study: 1
@@ -102,4 +110,23 @@ export TILESCOPE_CUDA=$dir/cuda.so TILESCOPE_NVRTC=$dir/nvrtc.so
 t 0 'timing +2 cells in turns' study threads.yaml --target cuda
 grep -qE '^ +rows +[0-9.e-]+$' <<< "$out" && pass 'the fake GPU times it' \
     || flunk 'the fake GPU times it' "$out"
+# Its machine code, by a disassembler in PATH.
+mkdir path
+cat > path/nvdisasm << 'S'
+#!/bin/sh
+printf '%s\n' .text.kernel_0: '        /*0000*/    @P0 EXIT ;' '        /*0010*/      NOP;'
+S
+chmod +x path/nvdisasm
+usual=$PATH
+PATH=$dir/path:$PATH
+t 0 '^// sm_90 by NVRTC 99.1, disassembled by nvdisasm$' show gpu.yaml --what sass
+same 'one instruction' 1 "$(grep -c '^  0000    @P0 EXIT$' <<< "$out")"
+t 0 '^  0000    @P0 EXIT$' show "$op" --target cuda --what sass
+t 0 '' show gpu.yaml --what sass -o sass.svg
+same 'a picture of it' 1 "$(grep -c 'disassembled by nvdisasm' sass.svg)"
+printf '#!/bin/sh\necho it is broken; exit 1\n' > path/nvdisasm
+t 3 'nvdisasm failed: it is broken' show gpu.yaml --what sass
+PATH=$usual
+export TILESCOPE_NVRTC=/nowhere/libnvrtc.so
+t 3 'NVRTC is not here' show gpu.yaml --what sass
 finish

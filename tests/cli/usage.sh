@@ -54,6 +54,8 @@ t 2 '' run "$gmm" --cache 33K/7/64
 t 2 '' run "$gmm" --cache ''
 t 2 '--save needs a session file' run "$gmm" --save
 t 2 '--what nets: expected nest' show "$gmm" --what nets
+t 2 'cuda, ptx, sass' show "$gmm" --what sas
+TILESCOPE_NVRTC=/nowhere t 3 'NVRTC is not here' show "$gmm" --what sass
 t 2 '--tensor goes with --what layout' show "$gmm" --tensor A
 t 2 '--tensor goes with --what layout' show "$gmm" --what nest --tensor A
 t 2 "no tensor named 'D'" show "$gmm" --what layout --tensor D

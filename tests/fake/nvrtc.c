@@ -11,6 +11,11 @@ struct program { char *source, *object; size_t bytes; };
 
 static const char prologue[] =
     "#define _GNU_SOURCE\n#include <sys/mman.h>\n"
+    "#define expf __builtin_expf\n#define logf __builtin_logf\n#define tanhf __builtin_tanhf\n"
+    "#define erff __builtin_erff\n#define sqrtf __builtin_sqrtf\n#define sinf __builtin_sinf\n"
+    "#define cosf __builtin_cosf\n#define atanf __builtin_atanf\n"
+    "#define floorf __builtin_floorf\n"
+    "#define __int_as_float(i) ((union { unsigned n; float x; }){ i }).x\n"
     "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"
     "typedef struct { unsigned x, y, z, w; } uint4;\n"
     "#define __shared__\n#define __syncthreads()\n"
@@ -93,7 +98,7 @@ static int run_compiler(const char *c, const char *so)
     int status = -1;
     pid_t pid = fork();
     if (pid == 0) {
-        execlp("gcc", "gcc", "-w", "-O1", "-shared", "-fPIC", "-o", so, c, (char *)NULL);
+        execlp("gcc", "gcc", "-w", "-O1", "-shared", "-fPIC", "-o", so, c, "-lm", (char *)NULL);
         _exit(127);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;

@@ -134,6 +134,7 @@ static void long_lines_are_wrapped(void **state)
         { "one four six", "one four\n  six\n" },
         { "one two three four", "one two\n  three\n  four\n" },
         { "alongwordthatdoesnotfit x", "alongwordthatdoesnotfit\n  x\n" },
+        { "or one|two|three four", "or\n  one|\n  two|\n  three\n  four\n" },
         { "  four five six\nx", "  four\n  five\n  six\nx\n" },
         { "one two three  \nx", "one two\n  three\nx\n" },
         { "\303\266\303\266\303\266\303\266 \303\266\303\266\303\266",

@@ -60,6 +60,31 @@ static void all_operators_are_right(void **state)
     }
 }
 
+/* NVRTC knows the functions and the infinities that kernels use: it has none of gcc's builtins. */
+static void functions_compile(void **state)
+{
+    static const char *const of[] = { "exp", "log", "tanh", "erf", "sqrt", "floor", "sin", "cos",
+                                      "atan", "gelu", "softplus", "reduce_max" };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(of); i++) {
+        struct arena *a = arena_new();
+        char spec[100];
+        snprintf(spec, sizeof spec, "x = input n=1 c=4 h=4 w=4; expf = %s(x)", of[i]);
+        const struct program *p = program_bare(a, spec);
+        struct str text = {0};
+        struct gpu_build b;
+        struct err e = {0};
+        assert_true(program_text_cuda(p, &text, &e));
+        if (strstr(str_text(&text), "__builtin_"))
+            fail_msg("%s: %s", of[i], str_text(&text));
+        str_clear(&text);
+        if (cuda_build(a, p, &text, &b))
+            assert_true(b.n > 0);
+        str_free(&text);
+        arena_free(a);
+    }
+}
+
 static void tiles_and_epilogues_are_right(void **state)
 {
     static const char *const line[] = {
@@ -186,7 +211,8 @@ int main(void)
 {
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_operators_are_right), cmocka_unit_test(tiles_and_epilogues_are_right),
+        cmocka_unit_test(all_operators_are_right), cmocka_unit_test(functions_compile),
+        cmocka_unit_test(tiles_and_epilogues_are_right),
         cmocka_unit_test(a_tile_around_bound_loops_is_right), cmocka_unit_test(what_may_be_bound),
         cmocka_unit_test(random_schedules_are_right),
         cmocka_unit_test(the_text_is_as_before), cmocka_unit_test(occupancy_is_the_formula),

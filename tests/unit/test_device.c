@@ -222,7 +222,8 @@ static void a_driver_that_cannot_say_its_device(void **state)
     unsetenv("FAKE_CUDA");
     assert_string_equal(info.name, "Fake?[2JGPU");
     assert_true(info.major == 9 && info.minor == 0 && info.multiprocessors == 4
-                && info.l2_bytes == 1 << 20 && info.memory_bytes == 1 << 30);
+                && info.l2_bytes == 1 << 20 && info.memory_bytes == 1 << 30
+                && info.shared_bytes == 227 << 10);
 }
 
 static void without_nvrtc_or_driver_the_twin_remains(void **state)

@@ -99,6 +99,34 @@ static void sound_points_are_programs(void **state)
     }
 }
 
+/* The tile of an operand that a sum makes has the type of the sum: 4 bytes for each f16. */
+static void tiles_of_sums_are_counted_in_their_type(void **state)
+{
+    static const struct row pair = { "x = input m=64 k=64 r=3 type=f16;"
+                                     " q = reduce_sum(x) axes=2 keep=0;"
+                                     " y = gmm(q) n=64", 0, { NULL } };
+    struct rng r = rng_seed(5);
+    int seen = 0;
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct arena *a = arena_new();
+        const struct loop_space *s = space_of(a, &pair);
+        const struct program *p;
+        const struct func *f;
+        struct loop_point point;
+        struct err e = {0};
+        loop_point_random(s, &r, &point);
+        struct gpu_need need = gpu_need_of(s->gpu, &point);
+        bool ok = make(a, s, &point, &p, &e) && program_lower(p, &f, &e);
+        int64_t is = ok ? func_shared_bytes(f) : 0;
+        if (ok && is != need.shared)
+            fail_msg("%lld bytes, not %lld", (long long)is, (long long)need.shared);
+        seen += ok && need.shared > 0;
+        arena_free(a);
+    }
+    assert_true(seen > 20);
+}
+
 static void twins_find_points_right(void **state)
 {
     const char *asked = getenv("GPU_SPACE");
@@ -193,6 +221,47 @@ static void lines_lead_back_to_their_point(void **state)
     }
 }
 
+/* A pipelined loop is the one at which tiles are copied; a schedule with another is no point. */
+static void pipelines_of_other_loops_are_no_points(void **state)
+{
+    static const struct { const char *loop, *why; } t[] = {
+        { "K.0", NULL }, { "k.0", NULL },
+        { "M.0", "loop M.0 is pipelined, and the tiles are copied at loop K.0" },
+        { "K.1", "loop K.1 is pipelined, and the tiles are copied at loop K.0" },
+        { "nowhere", "loop nowhere is pipelined, and the tiles are copied at loop K.0" },
+    };
+    static const struct row product = { "gmm m=64 k=64 n=64", 0, { NULL } };
+    (void)state;
+    struct arena *a = arena_new();
+    const struct loop_space *s = space_of(a, &product);
+    struct rng r = rng_seed(5);
+    struct loop_point point, back;
+    struct point_why why;
+    struct err e;
+    const char *const *line;
+    int n;
+    do
+        loop_point_random(s, &r, &point);
+    while (gpu_stages(s->gpu, &point) < 2);
+    assert_true(loop_point_lines(s, a, &point, &line, &n, &e));
+    for (int i = 0; i < COUNT_OF(t); i++) {
+        const char **changed = ARENA_DUP(a, line, n);
+        int found = 0;
+        for (int k = 0; k < n; k++)
+            if (str_starts(line[k], "loop pipeline C K.0 ")) {
+                changed[k] = arena_printf(a, "loop pipeline C %s %s", t[i].loop,
+                                          strstr(line[k], "stages="));
+                found++;
+            }
+        assert_int_equal(found, 1);
+        if (loop_point_from_lines(s, changed, n, &back, &why) != !t[i].why)
+            fail_msg("%s: %s", t[i].loop, why.text);
+        assert_string_equal(t[i].why ? t[i].why : "", why.text);
+        assert_string_equal(t[i].why ? "pipeline" : "", why.step);
+    }
+    arena_free(a);
+}
+
 static void experts_are_points(void **state)
 {
     static const char *const spec[] = { "gmm m=1024 k=1024 n=1024",
@@ -254,7 +323,9 @@ int main(void)
     setenv("TILESCOPE_HOME", ".", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_points_are_programs), cmocka_unit_test(twins_find_points_right),
+        cmocka_unit_test(tiles_of_sums_are_counted_in_their_type),
         cmocka_unit_test(large_and_pipelined_points_are_right),
+        cmocka_unit_test(pipelines_of_other_loops_are_no_points),
         cmocka_unit_test(lines_lead_back_to_their_point), cmocka_unit_test(experts_are_points),
         cmocka_unit_test(limits_have_reasons),
     };

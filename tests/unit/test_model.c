@@ -466,7 +466,7 @@ static void test_views(void **state)
     static const struct { const char *keys; enum view view; } table[] = {
         {"1", VIEW_NEST}, {"2", VIEW_ACCESS}, {"3", VIEW_LAYOUT}, {"4", VIEW_C}, {"5", VIEW_ASM},
         {"6", VIEW_PROFILE}, {"7", VIEW_GRAPH}, {"1 ]", VIEW_ACCESS}, {"1 [", VIEW_TUNE},
-        {"8", VIEW_ROOFLINE}, {"9", VIEW_TUNE},
+        {"8", VIEW_ROOFLINE}, {"9", VIEW_TUNE}, {"%", VIEW_SASS},
         {": view Space layout Enter", VIEW_LAYOUT}, {"6 3 j", VIEW_LAYOUT}, {"02 j", VIEW_NEST},
     };
     for (int i = 0; i < COUNT_OF(table); i++) {
@@ -1565,7 +1565,19 @@ static struct app_job *run_text_job(struct model *m)
     return j;
 }
 
-/* Loops that are bound to a GPU have CUDA C and PTX, or the reason why there is no PTX. */
+/* SASS is of a GPU. */
+static void test_sass_of_a_cpu(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "%");
+    deliver(m, run_text_job(m));
+    assert_shows(m, "SASS is the machine code of a GPU");
+    assert_shows(m, " Fix: 5 shows its assembly");
+    model_free(m);
+}
+
+/* Loops that are bound to a GPU have CUDA C, PTX and SASS, or the reason why there is none. */
 static void test_code_of_a_gpu(void **state)
 {
     (void)state;
@@ -1587,7 +1599,12 @@ static void test_code_of_a_gpu(void **state)
     press(m, "5");
     deliver(m, run_text_job(m));
     assert_shows(m, "NVRTC is not here");
-    assert_shows(m, "4 shows the CUDA C");
+    assert_shows(m, "4 shows");
+    press(m, "%");
+    deliver(m, run_text_job(m));
+    assert_shows(m, "NVRTC is not here");
+    assert_shows(m, "the PTX");
+    assert_hides(m, "?Fix:");
     unsetenv("TILESCOPE_NVRTC");
     model_free(m);
     if (!nvrtc_there(&e))
@@ -1831,6 +1848,7 @@ int main(void)
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
         cmocka_unit_test(test_code_follows_the_cursor), cmocka_unit_test(test_code_of_a_gpu),
+        cmocka_unit_test(test_sass_of_a_cpu),
         cmocka_unit_test(test_cancelled_jobs),
         cmocka_unit_test(test_untaken_results),
         cmocka_unit_test(test_mouse),

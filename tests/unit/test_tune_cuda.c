@@ -193,6 +193,33 @@ static void candidates_are_timed_on_the_device(void **state)
     arena_free(a);
 }
 
+/* The space has the shared memory that the device gives to a block. */
+static void the_device_limits_shared_memory(void **state)
+{
+    static const struct { const char *script, *path; int64_t shared; } row[] = {
+        { "", "", 227 << 10 }, { "cuDeviceGetAttribute small", "/.", 99 << 10 },
+    };
+    const struct tune_lines start = { "session", COUNT_OF(bound), bound };
+    struct kernels_opts o = { .spec = spec, .n_seeds = 1, .schedule = &start,
+                              .measure = { .seed = 1, .target = target_named("cuda") } };
+    (void)state;
+    with_device(true);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        char path[140];
+        struct kernels *k;
+        struct err e = {0};
+        snprintf(path, sizeof path, "%s%s/libcuda.so", folder, row[i].path);  /* asked again */
+        setenv("TILESCOPE_CUDA", path, 1);
+        setenv("FAKE_CUDA", row[i].script, 1);
+        bool ok = kernels_new(&o, &k, NULL, &e);
+        unsetenv("FAKE_CUDA");
+        if (!ok)
+            fail_msg("%s", e.text);
+        assert_int_equal(kernels_loop_opts(k).shared, row[i].shared);
+        kernels_free(k);
+    }
+}
+
 static void refusals_say_what_to_do(void **state)
 {
     struct tuning_opts o = options(6, false);
@@ -350,6 +377,7 @@ int main(void)
         cmocka_unit_test(simulated_times_are_said_and_kept_apart),
         cmocka_unit_test(a_stopped_run_goes_on),
         cmocka_unit_test(candidates_are_timed_on_the_device),
+        cmocka_unit_test(the_device_limits_shared_memory),
         cmocka_unit_test(refusals_say_what_to_do),
         cmocka_unit_test(a_winner_with_a_race_is_refused),
         cmocka_unit_test(programs_are_compared_on_the_device_only),

@@ -35,6 +35,7 @@ static const struct { const char *name; bool start, list; const char *keys; } ro
     {"graph", false, false, "7"},
     {"roofline", false, false, "8"},
     {"tune", false, false, "9"},
+    {"sass", false, false, "%"},
     {"zoom", false, false, "6 +"},
     {"steps", false, true, "Tab k k"},
     {"branches", false, true, "b wide Enter B"},
@@ -54,6 +55,12 @@ static const char assembly[] =
     "conv2d:\n    xor    eax,eax\n.L1:\n    vmovss xmm0,DWORD PTR [rdi+rax*8]\n"
     "    vmovss DWORD PTR [rsi],xmm0\n    add    rsi,0x100\n    inc    rax\n"
     "    cmp    rax,0x70\n    jne    .L1\n    ret\n";
+
+static const char sass[] =
+    "// sm_90 by NVRTC 13.0, disassembled by nvdisasm\n\nkernel_0:\n"
+    "  0000        LDC R1, c[0x0][0x28]\n.L1:\n  0010  @!UP1 LDG.E R4, desc[UR6][R2.64]\n"
+    "  0020        FFMA R4, R4, R8, R9\n  0030        BAR.SYNC.DEFER_BLOCKING 0x0\n"
+    "  0040    @P0 BRA .L1\n  0050        EXIT\n";
 
 static void take_text(struct model *m, enum job_kind kind, const char *text)
 {
@@ -77,6 +84,7 @@ static struct model *open_row(int i)
     if (s) {
         take_text(m, JOB_C, code);
         take_text(m, JOB_ASM, assembly);
+        take_text(m, JOB_SASS, sass);
     }
     screen_refresh(m);
     press(m, row[i].keys);

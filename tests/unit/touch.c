@@ -12,6 +12,11 @@
 
 const char touch_prologue[] =
     "#include <cstring>\n"
+    "#define expf __builtin_expf\n#define logf __builtin_logf\n#define tanhf __builtin_tanhf\n"
+    "#define erff __builtin_erff\n#define sqrtf __builtin_sqrtf\n#define sinf __builtin_sinf\n"
+    "#define cosf __builtin_cosf\n#define atanf __builtin_atanf\n"
+    "#define floorf __builtin_floorf\n"
+    "static inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }\n"
     "#define restrict\n"
     "#define _Thread_local thread_local\n"
     "#define __global__\n#define __device__\n#define __launch_bounds__(n)\n"

@@ -1,0 +1,384 @@
+/* Makes the output of nvdisasm and cuobjdump readable. Both print the offset of an instruction as a
+ * comment, then
+ *     @!P0 BRA `(.L_x_3) ;
+ * where cuobjdump has the offset of the target instead of a label, and encodings behind it. */
+#include "profile/build/sass.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kernels/base/vec.h"
+#include "profile/cuda/library.h"
+
+/* --- The text --------------------------------------------------------------------------------- */
+
+/* A piece of the dump, which is not terminated. */
+struct sass_piece { const char *text; int len; };
+/* The target of a jump. at: where it stands in the instruction, empty if there is none; name: empty
+ * for an offset; known: whether it is inside the function. */
+struct sass_target { struct sass_piece at, name; unsigned offset; bool known; };
+/* guard: the predicate "@!P0", or empty; op: the instruction without the semicolon. label: the
+ * number of the label before it; 0: none. */
+struct sass_insn {
+    unsigned offset;
+    struct sass_piece guard, op;
+    int source_line, label;
+    struct sass_target to;
+};
+struct sass_label { struct sass_piece name; unsigned offset; };
+#define NOWHERE (~0u)                     /* the offset of a label that nothing follows */
+struct sass_function {
+    struct sass_piece name;
+    VEC(struct sass_insn) insn;
+    VEC(struct sass_label) label;
+};
+typedef VEC(struct sass_function) sass_functions;
+
+static bool same(struct sass_piece a, struct sass_piece b)
+{
+    return a.len == b.len && memcmp(a.text, b.text, (size_t)a.len) == 0;
+}
+
+static bool starts(struct sass_piece p, const char *word)
+{
+    return p.len >= (int)strlen(word) && memcmp(p.text, word, strlen(word)) == 0;
+}
+
+static struct sass_piece skip(struct sass_piece p, int n)
+{
+    n = n < p.len ? n : p.len;
+    return (struct sass_piece){ p.text + n, p.len - n };
+}
+
+static struct sass_piece trim(struct sass_piece p)
+{
+    while (p.len > 0 && strchr(" \t", *p.text))
+        p = skip(p, 1);
+    while (p.len > 0 && strchr(" \t", p.text[p.len - 1]))
+        p.len--;
+    return p;
+}
+
+/* Returns the part of p before the first of the characters. */
+static struct sass_piece before(struct sass_piece p, const char *characters)
+{
+    int n = 0;
+    while (n < p.len && !strchr(characters, p.text[n]))
+        n++;
+    return (struct sass_piece){ p.text, n };
+}
+
+static bool parse_insn(struct sass_piece line, struct sass_insn *out)
+{
+    char *end;
+    line = trim(line);
+    if (!starts(line, "/*"))
+        return false;
+    out->offset = (unsigned)strtoul(line.text + 2, &end, 16);
+    struct sass_piece rest = skip(line, (int)(end - line.text));
+    if (end == line.text + 2 || !starts(rest, "*/"))
+        return false;
+    rest = trim(before(skip(rest, 2), ";"));
+    out->guard = (struct sass_piece){ rest.text, starts(rest, "@") ? before(rest, " ").len : 0 };
+    out->op = trim(skip(rest, out->guard.len));
+    return out->op.len > 0 && !starts(out->op, "/*");
+}
+
+/* Reads the source line from `//## File "kernel.cu", line 3 inlined at "kernel.cu", line 8`: 8,
+ * the line in the kernel. Returns 0 if the line has another form. */
+static int source_line(struct sass_piece line)
+{
+    static const char mark[] = "\", line ";
+    const char *last = NULL, *end = line.text + line.len;
+    for (const char *p = line.text; (p = memmem(p, (size_t)(end - p), mark, sizeof mark - 1));)
+        last = p += sizeof mark - 1;
+    return last && starts(trim(line), "//##") ? (int)strtol(last, NULL, 10) : 0;
+}
+
+/* Reads the name of the function that begins on this line of nvdisasm or cuobjdump. */
+static bool begins_function(struct sass_piece line, struct sass_piece *name)
+{
+    if (starts(line, ".text.") && line.text[line.len - 1] == ':')
+        *name = (struct sass_piece){ line.text + 6, line.len - 7 };
+    else if (starts(trim(line), "Function : "))
+        *name = trim(skip(trim(line), 11));
+    else
+        return false;
+    return true;
+}
+
+/* Reads the functions of the dump, in its order. */
+static void read_dump(struct sass_piece dump, sass_functions *out)
+{
+    int at_line = 0;
+    while (dump.len > 0) {
+        struct sass_piece line = before(dump, "\n"), name;
+        struct sass_function *f = out->len > 0 ? &out->data[out->len - 1] : NULL;
+        struct sass_insn x = { .offset = 0 };
+        dump = skip(dump, line.len + 1);
+        if (begins_function(line, &name)) {
+            vec_push(out, (struct sass_function){ .name = name });
+            at_line = 0;
+        } else if (f && parse_insn(line, &x)) {
+            x.source_line = at_line;
+            for (int i = f->label.len - 1; i >= 0 && f->label.data[i].offset == NOWHERE; i--)
+                f->label.data[i].offset = x.offset;
+            vec_push(&f->insn, x);
+        } else if (f && line.len > 1 && line.text[line.len - 1] == ':') {
+            line.len--;
+            vec_push(&f->label, (struct sass_label){ line, NOWHERE });
+        } else if (source_line(line) > 0) {
+            at_line = source_line(line);
+        }
+    }
+}
+
+/* Returns the instruction at an offset, or NULL. */
+static struct sass_insn *insn_at(const struct sass_function *f, unsigned offset)
+{
+    for (int i = 0; i < f->insn.len; i++)
+        if (f->insn.data[i].offset == offset)
+            return &f->insn.data[i];
+    return NULL;
+}
+
+/* Finds a target that is an offset, the last operand of a jump. */
+static void find_offset(const struct sass_function *f, struct sass_insn *x)
+{
+    static const char *const jump[] = { "BRA", "CALL", "JMP", "BSSY", "BRX", "WARPSYNC" };
+    struct sass_piece at = { x->op.text + x->op.len, 0 };
+    bool jumps = false;
+    for (int i = 0; i < COUNT_OF(jump); i++)
+        jumps = jumps || starts(x->op, jump[i]);
+    while (jumps && at.text > x->op.text && !strchr(" ,", at.text[-1]))
+        at = (struct sass_piece){ at.text - 1, at.len + 1 };
+    x->to.offset = starts(at, "0x") ? (unsigned)strtoul(at.text, NULL, 16) : NOWHERE;
+    x->to.known = insn_at(f, x->to.offset) != NULL;
+    x->to.at = x->to.known ? at : (struct sass_piece){ NULL, 0 };
+}
+
+/* Finds the target of an instruction, if it has one. */
+static void find_target(const struct sass_function *f, struct sass_insn *x)
+{
+    const char *quote = memmem(x->op.text, (size_t)x->op.len, "`(", 2);
+    if (!quote) {
+        find_offset(f, x);
+        return;
+    }
+    x->to.at = before(skip(x->op, (int)(quote - x->op.text)), ")");
+    x->to.name = skip(x->to.at, 2);
+    x->to.at.len += x->to.at.text + x->to.at.len < x->op.text + x->op.len;  /* the parenthesis */
+    x->to.offset = NOWHERE;
+    for (int i = 0; i < f->label.len; i++)
+        if (same(f->label.data[i].name, x->to.name))
+            x->to.offset = f->label.data[i].offset;
+    x->to.known = x->to.offset != NOWHERE;
+}
+
+/* Drops the NOPs at the end, and the endless loop before them, which nothing reaches. */
+static void drop_padding(struct sass_function *f)
+{
+    while (f->insn.len > 0 && starts(f->insn.data[f->insn.len - 1].op, "NOP"))
+        f->insn.len--;
+    const struct sass_insn *last = f->insn.len > 0 ? &f->insn.data[f->insn.len - 1] : NULL;
+    if (last && starts(last->op, "BRA") && last->guard.len == 0 && last->to.known
+        && last->to.offset == last->offset)
+        f->insn.len--;
+}
+
+/* Returns the instruction before which a label of ours stands instead of this target; NULL: the
+ * target keeps its name. */
+static struct sass_insn *labelled(const struct sass_function *f, const struct sass_target *to)
+{
+    bool numbered = to->name.len == 0 || starts(to->name, ".L");
+    return to->known && numbered ? insn_at(f, to->offset) : NULL;
+}
+
+/* The text under construction, with the numbers of functions and labels so far. */
+struct sass_text { struct str *out; struct c_lines *lines; int n_functions, n_labels; };
+
+static void end_line(struct sass_text *t, int source)
+{
+    str_add_char(t->out, '\n');
+    if (t->lines)
+        vec_push(t->lines, source);
+}
+
+static void print_insn(struct sass_text *t, const struct sass_function *f,
+                       const struct sass_insn *x)
+{
+    const char *end = x->op.text + x->op.len, *behind = x->to.at.text + x->to.at.len;
+    const struct sass_insn *to = labelled(f, &x->to);
+    str_printf(t->out, "  %04x %6.*s ", x->offset, x->guard.len, x->guard.text);
+    if (x->to.at.len == 0) {
+        str_add_n(t->out, x->op.text, (size_t)x->op.len);
+    } else {
+        str_add_n(t->out, x->op.text, (size_t)(x->to.at.text - x->op.text));
+        if (to)
+            str_printf(t->out, ".L%d", to->label);
+        else
+            str_add_n(t->out, x->to.name.text, (size_t)x->to.name.len);
+        str_add_n(t->out, behind, (size_t)(end - behind));
+    }
+    end_line(t, x->source_line);
+}
+
+/* Prints the labels before an instruction: those with a name of their own, and ours. */
+static void print_labels(struct sass_text *t, const struct sass_function *f,
+                         const struct sass_insn *x)
+{
+    for (int i = 0; i < f->label.len; i++) {
+        struct sass_piece name = f->label.data[i].name;
+        if (f->label.data[i].offset != x->offset || starts(name, ".L"))
+            continue;
+        str_printf(t->out, "%.*s:", name.len, name.text);
+        end_line(t, x->source_line);
+    }
+    if (x->label > 0) {
+        str_printf(t->out, ".L%d:", x->label);
+        end_line(t, x->source_line);
+    }
+}
+
+static void print_function(struct sass_text *t, struct sass_function *f)
+{
+    for (int i = 0; i < f->insn.len; i++) {
+        struct sass_insn *to = labelled(f, &f->insn.data[i].to);
+        if (to)
+            to->label = 1;
+    }
+    for (int i = 0; i < f->insn.len; i++)
+        if (f->insn.data[i].label)
+            f->insn.data[i].label = ++t->n_labels;
+    end_line(t, 0);
+    t->n_functions++;
+    str_printf(t->out, "%.*s:", f->name.len, f->name.text);
+    end_line(t, 0);
+    for (int i = 0; i < f->insn.len; i++) {
+        print_labels(t, f, &f->insn.data[i]);
+        print_insn(t, f, &f->insn.data[i]);
+    }
+}
+
+/* Prints the functions: a cubin lists the last one first. Returns whether there are any. */
+static bool print_dump(struct sass_piece dump, struct sass_text *t)
+{
+    sass_functions all = {0};
+    read_dump(dump, &all);
+    for (int i = all.len - 1; i >= 0; i--) {
+        struct sass_function *f = &all.data[i];
+        for (int k = 0; k < f->insn.len; k++)
+            find_target(f, &f->insn.data[k]);
+        drop_padding(f);
+        if (f->insn.len > 0)
+            print_function(t, f);
+        vec_free(&f->insn);
+        vec_free(&f->label);
+    }
+    vec_free(&all);
+    return t->n_functions > 0;
+}
+
+/* --- The tool --------------------------------------------------------------------------------- */
+
+static const char *const tool[] = { "nvdisasm", "cuobjdump" };
+
+/* Stores the folder of the programs of the toolkit that NVRTC is loaded from: of
+ * TOOLKIT/lib64/libnvrtc.so or TOOLKIT/targets/x86_64-linux/lib/libnvrtc.so. */
+static bool toolkit_bin(struct str *out)
+{
+    struct err none;
+    char version[32], path[1024] = "";
+    const void *function;
+    if (nvrtc_find(version, sizeof version, &function, &none))
+        cuda_library_file(function, path, sizeof path);
+    char *targets = strstr(path, "/targets/"), *slash = strrchr(path, '/');
+    struct str dir = {0};
+    str_printf(&dir, "%.*s/%sbin", (int)((targets ? targets : slash ? slash : path) - path), path,
+               targets ? "" : "../");
+    char *real = slash ? realpath(str_text(&dir), NULL) : NULL;
+    str_add(out, real ? real : "");
+    free(real);
+    str_free(&dir);
+    return out->len > 0;
+}
+
+bool sass_tool_find(struct str *path, struct err *e)
+{
+    struct str bin = {0};
+    bool there = toolkit_bin(&bin), found = false;
+    for (int i = 0; i < COUNT_OF(tool) && !found; i++)
+        found = subprocess_find(tool[i], path)
+             || (there && subprocess_find_in(tool[i], str_text(&bin), path));
+    if (!found) {
+        err_set(e, ERR_ENV, "neither nvdisasm nor cuobjdump is installed, so there is no SASS to"
+                " show: they are not in PATH%s%s", there ? " and not in " : "", str_text(&bin));
+        err_fix(e, "install NVIDIA's package cuda-nvdisasm (or cuda-cuobjdump) or the whole CUDA"
+                " toolkit, or add the folder of nvdisasm to PATH");
+    }
+    str_free(&bin);
+    return found;
+}
+
+/* Sets the error that says how the tool ended. */
+static bool refuse(const char *name, const struct subprocess_result *res, double limit_s,
+                   struct err *e)
+{
+    const char *log = str_text(&res->out);
+    if (res->timed_out)
+        return err_set(e, ERR_ENV, "%s took longer than %g s", name, limit_s);
+    if (res->signal)
+        return err_set(e, ERR_ENV, "%s was ended by signal %d", name, res->signal);
+    if (res->exit_code != 0)
+        return err_set(e, ERR_ENV, "%s failed: %.*s", name, (int)strcspn(log, "\n"), log);
+    return err_set(e, ERR_ENV, "%s printed no function", name);
+}
+
+/* Runs the tool on the cubin, which it reads from a descriptor that it inherits. */
+static bool run_tool(const char *path, const struct gpu_build *b, double limit_s,
+                     const struct cancel *c, struct subprocess_result *res, struct err *e)
+{
+    const char *const nvdisasm[] = { path, "-c", "-gi", "/dev/fd/3", NULL };
+    const char *const cuobjdump[] = { path, "-sass", "/dev/fd/3", NULL };
+    int fd = memfd_create("cubin", MFD_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, b->cubin, b->bytes) == (ssize_t)b->bytes;
+    if (!ok)
+        err_set(e, ERR_ENV, "there is no memory for a file with the cubin");
+    ok = ok && subprocess_run_keeping(fd, str_ends(path, tool[0]) ? nvdisasm : cuobjdump, limit_s,
+                                      c, res, e);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct cancel *c,
+                      struct str *out, struct c_lines *lines, struct err *e)
+{
+    struct str path = {0}, text = {0};
+    struct subprocess_result res = {0};
+    bool ok = sass_tool_find(&path, e) && run_tool(str_text(&path), b, limit_s, c, &res, e);
+    bool full = ok && str_ends(str_text(&path), tool[0]);
+    const char *name = tool[!full];
+    struct sass_text t = { .out = &text, .lines = lines };
+    str_printf(&text, "// %s by NVRTC %s, disassembled by %s%s", b->arch, b->version, name,
+               full ? "" : ", which gives no source lines");
+    end_line(&t, 0);
+    struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
+    while (res.cut && dump.len > 0 && dump.text[dump.len - 1] != '\n')
+        dump.len--;                       /* half of a line */
+    if (ok && (res.exit_code != 0 || !print_dump(dump, &t)))
+        ok = refuse(name, &res, limit_s, e);
+    if (ok && res.cut) {
+        str_printf(&text, "// The rest is missing: %s printed more than can be read.", name);
+        end_line(&t, 0);
+    }
+    if (ok)
+        str_add_n(out, str_text(&text), text.len);
+    str_free(&text);
+    str_free(&path);
+    str_free(&res.out);
+    return ok;
+}
