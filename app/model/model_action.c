@@ -145,7 +145,11 @@ static void scroll_sideways(struct model *m, int delta)
         widest = w > widest ? w : widest;
     }
     int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
-    p->scroll.left = left < 0 ? 0 : left > most ? most : left;
+    left = left < 0 ? 0 : left > most ? most : left;
+    if (left == p->scroll.left)
+        model_info(m, "%s", most == 0 ? "no line is cut: there is nothing to scroll sideways"
+                            : left == 0 ? "these are the first columns" : "these are the last columns");
+    p->scroll.left = left;
 }
 
 /* A count is the number of the line, from 1; in the list of steps that of the step, from 0. */
@@ -227,6 +231,8 @@ static void cancel(struct model *m)
         m->tour = 0;
     } else if (m->tuner.out && m->tuner.wanted) {
         model_info(m, "the tuner goes on; t shows it, then x stops it");
+    } else {
+        model_info(m, "nothing is open or running that Esc could end; q leaves");
     }
 }
 

@@ -59,6 +59,19 @@ static void refuse_view(struct model *m)
     str_free(&names);
 }
 
+/* Shows a view beside the steps, where the focus stays.  Returns false if the focus is elsewhere,
+ * or if the screen shows only the pane with the focus. */
+static bool show_beside(struct model *m, enum view v)
+{
+    const struct rect *pane = m->frame.pane;
+    if (m->focus != PANE_LEDGER || (pane[PANE_MAIN].h == 0 && pane[PANE_SIDE].h == 0))
+        return false;
+    model_show_view(m, v);
+    m->focus = PANE_LEDGER;
+    model_info(m, "the cursor stays in the steps; Tab goes to the view %s", model_view[v].name);
+    return true;
+}
+
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
@@ -69,7 +82,7 @@ static bool change_view(struct model *m, const char *name)
         return model_compare(m, "");
     if (v < 0)
         refuse_view(m);
-    else
+    else if (v > VIEW_COMPARE || !show_beside(m, (enum view)v))
         model_show_view(m, (enum view)v);
     return v >= 0;
 }

@@ -513,7 +513,7 @@ static void test_panes_resize(void **state)
         press(m, ": wider Space 1000 Enter : wider Space -1000 Enter : wider Space -1000 Enter");
         assert_int_equal(m->frame.pane[PANE_LEDGER].w, 24);
         m->wider = 0;
-        press(m, "1");
+        press(m, "Tab 1");
         was = m->frame.pane[PANE_MAIN].w;
         press(m, ")");
         if (m->frame.pane[PANE_MAIN].h > 0)

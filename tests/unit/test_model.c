@@ -375,7 +375,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "not found in the steps");
     type_line(m, "loop split C N 5");
     assert_hides(m, "refused");
-    press(m, "1");
+    press(m, "Tab 1");
     for (int i = 0; i < 9 && !streq(loop_of(m), "N.0"); i++)
         press(m, "Right");
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");

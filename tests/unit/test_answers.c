@@ -1,0 +1,102 @@
+/* What the screen answers: keys without a meaning, refused rows of a menu, signs, help pages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/unit/model_help.h"
+#include "tests/unit/temp_dir.h"
+#include "tests/unit/tty.h"
+#undef fail                               /* ours; cmocka has its own */
+#include <cmocka.h>
+
+#define GMM "gmm m=64 k=32 n=48"
+#define NET "x = input n=1 i=4 h=6 w=6; a = c2d(x) o=8 k=1 relu=1; y = c2d(a) o=4 k=1"
+
+static void test_views_from_the_steps(void **state)
+{
+    (void)state;
+    static const int width[] = { 80, 120, 200 };
+    for (int i = 0; i < COUNT_OF(width); i++) {
+        struct model *m = model_on(GMM);
+        model_resize(m, width[i], 30);
+        type_line(m, "focus steps");
+        press(m, "3");
+        assert_int_equal(m->focus, PANE_LEDGER);
+        assert_int_equal(m->view[PANE_SIDE], VIEW_LAYOUT);
+        assert_shows(m, "the cursor stays in the steps; Tab goes to the view layout");
+        press(m, "1");
+        assert_int_equal(m->focus, PANE_LEDGER);
+        press(m, "]");
+        assert_int_equal(m->focus, PANE_LEDGER);
+        assert_int_equal(m->last_view, PANE_SIDE);
+        press(m, "+ 4");                                 /* only the steps were shown */
+        assert_int_equal(m->focus, PANE_SIDE);
+        assert_int_equal(m->view[m->focus], VIEW_C);
+        model_free(m);
+    }
+}
+
+/* Every printable key, on every pane, changes something or says something. */
+static void test_no_key_is_silent(void **state)
+{
+    (void)state;
+    static const char *const where[] = { "1", "2", "3", "4", "5", "6", "7", "8", "9",
+                                         ": focus Space steps Enter", "B" };
+    for (int i = 0; i < COUNT_OF(where); i++)
+        for (int key = '!'; key < 127; key++) {
+            struct model *m = model_on(GMM);
+            press(m, where[i]);
+            model_clear_message(m);
+            enum key_context chain[KEYS_COUNT];
+            int n = model_contexts(m, chain);
+            bool bound = key_binding_find(chain, n, key) || (key >= '0' && key <= '9');
+            screen_key(m, key);
+            if (!bound && !strstr(str_text(&m->message.text), " does nothing "))
+                fail_msg("%s: %c is silent", where[i], key);
+            model_free(m);
+        }
+}
+
+static void test_keys_of_other_places(void **state)
+{
+    (void)state;
+    struct model *m = model_on(NULL);
+    press(m, "v");
+    assert_shows(m, "v does nothing here. On a loop: run this loop in vector lanes");
+    assert_shows(m, "Enter opens the selected line first.");
+    model_free(m);
+    m = model_on(NET);
+    model_resize(m, 100, 30);
+    run_jobs(m);
+    assert_true(m->network && !m->session);
+    press(m, "c");
+    assert_shows(m, "c does nothing here. On a loop: inside this loop, accumulate in a local tile");
+    assert_shows(m, "selected kernel first.");
+    press(m, "Z");
+    assert_shows(m, "Z does nothing on this screen; ? lists the keys");
+    model_free(m);
+    m = model_on(GMM);
+    press(m, "2 v");
+    assert_shows(m, "1 shows the nest: move to a line that begins with `for`.");
+    press(m, "h");
+    assert_shows(m, "nothing to scroll sideways");
+    press(m, "Esc");
+    assert_shows(m, "nothing is open or running that Esc could end; q leaves");
+    press(m, "B v");
+    assert_shows(m, "q closes this list first.");
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_views_from_the_steps),
+        cmocka_unit_test(test_no_key_is_silent),
+        cmocka_unit_test(test_keys_of_other_places),
+    };
+    private_folders();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
