@@ -58,6 +58,10 @@ struct cursor_subject {
 enum { JUMPS_MOST = 8 };
 struct jump { enum view from, to; struct scroll at; };
 
+/* What the menu of actions knows of a binding: why it refuses it, or NULL, and what helps; and the
+ * step that it runs, or NULL. */
+struct menu_row { char *why, *fix, *line; };
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160  /* least columns that show three panes side by side */
@@ -133,8 +137,7 @@ struct model {
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
     bool help_menu;  /* whether help lists only the possible actions, not all keys */
-    VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
-    VEC(char *) menu_line;               /* per binding: the step that it runs, or NULL */
+    VEC(struct menu_row) menu;           /* per binding */
     bool menu_ranked;  /* whether the menu is sorted by predictions (model_forecast_before) */
     struct str pasted;                   /* lines to run, from pasted_from on; or "" */
     struct str pasted_of;                /* the file that has these lines; "": they were pasted */

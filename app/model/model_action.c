@@ -147,8 +147,8 @@ static void scroll_sideways(struct model *m, int delta)
     int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
     left = left < 0 ? 0 : left > most ? most : left;
     if (left == p->scroll.left)
-        model_info(m, "%s", most == 0 ? "no line is cut: there is nothing to scroll sideways"
-                            : left == 0 ? "these are the first columns" : "these are the last columns");
+        model_info(m, most == 0 ? "no line is cut: there is nothing to scroll sideways"
+                    : left == 0 ? "these are the first columns" : "these are the last columns");
     p->scroll.left = left;
 }
 
@@ -293,37 +293,38 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Tries b on a copy of the program, and returns why it cannot run at the cursor; NULL if it can
- * run. *step gets the step that it runs, unless the user must complete the line. */
-static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b,
-                     char **step)
+/* Tries b on a copy of the program. A line that the user must complete is no step yet. */
+static struct menu_row menu_row(struct model *m, const struct program *copy,
+                                const struct key_binding *b)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;
     bool is_step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
     const struct program *ignored;
     struct str line = {0};
+    struct menu_row row = {0};
     struct err e;
-    char *why = NULL;
+    const char *elsewhere = "nothing allows it here: Esc, and try it at another place";
     if (!model_fill_in(m, pattern, &line))
-        why = xstrdup(str_text(&m->message.text));
+        row = (struct menu_row){ xstrdup(str_text(&m->message.text)),
+                                 xstrdup(str_text(&m->message.fix)), NULL };
     else if (is_step && (needs_typing(b)
              ? !tensor_allows(m, str_text(&line), &e)
              : !program_apply_line(copy, str_text(&line), &ignored, &e)))
-        why = xstrdup(e.text);
+        row = (struct menu_row){ xstrdup(e.text), xstrdup(e.fix[0] ? e.fix : elsewhere), NULL };
     else if (is_step && !needs_typing(b))
-        *step = xstrdup(str_text(&line));
+        row.line = xstrdup(str_text(&line));
     str_free(&line);
-    return why;
+    return row;
 }
 
 void model_forget_menu(struct model *m)
 {
-    for (int i = 0; i < m->menu_why.len; i++)
-        free(m->menu_why.data[i]);
-    for (int i = 0; i < m->menu_line.len; i++)
-        free(m->menu_line.data[i]);
-    vec_free(&m->menu_why);
-    vec_free(&m->menu_line);
+    for (int i = 0; i < m->menu.len; i++) {
+        free(m->menu.data[i].why);
+        free(m->menu.data[i].fix);
+        free(m->menu.data[i].line);
+    }
+    vec_free(&m->menu);
     m->menu_ranked = false;
 }
 
@@ -339,9 +340,7 @@ static void open_menu(struct model *m)
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         bool deed = b->context == m->help_chain[0] && b->line[0];
-        char *step = NULL;
-        vec_push(&m->menu_why, deed ? refusal(m, copy, b, &step) : NULL);
-        vec_push(&m->menu_line, step);
+        vec_push(&m->menu, deed ? menu_row(m, copy, b) : (struct menu_row){0});
     }
     arena_free(a);
     str_free(&m->message.echo);

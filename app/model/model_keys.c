@@ -360,8 +360,9 @@ static bool key_digit(struct model *m, int key)
 static const char *way_to(const struct model *m, enum key_context c)
 {
     const char *way = key_context_way[c];
+    bool kernel = m->network && m->session;
     if (!way)
-        return c == KEYS_NETWORK && m->network && m->session ? "Esc goes back to the network" : NULL;
+        return c == KEYS_NETWORK && kernel ? "Esc goes back to the network" : NULL;
     if (m->overlay == OVERLAY_BRANCHES)
         return "q closes this list first";
     if (!m->session)

@@ -34,16 +34,21 @@ static bool passes(const struct model *m, const char *a, const char *b, const ch
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-/* Returns why a row of the menu cannot run; NULL when it can, and always in the list of all
- * keys. */
+/* Returns what the menu knows of a row; nothing in the list of all keys. */
+static struct menu_row menu_row(const struct model *m, int id)
+{
+    bool known = m->help_menu && id >= 0 && id < m->menu.len;
+    return known ? m->menu.data[id] : (struct menu_row){0};
+}
+
 static const char *why_not(const struct model *m, int id)
 {
-    return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
+    return menu_row(m, id).why;
 }
 
 static const char *step_of_row(const struct model *m, int id)
 {
-    return m->help_menu && id >= 0 && id < m->menu_line.len ? m->menu_line.data[id] : NULL;
+    return menu_row(m, id).line;
 }
 
 static void put_forecast(const struct model *m, int id, struct str *out)
@@ -257,7 +262,7 @@ static void run_row(struct model *m, int id)
         return;
     }
     if (why_not(m, id)) {
-        model_say_error(m, why_not(m, id), "");
+        model_say_error(m, why_not(m, id), menu_row(m, id).fix);
         return;
     }
     m->overlay = OVERLAY_NONE;
@@ -317,7 +322,8 @@ void view_help_hint(const struct model *m, struct str *out)
         return;
     }
     if (why_not(m, l->id)) {
-        str_add(out, why_not(m, l->id));
+        str_printf(out, "%s%s%s", why_not(m, l->id), menu_row(m, l->id).fix[0] ? ". Fix: " : "",
+                   menu_row(m, l->id).fix);
         return;
     }
     const struct key_binding *b = key_binding_get(l->id - ID_BINDING);

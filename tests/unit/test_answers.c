@@ -90,12 +90,60 @@ static void test_keys_of_other_places(void **state)
     model_free(m);
 }
 
+/* Enter on each row of a menu that it refuses says why, and what helps. */
+static int refused_rows(struct model *m, const char *where)
+{
+    int n = 0;
+    press(m, "Enter");
+    assert_true(m->overlay == OVERLAY_HELP && m->help_menu);
+    for (int i = 0; i < m->pane[DOC_HELP].doc.lines.len; i++) {
+        int id = m->pane[DOC_HELP].doc.lines.data[i].id;
+        m->pane[DOC_HELP].scroll.cursor = i;
+        if (!m->menu.data[id].why)
+            continue;
+        screen_of(m);
+        press(m, "Enter");
+        assert_int_equal(m->overlay, OVERLAY_HELP);
+        assert_int_equal(m->message.kind, MESSAGE_ERROR);
+        if (m->message.fix.len == 0)
+            fail_msg("%s: no fix for: %s", where, str_text(&m->message.text));
+        assert_shows(m, "Fix:");
+        n++;
+    }
+    press(m, "Esc");
+    return n;
+}
+
+static void test_refused_rows_say_what_helps(void **state)
+{
+    (void)state;
+    static const char *const spec[] = { GMM, "c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1 bias=1 relu=1" };
+    for (int i = 0; i < COUNT_OF(spec); i++) {
+        struct model *m = model_on(spec[i]);
+        int n = 0;
+        for (int at = -1; m->pane[VIEW_NEST].scroll.cursor != at; press(m, "j")) {
+            at = m->pane[VIEW_NEST].scroll.cursor;
+            n += model_subject(m).kind == SUBJECT_LOOP ? refused_rows(m, "nest") : 0;
+        }
+        assert_true(n > 6);
+        press(m, "3 g");
+        n = 0;
+        for (int at = -1; m->pane[VIEW_LAYOUT].scroll.cursor != at; press(m, "j")) {
+            at = m->pane[VIEW_LAYOUT].scroll.cursor;
+            n += refused_rows(m, "layout");
+        }
+        assert_true(n > 2);
+        model_free(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views_from_the_steps),
         cmocka_unit_test(test_no_key_is_silent),
         cmocka_unit_test(test_keys_of_other_places),
+        cmocka_unit_test(test_refused_rows_say_what_helps),
     };
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);
