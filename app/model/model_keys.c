@@ -14,7 +14,9 @@ static const char *pane_name(const struct model *m)
 {
     if (m->overlay == OVERLAY_BRANCHES)
         return "the list of branches";
-    if (m->overlay == OVERLAY_HELP || !m->session)
+    if (m->overlay == OVERLAY_HELP)
+        return m->topic[0] ? "this page" : "this list";
+    if (!m->session)
         return "this list";
     return m->focus == PANE_LEDGER ? "the steps" : "this view";
 }

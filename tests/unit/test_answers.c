@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "app/model/help.h"
+#include "app/ui/reflow.h"
+#include "app/ui/text.h"
 #include "tests/unit/model_help.h"
 #include "tests/unit/temp_dir.h"
 #include "tests/unit/tty.h"
@@ -137,6 +140,93 @@ static void test_refused_rows_say_what_helps(void **state)
     }
 }
 
+/* The help of the steps begins with their signs; Enter on one explains all of them. */
+static void test_signs(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "focus steps");
+    press(m, "?");
+    assert_shows(m, "Signs in the list of steps");
+    assert_shows(m, "~              noisy: the times");
+    assert_shows(m, "!              held: the step does not apply here");
+    press(m, "Down Down Enter");
+    assert_shows(m, "Help: signs");
+    assert_shows(m, "Behind a change: the caller sees");
+    press(m, "PgDn");
+    assert_shows(m, "The bottom line explains the signs");
+    model_free(m);
+}
+
+static void test_search_in_a_help_page(void **state)
+{
+    (void)state;
+    static const char *const argv[] = { "--no-auto", GMM, NULL };
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    tty_press(t, ": help Space loops Enter");
+    assert_null(strstr(tty_screen(t), "This order usually works"));
+    tty_press(t, "/ usually Enter");
+    tty_assert_shows(t, "This order usually works");
+    tty_press(t, "Home / loop Space cache_ Enter");
+    tty_assert_shows(t, "cache_write Conv");
+    tty_press(t, "/ refused Enter n");
+    tty_assert_shows(t, "A step that is not legal is refused");
+    tty_press(t, "/ nowhere Enter");
+    tty_assert_shows(t, "not found in this page");
+    tty_press(t, "x");
+    tty_assert_shows(t, "a help page is read with Up, Down and Space");
+    tty_press(t, "q");
+    tty_assert_shows(t, "Steps");
+    tty_send(t, ": q! Enter");
+    assert_int_equal(tty_end(t), 0);
+}
+
+static void test_reflow(void **state)
+{
+    (void)state;
+    static const struct { int width; const char *text, *is; } row[] = {
+        { 20, "one two three four\nfive six\n\nseven\n",
+              "one two three four\nfive six\n\nseven\n" },
+        { 12, "one two three four\nfive six\n\nseven\n",
+              "one two\nthree four\nfive six\n\nseven\n" },
+        { 40, "  f32    float32, the type unless\n         another one is given\n  f16    half\n",
+              "  f32    float32, the type unless\n         another one is given\n"
+              "  f16    half\n" },
+        { 60, "  f32    float32, the type unless\n         another one is given\n  f16    half\n",
+              "  f32    float32, the type unless another one is given\n  f16    half\n" },
+        { 60, "An example:\n  loop split C M 16\n  loop split C N 16\nand so on\n",
+              "An example:\n  loop split C M 16\n  loop split C N 16\nand so on\n" },
+        { 60, "  budget: 200   # trials\n                # of each\n",
+              "  budget: 200   # trials\n                # of each\n" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct str out = {0};
+        text_reflow(&out, row[i].text, row[i].width);
+        assert_string_equal(str_text(&out), row[i].is);
+        str_free(&out);
+    }
+}
+
+/* No line of a page's prose ends where the next word would have fitted. */
+static void test_pages_fill_their_width(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int i = 0; help_topic_name(i); i++) {
+        model_open_help(m, help_topic_name(i));
+        screen_refresh(m);
+        const struct doc *d = &m->pane[DOC_HELP].doc;
+        for (int k = 0; k + 1 < d->lines.len; k++) {
+            const char *a = d->lines.data[k].text, *b = d->lines.data[k + 1].text;
+            assert_true(text_width(a) <= 76);
+            bool prose = *a && *b && *a != ' ' && *b != ' ' && !strstr(a, "  ") && !strstr(b, "  ");
+            if (prose && text_width(a) + 1 + (int)strcspn(b, " ") <= 75)
+                fail_msg("%s: this line is short: %s", help_topic_name(i), a);
+        }
+    }
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +234,10 @@ int main(void)
         cmocka_unit_test(test_no_key_is_silent),
         cmocka_unit_test(test_keys_of_other_places),
         cmocka_unit_test(test_refused_rows_say_what_helps),
+        cmocka_unit_test(test_signs),
+        cmocka_unit_test(test_search_in_a_help_page),
+        cmocka_unit_test(test_reflow),
+        cmocka_unit_test(test_pages_fill_their_width),
     };
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);

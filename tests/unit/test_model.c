@@ -832,7 +832,7 @@ static void test_help_topics(void **state)
     press(m, "C-d");
     assert_hides(m, "Every loop belongs to the tensor");
     press(m, "End");
-    assert_shows(m, "with the reason and, where there is one");
+    assert_shows(m, "is refused with the reason and");
     press(m, "Backspace");
     assert_shows(m, "Keys and commands");
     press(m, "Esc : help Space layouts Enter");
