@@ -134,6 +134,44 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     arena_free(a);
 }
 
+/* --- Marking loops ---------------------------------------------------------------------------- */
+
+/* Whether the current step is `line`, and the loop under the cursor was a plain one before it. */
+static bool marked_last(struct model *m, const char *line)
+{
+    const struct history *h = m->session->history;
+    const struct state *now = history_current(h);
+    const struct stage *s, *was;
+    struct str step = {0};
+    int axis = 0;
+    bool is = now->parent >= 0 && !now->held && model_loop(m, &s, &axis)
+           && model_fill_in(m, line, &step) && streq(str_text(&step), now->step);
+    str_free(&step);
+    if (!is)
+        return false;
+    was = history_state(h, now->parent)->program->stage[s->node];
+    axis = stage_axis(was, s->axis[axis].name);
+    return axis >= 0 && was->axis[axis].ann == LOOP_SERIAL;
+}
+
+/* Marks the loop under the cursor, or makes it plain again. Right after the step that marked it,
+ * that step is taken back, so that two presses leave no step. */
+static void toggle_mark(struct model *m, const char *line)
+{
+    struct str text = {0};
+    int at, steps;
+    if (!marked_last(m, line)) {
+        run_line(m, model_toggled(m, line));
+        return;
+    }
+    history_path(m->session->history, history_branch_index(m->session->history), &steps, &at);
+    str_printf(&text, "goto %d", at - 1);
+    m->overlay = OVERLAY_NONE;
+    if (model_run(m, str_text(&text)))
+        model_info(m, "the loop is plain again: its step is taken back");
+    str_free(&text);
+}
+
 /* --- Moving the cursor ------------------------------------------------------------------------ */
 
 static void scroll_sideways(struct model *m, int delta)
@@ -356,7 +394,7 @@ void model_perform(struct model *m, const struct key_binding *b)
     switch ((int)b->action) {
     case ACTION_RUN:       run_line(m, b->line); break;
     case ACTION_ASK:       ask_line(m, b->line); break;
-    case ACTION_TOGGLE:    run_line(m, model_toggled(m, b->line)); break;
+    case ACTION_TOGGLE:    toggle_mark(m, b->line); break;
     case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;
     case ACTION_MOVE_IN:   move_loop(m, b->line, true); break;
     case ACTION_MENU:      open_menu(m); break;

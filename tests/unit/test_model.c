@@ -128,9 +128,12 @@ static void test_annotations_toggle(void **state)
     assert_string_equal(step_of(m), "loop parallel C M");
     assert_string_equal(loop_of(m), "M");
     assert_shows(m, "in parallel(64)");
-    press(m, "p");
+    press(m, "p");                        /* two presses leave no step */
+    assert_string_equal(step_of(m), "");
+    assert_shows(m, "the loop is plain again: its step is taken back");
+    press(m, "p U U");                    /* it was parallel before the U */
     assert_string_equal(step_of(m), "loop serial C M");
-    press(m, "p U");
+    press(m, "u");
     assert_string_equal(step_of(m), "loop unroll C M");
     press(m, "Backspace");
     assert_string_equal(step_of(m), "loop serial C M");
