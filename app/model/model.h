@@ -76,7 +76,8 @@ struct hit { struct rect r; int key; };  /* a click in r acts as this key */
 
 /* Requests to the owner of the model, who carries them out and clears them. */
 struct outbox {
-    bool quit, suspend, repaint;
+    bool quit, suspend, repaint, theme_chosen;
+    enum theme theme;                    /* if theme_chosen */
     struct str copy;                     /* text to copy to the clipboard */
     struct str dump;                     /* path of a file to which the screen is to be written */
     /* hash of the content that the file may have before it is replaced (file_replace) */
@@ -373,6 +374,7 @@ void model_note(struct model *m, struct str *out);
 
 void model_apply_settings(struct model *m, const struct model_opts *o);
 bool model_set_columns(struct model *m, const char *arg);
+bool model_set_theme(struct model *m, const char *arg);
 bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);

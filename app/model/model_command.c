@@ -239,6 +239,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ISA:        return model_set_isa(m, arg);
     case APP_SIM_BUDGET: return model_set_sim_budget(m, arg);
     case APP_COLUMNS:    return model_set_columns(m, arg);
+    case APP_THEME:      return model_set_theme(m, arg);
     case APP_SOURCE:
         return model_file_named(m, arg, "source macro.txt") && model_source(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);

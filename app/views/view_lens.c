@@ -5,13 +5,14 @@
 #define FEWEST_ROWS 8
 #define MOST_ROWS 24
 
-/* Returns the misses that the measurement of the state has counted in the caches of the lens; -1: it
- * has none, or an estimate. */
+/* Returns the misses that the measurement of the state has counted in the caches of the lens; -1:
+ * it has none, or an estimate. */
 static int64_t counted(const struct model *m)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
     bool whole = r && r->sim.available && r->sim.fraction == 1;
-    return whole && cache_config_same(&r->sim.cache, &m->set.cache) ? r->sim.l1_misses : -1;
+    bool same = whole && cache_config_same(&r->sim.cache, &m->lensing.lens->cache);
+    return same ? r->sim.l1_misses : -1;
 }
 
 /* Scrolls to the playback after a key that plays, unless it is in the upper part of the pane. */
@@ -33,7 +34,8 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     int rows = p->height / 2;
     struct lens_look look = {
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
-        .counted = counted(m), .now = &k->now, .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
+        .counted = model_lens_fits(m) && k->lens ? counted(m) : -1, .now = &k->now,
+        .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
         .rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows,
     };
     doc_clear(d);

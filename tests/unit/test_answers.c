@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vterm.h>
 #include "app/model/help.h"
 #include "app/ui/reflow.h"
 #include "app/ui/text.h"
@@ -181,6 +182,41 @@ static void test_search_in_a_help_page(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+static int title_colour(struct tty *t)
+{
+    VTermScreenCell c;
+    assert_true(vterm_screen_get_cell(t->screen, (VTermPos){ 0, 1 }, &c));
+    return VTERM_COLOR_IS_INDEXED(&c.fg) ? c.fg.indexed.idx : -1;
+}
+
+static void test_themes(void **state)
+{
+    (void)state;
+    static const char *const argv[] = { "--no-auto", GMM, NULL };
+    static const struct { const char *name; int colour; } row[] = {
+        { "dark", 80 }, { "light", 24 }, { "mono", -1 }, { "auto", 31 },
+    };
+    const char *no_color = getenv("NO_COLOR");
+    char *kept = no_color ? xstrdup(no_color) : NULL;
+    unsetenv("NO_COLOR");
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        tty_press(t, ": theme Space");
+        tty_press(t, row[i].name);
+        tty_press(t, "Enter");
+        tty_assert_shows(t, "in settings.yaml keeps it");
+        assert_int_equal(title_colour(t), row[i].colour);
+    }
+    tty_press(t, ": theme Space pink Enter");
+    tty_assert_shows(t, "there is no such theme");
+    tty_press(t, "Esc");
+    tty_send(t, ": q! Enter");
+    assert_int_equal(tty_end(t), 0);
+    if (kept)
+        setenv("NO_COLOR", kept, 1);
+    free(kept);
+}
+
 static void test_reflow(void **state)
 {
     (void)state;
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_refused_rows_say_what_helps),
         cmocka_unit_test(test_signs),
         cmocka_unit_test(test_search_in_a_help_page),
+        cmocka_unit_test(test_themes),
         cmocka_unit_test(test_reflow),
         cmocka_unit_test(test_pages_fill_their_width),
     };

@@ -326,7 +326,8 @@ static void scrolls_sideways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(playback), cmocka_unit_test(small_screen), cmocka_unit_test(simulated_again),
+        cmocka_unit_test(playback), cmocka_unit_test(small_screen),
+        cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),
         cmocka_unit_test(several_steps_are_applied),
         cmocka_unit_test(a_cure_is_applied), cmocka_unit_test(narrow_lens),
