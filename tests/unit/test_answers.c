@@ -182,6 +182,70 @@ static void test_search_in_a_help_page(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* At 120 columns, no column of the GPU's table is cut. */
+static void test_gpu_table_at_120(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true };
+    r.sim.available = true;
+    r.sim.fraction = 1;
+    strcpy(r.sim.gpu, "h100");
+    r.sim.sector_bytes = 32;
+    r.sim.cache.n_levels = 2;
+    r.sim.sectors = 1024000;
+    r.sim.ideal_sectors = 512000;
+    r.sim.l1_misses = 12345678;
+    r.sim.level[1].misses = 123456;
+    model_resize(m, 120, 40);
+    history_set_measured(m->session->history, 0, &r);
+    m->data_stamp++;
+    press(m, "6");
+    assert_shows(m, "L1mis L2mis");
+    assert_shows(m, "12.3M  123k");
+    model_resize(m, 200, 40);
+    press(m, "+");
+    assert_shows(m, "L2 misses");
+    model_free(m);
+}
+
+/* The list of branches is as wide as the screen allows. */
+static void test_branches_at_120(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 120, 40);
+    type_line(m, "layout set C \"N M\"");
+    type_line(m, "branch a_branch_with_a_name_as_long_as_this");
+    type_line(m, "undo");
+    press(m, "B");
+    assert_shows(m, "  other contract");
+    model_free(m);
+}
+
+/* The prediction of a step stays in sight, however far down its first changed line is. */
+static void test_prediction_stays(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=8 h=8 w=8 o=8 k=3 p=1 bias=1 relu=1");
+    struct desired_job w;
+    model_resize(m, 80, 24);
+    press(m, ":");
+    for (const char *c = "loop unroll ReLU W"; *c; c++)
+        screen_key(m, *c);
+    assert_shows(m, "preview: the nest after this step");
+    assert_true(m->pane[DOC_PREVIEW].scroll.top > 3);
+    while (model_desired_job(m, LANE_TEXT, &w)) {
+        struct app_job *j = model_job(m, &w);
+        job_run(j, &(struct cancel){0}, NULL);
+        model_done(m, j);
+        job_free(j);
+    }
+    assert_shows(m, "L1 misses");
+    assert_shows(m, "in unroll(8)");
+    model_free(m);
+}
+
 static int title_colour(struct tty *t)
 {
     VTermScreenCell c;
@@ -272,6 +336,9 @@ int main(void)
         cmocka_unit_test(test_refused_rows_say_what_helps),
         cmocka_unit_test(test_signs),
         cmocka_unit_test(test_search_in_a_help_page),
+        cmocka_unit_test(test_gpu_table_at_120),
+        cmocka_unit_test(test_branches_at_120),
+        cmocka_unit_test(test_prediction_stays),
         cmocka_unit_test(test_themes),
         cmocka_unit_test(test_reflow),
         cmocka_unit_test(test_pages_fill_their_width),
