@@ -209,6 +209,21 @@ static void test_gpu_table_at_120(void **state)
     model_free(m);
 }
 
+static void test_share_above_the_ceiling(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true, .gflops = 150,
+                             .peak_gflops = 100, .peak_fraction = 1.5 };
+    r.latency = (struct latency){ .median_ms = 1, .min_ms = 1, .max_ms = 1, .runs = 9 };
+    model_resize(m, 200, 40);
+    history_set_measured(m->session->history, 0, &r);
+    m->data_stamp++;
+    press(m, "6 +");
+    assert_shows(m, "150 % of this run's FMA ceiling (100.0); above 100 %: the ceiling was");
+    model_free(m);
+}
+
 /* The list of branches is as wide as the screen allows. */
 static void test_branches_at_120(void **state)
 {
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_signs),
         cmocka_unit_test(test_search_in_a_help_page),
         cmocka_unit_test(test_gpu_table_at_120),
+        cmocka_unit_test(test_share_above_the_ceiling),
         cmocka_unit_test(test_branches_at_120),
         cmocka_unit_test(test_prediction_stays),
         cmocka_unit_test(test_themes),
