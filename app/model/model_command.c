@@ -312,14 +312,20 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
         && (!m->session || strchr(line, '='));
 }
 
-/* Refuses `export` for a network: the command line does that, and shows its progress. */
+/* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the
+ * command for it. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
     struct str fix = {0};
-    str_printf(&fix, "%stilescope export %s -o FOLDER",
-               s->path[0] && !s->dirty ? "" : "save it with s, then ",
+    bool saved = s->path[0] && !s->dirty;
+    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
                s->path[0] ? s->path : "FILE.yaml");
+    str_clear(&m->out.copy);
+    if (saved) {
+        str_add(&m->out.copy, str_text(&fix));
+        str_add(&fix, " (copied to the clipboard, if this terminal allows it)");
+    }
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;

@@ -159,7 +159,8 @@ static void empty_outbox(struct tui *t)
     }
     if (out->repaint || out->theme_chosen)
         term_repaint(t->term);
-    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
+    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the message has the text, too */
+    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len) && !shown)
         model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");
     str_clear(&out->copy);

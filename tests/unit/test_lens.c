@@ -201,6 +201,35 @@ static void samples_are_warm(void **state)
     arena_free(a);
 }
 
+/* Weights whose output channels are innermost in the loops, but outermost in memory, are offered in
+ * blocks. */
+static void weights_in_blocks(void **state)
+{
+    struct arena *a = arena_new();
+    static const char *const steps[] = { "loop reorder Conv N H W I KH KW O" };
+    const struct program *p = replayed(a, "c2d n=1 i=32 h=6 w=6 o=1024 k=1", steps, 1), *with;
+    struct predict_opts o = { .conflicts = true };
+    struct forecast row[FORECAST_CURES], now;
+    struct err e;
+    bool offered = false;
+    (void)state;
+    assert_true(cache_config_parse("32K/8/64", &o.cache, &e));
+    struct lens *l = lens_of(p, "32K/8/64", -1, 0);
+    int n = forecast_cures(p, l, a, row);
+    assert_true(forecast_steps(p, &o, NULL, NULL, row, n, &now, &e));
+    for (int i = 0; i < n; i++) {
+        if (!str_starts(row[i].line, "layout set Ker "))
+            continue;
+        assert_true(program_apply_line(p, row[i].line, &with, &e));
+        assert_false(row[i].other_contract);
+        offered = offered || (streq(row[i].line, "layout set Ker \"O/16 I KH KW 16o\"")
+                              && forecast_helps(&row[i], &now));
+    }
+    assert_true(offered);
+    lens_free(l);
+    arena_free(a);
+}
+
 static void cures(void **state)
 {
     struct arena *a = arena_new();
@@ -608,6 +637,7 @@ int main(void)
         cmocka_unit_test(partners), cmocka_unit_test(touches_are_consistent),
         cmocka_unit_test(iterations), cmocka_unit_test(whole_run),
         cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(samples_are_warm),
+        cmocka_unit_test(weights_in_blocks),
         cmocka_unit_test(cures),
         cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
         cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),

@@ -117,6 +117,23 @@ static void golden(struct model *m, int w, int h, const char *name)
     assert_int_equal(chdir(was), 0);
 }
 
+/* The command that exports a network is copied, once it names a file. */
+static void export_is_copied(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    hand_in(m, false);
+    type_line(m, "export lib");
+    assert_shows(m, "save it with s, then tilescope export FILE.yaml -o FOLDER");
+    assert_int_equal(m->out.copy.len, 0);
+    type_line(m, "w exported.yaml");
+    type_line(m, "export lib");
+    assert_string_equal(str_text(&m->out.copy), "tilescope export exported.yaml -o FOLDER");
+    assert_shows(m, "copied to the clipboard");
+    unlink("exported.yaml");
+    model_free(m);
+}
+
 static void shares_above_the_peak(void **state)
 {
     (void)state;
@@ -915,6 +932,7 @@ static void checks_fit_the_time_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(export_is_copied),
         cmocka_unit_test(shares_above_the_peak),
         cmocka_unit_test(lists_of_kernels),
         cmocka_unit_test(noise_is_marked),
