@@ -119,8 +119,8 @@ static void add_layout_orders(struct curing *c, int site)
     }
 }
 
-/* Adds the layout in which dimension dim has tiles of `by` elements, which are innermost: the others
- * lie in the given order. */
+/* Adds the layout in which dimension dim has tiles of `by` elements. The tiles are innermost; the
+ * dimensions lie in the given order. */
 static void add_block(struct curing *c, const struct layout *l, const int *order, int dim,
                       int64_t by)
 {
