@@ -448,18 +448,25 @@ static double part_of(const struct kernel_row *r, const struct kernel_table *tab
                           : 1e-9 * r->is.flops / r->seconds / table->peak;
 }
 
-/* Explains shares of the peak that are above 1. */
+/* Explains shares above 1. A bound counts the operations of the algorithm, a peak those of the
+ * direct form. */
 static void put_above(struct doc *d, const struct network *net, const struct kernel_row *row,
                       const struct kernel_table *table, int width)
 {
     struct str text = {0};
-    int n = 0;
-    for (int i = 0; i < net->n_tasks; i++)
-        n += table->columns.part > 0 && row[i].seconds > 0 && part_of(&row[i], table) >= 1.005;
+    int n = 0, fewer = 0;
+    for (int i = 0; i < net->n_tasks; i++) {
+        bool above = table->columns.part > 0 && row[i].seconds > 0
+                  && part_of(&row[i], table) >= 1.005;
+        n += above;
+        fewer += above && !table->bounded && net->task[row[i].task].program->n_algorithms > 0;
+    }
     if (n == 0)
         return;
-    str_printf(&text, "%d kernel%s above 1x: GFLOP/s and this share count the operations of the "
-               "direct form, and Winograd's algorithm needs fewer", n, n == 1 ? " is" : "s are");
+    str_printf(&text, "%d kernel%s above 1x: %s", n, n == 1 ? " is" : "s are", fewer > 0
+               ? "GFLOP/s and this share count the operations of the direct form, and Winograd's "
+                 "algorithm needs fewer"
+               : "the limits were measured while the machine was slower");
     measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
 }
 
