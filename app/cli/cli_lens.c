@@ -34,7 +34,7 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     cli_progress_clear(c);
     struct lens_look look = { .width = cli_columns(100), .rows = LENS_ROWS, .loop = -1,
                               .at = lens_first_conflict(l, 0), .cure = cure, .now = &now,
-                              .n_cures = n, .predicted = true };
+                              .n_cures = n, .predicted = true, .counted = -1 };
     look.at = look.at < 0 ? 0 : look.at;
     if (ok && args_has(c->args, OPT_JSON))
         lens_report_json(out, l, &now, cure, n);

@@ -4,6 +4,7 @@
 
 #include "app/model/appcmd.h"
 #include "app/ui/key.h"
+#include "app/ui/text.h"
 #include "explorer/history/command.h"
 #include "explorer/tune/strategies.h"
 #include "kernels/ops/graph.h"
@@ -41,11 +42,13 @@ static void topic_keys(struct str *out)
 {
     struct str all = {0};
     int context = -1;
-    str_add(&all, "Every key stands for a line that could be typed at the `:` prompt.\n"
+    str_add(&all, "Every key stands for a line that could be typed at the `:` prompt. "
             "On the prompt, Tab completes, and Up and Down bring back earlier lines. C-w deletes "
             "the word before the cursor, which is at the error after a refusal. C-u empties the "
             "line, but leaves the `edit N` or `insert N` of a key. Alt-b and Alt-f (or C-Left and "
             "C-Right) move by words, and Alt-d deletes the next word.\n");
+    str_wrap(out, str_text(&all), HELP_WIDTH, 0);
+    str_clear(&all);
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         if ((int)b->context != context)
@@ -170,6 +173,32 @@ static void topic_experts(struct str *out)
         "schedule: vector loops over contiguous data, sums in registers.\n");
     str_free(&list);
     arena_free(a);
+}
+
+static const struct help_sign signs[] = {
+#define SIGN(sign, help, more) {sign, help, more},
+#include "app/model/sign.def"
+#undef SIGN
+};
+
+const struct help_sign *help_sign(int i)
+{
+    return i < COUNT_OF(signs) ? &signs[i] : NULL;
+}
+
+static void topic_signs(struct str *out)
+{
+    struct str all = {0};
+    str_add(out, "The list of steps has one row for each step. Its signs:\n\n");
+    for (int i = 0; i < COUNT_OF(signs); i++) {
+        const char *sign = signs[i].sign;
+        str_printf(&all, "  %s", sign);
+        str_repeat(&all, ' ', 5 - text_width(sign));
+        str_printf(&all, "%s. %s\n", signs[i].help, signs[i].more);
+    }
+    str_wrap(out, str_text(&all), HELP_WIDTH, 7);
+    str_add(out, "\nThe bottom line explains the signs of the row under the cursor.\n");
+    str_free(&all);
 }
 
 struct topic { const char *name, *summary, *text; void (*print)(struct str *out); };

@@ -10,6 +10,10 @@
 
 /* Appends the help of a topic, an operator or a strategy of the tuner; false for other words. */
 bool help_topic(struct str *out, const char *word);
+/* A sign in the list of steps: what it means, and what to do about it.  help_sign returns NULL
+ * after the last one. */
+struct help_sign { const char *sign, *help, *more; };
+const struct help_sign *help_sign(int i);
 /* Return the name and the one-line summary of topic i; NULL after the last topic. */
 const char *help_topic_name(int i);
 const char *help_topic_summary(int i);

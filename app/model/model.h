@@ -58,6 +58,10 @@ struct cursor_subject {
 enum { JUMPS_MOST = 8 };
 struct jump { enum view from, to; struct scroll at; };
 
+/* What the menu of actions knows of a binding: why it refuses it, or NULL, and what helps; and the
+ * step that it runs, or NULL. */
+struct menu_row { char *why, *fix, *line; };
+
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };
 
 #define FRAME_WIDE 160  /* least columns that show three panes side by side */
@@ -72,7 +76,8 @@ struct hit { struct rect r; int key; };  /* a click in r acts as this key */
 
 /* Requests to the owner of the model, who carries them out and clears them. */
 struct outbox {
-    bool quit, suspend, repaint;
+    bool quit, suspend, repaint, theme_chosen;
+    enum theme theme;                    /* if theme_chosen */
     struct str copy;                     /* text to copy to the clipboard */
     struct str dump;                     /* path of a file to which the screen is to be written */
     /* hash of the content that the file may have before it is replaced (file_replace) */
@@ -133,8 +138,7 @@ struct model {
     enum key_context help_chain[KEYS_COUNT];     /* the key contexts when help was opened */
     int help_n;                                  /* number of contexts in help_chain */
     bool help_menu;  /* whether help lists only the possible actions, not all keys */
-    VEC(char *) menu_why;                /* per binding: why the menu refuses it, or NULL */
-    VEC(char *) menu_line;               /* per binding: the step that it runs, or NULL */
+    VEC(struct menu_row) menu;           /* per binding */
     bool menu_ranked;  /* whether the menu is sorted by predictions (model_forecast_before) */
     struct str pasted;                   /* lines to run, from pasted_from on; or "" */
     struct str pasted_of;                /* the file that has these lines; "": they were pasted */
@@ -372,6 +376,7 @@ void model_note(struct model *m, struct str *out);
 
 void model_apply_settings(struct model *m, const struct model_opts *o);
 bool model_set_columns(struct model *m, const char *arg);
+bool model_set_theme(struct model *m, const char *arg);
 bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);

@@ -134,6 +134,44 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     arena_free(a);
 }
 
+/* --- Marking loops ---------------------------------------------------------------------------- */
+
+/* Whether the current step is `line`, and the loop under the cursor was a plain one before it. */
+static bool marked_last(struct model *m, const char *line)
+{
+    const struct history *h = m->session->history;
+    const struct state *now = history_current(h);
+    const struct stage *s, *was;
+    struct str step = {0};
+    int axis = 0;
+    bool is = now->parent >= 0 && !now->held && model_loop(m, &s, &axis)
+           && model_fill_in(m, line, &step) && streq(str_text(&step), now->step);
+    str_free(&step);
+    if (!is)
+        return false;
+    was = history_state(h, now->parent)->program->stage[s->node];
+    axis = stage_axis(was, s->axis[axis].name);
+    return axis >= 0 && was->axis[axis].ann == LOOP_SERIAL;
+}
+
+/* Marks the loop under the cursor, or makes it plain again. Right after the step that marked it,
+ * that step is taken back, so that two presses leave no step. */
+static void toggle_mark(struct model *m, const char *line)
+{
+    struct str text = {0};
+    int at, steps;
+    if (!marked_last(m, line)) {
+        run_line(m, model_toggled(m, line));
+        return;
+    }
+    history_path(m->session->history, history_branch_index(m->session->history), &steps, &at);
+    str_printf(&text, "goto %d", at - 1);
+    m->overlay = OVERLAY_NONE;
+    if (model_run(m, str_text(&text)))
+        model_info(m, "the loop is plain again: its step is taken back");
+    str_free(&text);
+}
+
 /* --- Moving the cursor ------------------------------------------------------------------------ */
 
 static void scroll_sideways(struct model *m, int delta)
@@ -145,7 +183,11 @@ static void scroll_sideways(struct model *m, int delta)
         widest = w > widest ? w : widest;
     }
     int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
-    p->scroll.left = left < 0 ? 0 : left > most ? most : left;
+    left = left < 0 ? 0 : left > most ? most : left;
+    if (left == p->scroll.left)
+        model_info(m, most == 0 ? "no line is cut: there is nothing to scroll sideways"
+                    : left == 0 ? "these are the first columns" : "these are the last columns");
+    p->scroll.left = left;
 }
 
 /* A count is the number of the line, from 1; in the list of steps that of the step, from 0. */
@@ -227,6 +269,8 @@ static void cancel(struct model *m)
         m->tour = 0;
     } else if (m->tuner.out && m->tuner.wanted) {
         model_info(m, "the tuner goes on; t shows it, then x stops it");
+    } else {
+        model_info(m, "nothing is open or running that Esc could end; q leaves");
     }
 }
 
@@ -287,37 +331,38 @@ static bool needs_typing(const struct key_binding *b)
     return b->action == ACTION_ASK && (open || strstr(b->line, "reorder"));
 }
 
-/* Tries b on a copy of the program, and returns why it cannot run at the cursor; NULL if it can
- * run. *step gets the step that it runs, unless the user must complete the line. */
-static char *refusal(struct model *m, const struct program *copy, const struct key_binding *b,
-                     char **step)
+/* Tries b on a copy of the program. A line that the user must complete is no step yet. */
+static struct menu_row menu_row(struct model *m, const struct program *copy,
+                                const struct key_binding *b)
 {
     const char *pattern = b->action == ACTION_TOGGLE ? model_toggled(m, b->line) : b->line;
     bool is_step = str_starts(pattern, "loop ") || str_starts(pattern, "layout ");
     const struct program *ignored;
     struct str line = {0};
+    struct menu_row row = {0};
     struct err e;
-    char *why = NULL;
+    const char *elsewhere = "nothing allows it here: Esc, and try it at another place";
     if (!model_fill_in(m, pattern, &line))
-        why = xstrdup(str_text(&m->message.text));
+        row = (struct menu_row){ xstrdup(str_text(&m->message.text)),
+                                 xstrdup(str_text(&m->message.fix)), NULL };
     else if (is_step && (needs_typing(b)
              ? !tensor_allows(m, str_text(&line), &e)
              : !program_apply_line(copy, str_text(&line), &ignored, &e)))
-        why = xstrdup(e.text);
+        row = (struct menu_row){ xstrdup(e.text), xstrdup(e.fix[0] ? e.fix : elsewhere), NULL };
     else if (is_step && !needs_typing(b))
-        *step = xstrdup(str_text(&line));
+        row.line = xstrdup(str_text(&line));
     str_free(&line);
-    return why;
+    return row;
 }
 
 void model_forget_menu(struct model *m)
 {
-    for (int i = 0; i < m->menu_why.len; i++)
-        free(m->menu_why.data[i]);
-    for (int i = 0; i < m->menu_line.len; i++)
-        free(m->menu_line.data[i]);
-    vec_free(&m->menu_why);
-    vec_free(&m->menu_line);
+    for (int i = 0; i < m->menu.len; i++) {
+        free(m->menu.data[i].why);
+        free(m->menu.data[i].fix);
+        free(m->menu.data[i].line);
+    }
+    vec_free(&m->menu);
     m->menu_ranked = false;
 }
 
@@ -333,9 +378,7 @@ static void open_menu(struct model *m)
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         bool deed = b->context == m->help_chain[0] && b->line[0];
-        char *step = NULL;
-        vec_push(&m->menu_why, deed ? refusal(m, copy, b, &step) : NULL);
-        vec_push(&m->menu_line, step);
+        vec_push(&m->menu, deed ? menu_row(m, copy, b) : (struct menu_row){0});
     }
     arena_free(a);
     str_free(&m->message.echo);
@@ -351,7 +394,7 @@ void model_perform(struct model *m, const struct key_binding *b)
     switch ((int)b->action) {
     case ACTION_RUN:       run_line(m, b->line); break;
     case ACTION_ASK:       ask_line(m, b->line); break;
-    case ACTION_TOGGLE:    run_line(m, model_toggled(m, b->line)); break;
+    case ACTION_TOGGLE:    toggle_mark(m, b->line); break;
     case ACTION_MOVE_OUT:  move_loop(m, b->line, false); break;
     case ACTION_MOVE_IN:   move_loop(m, b->line, true); break;
     case ACTION_MENU:      open_menu(m); break;

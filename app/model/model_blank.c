@@ -14,7 +14,9 @@ static bool put_neighbour(struct model *m, struct str *out, const struct stage *
     }
     struct str text = {0};
     str_printf(&text, "this is the %s loop of %s already", where, s->name);
-    model_say_error(m, str_text(&text), "");
+    model_say_error(m, str_text(&text), s->n_axes == 1 ? "it is the only one: split it first"
+                    : axis < 0 ? "move it inwards instead, or go to a loop further inside"
+                               : "move it outwards instead, or go to a loop further outside");
     str_free(&text);
     return false;
 }
@@ -74,9 +76,12 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
     const char *name = what == 'C' ? neighbour_stage(p, s)
                                    : operand_for(p, s, str_text(out), loop);
     if (!name[0])
-        return model_say_error(m, what == 'C' ? "no other stage can be computed inside this loop"
-                                              : "this stage reads nothing that can be copied",
-                               "");
+        return what == 'C'
+             ? model_say_error(m, "no other stage can be computed inside this loop",
+                               "that needs an element-wise stage (bias, relu, a padding) that this "
+                               "one reads, or that reads this one")
+             : model_say_error(m, "this stage reads nothing that can be copied",
+                               "go to a loop of a stage that reads a tensor");
     str_add(out, name);
     return true;
 }
@@ -136,12 +141,13 @@ static bool put_layout(struct model *m, struct str *out, char what)
 {
     int t = model_tensor(m);
     if (t < 0)
-        return model_say_error(m, "the cursor is not on a tensor", "");
+        return model_say_error(m, "the cursor is not on a tensor",
+                               "move it to a row of the layouts");
     const struct layout *l = model_program(m)->layout[t];
     if (what == 'Y' && l->n_prims == 0) {
         struct str why = {0};
         str_printf(&why, "%s is plain row-major already", l->tensor->name);
-        model_say_error(m, str_text(&why), "");
+        model_say_error(m, str_text(&why), "it has no layout to take away; e gives it one");
         str_free(&why);
         return false;
     }

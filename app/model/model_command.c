@@ -59,6 +59,19 @@ static void refuse_view(struct model *m)
     str_free(&names);
 }
 
+/* Shows a view beside the steps, where the focus stays.  Returns false if the focus is elsewhere,
+ * or if the screen shows only the pane with the focus. */
+static bool show_beside(struct model *m, enum view v)
+{
+    const struct rect *pane = m->frame.pane;
+    if (m->focus != PANE_LEDGER || (pane[PANE_MAIN].h == 0 && pane[PANE_SIDE].h == 0))
+        return false;
+    model_show_view(m, v);
+    m->focus = PANE_LEDGER;
+    model_info(m, "the cursor stays in the steps; Tab goes to the view %s", model_view[v].name);
+    return true;
+}
+
 static bool change_view(struct model *m, const char *name)
 {
     int now = (int)m->view[m->last_view];
@@ -69,7 +82,7 @@ static bool change_view(struct model *m, const char *name)
         return model_compare(m, "");
     if (v < 0)
         refuse_view(m);
-    else
+    else if (v > VIEW_COMPARE || !show_beside(m, (enum view)v))
         model_show_view(m, (enum view)v);
     return v >= 0;
 }
@@ -226,6 +239,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ISA:        return model_set_isa(m, arg);
     case APP_SIM_BUDGET: return model_set_sim_budget(m, arg);
     case APP_COLUMNS:    return model_set_columns(m, arg);
+    case APP_THEME:      return model_set_theme(m, arg);
     case APP_SOURCE:
         return model_file_named(m, arg, "source macro.txt") && model_source(m, arg);
     case APP_BASELINES:  return set_baselines(m, arg);
@@ -298,14 +312,20 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
         && (!m->session || strchr(line, '='));
 }
 
-/* Refuses `export` for a network: the command line does that, and shows its progress. */
+/* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the
+ * command for it. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
     struct str fix = {0};
-    str_printf(&fix, "%stilescope export %s -o FOLDER",
-               s->path[0] && !s->dirty ? "" : "save it with s, then ",
+    bool saved = s->path[0] && !s->dirty;
+    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
                s->path[0] ? s->path : "FILE.yaml");
+    str_clear(&m->out.copy);
+    if (saved) {
+        str_add(&m->out.copy, str_text(&fix));
+        str_add(&fix, " (copied to the clipboard, if this terminal allows it)");
+    }
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;

@@ -144,6 +144,9 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
             offer(w, column_info[i].name, column_info[i].help);
         offer(w, "auto", "what has numbers and fits");
         break;
+    case APP_THEME:
+        offer_each(w, theme_name, THEME_COUNT);
+        break;
     case APP_AUTO:
         offer_each(w, onoff, COUNT_OF(onoff));
         break;

@@ -50,9 +50,9 @@ static int wanted(const struct model *m, int *state, const char **line, int max)
     if (m->preview.program) {
         line[n++] = str_text(&m->preview.line);
     } else if (m->overlay == OVERLAY_HELP && m->help_menu) {
-        for (int i = 0; i < m->menu_line.len && n < max; i++)
-            if (m->menu_line.data[i])
-                line[n++] = m->menu_line.data[i];
+        for (int i = 0; i < m->menu.len && n < max; i++)
+            if (m->menu.data[i].line)
+                line[n++] = m->menu.data[i].line;
     } else if (m->overlay == OVERLAY_NONE && chosen_state(m) >= 0) {
         *state = chosen_state(m);
         line[n++] = "";

@@ -14,7 +14,9 @@ static const char *pane_name(const struct model *m)
 {
     if (m->overlay == OVERLAY_BRANCHES)
         return "the list of branches";
-    if (m->overlay == OVERLAY_HELP || !m->session)
+    if (m->overlay == OVERLAY_HELP)
+        return m->topic[0] ? "this page" : "this list";
+    if (!m->session)
         return "this list";
     return m->focus == PANE_LEDGER ? "the steps" : "this view";
 }
@@ -356,6 +358,39 @@ static bool key_digit(struct model *m, int key)
     return true;
 }
 
+/* Returns how to reach a part of the screen that has other keys; NULL: it cannot be reached. */
+static const char *way_to(const struct model *m, enum key_context c)
+{
+    const char *way = key_context_way[c];
+    bool kernel = m->network && m->session;
+    if (!way)
+        return c == KEYS_NETWORK && kernel ? "Esc goes back to the network" : NULL;
+    if (m->overlay == OVERLAY_BRANCHES)
+        return "q closes this list first";
+    if (!m->session)
+        return m->network ? "Enter opens the selected kernel first"
+                          : "Enter opens the selected line first";
+    return way;
+}
+
+/* Says what a key does elsewhere that does nothing here. */
+static void say_unbound(struct model *m, int key)
+{
+    struct str name = {0};
+    key_text(&name, key);
+    model_info(m, "%s does nothing on this screen; ? lists the keys", str_text(&name));
+    for (int i = 0; i < key_binding_count(); i++) {
+        const struct key_binding *b = key_binding_get(i);
+        const char *way = key_binding_has(b, key) ? way_to(m, b->context) : NULL;
+        if (!way)
+            continue;
+        model_info(m, "%s does nothing here. %s: %s. %s.", str_text(&name),
+                   key_context_title[b->context], b->help, way);
+        break;
+    }
+    str_free(&name);
+}
+
 static void key_binding(struct model *m, int key)
 {
     enum key_context chain[KEYS_COUNT];
@@ -363,6 +398,8 @@ static void key_binding(struct model *m, int key)
     const struct key_binding *b = key_binding_find(chain, n, key);
     if (b)
         model_perform(m, b);
+    else
+        say_unbound(m, key);
     m->counting = false;
 }
 

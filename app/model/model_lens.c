@@ -168,6 +168,7 @@ static bool play(struct model *m, const char *word, long long n)
         return model_say_error(m, "the cache is not simulated yet", "");
     if (streq(word, "apply"))
         return apply_cure(m);
+    k->to_playback = true;
     if (streq(word, "next") || streq(word, "prev"))
         return go_to(m, (int)(k->at + (word[0] == 'n' ? n : -n)), "the window ends here");
     if (streq(word, "forward") || streq(word, "back"))

@@ -116,6 +116,7 @@ struct lensing {
     unsigned number;                     /* of the lens: counts the lenses of this session */
     struct str why;
     int at, loop;                        /* the touch that the playback shows; the chosen loop */
+    bool to_playback;                    /* whether the view scrolls to the playback */
 };
 
 /* Predicted misses (model_forecast.c) after `line` from a state of the history; "": of that state

@@ -35,6 +35,15 @@ bool model_set_columns(struct model *m, const char *arg)
     return true;
 }
 
+bool model_set_theme(struct model *m, const char *arg)
+{
+    if (!theme_find(arg, &m->out.theme))
+        return model_say_error(m, "there is no such theme", "theme dark, light, mono or auto");
+    m->out.theme_chosen = true;
+    model_info(m, "`theme: %s` in settings.yaml keeps it", arg);
+    return true;
+}
+
 static bool is_default(const char *arg)
 {
     return !arg[0] || streq(arg, "default");

@@ -88,12 +88,8 @@ static bool read_columns(struct yaml_load *l, const struct ynode *v, struct app_
 
 static bool read_theme(struct yaml_load *l, const struct ynode *v, struct app_settings *s)
 {
-    static const char *const name[] = { "auto", "dark", "light", "mono" };     /* ORDER THEME */
-    for (int i = 0; i < COUNT_OF(name); i++)
-        if (v->kind == YNODE_SCALAR && streq(v->text, name[i])) {
-            s->theme = (enum theme)i;
-            return true;
-        }
+    if (v->kind == YNODE_SCALAR && theme_find(v->text, &s->theme))
+        return true;
     yaml_refuse(&l->doc, v, l->e, ERR_NAME, "there is no such theme");
     return err_fix(l->e, "theme: dark, light, mono or auto");
 }

@@ -11,12 +11,15 @@ static const struct { int code; const char *name; } names[] = {
     {K_BACKTAB, "S-Tab"}, {K_SHIFT_UP, "S-Up"}, {K_SHIFT_DOWN, "S-Down"},
 };
 
-#define TITLE(id, name, title) title,
+#define TITLE(id, name, title, way) title,
 const char *const key_context_title[KEYS_COUNT] = { KEY_CONTEXTS(TITLE) };
 #undef TITLE
-#define NAME(id, name, title) name,
+#define NAME(id, name, title, way) name,
 const char *const key_context_name[KEYS_COUNT] = { KEY_CONTEXTS(NAME) };
 #undef NAME
+#define WAY(id, name, title, way) way,
+const char *const key_context_way[KEYS_COUNT] = { KEY_CONTEXTS(WAY) };
+#undef WAY
 
 int key_context_find(const char *name)
 {

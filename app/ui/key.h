@@ -22,32 +22,34 @@ void key_text(struct str *out, int key);
 
 struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* wheel: -1 up, 1 down */
 
-/* The parts of the screen to which keys belong: X(id, name in settings, title in help). */
+/* The parts of the screen to which keys belong: X(id, name in settings, title in help, the way
+ * there in a session; "": every session has it, NULL: no session has it). */
 #define KEY_CONTEXTS(X) \
-    X(NEST, "nest", "On a loop") \
-    X(ACCESS, "access", "On an access to memory") \
-    X(LAYOUT, "layout", "On a tensor's layout") \
-    X(CODE, "code", "On a line of C or assembly") \
-    X(PROFILE, "profile", "On a row of misses") \
-    X(GRAPH, "graph", "On a tensor of the graph") \
-    X(TUNE, "tune", "On a trial of the tuner") \
-    X(COMPARE, "compare", "In the comparison") \
-    X(LENS, "lens", "In the cache lens") \
-    X(LEDGER, "steps", "On a step") \
-    X(NETWORK, "network", "On a kernel of a network") \
-    X(VIEW, "view", "In a view") \
-    X(BRANCH, "branches", "In the list of branches") \
-    X(START, "start", "On the start screen") \
-    X(MOVE, "moving", "Moving") \
-    X(WORK, "session", "In a session") \
-    X(ANY, "everywhere", "Everywhere")
+    X(NEST, "nest", "On a loop", "1 shows the nest: move to a line that begins with `for`") \
+    X(ACCESS, "access", "On an access to memory", "1 shows the nest: Right goes to an access") \
+    X(LAYOUT, "layout", "On a tensor's layout", "3 shows the layouts") \
+    X(CODE, "code", "On a line of C or assembly", "4 shows the C, 5 the assembly") \
+    X(PROFILE, "profile", "On a row of misses", "6 shows the profile") \
+    X(GRAPH, "graph", "On a tensor of the graph", "7 shows the graph") \
+    X(TUNE, "tune", "On a trial of the tuner", "9 shows the tuner") \
+    X(COMPARE, "compare", "In the comparison", "= shows the comparison with a marked state") \
+    X(LENS, "lens", "In the cache lens", "L shows the cache lens") \
+    X(LEDGER, "steps", "On a step", "Tab goes to the steps") \
+    X(NETWORK, "network", "On a kernel of a network", NULL) \
+    X(VIEW, "view", "In a view", "") \
+    X(BRANCH, "branches", "In the list of branches", "B lists the branches") \
+    X(START, "start", "On the start screen", NULL) \
+    X(MOVE, "moving", "Moving", "") \
+    X(WORK, "session", "In a session", "") \
+    X(ANY, "everywhere", "Everywhere", "")
 enum key_context {
-#define CONTEXT(id, name, title) KEYS_##id,
+#define CONTEXT(id, name, title, way) KEYS_##id,
     KEY_CONTEXTS(CONTEXT)
 #undef CONTEXT
     KEYS_COUNT
 };
-extern const char *const key_context_title[KEYS_COUNT], *const key_context_name[KEYS_COUNT];
+extern const char *const key_context_title[KEYS_COUNT], *const key_context_name[KEYS_COUNT],
+                  *const key_context_way[KEYS_COUNT];
 int key_context_find(const char *name);                  /* -1: there is none */
 
 enum key_action {

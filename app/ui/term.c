@@ -31,6 +31,7 @@ struct terminal {
     bool unicode, colours, mouse;
     bool fancy;                        /* understands private sequences (paste, clipboard) */
     struct look look[STYLE_COUNT];
+    bool no_color;                     /* whatever the theme says */
     double clicked_at;
     int clicked_x, clicked_y;
 };
@@ -164,10 +165,22 @@ static short foreground(short style, enum theme theme)
     return theme == THEME_LIGHT ? looks[style].few_light : looks[style].few;
 }
 
-static void choose_looks(struct terminal *t, const struct term_opts *o)
+const char *const theme_name[THEME_COUNT] = { "auto", "dark", "light", "mono" };
+
+bool theme_find(const char *name, enum theme *out)
+{
+    for (int i = 0; i < THEME_COUNT; i++)
+        if (streq(name, theme_name[i])) {
+            *out = (enum theme)i;
+            return true;
+        }
+    return false;
+}
+
+void term_theme(struct terminal *t, enum theme theme)
 {
     const char *no_color = getenv("NO_COLOR");
-    bool colour = !o->no_color && o->theme < THEME_MONO && has_colors()
+    bool colour = !t->no_color && theme < THEME_MONO && has_colors()
                && !(no_color && no_color[0]);
     t->colours = colour;
     if (colour) {
@@ -175,10 +188,10 @@ static void choose_looks(struct terminal *t, const struct term_opts *o)
         use_default_colors();
     }
     for (short s = 0; s < STYLE_COUNT; s++) {
-        t->look[s].attr = colour ? looks[s].colour : looks[s].mono;
-        if (!colour || foreground(s, o->theme) < 0)
+        t->look[s] = (struct look){ .attr = colour ? looks[s].colour : looks[s].mono };
+        if (!colour || foreground(s, theme) < 0)
             continue;
-        init_pair((short)(s + 1), foreground(s, o->theme), -1);
+        init_pair((short)(s + 1), foreground(s, theme), -1);
         t->look[s].pair = (short)(s + 1);
     }
     if (colour && COLORS < 256)
@@ -266,7 +279,8 @@ bool term_open(const struct term_opts *o, struct terminal **out, struct err *e)
     t->unicode = !o->no_unicode && streq(nl_langinfo(CODESET), "UTF-8");
     t->mouse = !o->no_mouse;
     t->fancy = tigetnum("colors") >= 8;
-    choose_looks(t, o);
+    t->no_color = o->no_color;
+    term_theme(t, o->theme);
     set_modes();
     private_modes(t, true);
     prepare_rescue(t);

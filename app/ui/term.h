@@ -16,6 +16,9 @@ struct term_event {
 struct terminal;
 /* AUTO: middle tones, legible on black and on white. */
 enum theme { THEME_AUTO, THEME_DARK, THEME_LIGHT, THEME_MONO, THEME_COUNT };
+extern const char *const theme_name[THEME_COUNT];
+/* Returns whether there is such a theme. */
+bool theme_find(const char *name, enum theme *out);
 struct term_opts { bool no_color, no_unicode, no_mouse; enum theme theme; };
 /* Opens the terminal.  ERR_ENV when there is none or it cannot move its cursor.  Until term_close,
  * a crash or fail() restores the terminal before the process ends. */
@@ -31,6 +34,7 @@ bool term_unicode(const struct terminal *t);         /* whether it can show more
 bool term_colours(const struct terminal *t);
 void term_size(const struct terminal *t, int *w, int *h);
 void term_draw(struct terminal *t, const struct grid *g);
+void term_theme(struct terminal *t, enum theme theme);        /* from the next term_draw on */
 void term_repaint(struct terminal *t);               /* the next term_draw writes every cell */
 /* Reads the next event without waiting; false when none has arrived. */
 bool term_read(struct terminal *t, struct term_event *ev);

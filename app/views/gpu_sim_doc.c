@@ -10,11 +10,15 @@
 #define INDENT 2
 #define NAME 10
 #define SHARE_WIDTH 6
+#define EXACT_WIDTH 13                    /* of a column, if numbers have all their digits */
+#define WIDTH 10
+#define NARROW_WIDTH 6                    /* in a pane without room for WIDTH */
 #define MOST_SITES 16
 
 enum { REQUESTS, SECTORS, IDEAL, SHARE, CONFLICTS, L1, L2, N_COLUMNS };
 static const char *const column[] = { "requests", "sectors", "ideal", "eff.", "conflicts",
                                       "L1 misses", "L2 misses" };
+static const char *const brief[] = { "reqs", "sect", "ideal", "eff.", "confl", "L1mis", "L2mis" };
 
 static void put_count(struct doc *d, const struct measurement_look *k, int64_t n, int width)
 {
@@ -26,9 +30,14 @@ static void put_count(struct doc *d, const struct measurement_look *k, int64_t n
     doc_right(d, STYLE_PLAIN, &text, width);
 }
 
+static bool is_narrow(const struct measurement_look *k)
+{
+    return !k->exact && k->width < INDENT + NAME + (N_COLUMNS - 1) * WIDTH + SHARE_WIDTH;
+}
+
 static int width_of(const struct measurement_look *k)
 {
-    return k->exact ? 13 : 10;
+    return k->exact ? EXACT_WIDTH : is_narrow(k) ? NARROW_WIDTH : WIDTH;
 }
 
 static void put_head(struct doc *d, const struct sim_result *s, const struct measurement_look *k,
@@ -37,7 +46,8 @@ static void put_head(struct doc *d, const struct sim_result *s, const struct mea
     int n = s->cache.n_levels > 1 ? N_COLUMNS : L2;
     doc_printf(d, STYLE_DIM, "%*s%-*s", INDENT, "", NAME, name);
     for (int i = 0; i < n; i++)
-        doc_printf(d, STYLE_DIM, "%*s", i == SHARE ? SHARE_WIDTH : width_of(k), column[i]);
+        doc_printf(d, STYLE_DIM, "%*s", i == SHARE ? SHARE_WIDTH : width_of(k),
+                   is_narrow(k) ? brief[i] : column[i]);
     doc_end(d);
 }
 

@@ -19,13 +19,13 @@ static void end(struct lens_pane *v)
     line->id = LENS_OTHER_LINES + v->d->lines.len;
 }
 
-static void put_title(struct lens_pane *v, const char *title, const char *remark)
+static struct line *put_title(struct lens_pane *v, const char *title, const char *remark)
 {
     doc_line(v->d, STYLE_PLAIN, "");
     doc_put(v->d, STYLE_STRONG, title);
     if (doc_col(v->d) + 2 + text_width(remark) <= v->k->width)
         doc_printf(v->d, STYLE_DIM, "  %s", remark);
-    doc_end(v->d);
+    return doc_end(v->d);
 }
 
 static void put_text(struct lens_pane *v, enum style style, struct str *text)
@@ -69,6 +69,13 @@ static void put_causes(struct lens_pane *v)
     }
     if (n == 0)
         put_prose(v, "Nothing misses.");
+    if (l->simulated < 0.999 && v->k->counted >= 0) {
+        struct str exact = {0};
+        str_add(&exact, "The measurement of this step has simulated the whole run: ");
+        text_count(&exact, v->k->counted);
+        str_add(&exact, " misses. Numbers of the lens are estimates of it.");
+        put_text(v, STYLE_DIM, &exact);
+    }
 }
 
 /* Adds the reason why the access of pair i uses few sets, unless it was said before. */
@@ -127,7 +134,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     if ((double)(from->conflicts + to->conflicts) > SOME * (double)from->l1_misses)
         add_change(&text, ", conflict misses", from->conflicts, to->conflicts);
     if (to->fraction < 1)
-        str_printf(&text, " (%.2g %% simulated)", 100 * to->fraction);
+        str_printf(&text, " (of L1, from %.2g %% of the run)", 100 * to->fraction);
     str_add(&text, k->cure[i].other_contract ? ", other contract" : "");
     doc_pad(v->d, column);
     bool fits = column > 0 && doc_col(v->d) + text_width(str_text(&text)) <= k->width;
@@ -290,7 +297,7 @@ static void put_playback(struct lens_pane *v)
     int here = lens_buffer_of(l, t->line);
     put_title(v, "Playback",
               v->k->keys ? "l h: touch; . ,: iteration; o: of which loop; z: conflict"
-                         : "the first conflict miss, or the first touch");
+                         : "the first conflict miss, or the first touch")->id = LENS_PLAYBACK;
     put_touch(v, t);
     put_loops(v);
     put_prose(v, ". not in L1   o in L1   H hit   M missed   X evicted");
@@ -356,7 +363,7 @@ static void put_head(struct lens_pane *v)
     const struct lens *l = v->l;
     struct str text = {0};
     cache_config_print(&text, &l->cache);
-    str_printf(&text, ": %d sets of %d ways; ", l->n_sets, l->ways);
+    str_printf(&text, ": %d sets of %d ways. The playback has ", l->n_sets, l->ways);
     str_count(&text, l->n_touches);
     str_add(&text, " touches of lines");
     if (l->iterations > 0) {
@@ -368,12 +375,15 @@ static void put_head(struct lens_pane *v)
     }
     str_add(&text, "; ");
     str_count(&text, l->misses);
-    str_add(&text, " miss, ");
+    str_add(&text, " of these miss, ");
     str_count(&text, l->conflicts);
-    str_add(&text, " of them by conflicts");
+    str_add(&text, " by conflicts.");
     doc_wrap(v->d, STYLE_PLAIN, str_text(&text), v->k->width, 2);
     v->d->lines.data[0].id = LENS_OTHER_LINES;
     str_free(&text);
+    if (v->k->keys && l->n_touches > 0)
+        doc_wrap(v->d, STYLE_NOTE, "Right or l goes to the playback and plays it, touch by touch.",
+                 v->k->width, 2);
 }
 
 void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k)

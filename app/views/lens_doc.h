@@ -6,15 +6,18 @@
 
 /* cure: the candidates; when they are predicted, ranked.  now: the program as it is.  stopped: the
  * predictions were cancelled.  at: the touch of the playback. loop: the chosen loop; -1: none.
- * rows: of the pictures. keys: names the keys of the view.  In the document, the lines of cure k
- * have id k, all others ids from LENS_OTHER_LINES on. */
+ * rows: of the pictures. keys: names the keys of the view. counted: the misses of L1 that the
+ * measurement of the state has counted in a whole run; -1: it has not.  In the document, the lines
+ * of cure k have id k, all others ids from LENS_OTHER_LINES on. */
 struct lens_look {
     int width, rows, at, loop;
     const struct forecast *cure, *now;
     int n_cures;
     bool predicted, stopped, keys;
+    int64_t counted;
 };
 #define LENS_OTHER_LINES FORECAST_CURES
+#define LENS_PLAYBACK 1000000             /* id of the heading of the playback */
 
 void lens_doc(struct doc *d, const struct lens *l, const struct lens_look *k);
 /* lens_text.c: its sentences. */

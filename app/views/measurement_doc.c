@@ -145,7 +145,11 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     if (m->peak_fraction > 0)
         str_printf(&text, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);
-    else if (m->peak_reason[0])
+    if (m->peak_fraction >= 1.005)
+        str_add(&text, k->program->n_algorithms
+                ? "; it can be above 100 %, since the operations of the direct form are counted"
+                : "; above 100 %: the ceiling was measured while the machine was slower");
+    if (!(m->peak_fraction > 0) && m->peak_reason[0])
         str_printf(&text, "; no share of a ceiling: %s", m->peak_reason);
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
     if (k->exact || !(m->peak_fraction > 0))

@@ -441,6 +441,35 @@ static void put_digits(struct doc *d, int width, bool known, double x)
     put_cell(d, width, &text);
 }
 
+/* Returns the share of the bound, or else of the peak, that a kernel reaches. */
+static double part_of(const struct kernel_row *r, const struct kernel_table *table)
+{
+    return table->bounded ? r->is.bound_s / r->seconds
+                          : 1e-9 * r->is.flops / r->seconds / table->peak;
+}
+
+/* Explains shares above 1. A bound counts the operations of the algorithm, a peak those of the
+ * direct form. */
+static void put_above(struct doc *d, const struct network *net, const struct kernel_row *row,
+                      const struct kernel_table *table, int width)
+{
+    struct str text = {0};
+    int n = 0, fewer = 0;
+    for (int i = 0; i < net->n_tasks; i++) {
+        bool above = table->columns.part > 0 && row[i].seconds > 0
+                  && part_of(&row[i], table) >= 1.005;
+        n += above;
+        fewer += above && !table->bounded && net->task[row[i].task].program->n_algorithms > 0;
+    }
+    if (n == 0)
+        return;
+    str_printf(&text, "%d kernel%s above 1x: %s", n, n == 1 ? " is" : "s are", fewer > 0
+               ? "GFLOP/s and this share count the operations of the direct form, and Winograd's "
+                 "algorithm needs fewer"
+               : "the limits were measured while the machine was slower");
+    measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
+}
+
 /* Appends the columns of numbers. */
 static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
                         const struct kernel_table *table)
@@ -449,7 +478,6 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     bool known = !table->timed || r->seconds >= 0, bound = r->is.bound_s > 0;
     double amount = table->timed ? r->seconds : r->is.flops;
     double gflops = 1e-9 * r->is.flops / r->seconds;
-    double part = table->bounded ? r->is.bound_s / r->seconds : gflops / table->peak;
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", calls);
     put_digits(d, c->ms, known, amount / table->in);
@@ -459,7 +487,7 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     bool sums = r->is.flops > 0;
     put_number(d, c->gflops, known && sums, "%.1f", gflops);
     if (known && (bound || (!table->bounded && sums)))
-        text_share(&text, part);
+        text_share(&text, part_of(r, table));
     put_cell(d, c->part, &text);
     put_digits(d, c->bound, bound, 1e3 * r->is.bound_s);
     put_number(d, c->mib, true, "%.2f", r->is.bytes / (1 << 20));
@@ -499,6 +527,7 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
         n_chosen += row[i].chosen;
     }
     put_head(d, net, k, table.timed ? table.whole : 0, bound_s, n_chosen);
+    put_above(d, net, row, &table, k->width);
     put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)

@@ -141,8 +141,8 @@ static void place_panes(const struct model *m, struct frame *f, struct rect body
 static void place_overlay(const struct model *m, struct frame *f, struct rect body)
 {
     bool small = m->overlay == OVERLAY_BRANCHES || m->help_menu;
-    int wide = m->help_menu ? view_help_columns(m) : 76;
-    int w = clamp(small ? wide : 110, SMALLEST_W - 2, m->w - 2), h = body.h;
+    int wide = small && m->help_menu ? view_help_columns(m) : 110;
+    int w = clamp(wide, SMALLEST_W - 2, m->w - 2), h = body.h;
     if (m->overlay == OVERLAY_BRANCHES)
         h = history_n_branches(m->session->history) + 3;
     else if (m->help_menu)

@@ -463,7 +463,8 @@ static void draw_bottom(struct model *m, struct grid *g)
         : model_forecast_has_time(m) ? "least time first" : "fewest misses first", NULL,
     };
     static const char *const topic[] = {
-        "Up Down", "scroll", "Backspace", "all keys and topics", "Esc", "close", NULL,
+        "Up Down", "scroll", "/", "search", "n", "next", "Backspace", "all keys and topics",
+        "Esc", "close", NULL,
     };
     struct rect r = m->frame.bar;
     if (m->prompt.open) {
@@ -498,7 +499,7 @@ static void draw_overlay(struct model *m, struct grid *g)
     struct rect r = m->frame.overlay;
     if (m->overlay != OVERLAY_HELP && m->overlay != OVERLAY_BRANCHES)
         return;
-    bool help = m->overlay == OVERLAY_HELP;
+    bool help = m->overlay == OVERLAY_HELP, list = help && !m->topic[0];
     const struct pane_doc *p = &m->pane[help ? DOC_HELP : DOC_BRANCHES];
     struct str title = {0};
     m->hits.len = 0;
@@ -516,7 +517,7 @@ static void draw_overlay(struct model *m, struct grid *g)
     grid_text(g, x, r.y, STYLE_PLAIN, " ");
     doc_draw(&p->doc, &p->scroll, g, (struct rect){r.x, r.y + 1, r.w, r.h - 2},
              (struct doc_look){.focused = true,
-                               .search = str_text(help ? &m->filter : &m->search)});
+                               .search = str_text(list ? &m->filter : &m->search)});
     str_free(&title);
 }
 

@@ -151,13 +151,20 @@ static void empty_outbox(struct tui *t)
         begin_work(t);
         resize(t);
     }
-    if (out->repaint)
+    if (out->theme_chosen) {
+        term_theme(t->term, out->theme);
+        t->model->letters = !term_colours(t->term);
+        t->model->data_stamp++;
+        screen_refresh(t->model);
+    }
+    if (out->repaint || out->theme_chosen)
         term_repaint(t->term);
-    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len))
+    bool shown = t->model->message.kind == MESSAGE_ERROR;  /* the message has the text, too */
+    if (out->copy.len > 0 && !term_copy(t->term, str_text(&out->copy), out->copy.len) && !shown)
         model_say_error(t->model, "this terminal cannot copy text, or the text is too long",
                         "dump FILE and export FILE write files");
     str_clear(&out->copy);
-    out->suspend = out->repaint = false;
+    out->suspend = out->repaint = out->theme_chosen = false;
 }
 
 static bool input_waits(void)

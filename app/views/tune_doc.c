@@ -12,6 +12,7 @@
 #define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
 #define BAR_FROM 60                      /* columns from which a pane has a progress bar */
 #define STAGE_FROM 78  /* columns from which a pane shows how much of the stage is left */
+#define OF_THE_OUTPUT 14                 /* columns of " of the output" */
 #define HEADING_FROM 54  /* columns from which the heading of the trials is complete */
 #define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
 
@@ -352,6 +353,23 @@ static void put_trial(struct doc *d, const struct tune_view *v, const struct tun
     str_free(&ms);
 }
 
+/* Ends the heading of the trials: with the time to which `x start` is a ratio, if there is room. */
+static void put_what_start(struct doc *d, const struct tune_view *v, int width)
+{
+    struct str text = {0};
+    if (isfinite(v->start_ms)) {
+        str_add(&text, "  (start in this search: ");
+        text_ms(&text, v->start_ms);
+        str_add_char(&text, ')');
+    }
+    int room = width - 2 - doc_col(d) - text_width(str_text(&text));
+    if (room >= OF_THE_OUTPUT || (width >= HEADING_FROM && (room < 0 || text.len == 0)))
+        doc_put(d, STYLE_DIM, " of the output");
+    if (room >= 0)
+        doc_put(d, STYLE_DIM, str_text(&text));
+    str_free(&text);
+}
+
 static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v,
                        const struct tune_families *f, int width)
 {
@@ -361,9 +379,9 @@ static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v
         return;
     memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
     qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout%s",
-               v->simulated[0] ? "sim.time" : "    time",
-               width >= HEADING_FROM ? " of the output" : "");
+    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout",
+               v->simulated[0] ? "sim.time" : "    time");
+    put_what_start(d, v, width);
     doc_end(d);
     for (int i = 0; i < v->n_trials; i++)
         put_trial(d, v, f, c[i], width);

@@ -8,6 +8,7 @@
 #include "app/model/appcmd.h"
 #include "app/model/help.h"
 #include "app/model/model_blank.h"
+#include "app/ui/reflow.h"
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
@@ -16,34 +17,27 @@
 /* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
 
-/* The signs in the list of steps. */
-static const struct { const char *sign, *help; } signs[] = {
-    {"✓ ✗", "the result is correct, or wrong"},
-    {"~", "noisy: the times of this measurement differ much from run to run"},
-    {"*", "measured in another way, or for another contract; its bottom line says which"},
-    {"!", "held: the step does not apply here, is kept for repair and has no effect"},
-    {"●", "the current step"},
-    {"=", "the marked step, for comparisons"},
-    {"≥", "simulated on a GPU, at the least; not timed"},
-    {"-", "not measured"},
-};
-
 static bool passes(const struct model *m, const char *a, const char *b, const char *c)
 {
     const char *f = str_text(&m->filter);
     return strcasestr(a, f) || strcasestr(b, f) || strcasestr(c, f);
 }
 
-/* Returns why a row of the menu cannot run; NULL when it can, and always in the list of all
- * keys. */
+/* Returns what the menu knows of a row; nothing in the list of all keys. */
+static struct menu_row menu_row(const struct model *m, int id)
+{
+    bool known = m->help_menu && id >= 0 && id < m->menu.len;
+    return known ? m->menu.data[id] : (struct menu_row){0};
+}
+
 static const char *why_not(const struct model *m, int id)
 {
-    return m->help_menu && id >= 0 && id < m->menu_why.len ? m->menu_why.data[id] : NULL;
+    return menu_row(m, id).why;
 }
 
 static const char *step_of_row(const struct model *m, int id)
 {
-    return m->help_menu && id >= 0 && id < m->menu_line.len ? m->menu_line.data[id] : NULL;
+    return menu_row(m, id).line;
 }
 
 static void put_forecast(const struct model *m, int id, struct str *out)
@@ -181,10 +175,11 @@ static void put_commands(const struct model *m, struct doc *d, int width)
 static void put_signs(const struct model *m, struct doc *d, int width)
 {
     bool heading = false;
-    for (int i = 0; i < COUNT_OF(signs); i++)
-        if (passes(m, signs[i].sign, signs[i].help, "")) {
+    const struct help_sign *s;
+    for (int i = 0; (s = help_sign(i)); i++)
+        if (passes(m, s->sign, s->help, "")) {
             put_heading(d, "Signs in the list of steps", &heading);
-            put_row(m, d, signs[i].sign, MENU_KEYS, signs[i].help, width, ID_SIGN + i);
+            put_row(m, d, s->sign, MENU_KEYS, s->help, width, ID_SIGN + i);
         }
 }
 
@@ -210,10 +205,13 @@ static void put_topics(const struct model *m, struct doc *d, int width)
 
 static void put_topic(const struct model *m, struct doc *d, int width)
 {
-    struct str text = {0};
+    struct str text = {0}, fitted = {0};
+    int columns = width - 3 < HELP_WIDTH ? width - 3 : HELP_WIDTH;
     if (help_topic(&text, m->topic))
-        doc_source(d, str_text(&text), NULL, width - 2);
+        text_reflow(&fitted, str_text(&text), columns);
+    doc_source(d, str_text(&fitted), NULL, 0);
     str_free(&text);
+    str_free(&fitted);
 }
 
 void view_help_build(struct model *m, struct pane_doc *p, int width)
@@ -229,11 +227,10 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
     if (!m->help_menu)
         put_topics(m, d, width);
     bool steps = in_chain(m, KEYS_LEDGER) && !m->help_menu;
-    for (int i = 0; i < m->help_n; i++) {
+    if (steps)
+        put_signs(m, d, width);
+    for (int i = 0; i < m->help_n; i++)
         put_context(m, d, m->help_chain[i], width);
-        if (steps && m->help_chain[i] == KEYS_LEDGER)
-            put_signs(m, d, width);
-    }
     for (int c = 0; c < KEYS_COUNT && !m->help_menu; c++)
         if (!in_chain(m, (enum key_context)c))
             put_context(m, d, (enum key_context)c, width);
@@ -250,14 +247,16 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
 static void run_row(struct model *m, int id)
 {
     struct str line = {0};
-    if (id >= ID_SIGN)
+    if (id >= ID_SIGN) {
+        model_show_topic(m, "signs");
         return;
+    }
     if (id >= ID_TOPIC) {
         model_show_topic(m, help_topic_name(id - ID_TOPIC));
         return;
     }
     if (why_not(m, id)) {
-        model_say_error(m, why_not(m, id), "");
+        model_say_error(m, why_not(m, id), menu_row(m, id).fix);
         return;
     }
     m->overlay = OVERLAY_NONE;
@@ -294,7 +293,8 @@ static void edit_filter(struct model *m, int key)
 static void hint_for(int id, struct str *out)
 {
     if (id >= ID_SIGN) {
-        str_printf(out, "%s  %s", signs[id - ID_SIGN].sign, signs[id - ID_SIGN].help);
+        const struct help_sign *s = help_sign(id - ID_SIGN);
+        str_printf(out, "%s  %s. %s", s->sign, s->help, s->more);
         return;
     }
     if (id >= ID_TOPIC) {
@@ -317,7 +317,8 @@ void view_help_hint(const struct model *m, struct str *out)
         return;
     }
     if (why_not(m, l->id)) {
-        str_add(out, why_not(m, l->id));
+        str_printf(out, "%s%s%s", why_not(m, l->id), menu_row(m, l->id).fix[0] ? ". Fix: " : "",
+                   menu_row(m, l->id).fix);
         return;
     }
     const struct key_binding *b = key_binding_get(l->id - ID_BINDING);
@@ -359,6 +360,18 @@ static bool moves(struct pane_doc *p, int key)
     return lines != 0 || top || bottom;
 }
 
+/* Searches as the key does in a view. Returns false for keys that do not search. */
+static bool searches(struct model *m, int key)
+{
+    static const enum key_context chain[] = { KEYS_VIEW };
+    const struct key_binding *b = key_binding_find(chain, 1, key);
+    bool is = b && (b->action == ACTION_SEARCH || b->action == ACTION_FIND_NEXT
+                    || b->action == ACTION_FIND_PREV);
+    if (is)
+        model_perform(m, b);
+    return is;
+}
+
 /* Handles a key while a topic is shown. Returns false for keys that a topic shares with the
  * list. */
 static bool topic_key(struct model *m, int key)
@@ -368,13 +381,23 @@ static bool topic_key(struct model *m, int key)
         return false;
     if (key == K_BACKSPACE || key == K_LEFT || key == K_CTRL('h'))
         model_show_topic(m, "");
-    else if (moves(p, key))
+    else if (searches(m, key) || moves(p, key))
         return true;
     else if (key == ' ')
         moves(p, K_PGDN);
+    else if (key < ' ' || key >= K_UP || key == 'q' || key == '?')
+        return false;
     else
-        return key >= ' ' && key < K_UP && key != 'q' && key != '?';
+        model_info(m, "a help page is read with Up, Down and Space, and searched with /; "
+                   "q closes it");
     return true;
+}
+
+static void leave_help(struct model *m)
+{
+    m->overlay = OVERLAY_NONE;
+    if (m->topic[0])
+        str_clear(&m->search);            /* it was about the page, and not about a view */
 }
 
 void view_help_key(struct model *m, int key)
@@ -389,7 +412,7 @@ void view_help_key(struct model *m, int key)
     bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
         || ((key == 'q' || key == '?') && m->filter.len == 0);
     if (leave)
-        m->overlay = OVERLAY_NONE;
+        leave_help(m);
     else if (key == K_ENTER && l && l->id >= 0)
         run_row(m, l->id);
     else if (key == K_CTRL('p') || key == K_CTRL('n'))

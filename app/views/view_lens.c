@@ -5,6 +5,28 @@
 #define FEWEST_ROWS 8
 #define MOST_ROWS 24
 
+/* Returns the misses that the measurement of the state has counted in the caches of the lens; -1:
+ * it has none, or an estimate. */
+static int64_t counted(const struct model *m)
+{
+    const struct measurement *r = history_current(m->session->history)->measured;
+    bool whole = r && r->sim.available && r->sim.fraction == 1;
+    bool same = whole && cache_config_same(&r->sim.cache, &m->lensing.lens->cache);
+    return same ? r->sim.l1_misses : -1;
+}
+
+/* Scrolls to the playback after a key that plays, unless it is in the upper part of the pane. */
+static void follow_playback(struct model *m, struct pane_doc *p)
+{
+    int at = doc_find_id(&p->doc, LENS_PLAYBACK), last = p->doc.lines.len - p->height;
+    if (m->lensing.to_playback && at >= 0
+        && (at < p->scroll.top || at > p->scroll.top + p->height / 3)) {
+        p->scroll.top = at > last && last > 0 ? last : at;
+        p->scroll.cursor = at;
+    }
+    m->lensing.to_playback = false;
+}
+
 void view_lens_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct lensing *k = &m->lensing;
@@ -12,7 +34,8 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
     int rows = p->height / 2;
     struct lens_look look = {
         .width = width - 2, .at = k->at, .loop = k->loop, .cure = k->cure, .n_cures = k->n_cures,
-        .now = &k->now, .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
+        .counted = model_lens_fits(m) && k->lens ? counted(m) : -1, .now = &k->now,
+        .predicted = k->predicted, .stopped = model_lens_stopped(m), .keys = true,
         .rows = rows < FEWEST_ROWS ? FEWEST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows,
     };
     doc_clear(d);
@@ -24,4 +47,5 @@ void view_lens_build(struct model *m, struct pane_doc *p, int width)
         doc_wrap(d, STYLE_BAD, str_text(&k->why), width - 2, 0);
     else
         lens_doc(d, k->lens, &look);
+    follow_playback(m, p);
 }

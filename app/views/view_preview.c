@@ -44,6 +44,7 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
     str_free(&misses);
     if (m->preview.note.len > 0)
         doc_wrap(d, STYLE_BAD, str_text(&m->preview.note), width - 2, 2);
+    d->head = d->lines.len;               /* the prediction stays in sight */
     struct tree_lines old = func_lines(d->arena, now), new = func_lines(d->arena, then);
     for (int i = 0; i < new.n; i++) {
         int state = 0, row = doc_code(d, new.text[i], view_colour_nest, &state, width - 1);
@@ -56,5 +57,6 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
                 style[k] = style[k] == STYLE_PLAIN ? STYLE_STRONG : style[k];
         }
     }
-    p->scroll.top = first > 3 ? first - 3 : 0;
+    int above = d->head + 3;
+    p->scroll.top = first > above ? first - above : 0;
 }

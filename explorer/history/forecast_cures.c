@@ -2,6 +2,7 @@
  * good cures, the first one is shown first. */
 #include "explorer/history/forecast.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define MOST_TILE 64                      /* iterations of a tile's loop, where two are split */
@@ -115,6 +116,70 @@ static void add_layout_orders(struct curing *c, int site)
                 str_printf(&s, " %s", l->dim[k]);
         str_printf(&s, " %s", l->dim[dim]);
         add(c, &s);
+    }
+}
+
+/* Adds the layout in which dimension dim has tiles of `by` elements. The tiles are innermost; the
+ * dimensions lie in the given order. */
+static void add_block(struct curing *c, const struct layout *l, const int *order, int dim,
+                      int64_t by)
+{
+    struct str s = {0};
+    str_printf(&s, "layout set %s \"", l->tensor->name);
+    for (int i = 0; i < l->rank; i++) {
+        str_printf(&s, "%s%s", i ? " " : "", l->dim[order[i]]);
+        if (order[i] == dim)
+            str_printf(&s, "/%lld", (long long)by);
+    }
+    str_printf(&s, " %lld", (long long)by);
+    for (const char *name = l->dim[dim]; *name; name++)
+        str_add_char(&s, (char)tolower((unsigned char)*name));
+    str_add_char(&s, '"');
+    add(c, &s);
+}
+
+/* Orders the dimensions as the loops around an access move along them, the innermost loop last;
+ * dimensions that no loop moves along come before them, and `first` is the outermost one. */
+static void order_of_loops(const struct curing *c, const struct layout *l, int site, int first,
+                           int *order)
+{
+    bool placed[MAX_DIMS] = {0};
+    int at = l->rank;
+    placed[first] = true;
+    order[0] = first;
+    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent) {
+        int64_t bytes = distance(c->l, site, i);
+        int dim = bytes > 0 ? dim_moved(l, bytes) : -1;
+        if (dim >= 0 && !placed[dim]) {
+            placed[dim] = true;
+            order[--at] = dim;
+        }
+    }
+    for (int i = l->rank - 1; i >= 0; i--)
+        if (!placed[i])
+            order[--at] = i;
+}
+
+/* Stores tiles of a constant's dimension as lines, or as halves of lines, where a loop moves the
+ * access along it from line to line. Constants are packed once, so the caller sees no change. */
+static void add_blocks(struct curing *c, int site)
+{
+    const struct layout *l = layout_at(c, site);
+    int order[2][MAX_DIMS];
+    struct err e;
+    if (!l || l->n_prims > 0
+        || !program_is_constant(c->p, c->l->buffer[c->l->site[site].buffer].tensor, &e))
+        return;
+    for (int i = 0; i < l->rank; i++)
+        order[0][i] = i;
+    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent) {
+        int64_t bytes = distance(c->l, site, i), line = c->l->line_bytes / l->tensor->type->bytes;
+        int dim = bytes >= c->l->line_bytes ? dim_moved(l, bytes) : -1;
+        if (dim >= 0)
+            order_of_loops(c, l, site, dim, order[1]);
+        for (int64_t by = line; dim >= 0 && by >= line / 2 && by > 1; by /= 2)
+            for (int k = 0; k < 2 && l->shape[dim] > by && l->shape[dim] % by == 0; k++)
+                add_block(c, l, order[k], dim, by);
     }
 }
 
@@ -377,6 +442,7 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
     for_culprits(&c, add_pads_of_few_sets);
     for_culprits(&c, add_orders);
     for_culprits(&c, add_layout_orders);
+    for_culprits(&c, add_blocks);
     if (l->all.conflict > LENS_SHARE * l->all.misses)
         for_pairs(&c, add_copies);
     for_culprits(&c, add_joined);

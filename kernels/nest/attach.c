@@ -320,8 +320,10 @@ bool lower_inline_check(const struct lowering *in, int node, struct err *e)
                 me);
         return err_fix(e, "only nodes without a reduction (pad, bias, relu, ...) can be inlined");
     }
-    if (g->tensor[n->out].role == TENSOR_OUTPUT)
-        return err_set(e, ERR_STEP, "cannot inline %s: it is an output", me);
+    if (g->tensor[n->out].role == TENSOR_OUTPUT) {
+        err_set(e, ERR_STEP, "cannot inline %s: it is an output", me);
+        return err_fix(e, "only a stage that another one reads can be inlined");
+    }
     for (int i = 0; i < g->n_nodes; i++)
         if (in->stage[i]->attach == node) {
             err_set(e, ERR_STEP, "cannot inline %s: %s is computed inside its loops", me,

@@ -230,7 +230,8 @@ static bool check_ahead(const struct stage *s, const struct read_ahead *r, struc
         err_set(e, ERR_STEP, "cannot prefetch %s at loop %s of %s: it is marked %s, and no code is "
                 "left that runs before its next iteration", r->tensor, x->name, s->name,
                 loop_ann_name[x->ann]);
-    return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name) : false;
+    return outer >= 0 ? err_fix(e, "prefetch it at %s", s->axis[outer].name)
+                      : err_fix(e, "prefetch it at a plain loop of more iterations");
 }
 
 /* Checks that a tensor block is whole: its lanes are the threads of a warp, and its four loops are

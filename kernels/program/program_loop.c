@@ -355,6 +355,7 @@ static bool annotate(struct program *d, const struct stage *s, const struct step
         return false;
     if (ann == LOOP_SERIAL && s->axis[axis].ann == LOOP_SERIAL) {
         err_set(e, ERR_STEP, "loop %s of %s is already a plain loop", s->axis[axis].name, s->name);
+        err_fix(e, "only a loop that is vectorized, unrolled, parallel or bound can be made plain");
         return blame_word(e, &st->arg[0]);
     }
     return stage_annotate(d->pool, s, axis, ann, out, e) || blame_word(e, &st->arg[0]);
@@ -420,6 +421,7 @@ static bool change_stage(struct program *d, const struct step *st, int node,
         if (s->attach < 0 && !s->inlined) {
             err_set(e, ERR_STEP, "%s is neither computed at another node's loop nor inlined",
                     s->name);
+            err_fix(e, "it has loops of its own already: only compute_at and inline are undone");
             return blame_target(e, st);
         }
         *out = stage_new(d->pool, d->graph, node, d->layout[d->graph->node[node].out]);

@@ -13,10 +13,10 @@
 #define COLUMNS 64
 #define ALL_OF 2e6                        /* with at most so many accesses, all are simulated */
 #define SAMPLES 4                         /* samples of a column */
-#define SAMPLE 2048.0                     /* least accesses that count of each */
+#define SAMPLE 4096.0                     /* least accesses that count of each */
 #define GOLDEN 0.6180339887498949
-#define WARM_TOUCHES 16                   /* accesses per line of L1 that warm it up */
-#define LIMIT_S 2.0
+#define WARM_TOUCHES 128                  /* accesses per line of L1 that warm it up */
+#define LIMIT_S 4.0
 
 struct run_columns {
     const struct lens_path *path;

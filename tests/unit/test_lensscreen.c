@@ -91,6 +91,37 @@ static void playback(void **state)
     model_free(m);
 }
 
+/* Keys that play scroll to the playback on a small screen. The lens says which of its numbers are
+ * estimates, and names the one that the steps have counted. */
+static void small_screen(void **state)
+{
+    struct model *m = with_lens();
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true };
+    (void)state;
+    model_resize(m, 80, 24);
+    type_line(m, "lens");
+    press(m, "g");
+    assert_shows(m, "Right or l goes to the playback");
+    assert_hides(m, "Playback  ");
+    press(m, "l");
+    assert_shows(m, "Playback  ");
+    assert_shows(m, "touch ");
+    assert_shows(m, "H hit   M missed");
+    press(m, "g");
+    assert_hides(m, "H hit   M missed");
+    model_resize(m, 80, 60);
+    ((struct lens *)m->lensing.lens)->simulated = 0.03;  /* as if it had been longer */
+    r.sim.available = true;
+    r.sim.fraction = 1;
+    r.sim.l1_misses = 12345;
+    r.sim.cache = m->set.cache;
+    history_set_measured(m->session->history, 0, &r);
+    m->data_stamp++;
+    assert_shows(m, "estimated from 3 % of it");
+    assert_shows(m, "has simulated the whole run: 12.3k misses");
+    model_free(m);
+}
+
 /* Another window, cache or state asks for another simulation; a late result is not shown. */
 static void simulated_again(void **state)
 {
@@ -295,7 +326,8 @@ static void scrolls_sideways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(playback), cmocka_unit_test(simulated_again),
+        cmocka_unit_test(playback), cmocka_unit_test(small_screen),
+        cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),
         cmocka_unit_test(several_steps_are_applied),
         cmocka_unit_test(a_cure_is_applied), cmocka_unit_test(narrow_lens),

@@ -128,9 +128,12 @@ static void test_annotations_toggle(void **state)
     assert_string_equal(step_of(m), "loop parallel C M");
     assert_string_equal(loop_of(m), "M");
     assert_shows(m, "in parallel(64)");
-    press(m, "p");
+    press(m, "p");                        /* two presses leave no step */
+    assert_string_equal(step_of(m), "");
+    assert_shows(m, "the loop is plain again: its step is taken back");
+    press(m, "p U U");                    /* it was parallel before the U */
     assert_string_equal(step_of(m), "loop serial C M");
-    press(m, "p U");
+    press(m, "u");
     assert_string_equal(step_of(m), "loop unroll C M");
     press(m, "Backspace");
     assert_string_equal(step_of(m), "loop serial C M");
@@ -375,7 +378,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "not found in the steps");
     type_line(m, "loop split C N 5");
     assert_hides(m, "refused");
-    press(m, "1");
+    press(m, "Tab 1");
     for (int i = 0; i < 9 && !streq(loop_of(m), "N.0"); i++)
         press(m, "Right");
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
@@ -832,7 +835,7 @@ static void test_help_topics(void **state)
     press(m, "C-d");
     assert_hides(m, "Every loop belongs to the tensor");
     press(m, "End");
-    assert_shows(m, "with the reason and, where there is one");
+    assert_shows(m, "is refused with the reason and");
     press(m, "Backspace");
     assert_shows(m, "Keys and commands");
     press(m, "Esc : help Space layouts Enter");

@@ -31,6 +31,7 @@
 
 static char root[512];
 static bool noisy_times;                  /* of hand_in */
+static double peak = 100;                 /* of hand_in, in GFLOP/s */
 
 /* A model that was opened on the graph of an ONNX file. */
 static struct model *network_on(const char *spec)
@@ -78,7 +79,7 @@ static void hand_in(struct model *m, bool timed)
             .outcome = OUTCOME_OK, .verified = true, .wrong_call = -1, .error_of_bound = 0.25,
             .latency = { .median_ms = 0.625, .min_ms = 0.6, .spread = noisy_times ? 0.3 : 0.04,
                          .runs = 9 }, .load = 2.5, .threads = 1,
-            .gflops = 80, .peak_gflops = 100, .peak_fraction = 0.8,
+            .gflops = 80, .peak_gflops = peak, .peak_fraction = 0.8,
         };
         double *call_s = ARENA_ARRAY(made->arena, double, made->net->module->n_calls);
         for (int i = 0; i < made->net->module->n_calls; i++)
@@ -114,6 +115,41 @@ static void golden(struct model *m, int w, int h, const char *name)
     snprintf(path, sizeof path, "tests/golden/screen/%s.txt", name);
     golden_check(path, screen_of(m));
     assert_int_equal(chdir(was), 0);
+}
+
+/* The command that exports a network is copied, once it names a file. */
+static void export_is_copied(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    hand_in(m, false);
+    type_line(m, "export lib");
+    assert_shows(m, "save it with s, then tilescope export FILE.yaml -o FOLDER");
+    assert_int_equal(m->out.copy.len, 0);
+    type_line(m, "w exported.yaml");
+    type_line(m, "export lib");
+    assert_string_equal(str_text(&m->out.copy), "tilescope export exported.yaml -o FOLDER");
+    assert_shows(m, "copied to the clipboard");
+    unlink("exported.yaml");
+    model_free(m);
+}
+
+static void shares_above_the_peak(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    model_resize(m, 160, 30);
+    hand_in(m, true);
+    assert_hides(m, "above 1x");
+    peak = 1;
+    hand_in(m, true);
+    peak = 100;
+    assert_shows(m, "above 1x: the limits were measured while");
+    for (int i = 0; i < m->network->timed->net->n_tasks; i++)
+        ((struct program *)m->network->timed->net->task[i].program)->n_algorithms = 1;
+    m->data_stamp++;
+    assert_shows(m, "above 1x: GFLOP/s and this share count");
+    model_free(m);
 }
 
 static void lists_of_kernels(void **state)
@@ -900,6 +936,8 @@ static void checks_fit_the_time_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(export_is_copied),
+        cmocka_unit_test(shares_above_the_peak),
         cmocka_unit_test(lists_of_kernels),
         cmocka_unit_test(noise_is_marked),
         cmocka_unit_test(changes_are_safe_at_once),

@@ -163,7 +163,7 @@ static void test_keys(void **state)
     assert_string_equal(loop_of(m), "N");
     press(m, "Tab m");                   /* on the Steps it is what it was */
     assert_true(m->measure_wanted);
-    press(m, "1 ? s p l i t Space % T");
+    press(m, "Tab 1 ? s p l i t Space % T");
     assert_shows(m, "loop split %T %D 8 (settings)");
     press(m, "Enter");                   /* the selected line is run */
     assert_shows(m, "loop split C N 8");

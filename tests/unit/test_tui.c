@@ -220,7 +220,7 @@ static void test_resizing_while_stopped(void **state)
     tty_bytes(t, "\r");
     tty_assert_shows(t, " 8 roof 9 tune ──────────\n▸for m, n in range(64, 48):\n");
     tty_assert_shows(t, "  q quit\n");
-    tty_press(t, "Esc");
+    tty_press(t, "g");
     tty_golden(t, "resized");
     quit(t);
 }
