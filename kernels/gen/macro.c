@@ -4,6 +4,16 @@
 
 #include "kernels/gen/gen.h"
 
+/* Whether calls of a helper are nested three deep or more after `text`.  A macro that repeats its
+ * arguments would be expanded to a text of exponential length. */
+static bool nests(const char *text, const char *name, int lanes)
+{
+    char calls[48], call[16];
+    snprintf(call, sizeof call, "%s%d(", name, lanes);
+    snprintf(calls, sizeof calls, "%s%s%s", call, call, call);
+    return strstr(text, calls) != NULL;
+}
+
 bool gen_macro(struct str *out, const char *line, const char **next)
 {
     int v, lanes;
@@ -16,7 +26,8 @@ bool gen_macro(struct str *out, const char *line, const char **next)
     else if (sscanf(line, "static inline void store%d(%*s *p, v%d", &lanes, &v) == 2)
         str_printf(out, "#define store%d(p, x) (*(u%d *)(p) = (x))\n", lanes, lanes);
     else if (sscanf(line, "static inline v%d %3[minax]%d(v", &v, name, &lanes) == 3
-             && (streq(name, "max") || streq(name, "min")) && strstr(line, "\n}\n")) {
+             && (streq(name, "max") || streq(name, "min")) && strstr(line, "\n}\n")
+             && !nests(end, name, lanes)) {
         char op = name[1] == 'a' ? '>' : '<';
         str_printf(out, "#define %s%d(a, b) \\\n    ((v%d)(((i%d)(a) & ((a) %c (b))) | "
                         "((i%d)(b) & ~((a) %c (b)))))\n", name, lanes, lanes, lanes, op, lanes, op);

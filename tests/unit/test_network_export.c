@@ -172,6 +172,16 @@ static void parallel_loops_are_openmp(void **state)
     sh(0, "", "gcc -O2 -Wall -Wextra -Werror -c parallel/small_kernels.c -o plain.o");
 }
 
+/* The maximum of a row is 15 nested calls: as macros that repeat their arguments, no memory would
+ * suffice to compile them. */
+static void long_rows_compile(void **state)
+{
+    (void)state;
+    exported("x = input n=16 m=128; y = softmax(x) axis=1", 1, 1, 0, "soft");
+    sh(0, "small: right", "ulimit -v 4000000; make -C soft CFLAGS=-Werror all && "
+       "soft/small-check soft 0.01");
+}
+
 static void instances_run_in_several_threads(void **state)
 {
     (void)state;
@@ -247,6 +257,7 @@ int main(void)
         cmocka_unit_test(it_refuses_other_weights),
         cmocka_unit_test(long_kernels_are_several_files),
         cmocka_unit_test(parallel_loops_are_openmp),
+        cmocka_unit_test(long_rows_compile),
         cmocka_unit_test(instances_run_in_several_threads),
         cmocka_unit_test(names_are_names_in_c),
         cmocka_unit_test(the_example_is_what_onnxruntime_computes),
