@@ -85,7 +85,8 @@ void gen_join(const char *const *source, int n, int first, struct str *out);
  * helper that takes vectors begins at `line`, and a macro can replace it, writes the macro, sets
  * *next to the line after the helper and returns true.  Reason: gcc and clang warn about the ABI
  * when a function takes a vector type that the CPU lacks.  Shuffles, streamed stores,
- * mathematical functions, and maxima in deep nests stay functions; -Wno-psabi silences the warning for them. */
+ * mathematical functions, and maxima in deep nests stay functions; -Wno-psabi silences the warning
+ * for them. */
 bool gen_macro(struct str *out, const char *line, const char **next);
 
 /* Whether all of this text from gen_c, or of joined texts, is of programs under `set autovectorize

@@ -149,6 +149,9 @@ void code_prefetch(struct unit *u);       /* for CPUs only */
 void code_pair_stores(struct unit *u);    /* for a GPU only */
 void code_declare(struct unit *u);        /* decides where each register is declared */
 
+/* Appends the OpenMP line of a parallel loop, which may share its iterations with parallel loops
+ * inside (team.c). */
+void code_team(const struct code *c, struct str *out);
 /* Adds what the code executes to *out (work.c). */
 void code_count_work(struct unit *u, struct gen_work *out);
 

@@ -199,31 +199,6 @@ static void print_set(struct emit *m, const struct code *c)
     str_free(&place);
 }
 
-static bool depends_on(const struct code *inner, const struct expr *var)
-{
-    return expr_uses(inner->begin, var) || expr_uses(inner->end, var);
-}
-
-/* Returns how many directly nested parallel loops start at c.  One team of threads shares their
- * iterations. */
-static int count_collapse(const struct code *c)
-{
-    const struct expr *vars[MAX_DIMS];
-    int n = 0;
-    while (n < MAX_DIMS) {
-        vars[n++] = c->var;
-        if (c->body.n != 1)
-            return n;
-        c = c->body.item[0];
-        if (c->kind != CODE_FOR || c->ann != LOOP_PARALLEL)
-            return n;
-        for (int i = 0; i < n; i++)
-            if (depends_on(c, vars[i]))
-                return n;
-    }
-    return n;
-}
-
 /* Whether the loop updates vectors that live longer than an iteration.  If a compiler unrolls
  * such a loop, its iterations share inputs, and accumulators are spilled to keep these. */
 static bool accumulates(const struct emit *m, const struct block *b)
@@ -283,12 +258,8 @@ static void print_for(struct emit *m, const struct code *c)
     if (c->note)
         emit_line(m, "/* %s */", c->note);
     if (share) {
-        int n = count_collapse(c);
         emit_indent(m);
-        str_add(m->out, "#pragma omp parallel for schedule(static)");
-        if (n > 1)
-            str_printf(m->out, " collapse(%d)", n);
-        str_add_char(m->out, '\n');
+        code_team(c, m->out);
         m->in_parallel = true;
     }
     if (c->reduce && accumulates(m, &c->body)) {

@@ -122,6 +122,20 @@ for cc in gcc clang; do
 done
 
 # The function is called after the operator, not after the maximum that a softmax begins with.
+# The iterations of a long parallel loop are taken in turns, those of a short one are dealt out.
+long='loop split C M 64 8
+loop parallel C M.0'
+t 0 'parallel for schedule\(dynamic, 2\)$' \
+    show 'gmm m=512 k=256 n=256' --what c --threads 2 --steps - <<< "$long"
+t 0 'parallel for schedule\(static\)$' \
+    show 'gmm m=512 k=16 n=256' --what c --threads 2 --steps - <<< "$long"
+t 0 'parallel for schedule\(dynamic, 8\) collapse\(2\)$' \
+    show 'gmm m=512 k=256 n=256' --what c --threads 2 \
+    --steps - <<< "loop split C M 64 8
+loop split C N 4 64
+loop reorder C M.0 N.0 M.1 N.1 K
+loop parallel C M.0
+loop parallel C N.0"
 t 0 '^void softmax\(' show 'softmax m=6 n=20' --what c
 t 0 '^void ln\(' show 'ln m=6 n=20' --what c
 t 0 '^void gelu\(' show 'act c=7 f=gelu' --what c
