@@ -128,7 +128,7 @@ same 'it is a network' 1 "$(grep -c '^kernels: \[\]' "$dir/kept.yaml")"
 t 0 '1e-5, plus 1e-3' help networks
 export COLUMNS=1000 XDG_CACHE_HOME=$cache
 if command -v python3 > /dev/null; then
-    table=$(python3 tests/bench/networks.py "$TILESCOPE" "$model" --rounds 1 2> /dev/null)
+    table=$(python3 tests/bench/networks.py "$TILESCOPE" "$model" --time 0.2 2> /dev/null)
     row='^resnet8 .* [0-9]+% +1 +[0-9.]+ +1\.[0-9]+ +[0-9.]+ +[0-9.]+$'
     same 'the table of make bench-networks' 1 "$(grep -cE "$row" <<< "$table")"
 fi

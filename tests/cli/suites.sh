@@ -39,15 +39,15 @@ done
 kill $!
 none_left 'both end when the runner is ended'
 
-# A suite that leaves a folder has failed; what a killed compiler leaves is not counted.
-for left in ccX.s t-left; do
+# A suite that leaves a folder has failed; what a killed tilescope leaves is not counted.
+for left in tilescope-run-X t-left; do
     cat > "$dir/build/tests/test_base" << SUITE
 #!/bin/sh
 mkdir "\$TMPDIR/$left"
 printf '1..1\\nok 1\\n'
 SUITE
     out=$(TEST_TIMES=1 tests/run.sh "$dir/build" =test_base)
-    case $left in cc*) failed_so=0 ;; *) failed_so=1 ;; esac
+    case $left in tilescope*) failed_so=0 ;; *) failed_so=1 ;; esac
     same "with $left: $failed_so failed" "1 passed, $failed_so failed, 0 skipped" \
         "$(tail -n 1 <<< "$out")"
     same "with $left: told" $failed_so \

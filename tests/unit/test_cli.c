@@ -164,6 +164,15 @@ static void test_numbers(void **state)
     str_free(&s);
 }
 
+/* Returns the columns of a line of UTF-8 whose characters take one each. */
+static int columns(const char *line)
+{
+    int n = 0;
+    for (; *line; line++)
+        n += (*line & 0xc0) != 0x80;
+    return n;
+}
+
 /* Every topic, command and operator has help that ends in a newline and fits 80 columns. */
 static void check_help(const char *topic)
 {
@@ -173,7 +182,7 @@ static void check_help(const char *topic)
         fail_msg("%s: %s", topic ? topic : "the list", e.text);
     assert_true(out.len > 0 && out.data[out.len - 1] == '\n');
     for (char *line = strtok(out.data, "\n"); line; line = strtok(NULL, "\n"))
-        if (strlen(line) > 80)
+        if (columns(line) > 80)
             fail_msg("help %s: over 80 columns: %s", topic ? topic : "", line);
     str_free(&out);
 }
