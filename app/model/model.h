@@ -58,8 +58,8 @@ struct cursor_subject {
 enum { JUMPS_MOST = 8 };
 struct jump { enum view from, to; struct scroll at; };
 
-/* What the menu of actions knows of a binding: why it refuses it, or NULL, and what helps; and the
- * step that it runs, or NULL. */
+/* A row of the menu of actions, for one binding.  why: the reason why it cannot run here, or NULL;
+ * fix: what helps then.  line: the step that it runs, or NULL. */
 struct menu_row { char *why, *fix, *line; };
 
 enum after_ask { AFTER_NOTHING, AFTER_QUIT, AFTER_OPEN };

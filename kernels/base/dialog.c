@@ -2,28 +2,23 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
-#include "kernels/base/cleanup.h"
 #include "kernels/base/spawn.h"
 
 #define MAX_LINE_BYTES ((size_t)1 << 20)
 #define TICK_MS 20
-#define PATIENCE_S 1.0                    /* for a program to end when its stdin is closed */
+#define PATIENCE_MS 1000                  /* for a program to end when its stdin is closed */
 
 struct dialog {
-    pid_t pid;
+    struct spawned program;
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
-    int slot;                             /* of cleanup_note_group */
-    struct scratch scratch;
     struct str unread, message;           /* received bytes; the last line that was no answer */
 };
 
@@ -36,18 +31,12 @@ struct dialog *dialog_open(const char *const *argv, struct err *e)
     }
     struct dialog *d = xcalloc(1, sizeof *d);
     d->fd = fd[0];
-    scratch_open(&d->scratch);
-    int rc = spawn_group(argv, fd[1], fd[1], -1, &d->scratch, &d->pid);
+    bool started = spawn_group(argv, fd[1], fd[1], -1, &d->program, e);
     close(fd[1]);
-    if (rc == 0) {
-        d->slot = cleanup_note_group(d->pid);
+    if (started)
         return d;
-    }
     close(d->fd);
-    scratch_close(&d->scratch);
     free(d);
-    err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
-            rc == ENOENT ? "no such program" : strerror(rc));
     return NULL;
 }
 
@@ -95,21 +84,6 @@ static bool receive(struct dialog *d)
     return n > 0 && d->unread.len <= MAX_LINE_BYTES;
 }
 
-/* Waits until the program ends, at most limit_s, without reaping it: its number is still its own.
- * Returns its exit code, 128 + the signal that ended it, or -1. */
-static int wait_end(const struct dialog *d, double limit_s)
-{
-    const struct timespec nap = { .tv_nsec = 1000000 };
-    siginfo_t info = {0};
-    for (double until = clock_s() + limit_s; clock_s() < until; nanosleep(&nap, NULL)) {
-        if (waitid(P_PID, (id_t)d->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
-            return -1;
-        if (info.si_pid != 0)
-            return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
-    }
-    return -1;
-}
-
 /* Sets the error of a program that has closed its output or talks without end. */
 static bool ended(const struct dialog *d, struct err *e)
 {
@@ -117,9 +91,10 @@ static bool ended(const struct dialog *d, struct err *e)
     const char *colon = *last ? ": " : "";
     if (d->unread.len > MAX_LINE_BYTES)
         return err_set(e, ERR_CRASH, "it printed a line of more than 1 MiB");
-    int code = wait_end(d, PATIENCE_S);
-    if (code < 0)
+    siginfo_t how;
+    if (!spawn_wait(d->program.pid, PATIENCE_MS, &how) || how.si_pid == 0)
         return err_set(e, ERR_CRASH, "it closed its output%s%.300s", colon, last);
+    int code = how.si_code == CLD_EXITED ? how.si_status : 128 + how.si_status;
     return err_set(e, ERR_CRASH, "it ended with exit code %d%s%.300s", code, colon, last);
 }
 
@@ -165,14 +140,14 @@ void dialog_close(struct dialog *d)
 {
     if (!d)
         return;
+    siginfo_t ignored;
     shutdown(d->fd, SHUT_WR);
-    wait_end(d, PATIENCE_S);
-    spawn_end(d->pid);
-    while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
+    spawn_wait(d->program.pid, PATIENCE_MS, &ignored);
+    spawn_end(d->program.pid);
+    while (waitpid(d->program.pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    cleanup_forget(d->slot);
+    spawn_close(&d->program);
     close(d->fd);
-    scratch_close(&d->scratch);
     str_free(&d->unread);
     str_free(&d->message);
     free(d);

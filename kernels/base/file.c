@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 
 #include "kernels/base/cleanup.h"
 #include "kernels/base/vec.h"
+
+#define MOST_OPEN 16                      /* folders that nftw has open */
 
 /* Reads all of fd into buf. */
 static bool read_all(int fd, const char *path, size_t max_bytes, struct str *buf, struct err *e)
@@ -121,6 +124,18 @@ static bool make_one(const char *path, mode_t mode, struct err *e)
         return true;
     return err_set(e, ERR_IO, "cannot create the folder %s: %s", path,
                    why == EEXIST ? "a file of that name exists" : strerror(why));
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    (void)remove(path);                   /* what cannot be removed does not save the rest */
+    return 0;
+}
+
+void dir_remove(const char *path)
+{
+    nftw(path, remove_one, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
 }
 
 bool dir_make(const char *path, struct err *e)

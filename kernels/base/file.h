@@ -50,6 +50,7 @@ bool file_exists(const char *path);
  * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);
 bool dir_make(const char *path, struct err *e);             /* like mkdir -p */
+void dir_remove(const char *path);  /* like rm -rf; what cannot be removed stays */
 /* Returns the path of a file that is named relative to the folder of another one. */
 const char *path_beside(struct arena *a, const char *other, const char *path);
 /* Returns the names, without suffix and sorted, of the files of a folder that end in suffix, except

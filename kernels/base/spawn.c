@@ -2,73 +2,64 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "kernels/base/arena.h"
 #include "kernels/base/cleanup.h"
+#include "kernels/base/file.h"
 
 #define GRACE_MS 200
+#define KEPT 3                            /* the descriptor that a program inherits */
 
 extern char **environ;
 
-void scratch_open(struct scratch *s)
+static void make_folder(struct spawned *s)
 {
     const char *base = getenv("TMPDIR");
-    size_t n = sizeof s->path;
-    *s = (struct scratch){ .slot = -1 };
-    if ((size_t)snprintf(s->path, n, "%s/tilescope-run-XXXXXX",
-                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->path)) {
-        *s->path = '\0';
-        return;
-    }
-    s->slot = cleanup_note_folder(s->path);
-    snprintf(s->variable, sizeof s->variable, "TMPDIR=%s", s->path);
+    size_t n = sizeof s->folder;
+    if ((size_t)snprintf(s->folder, n, "%s/tilescope-run-XXXXXX",
+                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->folder))
+        s->folder[0] = '\0';
+    s->folder_slot = s->folder[0] ? cleanup_note_folder(s->folder) : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+static void remove_folder(struct spawned *s)
 {
-    (void)st, (void)type, (void)at;
-    (void)remove(path);                   /* what cannot be removed does not save the rest */
-    return 0;
+    if (s->folder[0])
+        dir_remove(s->folder);
+    cleanup_forget(s->folder_slot);
 }
 
-void scratch_close(struct scratch *s)
-{
-    if (*s->path)
-        nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    cleanup_forget(s->slot);
-}
-
-/* Returns this process's environment with the variable of the folder. The caller frees
- * the array. */
-static char **environment(struct scratch *s)
+/* Returns this process's environment with another TMPDIR; "": with its own.  The caller frees the
+ * array. */
+static char **environment(char *variable)
 {
     int n = 0, kept = 0;
     while (environ[n])
         n++;
     char **env = xcalloc((size_t)n + 2, sizeof *env);
     for (int i = 0; i < n; i++)
-        if (!*s->variable || strncmp(environ[i], "TMPDIR=", 7) != 0)
+        if (!*variable || strncmp(environ[i], "TMPDIR=", 7) != 0)
             env[kept++] = environ[i];
-    if (*s->variable)
-        env[kept] = s->variable;
+    if (*variable)
+        env[kept] = variable;
     return env;
 }
 
-int spawn_group(const char *const *argv, int input, int output, int keep, struct scratch *scratch,
-                pid_t *pid)
+/* Starts a program with this TMPDIR. Returns 0 or an errno. */
+static int spawn(const char *const *argv, int input, int output, int keep, const char *folder,
+                 pid_t *pid)
 {
-    char **env = environment(scratch);
+    char variable[300] = "";
+    if (*folder)
+        snprintf(variable, sizeof variable, "TMPDIR=%s", folder);
+    char **env = environment(variable);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -83,8 +74,8 @@ int spawn_group(const char *const *argv, int input, int output, int keep, struct
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
     if (keep >= 0)
-        posix_spawn_file_actions_adddup2(&files, keep, SPAWN_KEPT);
-    posix_spawn_file_actions_addclosefrom_np(&files, SPAWN_KEPT + (keep >= 0));
+        posix_spawn_file_actions_adddup2(&files, keep, KEPT);
+    posix_spawn_file_actions_addclosefrom_np(&files, KEPT + (keep >= 0));
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                         | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setpgroup(&attr, 0);
@@ -97,18 +88,43 @@ int spawn_group(const char *const *argv, int input, int output, int keep, struct
     return rc;
 }
 
-static bool has_ended(pid_t pid)
+bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
+                 struct err *e)
 {
-    siginfo_t info = {0};
-    int rc = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-    return rc == 0 ? info.si_pid == pid : errno != EINTR;
+    make_folder(s);
+    int rc = spawn(argv, input, output, keep, s->folder, &s->pid);
+    s->group = rc == 0 ? cleanup_note_group(s->pid) : -1;
+    if (rc == 0)
+        return true;
+    remove_folder(s);
+    return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
+                   rc == ENOENT ? "no such program" : strerror(rc));
+}
+
+void spawn_close(struct spawned *s)
+{
+    cleanup_forget(s->group);
+    remove_folder(s);
+}
+
+bool spawn_wait(pid_t pid, int limit_ms, siginfo_t *how)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+    for (int ms = 0;; ms++) {
+        *how = (siginfo_t){0};
+        int rc = waitid(P_PID, (id_t)pid, how, WEXITED | WNOHANG | WNOWAIT);
+        if (rc == 0 ? how->si_pid == pid : errno != EINTR)
+            return true;
+        if (ms >= limit_ms)
+            return false;
+        nanosleep(&nap, NULL);
+    }
 }
 
 void spawn_end(pid_t pid)
 {
-    const struct timespec nap = { .tv_nsec = 1000000 };
+    siginfo_t ignored;
     kill(-pid, SIGTERM);
-    for (int i = 0; i < GRACE_MS && !has_ended(pid); i++)
-        nanosleep(&nap, NULL);
+    spawn_wait(pid, GRACE_MS, &ignored);
     kill(-pid, SIGKILL);
 }

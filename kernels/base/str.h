@@ -26,8 +26,8 @@ void str_count(struct str *s, int64_t n);
 void str_quantity(struct str *s, double v);
 void str_ms(struct str *s, double ms);
 /* Appends every line of text, broken at a blank where it is wider than width; the rest of the line
- * starts at column hang.  A longer word is broken behind a '|',
- * or stays whole; colours (ESC [ ... m) have no width. */
+ * starts at column hang.  A longer word is broken behind a '|', or stays whole; colours
+ * (ESC [ ... m) have no width. */
 void str_wrap(struct str *s, const char *text, int width, int hang);
 
 /* Compare strings. */

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "kernels/base/cleanup.h"
 #include "kernels/base/spawn.h"
 
 #define MAX_OUTPUT_BYTES ((size_t)1 << 20)
@@ -171,8 +170,7 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
     int fd[2];
-    pid_t pid;
-    struct scratch scratch;
+    struct spawned program;
     *res = (struct subprocess_result){ .exit_code = -1 };
     if (cancelled(c)) {
         res->cancelled = true;
@@ -180,20 +178,13 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
     }
     if (!open_pipe(fd))
         return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0], strerror(errno));
-    scratch_open(&scratch);
-    int rc = spawn_group(argv, -1, fd[1], keep, &scratch, &pid);
+    bool started = spawn_group(argv, -1, fd[1], keep, &program, e);
     close(fd[1]);
-    if (rc != 0) {
-        close(fd[0]);
-        scratch_close(&scratch);
-        return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
-                       rc == ENOENT ? "no such program" : strerror(rc));
-    }
-    int slot = cleanup_note_group(pid);
-    int status = follow(pid, fd[0], limit_s, c, res);
-    cleanup_forget(slot);
-    scratch_close(&scratch);
+    int status = started ? follow(program.pid, fd[0], limit_s, c, res) : -1;
     close(fd[0]);
+    if (!started)
+        return false;
+    spawn_close(&program);
     if (res->cancelled) {
         str_free(&res->out);
         return err_set(e, ERR_CANCEL, "%s was cancelled", argv[0]);
@@ -203,4 +194,12 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
     if (status != -1 && WIFSIGNALED(status))
         res->signal = WTERMSIG(status);
     return true;
+}
+
+bool subprocess_refuse(const char *name, const struct subprocess_result *res, struct err *e)
+{
+    const char *log = str_text(&res->out);
+    if (res->signal)
+        return err_set(e, ERR_ENV, "%s was ended by signal %d", name, res->signal);
+    return err_set(e, ERR_ENV, "%s failed: %.*s", name, (int)strcspn(log, "\n"), log);
 }

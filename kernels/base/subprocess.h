@@ -32,6 +32,9 @@ bool subprocess_run(const char *const *argv, double limit_s, const struct cancel
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
 
+/* Says how a program failed: ERR_ENV with its signal, or with the first line of its output. */
+bool subprocess_refuse(const char *name, const struct subprocess_result *res, struct err *e);
+
 /* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);
 /* The same in a list of folders, separated by colons. */

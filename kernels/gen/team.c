@@ -36,17 +36,14 @@ static int count_collapse(const struct code *c)
     return n;
 }
 
-/* Returns how often all statements of the block together update an element; where the extent of a
- * loop is not constant, as if it were 1. */
+/* Returns how often all statements of the block together update an element. */
 static double updates(const struct block *b)
 {
     double sum = 0;
     for (int i = 0; i < b->n; i++) {
         const struct code *c = b->item[i];
-        bool known = c->kind == CODE_FOR && c->begin->kind == EXPR_CONST
-                  && c->end->kind == EXPR_CONST;
-        double times = known ? (double)(c->end->value - c->begin->value) : 1;
-        sum += c->kind == CODE_SET ? c->value->lanes : times * updates(&c->body);
+        sum += c->kind == CODE_SET ? c->value->lanes
+             : updates(&c->body) * (c->kind == CODE_FOR ? code_trips(c) : 1);
     }
     return sum;
 }
@@ -55,11 +52,10 @@ void code_team(const struct code *c, struct str *out)
 {
     int n = count_collapse(c);
     const struct code *inner = c;
-    double iterations = 1;
-    for (int i = 0; i < n; i++) {
-        bool known = inner->begin->kind == EXPR_CONST && inner->end->kind == EXPR_CONST;
-        iterations *= known ? (double)(inner->end->value - inner->begin->value) : 0;
-        inner = i < n - 1 ? inner->body.item[0] : inner;
+    double iterations = code_trips(c);
+    for (int i = 1; i < n; i++) {
+        inner = inner->body.item[0];
+        iterations *= code_trips(inner);
     }
     bool turns = iterations >= LEAST_ITERATIONS
               && iterations * updates(&inner->body) >= LONG_UPDATES;

@@ -250,11 +250,7 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
         print_matching(&list, str_text(&res.out), symbol, is_part);
         str_add_n(out, str_text(&text), text.len);
     } else if (res.exit_code != 0) {
-        const char *log = str_text(&res.out);
-        if (res.signal)
-            err_set(e, ERR_ENV, "objdump was ended by signal %d", res.signal);
-        else
-            err_set(e, ERR_ENV, "objdump failed: %.*s", (int)strcspn(log, "\n"), log);
+        subprocess_refuse("objdump", &res, e);
     } else {
         err_set(e, ERR_NAME, "no function %s in the compiled code", symbol);
     }

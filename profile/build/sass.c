@@ -327,13 +327,10 @@ bool sass_tool_find(struct str *path, struct err *e)
 static bool refuse(const char *name, const struct subprocess_result *res, double limit_s,
                    struct err *e)
 {
-    const char *log = str_text(&res->out);
     if (res->timed_out)
         return err_set(e, ERR_ENV, "%s took longer than %g s", name, limit_s);
-    if (res->signal)
-        return err_set(e, ERR_ENV, "%s was ended by signal %d", name, res->signal);
     if (res->exit_code != 0)
-        return err_set(e, ERR_ENV, "%s failed: %.*s", name, (int)strcspn(log, "\n"), log);
+        return subprocess_refuse(name, res, e);
     return err_set(e, ERR_ENV, "%s printed no function", name);
 }
 

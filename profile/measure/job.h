@@ -126,7 +126,7 @@ bool measure_memory(double need, struct err *e);
 void measure_blame(struct err *e);
 struct latency measure_latency(const struct samples *s, int series);
 /* Returns the times of a summary of seconds, without a ceiling. */
-struct latency latency_of(const struct summary *seconds, int runs);
+struct latency measure_latency_of(const struct summary *seconds, int runs);
 /* measure_vendor.c, in the order of use. match: finds which requested baselines are possible
  * (m->baseline has the reasons for the others). buffers: appends their buffers after those of the
  * `contenders` kernels. load: loads them into the child and compares them with the reference;

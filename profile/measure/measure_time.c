@@ -119,7 +119,7 @@ static void take_peak(struct measure_job *j, double peak)
     }
 }
 
-struct latency latency_of(const struct summary *seconds, int runs)
+struct latency measure_latency_of(const struct summary *seconds, int runs)
 {
     const struct summary *k = seconds;
     return (struct latency){
@@ -133,7 +133,7 @@ struct latency latency_of(const struct summary *seconds, int runs)
 struct latency measure_latency(const struct samples *s, int series)
 {
     const double *ceiling = s->sample[SERIES_CEILING];
-    struct latency l = latency_of(&s->of[series], s->rounds);
+    struct latency l = measure_latency_of(&s->of[series], s->rounds);
     if (ceiling)
         l.disturbed = stats_disturbed(ceiling, s->rounds);
     return l;

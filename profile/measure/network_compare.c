@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "kernels/base/arena.h"
-#include "kernels/base/vec.h"
 #include "profile/host/machine.h"
 #include "profile/measure/measure_network_impl.h"
 #include "profile/measure/outside.h"
@@ -22,10 +21,11 @@
 struct rival {
     struct net_run run;                   /* of a network: run.net is not NULL */
     struct network_measurement m;
-    struct samples samples;               /* of all rounds so far; owned by the runner */
-    struct outside *outside;              /* or a program of others, */
-    struct measurement *result;           /* with its times, */
-    VEC(double) seconds;                  /* of all rounds so far */
+    struct samples samples;
+    const char *command;                  /* or a program of others */
+    struct outside *outside;
+    struct measurement *result;
+    const double *seconds; int n;         /* of all calls so far; owned by runner or outside */
     double median[ROUNDS];                /* seconds per call, by round */
     bool runs;                            /* whether it is right so far */
     char letter;
@@ -49,7 +49,7 @@ static void report_rival(void *ctx, const char *what, double fraction)
 static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
-    if (!x->run.net) {
+    if (x->command) {
         x->result->outcome = measure_outcome(e->code);
         snprintf(x->result->reason, sizeof x->result->reason, "%.511s", e->text);
         return e->code == ERR_ENV || measure_is_result(e);
@@ -61,44 +61,43 @@ static bool drop(struct rival *x, const struct err *e)
 
 /* Starts the process of a contender, on one CPU if it runs in one thread.  A child stays on the CPU
  * where it began, and not all CPUs are equally fast: so all contenders share one. */
-static bool open_pinned(struct rival *x, const char *command, const struct measure_opts *o,
-                        int cpu, struct err *e)
+static bool open_pinned(struct rival *x, int cpu, struct err *e)
 {
     cpu_set_t all, one;
-    bool pins = cpu >= 0 && o->threads <= 1 && sched_getaffinity(0, sizeof all, &all) == 0;
+    bool pins = cpu >= 0 && x->run.opts->measure->threads <= 1
+             && sched_getaffinity(0, sizeof all, &all) == 0;
     CPU_ZERO(&one);
     if (pins)
         CPU_SET((size_t)cpu, &one);
     pins = pins && sched_setaffinity(0, sizeof one, &one) == 0;
-    if (command)
-        x->outside = outside_open(command, x->run.cancel, e);
-    bool ok = command ? x->outside != NULL : network_run_open(&x->run, e);
+    if (x->command)
+        x->outside = outside_open(x->command, x->run.cancel, e);
+    bool ok = x->command ? x->outside != NULL : network_run_open(&x->run, e);
     if (pins)
         sched_setaffinity(0, sizeof all, &all);
     return ok;
 }
 
 /* Starts a program of others.  False only if it is not to blame. */
-static bool prepare_outside(struct rival *x, const char *command, const struct measure_opts *o,
-                            int cpu, struct measurement *m, struct err *e)
+static bool prepare_outside(struct rival *x, int cpu, struct err *e)
 {
-    x->result = m;
     report_rival(x, "waiting until it is ready", 0);
-    x->runs = open_pinned(x, command, o, cpu, e);
+    x->runs = open_pinned(x, cpu, e);
     return x->runs || drop(x, e);
 }
 
 /* Builds and checks a network, and opens its runner.  False only if the network is not to blame. */
-static bool prepare(struct rival *x, int cpu, struct measurement *m, struct err *e)
+static bool prepare(struct rival *x, int cpu, struct err *e)
 {
     struct measure_job *j = &x->run.job;
+    struct measurement *m = x->result;
     struct err ignored;
     x->progress = (struct progress){ report_rival, x };
     x->run.progress = &x->progress;
     x->run.m = &x->m;
     if (!network_run_start(&x->run, m, e))
         return false;
-    bool ok = network_run_check(&x->run, e) && open_pinned(x, NULL, &j->opts, cpu, e);
+    bool ok = network_run_check(&x->run, e) && open_pinned(x, cpu, e);
     m->max_rel_err = x->m.max_rel_err;
     m->error_of_bound = x->m.error_of_bound;
     m->build_s = x->m.build_s;
@@ -117,31 +116,29 @@ static double turn_median(const double *sample, int n)
     return stats_summary(sample + (n > 1), n > 1 ? n - 1 : n).median;
 }
 
-static bool sample_outside(struct rival *x, int round, double time_s, struct err *e)
+static bool sample_network(struct rival *x, bool first, struct err *e)
 {
-    const double *ms;
-    int n;
-    if (!outside_time(x->outside, time_s / ROUNDS, x->run.cancel, &ms, &n, e))
+    struct measure_job *j = &x->run.job;
+    struct sampled what = { .ceiling = j->has_ceiling, .time_s = j->opts.time_s / ROUNDS,
+                            .min_runs = 2, .append = !first, .as_is = true };
+    if (!measure_sample(&j, 1, &what, &x->samples, e))
         return false;
-    for (int i = 0; i < n; i++)
-        vec_push(&x->seconds, 1e-3 * ms[i]);
-    x->median[round] = 1e-3 * turn_median(ms, n);
+    x->seconds = x->samples.sample[SERIES_KERNEL];
+    x->n = x->samples.rounds;
     return true;
 }
 
-/* Samples one network for a round. */
-static bool sample(struct rival *x, int round, struct err *e)
+/* Samples one contender for a round.  time_s: of all rounds. */
+static bool sample(struct rival *x, int round, double time_s, struct err *e)
 {
-    struct measure_job *j = &x->run.job;
-    int had = round > 0 ? x->samples.rounds : 0;
-    struct sampled what = { .ceiling = j->has_ceiling, .time_s = j->opts.time_s / ROUNDS,
-                            .min_runs = 2, .append = round > 0, .as_is = true };
-    if (!measure_sample(&j, 1, &what, &x->samples, e))
-        return false;
-    const double *all = x->samples.sample[SERIES_KERNEL];
-    int new = x->samples.rounds - had;
-    x->median[round] = new > 0 ? turn_median(all + had, new) : x->median[round - 1];
-    return true;
+    int had = x->n;
+    bool ok = x->outside ? outside_time(x->outside, time_s / ROUNDS, x->run.cancel, &x->seconds,
+                                        &x->n, e)
+                         : sample_network(x, round == 0, e);
+    if (ok)
+        x->median[round] = x->n > had ? turn_median(x->seconds + had, x->n - had)
+                                      : x->median[round - 1];
+    return ok;
 }
 
 /* Times all contenders that are right, in rounds.  time_s: to sample each. */
@@ -157,8 +154,7 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
                 continue;
             if (r->rests)
                 nanosleep(&(struct timespec){ .tv_nsec = REST_NS }, NULL);
-            bool ok = x->outside ? sample_outside(x, i, time_s, e) : sample(x, i, e);
-            if (!ok && !drop(x, e))
+            if (!sample(x, i, time_s, e) && !drop(x, e))
                 return false;
         }
         r->rounds = i + 1;
@@ -169,20 +165,20 @@ static bool time_all(struct race *r, double time_s, const struct progress *pr, s
 /* Stores the times of a program of others. */
 static void take_outside(const struct rival *x)
 {
-    const struct summary s = stats_summary(x->seconds.data, x->seconds.len);
+    const struct summary s = stats_summary(x->seconds, x->n);
     struct measurement *m = x->result;
     m->outcome = OUTCOME_OK;
-    m->latency = latency_of(&s, x->seconds.len);
+    m->latency = measure_latency_of(&s, x->n);
     m->load = machine_load();
     machine_date(m->measured_at, sizeof m->measured_at);
 }
 
 /* Stores the times of a network. */
-static bool take_network(struct rival *x, struct measurement *m, struct err *e)
+static bool take_network(struct rival *x, struct err *e)
 {
     if (!measure_take(&x->run.job, &x->samples, e))
         return false;
-    m->verified = true;
+    x->result->verified = true;
     measure_end(&x->run.job, true, e);
     return true;
 }
@@ -200,7 +196,7 @@ static bool take(struct race *r, struct compared *out, struct comparison *how, s
             continue;
         if (x->outside) {
             take_outside(x);
-        } else if (!take_network(x, &out[k].m, e)) {
+        } else if (!take_network(x, e)) {
             if (!drop(x, e))
                 return false;
             continue;
@@ -249,12 +245,10 @@ bool measure_compare_networks(const struct network *const *net, int n, const cha
     memory_keep();
     for (int k = 0; ok && k < all; k++) {
         struct rival *x = &r->rival[k];
-        *x = (struct rival){ .letter = (char)('A' + k), .to = pr,
-                             .run = { .opts = &o, .cancel = c } };
-        if (k < n)
-            x->run.net = net[k];
-        ok = k < n ? prepare(x, cpu, &out[k].m, e)
-                   : prepare_outside(x, command[k - n], &mo, cpu, &out[k].m, e);
+        *x = (struct rival){ .letter = (char)('A' + k), .to = pr, .result = &out[k].m,
+                             .command = k < n ? NULL : command[k - n],
+                             .run = { .net = k < n ? net[k] : NULL, .opts = &o, .cancel = c } };
+        ok = x->command ? prepare_outside(x, cpu, e) : prepare(x, cpu, e);
     }
     ok = ok && time_all(r, mo.time_s, pr, e) && take(r, out, how, e);
     for (int k = 0; k < all; k++) {
@@ -263,7 +257,6 @@ bool measure_compare_networks(const struct network *const *net, int n, const cha
         if (x->runs && x->run.net)
             network_run_end(&x->run, false);
         outside_close(x->outside);
-        vec_free(&x->seconds);
     }
     memory_give_back();
     free(r);

@@ -16,7 +16,7 @@
 struct outside {
     struct dialog *dialog;
     struct str line;
-    VEC(double) ms;
+    VEC(double) seconds;                  /* of all runs so far */
 };
 
 struct outside *outside_open(const char *command, const struct cancel *c, struct err *e)
@@ -39,24 +39,24 @@ struct outside *outside_open(const char *command, const struct cancel *c, struct
 static bool take_times(struct outside *o, struct err *e)
 {
     const char *p = str_text(&o->line);
-    o->ms.len = 0;
+    int had = o->seconds.len;
     for (;;) {
         char *end;
         while (*p == ' ')
             p++;
-        if (*p == '\0' && o->ms.len > 0)
+        if (*p == '\0' && o->seconds.len > had)
             return true;
         double ms = strtod(p, &end);
         if (end == p || (*end != ' ' && *end != '\0') || !isfinite(ms) || ms <= 0)
             return err_set(e, ERR_TYPE, "its answer should be \"times\" and milliseconds, not"
                            " \"times%.60s\"", str_text(&o->line));
-        vec_push(&o->ms, ms);
+        vec_push(&o->seconds, 1e-3 * ms);
         p = end;
     }
 }
 
-bool outside_time(struct outside *o, double time_s, const struct cancel *c, const double **ms,
-                  int *n, struct err *e)
+bool outside_time(struct outside *o, double time_s, const struct cancel *c,
+                  const double **seconds, int *n, struct err *e)
 {
     char ask[40];
     snprintf(ask, sizeof ask, "time %.6g", time_s);
@@ -64,8 +64,8 @@ bool outside_time(struct outside *o, double time_s, const struct cancel *c, cons
     if (!dialog_hear(o->dialog, "times", time_s + RUN_LIMIT_S, c, &o->line, e)
         || !take_times(o, e))
         return false;
-    *ms = o->ms.data;
-    *n = o->ms.len;
+    *seconds = o->seconds.data;
+    *n = o->seconds.len;
     return true;
 }
 
@@ -75,7 +75,7 @@ void outside_close(struct outside *o)
         return;
     dialog_close(o->dialog);
     str_free(&o->line);
-    vec_free(&o->ms);
+    vec_free(&o->seconds);
     free(o);
 }
 

@@ -12,11 +12,11 @@ struct outside;
 /* Starts `sh -c COMMAND` and waits until it is ready, at most 5 minutes.  NULL: ERR_ENV when it
  * cannot be started, else as dialog_hear. */
 struct outside *outside_open(const char *command, const struct cancel *c, struct err *e);
-/* Takes samples for about time_s seconds; one run may take a minute longer.  *ms are the
- * milliseconds of each run, *n > 0 of them, of this call only; they are valid until the next one.
- * ERR_TYPE: the answer is not a list of positive numbers. */
-bool outside_time(struct outside *o, double time_s, const struct cancel *c, const double **ms,
-                  int *n, struct err *e);
+/* Takes samples for about time_s seconds; one run may take a minute longer.  *seconds are those of
+ * each run so far, this call's at the end, and *n is their number; they are valid until the next
+ * call.  ERR_TYPE: the answer is not a list of positive numbers. */
+bool outside_time(struct outside *o, double time_s, const struct cancel *c,
+                  const double **seconds, int *n, struct err *e);
 void outside_close(struct outside *o);            /* NULL: nothing */
 
 /* Splits "NAME: COMMAND" of the command line.  Without a name, the name is the first word of the

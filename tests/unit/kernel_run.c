@@ -99,7 +99,7 @@ static void load(struct arena *a, const char *dir, const char *symbol, int n, vo
         if (!fn[i])
             fail("%s", dlerror());
     }
-    temp_dir_remove(dir);
+    dir_remove(dir);
 }
 
 static void compile_units(const char *cc, const struct target *t, bool quick,

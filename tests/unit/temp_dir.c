@@ -1,35 +1,21 @@
 #include "tests/unit/temp_dir.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "kernels/base/file.h"
 #include "kernels/base/vec.h"
-
-enum { MOST_OPEN = 16 };                  /* folders that nftw has open */
 
 static VEC(char *) made;
 static pid_t maker;                       /* the process that made them; its children remove none */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st, (void)type, (void)at;
-    (void)remove(path);                   /* what cannot be removed does not save the rest */
-    return 0;
-}
-
-void temp_dir_remove(const char *path)
-{
-    nftw(path, remove_one, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
-}
 
 static void remove_all(void)
 {
     if (getpid() != maker)
         return;
     for (int i = 0; i < made.len; i++) {
-        temp_dir_remove(made.data[i]);
+        dir_remove(made.data[i]);
         free(made.data[i]);
     }
     vec_free(&made);

@@ -5,6 +5,4 @@
 /* Makes a folder in $TMPDIR (else /tmp).  It is removed with all that is in it when this process
  * exits.  The variable, e.g. "XDG_CACHE_HOME", then names the folder (NULL: none does). */
 const char *temp_dir(const char *variable);
-/* Removes a file, or a folder with all that is in it. */
-void temp_dir_remove(const char *path);
 #endif

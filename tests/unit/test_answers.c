@@ -1,4 +1,5 @@
-/* What the screen answers: keys without a meaning, refused rows of a menu, signs, help pages. */
+/* The answers of the screen to keys without a meaning and to refused rows of a menu; its signs and
+ * help pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

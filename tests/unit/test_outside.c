@@ -92,7 +92,7 @@ static void times_are_taken(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char script[200];
-        const double *ms = NULL;
+        const double *seconds = NULL;
         int n = 0;
         struct err e = {0};
         snprintf(script, sizeof script,
@@ -100,10 +100,10 @@ static void times_are_taken(void **state)
                  rows[i].answer);
         struct outside *o = outside_open(script, NULL, &e);
         assert_non_null(o);
-        assert_int_equal(outside_time(o, 0.25, NULL, &ms, &n, &e), rows[i].n > 0);
+        assert_int_equal(outside_time(o, 0.25, NULL, &seconds, &n, &e), rows[i].n > 0);
         assert_int_equal(n, rows[i].n);
         if (rows[i].n > 0)
-            assert_true(ms[0] > 0);
+            assert_true(seconds[0] > 0);
         else
             assert_non_null(strstr(e.text, rows[i].text));
         outside_close(o);

@@ -121,7 +121,7 @@ static void it_is_asked_first(void **state)
 }
 
 /* A program that closes its output and lives on, and one whose child keeps the output open. */
-/* Whatever a program leaves in its $TMPDIR goes with it, also when it is killed. */
+/* The files that a program leaves in its $TMPDIR are removed when it ends, or is killed. */
 static void temporary_files_go(void **state)
 {
     (void)state;

@@ -354,5 +354,5 @@ void touch_compile(const char *cxx, const char *source, int n, touch_fn **fn)
         void *found = dlsym(handle, symbol);
         memcpy(&fn[i], &found, sizeof found);
     }
-    temp_dir_remove(dir);
+    dir_remove(dir);
 }
