@@ -7,6 +7,7 @@
 #include "profile/build/build.h"
 #include "profile/build/nvrtc.h"
 #include "profile/build/sass.h"
+#include "profile/measure/asm_loops.h"
 
 enum { HEADER_COLUMNS = 88 };
 
@@ -237,8 +238,10 @@ static bool text_asm(struct arena *a, const struct program *p, const struct targ
         ok = build_disassemble(b.so_path, str_text(&name), c, out, lines ? &c_lines : NULL, e);
         str_free(&name);
     }
-    if (ok && lines)
+    if (ok && lines) {
         loops_of_c_lines(a, &c_lines, lines);
+        asm_loops_find(a, str_text(out), lines);
+    }
     vec_free(&c_lines);
     return ok;
 }

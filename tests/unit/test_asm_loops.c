@@ -1,0 +1,119 @@
+/* To which loop each line of the machine code belongs. */
+#include "profile/measure/asm_loops.h"
+
+#include <string.h>
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* M around K, and O beside M. */
+static const struct code_loop loop[] = { { 0, "M", 4, -1 }, { 0, "K", 100, 0 }, { 1, "O", 9, -1 } };
+
+/* Each line begins with the loop by the line table and the loop that is right: '.', none. */
+static void check(const char *text)
+{
+    struct str assembly = {0};
+    struct arena *a = arena_new();
+    int of[64], right[64], n = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1, n++) {
+        of[n] = line[0] == '.' ? -1 : line[0] - '0';
+        right[n] = line[1] == '.' ? -1 : line[1] - '0';
+        str_add_n(&assembly, line + 3, strcspn(line, "\n") - 3);
+        str_add_char(&assembly, '\n');
+    }
+    struct code_lines lines = { 3, loop, n, of };
+    asm_loops_find(a, str_text(&assembly), &lines);
+    assert_int_equal(lines.n, n);
+    for (int i = 0; i < n; i++)
+        if (lines.of[i] != right[i])
+            fail_msg("line %d is in loop %d, not %d, of\n%s", i + 1, lines.of[i], right[i], text);
+    arena_free(a);
+    str_free(&assembly);
+}
+
+/* The loads at the top of the inner loop come from a helper function, so the line table gives them
+ * to the loop before; a load of the inner loop was moved out of it. */
+static void code_counts_where_it_runs(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "1.     vmovups ymm7,YMMWORD PTR [rsi]\n"
+          "00 .L1:\n"
+          "10     lea    rdx,[rcx-0x4000]\n"
+          "01 .L2:\n"
+          "01     vmovups ymm1,YMMWORD PTR [rdx]\n"
+          "11     vfmadd231ps ymm3,ymm2,ymm1\n"
+          "11     cmp    rcx,rdx\n"
+          "11     jne    .L2\n"
+          "00     inc    rdi\n"
+          "00     jne    .L1\n"
+          "..     ret\n");
+}
+
+/* Rare code stands behind the loop and jumps back into it; `jmp` goes back, but is no loop. */
+static void rare_code_belongs_to_its_loop(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "00     cmp    rax,rdx\n"
+          "00     je     .L3\n"
+          "00 .L2:\n"
+          "00     inc    rdi\n"
+          "00     jne    .L1\n"
+          "2.     mov    eax,1\n"
+          "..     ret\n"
+          "00 .L3:\n"
+          "20     xor    eax,eax\n"
+          "00     jmp    .L2\n");
+}
+
+/* A loop that hands out parts to threads has the line of the loop that it divides. */
+static void a_loop_around_is_further_out(void **state)
+{
+    (void)state;
+    check(".. kernel._omp_fn.0:\n"
+          "0. .L1:\n"
+          "0.     mov    rdi,rsp\n"
+          "00 .L2:\n"
+          "00     inc    rdi\n"
+          "00     jne    .L2\n"
+          "0.     call   GOMP_loop_dynamic_next\n"
+          "0.     jne    .L1\n"
+          "..     ret\n"
+          ".. \n"
+          ".. other:\n"
+          "22 .L3:\n"
+          "12     inc    rdi\n"
+          "22     jne    .L3\n"
+          "..     jmp    free\n");
+}
+
+/* A loop of few iterations, unrolled by the compiler, runs as often as the loop around it. */
+static void an_unrolled_loop_is_in_the_one_around(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "10     vfmadd231ps ymm3,ymm2,ymm1\n"
+          "10     vfmadd231ps ymm3,ymm2,ymm1\n"
+          "00     dec    rdi\n"
+          "00     jne    .L1\n"
+          "..     jmp    .L2\n"
+          "2. .L2:\n"
+          "..     ret\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(code_counts_where_it_runs),
+        cmocka_unit_test(rare_code_belongs_to_its_loop),
+        cmocka_unit_test(a_loop_around_is_further_out),
+        cmocka_unit_test(an_unrolled_loop_is_in_the_one_around),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
