@@ -232,6 +232,20 @@ void term_interrupts(bool yes)
     tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
 
+/* What terminals send, whatever $TERM says they are: tmux, screen, xterm, rxvt and the Linux
+ * console differ in Home, End and the arrows, and a user's $TERM often names another of them. */
+static const struct { const char *text; int key; } sequence[] = {
+    {"\033[200~", KEY_PASTE_BEGIN}, {"\033[201~", KEY_PASTE_END}, {"\033[<", KEY_MOUSE_SGR},
+    {"\033[1;5D", KEY_WORD_LEFT}, {"\033[1;3D", KEY_WORD_LEFT},
+    {"\033[1;5C", KEY_WORD_RIGHT}, {"\033[1;3C", KEY_WORD_RIGHT},
+    {"\033[A", KEY_UP}, {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT}, {"\033[D", KEY_LEFT},
+    {"\033OA", KEY_UP}, {"\033OB", KEY_DOWN}, {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},
+    {"\033[1~", KEY_HOME}, {"\033[7~", KEY_HOME}, {"\033[H", KEY_HOME}, {"\033OH", KEY_HOME},
+    {"\033[4~", KEY_END}, {"\033[8~", KEY_END}, {"\033[F", KEY_END}, {"\033OF", KEY_END},
+    {"\033[2~", KEY_IC}, {"\033[3~", KEY_DC}, {"\033[5~", KEY_PPAGE}, {"\033[6~", KEY_NPAGE},
+    {"\033[Z", KEY_BTAB}, {"\033[1;2A", KEY_SR}, {"\033[1;2B", KEY_SF},
+};
+
 static void set_modes(void)
 {
     raw();
@@ -240,13 +254,8 @@ static void set_modes(void)
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(ESC_DELAY_MS);
-    define_key("\033[200~", KEY_PASTE_BEGIN);
-    define_key("\033[201~", KEY_PASTE_END);
-    define_key("\033[<", KEY_MOUSE_SGR);
-    define_key("\033[1;5D", KEY_WORD_LEFT);
-    define_key("\033[1;3D", KEY_WORD_LEFT);
-    define_key("\033[1;5C", KEY_WORD_RIGHT);
-    define_key("\033[1;3C", KEY_WORD_RIGHT);
+    for (int i = 0; i < COUNT_OF(sequence); i++)
+        define_key(sequence[i].text, sequence[i].key);
 }
 
 /* Whether the terminal can move its cursor, which drawing needs. */
@@ -428,6 +437,20 @@ static void read_paste(struct term_event *ev)
     nodelay(stdscr, TRUE);
 }
 
+/* Reads the rest of a sequence "Esc [ ..." that no key has, so that it is not taken for letters.
+ * False: nothing follows, so it was Alt and a bracket. */
+static bool skip_sequence(void)
+{
+    wint_t ch;
+    int n = 0;
+    while (get_wch(&ch) == OK) {
+        n++;
+        if (ch >= '@' && ch <= '~')
+            break;
+    }
+    return n > 0;
+}
+
 /* Returns a key that is not a special one.  Esc and a key at once are Alt and the key. */
 static int plain_key(wint_t ch)
 {
@@ -437,6 +460,8 @@ static int plain_key(wint_t ch)
     int rc = get_wch(&next);
     if ((rc == OK && next == 8) || (rc == KEY_CODE_YES && next == KEY_BACKSPACE))
         return K_ALT | K_BACKSPACE;
+    if (rc == OK && next == '[' && skip_sequence())
+        return K_NONE;
     if (rc == OK && next >= ' ')
         return K_ALT | (int)next;
     if (rc == OK)

@@ -157,6 +157,17 @@ static void put_ports(struct doc *d, const struct code_text *c, int width)
     str_free(&text);
 }
 
+/* Notes the loop of the nest to which a line of code belongs, so that Enter can go there. */
+static void put_place(const struct model *m, struct line *l, const struct code_text *c, int loop)
+{
+    const struct program *p = model_program(m);
+    int node = loop >= 0 ? c->lines.loop[loop].node : -1;
+    if (node < 0 || node >= p->graph->n_nodes)
+        return;
+    l->stage = p->stage[node]->name;
+    l->loop = c->lines.loop[loop].axis;
+}
+
 /* Adds "92 % of all executed: loop I of Conv, in KW KH W.0 H; 36 instructions".  Returns the
  * share. */
 static double put_loop_heading(const struct model *m, struct doc *d, const struct code_text *c,
@@ -174,18 +185,8 @@ static double put_loop_heading(const struct model *m, struct doc *d, const struc
         doc_printf(d, STYLE_DIM, "%s %s", k == x->parent ? ", in" : "", c->lines.loop[k].axis);
     doc_printf(d, STYLE_DIM, "; %.0f instructions", hot->insns[loop]);
     doc_end(d);
+    put_place(m, &d->lines.data[d->lines.len - 1], c, loop);
     return share;
-}
-
-/* Notes the loop of the nest to which a line of code belongs, so that Enter can go there. */
-static void put_place(const struct model *m, struct line *l, const struct code_text *c, int loop)
-{
-    const struct program *p = model_program(m);
-    int node = loop >= 0 ? c->lines.loop[loop].node : -1;
-    if (node < 0 || node >= p->graph->n_nodes)
-        return;
-    l->stage = p->stage[node]->name;
-    l->loop = c->lines.loop[loop].axis;
 }
 
 static void build_code(struct model *m, struct pane_doc *p, int which, doc_colour *colour,

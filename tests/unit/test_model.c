@@ -1536,8 +1536,11 @@ static void test_code_follows_the_cursor(void **state)
     job_run(j, NULL, NULL);
     bool ok = j->ok;
     deliver(m, j);
-    if (ok)
+    if (ok) {
         assert_shows(m, "of all executed: loop K of C, in N M;");
+        press(m, "Enter");                               /* the heading leads to its loop, too */
+        assert_string_equal(loop_of(m), "K");
+    }
     model_free(m);
 }
 

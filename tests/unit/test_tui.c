@@ -328,6 +328,25 @@ static void test_measures(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* Home and End as tmux and rxvt send them, whatever $TERM says, and a key that nobody knows. */
+static void test_foreign_keys(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"--no-auto", "gmm m=8 k=8 n=8", NULL};
+    static const struct { const char *bytes, *shows; } row[] = {
+        {":abc\033[1~X", ":Xabc"}, {"\033[4~Y", ":XabcY"}, {"\033[7~Z", ":ZXabcY"},
+        {"\033[8~.", ":ZXabcY."}, {"\033[99;9~!", ":ZXabcY.!"}, {"\033OH1\033OF2", ":1ZXabcY.!2"},
+    };
+    struct tty *t = start(argv, 80, 24);
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        ssize_t n = (ssize_t)strlen(row[i].bytes);
+        assert_int_equal(write(t->master, row[i].bytes, (size_t)n), n);
+        tty_wait_shows(t, row[i].shows, 5);
+    }
+    tty_press(t, "Esc");
+    quit(t);
+}
+
 static void test_cancels(void **state)
 {
     (void)state;
@@ -472,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_asks_before_leaving),
         cmocka_unit_test(test_mouse),
         cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_foreign_keys),
         cmocka_unit_test(test_cancels),
         cmocka_unit_test(test_wants_something_else),
         cmocka_unit_test(test_signals_while_busy),
