@@ -44,7 +44,9 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
     double began = clock_s();
     if (!open_model(path, NULL, &s, e))
         return false;
-    bool ok = network_tuning_run(a, s, &o, how->cancel, &t, e);
+    /* a search keeps every network that it has tried: gigabytes if all searches kept theirs */
+    struct arena *own = arena_new();
+    bool ok = network_tuning_run(own, s, &o, how->cancel, &t, e);
     if (ok) {
         *end = (struct study_point){ how->opts->budget, t.after_ms };
         *out = (struct study_search){ .run = "", .stopped = t.cancelled, .start_ms = t.before_ms,
@@ -54,6 +56,7 @@ bool study_network_search(struct arena *a, const char *path, enum network_varian
             out->trials += t.kernel[i].trials;
     }
     session_free(s);
+    arena_free(own);
     return ok;
 }
 
