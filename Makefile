@@ -9,6 +9,7 @@
 #   make bench        every operator class against oneDNN and OpenBLAS (10 minutes; bench-quick: 2)
 #   make gpu-check    what needs a GPU: build/gpu-check.md (9 minutes; skips what is missing)
 #   make bench-networks   networks against onnxruntime and OpenVINO (PEERS, MODELS, NETWORKS)
+#   make bench-search     searches without experts against the best schedules known (SEARCH; hours)
 #   make bench-tui    a thousand keys on the screen, idle and while tuning (KEYS, MODELS)
 #   make bench-engine what applying a step costs       make bench-batch  compiling and measuring many
 #   make mutants      random changes of the sources: do the suites see them?  MUTANTS="N SEED FOLDER..."
@@ -95,7 +96,8 @@ FUZZ_LIB += $(patsubst %,$(B)/tests/unit/%.o,run_program interp expr_parse expr_
 DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
 .PHONY: all run tests test test-long test-all test-cuda gpu-check asan monkey trust conformance \
-        appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim fuzz \
+        appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim \
+        bench-networks bench-search fuzz \
         fuzzers clang valgrind layers width lines pictures golden-update install deps clean help \
         FORCE
 .SECONDARY:
@@ -255,6 +257,10 @@ PEERS  ?= python3
 MODELS ?= sessions/examples/resnet8.onnx
 bench-networks: all
 	@$(PEERS) tests/bench/networks.py $(B)/tilescope $(MODELS) $(NETWORKS)
+# Searches without experts on the configurations of alt.fig9; the results stay in build/search, and
+# the same command goes on: make bench-search SEARCH="--only 'C2D-*,GMM-1' --budget 1000 --seed 2"
+bench-search: all
+	@python3 tests/bench/search.py $(B)/tilescope tests/conformance/appendix1.txt $(SEARCH)
 # From a key to its redraw on the screen, idle and while tuning: make bench-tui MODELS=bert.onnx
 KEYS ?= 1000
 bench-tui: all

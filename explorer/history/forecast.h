@@ -5,7 +5,7 @@
 #include "explorer/history/history.h"
 #include "profile/measure/lens.h"
 
-#define FORECAST_CURES 32
+#define FORECAST_CURES 64
 
 /* A line of the prompt (command.h), or several with \n between them, and the misses of the program
  * after them.  ok: the misses are known.  They are not for a refused step, or when the prediction

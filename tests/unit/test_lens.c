@@ -230,6 +230,26 @@ static void weights_in_blocks(void **state)
     arena_free(a);
 }
 
+/* There is room for the cures of an operator with many loops: none is left out. */
+static void no_cure_is_left_out(void **state)
+{
+    struct arena *a = arena_new();
+    const struct program *p = replayed(a, "c3d n=1 i=32 depth=8 h=14 w=14 o=64 k=3 p=1", NULL, 0);
+    struct forecast row[FORECAST_CURES];
+    bool inlined = false, tiled = false;
+    (void)state;
+    struct lens *l = lens_of(p, "32K/8/64", -1, 0);
+    int n = forecast_cures(p, l, a, row);
+    assert_true(n > 0 && n < FORECAST_CURES);
+    for (int i = 0; i < n; i++) {
+        inlined = inlined || streq(row[i].line, "loop inline Inp");
+        tiled = tiled || str_starts(row[i].line, "loop split Conv ");
+    }
+    assert_true(inlined && tiled);
+    lens_free(l);
+    arena_free(a);
+}
+
 static void cures(void **state)
 {
     struct arena *a = arena_new();
@@ -638,7 +658,7 @@ int main(void)
         cmocka_unit_test(iterations), cmocka_unit_test(whole_run),
         cmocka_unit_test(samples_see_all_sets), cmocka_unit_test(samples_are_warm),
         cmocka_unit_test(weights_in_blocks),
-        cmocka_unit_test(cures),
+        cmocka_unit_test(no_cure_is_left_out), cmocka_unit_test(cures),
         cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
         cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),
         cmocka_unit_test(cures_capacity), cmocka_unit_test(pads_come_first),
