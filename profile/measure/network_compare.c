@@ -50,6 +50,8 @@ static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
     if (x->command) {
+        outside_close(x->outside);       /* it may still compute, on the CPU of the others */
+        x->outside = NULL;
         x->result->outcome = measure_outcome(e->code);
         snprintf(x->result->reason, sizeof x->result->reason, "%.511s", e->text);
         return e->code == ERR_ENV || measure_is_result(e);
@@ -71,7 +73,7 @@ static bool open_pinned(struct rival *x, int cpu, struct err *e)
         CPU_SET((size_t)cpu, &one);
     pins = pins && sched_setaffinity(0, sizeof one, &one) == 0;
     if (x->command)
-        x->outside = outside_open(x->command, x->run.cancel, e);
+        x->outside = outside_open(x->command, x->run.opts->measure->limit_s, x->run.cancel, e);
     bool ok = x->command ? x->outside != NULL : network_run_open(&x->run, e);
     if (pins)
         sched_setaffinity(0, sizeof all, &all);

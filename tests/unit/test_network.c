@@ -19,6 +19,7 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/session_network.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -533,6 +534,29 @@ static void impossible_times_are_refused(void **state)
     assert_non_null(strstr(m.reason, "the kernel skips work"));
 }
 
+/* A program that exceeds the time limit of a run is ended before the next contender is timed. */
+static void a_slow_program_is_ended(void **state)
+{
+    (void)state;
+    const struct network *net = network_of(graph_of("x = input m=8 k=8; y = relu(x)"));
+    struct measure_opts mo = { .time_s = 0.002, .seed = 3, .limit_s = 1 };
+    struct comparison how;
+    struct compared out[3];
+    struct err e = {0};
+    char spins[300], looks[300];
+    const char *dir = temp_dir(NULL);
+    snprintf(spins, sizeof spins, "echo $$ > %s/pid; echo ready; read a s; echo times 1;"
+             " while :; do :; done", dir);
+    snprintf(looks, sizeof looks, "echo ready; while read a s; do"
+             " kill -0 $(cat %s/pid) 2> /dev/null && echo times 2 || echo times 1; done",
+             dir);
+    const char *const command[] = { spins, looks };
+    assert_true(measure_compare_networks(&net, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[1].m.outcome, OUTCOME_TIMEOUT);
+    assert_int_equal(out[2].m.outcome, OUTCOME_OK);
+    assert_true(out[2].m.latency.min_ms == 1 && out[2].m.latency.median_ms == 1);
+}
+
 /* A wrong network is a result, and the others are timed and compared without it. */
 static void networks_are_compared(void **state)
 {
@@ -657,6 +681,7 @@ int main(void)
         cmocka_unit_test(the_whole_needs_little_memory),
         cmocka_unit_test(impossible_times_are_refused),
         cmocka_unit_test(networks_are_compared),
+        cmocka_unit_test(a_slow_program_is_ended),
         cmocka_unit_test(the_whole_can_be_cancelled),
         cmocka_unit_test(networks_beyond_the_memory_are_refused),
         cmocka_unit_test(living_buffers_do_not_share),

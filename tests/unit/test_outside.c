@@ -98,7 +98,7 @@ static void times_are_taken(void **state)
         snprintf(script, sizeof script,
                  "echo ready; read what s; [ $what = time ] && [ $s = 0.25 ] && echo '%s'; cat",
                  rows[i].answer);
-        struct outside *o = outside_open(script, NULL, &e);
+        struct outside *o = outside_open(script, 0, NULL, &e);
         assert_non_null(o);
         assert_int_equal(outside_time(o, 0.25, NULL, &seconds, &n, &e), rows[i].n > 0);
         assert_int_equal(n, rows[i].n);
@@ -109,7 +109,7 @@ static void times_are_taken(void **state)
         outside_close(o);
     }
     struct err e = {0};
-    assert_null(outside_open("exit 4", NULL, &e));
+    assert_null(outside_open("exit 4", 0, NULL, &e));
     assert_string_equal(e.text, "it ended with exit code 4");
 }
 
