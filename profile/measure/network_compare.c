@@ -130,12 +130,22 @@ static bool sample_network(struct rival *x, bool first, struct err *e)
     return true;
 }
 
+/* Asks again after a single run, which turn_median could not leave out: it takes two of a network. */
+static bool sample_outside(struct rival *x, double time_s, struct err *e)
+{
+    int had = x->n;
+    do {
+        if (!outside_time(x->outside, time_s, x->run.cancel, &x->seconds, &x->n, e))
+            return false;
+    } while (x->n == had + 1);
+    return true;
+}
+
 /* Samples one contender for a round.  time_s: of all rounds. */
 static bool sample(struct rival *x, int round, double time_s, struct err *e)
 {
     int had = x->n;
-    bool ok = x->outside ? outside_time(x->outside, time_s / ROUNDS, x->run.cancel, &x->seconds,
-                                        &x->n, e)
+    bool ok = x->outside ? sample_outside(x, time_s / ROUNDS, e)
                          : sample_network(x, round == 0, e);
     if (ok)
         x->median[round] = x->n > had ? turn_median(x->seconds + had, x->n - had)

@@ -592,7 +592,7 @@ static void networks_are_compared(void **state)
     /* programs of others: one that serves, one that ends after its third round */
     static const char *const command[] = {
         "echo ready; while read a s; do echo times 7 5 6; done",
-        "echo ready; for i in 1 2 3; do read a s; echo times 4; done; echo enough",
+        "echo ready; for i in 1 2 3; do read a s; echo times 4 4; done; echo enough",
     };
     assert_true(measure_compare_networks(all, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
     assert_int_equal(out[1].m.outcome, OUTCOME_OK);
@@ -603,6 +603,12 @@ static void networks_are_compared(void **state)
     assert_int_equal(out[2].m.outcome, OUTCOME_CRASH);
     assert_string_equal(out[2].m.reason, "it ended with exit code 0: enough");
     assert_int_equal(out[2].m.latency.runs, 0);
+    /* one whose run is longer than a turn: the first run of a turn does not count here either */
+    static const char *const longer = "echo ready; while read a s; do echo times 9e9; read a s;"
+                                      " echo times 5; done";
+    assert_true(measure_compare_networks(all, 1, &longer, 1, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[1].m.latency.runs, 2 * how.rounds);
+    assert_true(out[1].ratio.high < 1e9);
     atomic_store(&stop.raised, 1);
     assert_false(measure_compare_networks(all, 2, NULL, 0, &mo, NULL, &stop, out, &how, &e));
     assert_int_equal(e.code, ERR_CANCEL);
