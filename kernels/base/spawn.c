@@ -26,14 +26,15 @@ static void make_folder(struct spawned *s)
     if ((size_t)snprintf(s->folder, n, "%s/tilescope-run-XXXXXX",
                          base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->folder))
         s->folder[0] = '\0';
-    s->folder_slot = s->folder[0] ? cleanup_note_folder(s->folder) : -1;
+    s->slot = cleanup_note_program(s->folder);
 }
 
-static void remove_folder(struct spawned *s)
+void spawn_close(struct spawned *s)
 {
+    cleanup_set_leader(s->slot, 0);
     if (s->folder[0])
         dir_remove(s->folder);
-    cleanup_forget(s->folder_slot);
+    cleanup_forget(s->slot);
 }
 
 /* Returns this process's environment with another TMPDIR; "": with its own.  The caller frees the
@@ -93,18 +94,13 @@ bool spawn_group(const char *const *argv, int input, int output, int keep, struc
 {
     make_folder(s);
     int rc = spawn(argv, input, output, keep, s->folder, &s->pid);
-    s->group = rc == 0 ? cleanup_note_group(s->pid) : -1;
-    if (rc == 0)
+    if (rc == 0) {
+        cleanup_set_leader(s->slot, s->pid);
         return true;
-    remove_folder(s);
+    }
+    spawn_close(s);
     return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
                    rc == ENOENT ? "no such program" : strerror(rc));
-}
-
-void spawn_close(struct spawned *s)
-{
-    cleanup_forget(s->group);
-    remove_folder(s);
 }
 
 bool spawn_wait(pid_t pid, int limit_ms, siginfo_t *how)

@@ -3,11 +3,16 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
+#include "kernels/base/cleanup.h"
 #include "kernels/base/dialog.h"
 #include "profile/measure/outside.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -113,6 +118,35 @@ static void times_are_taken(void **state)
     assert_string_equal(e.text, "it ended with exit code 4");
 }
 
+/* As many programs as compilers of a machine with many cores: all of them end with this process, and
+ * their folders go. */
+static void many_programs_end_with_us(void **state)
+{
+    enum { PROGRAMS = 70 };
+    int killed = 0, status;
+    (void)state;
+    char *was = xstrdup(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    const char *dir = temp_dir("TMPDIR");
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (int i = 0; i < PROGRAMS; i++)
+            open_sh("exec sleep 20");
+        cleanup_now();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    while (wait(&status) > 0)
+        killed += WIFSIGNALED(status);
+    assert_int_equal(killed, PROGRAMS);
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    setenv("TMPDIR", was, 1);
+    free(was);
+}
+
 static void names_are_cut_off(void **state)
 {
     (void)state;
@@ -132,7 +166,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_answered), cmocka_unit_test(what_goes_wrong),
-        cmocka_unit_test(times_are_taken), cmocka_unit_test(names_are_cut_off),
+        cmocka_unit_test(times_are_taken), cmocka_unit_test(many_programs_end_with_us),
+        cmocka_unit_test(names_are_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
