@@ -11,8 +11,8 @@
  * would not be removed. */
 int cleanup_note_file(const char *path);
 /* The same for a program that is about to start, with the folder of its temporary files ("": none),
- * which is removed only when the program left it empty.  cleanup_set_leader adds its process group, and
- * takes it out (0) when the program has been reaped. */
+ * which is removed only when the program left it empty.  cleanup_set_leader adds its process group,
+ * and takes it out (0) when the program has been reaped. */
 int cleanup_note_program(const char *folder);
 void cleanup_set_leader(int slot, pid_t leader);
 void cleanup_forget(int slot);

@@ -130,7 +130,7 @@ static bool sample_network(struct rival *x, bool first, struct err *e)
     return true;
 }
 
-/* Asks again after a single run, which turn_median could not leave out: it takes two of a network. */
+/* Takes at least two runs, as of a network, so that turn_median can leave the first one out. */
 static bool sample_outside(struct rival *x, double time_s, struct err *e)
 {
     int had = x->n;

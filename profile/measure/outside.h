@@ -13,9 +13,9 @@ struct outside;
  * may take (0 = 60).  NULL: ERR_ENV when it cannot be started, else as dialog_hear. */
 struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,
                              struct err *e);
-/* Takes samples for about time_s seconds; ERR_TIMEOUT if there is no answer limit_s later.  *seconds are those of
- * each run so far, this call's at the end, and *n is their number; they are valid until the next
- * call.  ERR_TYPE: the answer is not a list of positive numbers. */
+/* Takes samples for about time_s seconds; ERR_TIMEOUT if there is no answer limit_s later.
+ * *seconds are those of each run so far, this call's at the end, and *n is their number; they are
+ * valid until the next call.  ERR_TYPE: the answer is not a list of positive numbers. */
 bool outside_time(struct outside *o, double time_s, const struct cancel *c,
                   const double **seconds, int *n, struct err *e);
 void outside_close(struct outside *o);            /* NULL: nothing */

@@ -118,8 +118,8 @@ static void times_are_taken(void **state)
     assert_string_equal(e.text, "it ended with exit code 4");
 }
 
-/* As many programs as compilers of a machine with many cores: all of them end with this process, and
- * their folders go. */
+/* As many programs as a machine with many cores has compilers: all of them end with this process,
+ * and their folders go. */
 static void many_programs_end_with_us(void **state)
 {
     enum { PROGRAMS = 70 };
