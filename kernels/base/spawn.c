@@ -53,7 +53,8 @@ static char **environment(char *variable)
     return env;
 }
 
-/* Starts a program with this TMPDIR. Returns 0 or an errno. */
+/* Starts a program with this TMPDIR. keep: not a standard descriptor, which would be replaced
+ * before it is passed on. Returns 0 or an errno. */
 static int spawn(const char *const *argv, int input, int output, int keep, const char *folder,
                  pid_t *pid)
 {
@@ -92,8 +93,12 @@ static int spawn(const char *const *argv, int input, int output, int keep, const
 bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
                  struct err *e)
 {
+    bool moves = keep >= 0 && keep < KEPT;   /* a standard descriptor of this process is closed */
+    int kept = moves ? fcntl(keep, F_DUPFD_CLOEXEC, KEPT) : keep;
     make_folder(s);
-    int rc = spawn(argv, input, output, keep, s->folder, &s->pid);
+    int rc = moves && kept < 0 ? errno : spawn(argv, input, output, kept, s->folder, &s->pid);
+    if (moves && kept >= 0)
+        close(kept);
     if (rc == 0) {
         cleanup_set_leader(s->slot, s->pid);
         return true;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/deadline.h"
@@ -75,6 +76,26 @@ static void stdin_is_empty_and_files_are_closed(void **state)
     assert_int_equal(r.exit_code, 0);
     str_free(&r.out);
     close(fd);
+}
+
+/* Where a standard descriptor of this process was closed, a file can have its number. */
+static void a_file_is_kept(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "cat", "/dev/fd/3", NULL };
+    for (int number = 0; number < 3; number++) {
+        int was = fcntl(number, F_DUPFD_CLOEXEC, 10), fd = memfd_create("kept", MFD_CLOEXEC);
+        assert_true(was >= 0 && write(fd, "text", 4) == 4 && dup2(fd, number) == number);
+        struct subprocess_result r;
+        struct err e = {0};
+        bool ran = subprocess_run_keeping(number, argv, 10, NULL, &r, &e);
+        assert_int_equal(dup2(was, number), number);
+        close(was);
+        close(fd);
+        assert_true(ran);
+        assert_string_equal(str_text(&r.out), "text");
+        str_free(&r.out);
+    }
 }
 
 static void output_is_capped(void **state)
@@ -257,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
-        cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
+        cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
         cmocka_unit_test(it_is_asked_first), cmocka_unit_test(temporary_files_go),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
