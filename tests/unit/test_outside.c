@@ -57,7 +57,7 @@ static void what_goes_wrong(void **state)
         { "kill -9 $$", ERR_CRASH, "it ended with exit code 137" },
         { "exec >&- 2>&- <&-; sleep 100", ERR_CRASH, "it closed its output" },
         { "sleep 100", ERR_TIMEOUT, "no answer within 0.2 s" },
-        { "yes | tr -d '\\n'", ERR_CRASH, "it printed a line of more than 1 MiB" },
+        { "yes | tr -d '\\n'", ERR_CRASH, "it printed a line of more than 64 MiB" },
         { "exec no-such-program", ERR_CRASH, "it ended with exit code 127" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -84,6 +84,24 @@ static void what_goes_wrong(void **state)
     const char *const none[] = { "no-such-program", NULL };
     assert_null(dialog_open(none, &e));
     assert_int_equal(e.code, ERR_ENV);
+}
+
+/* Many short runs have a long answer. */
+static void long_answers_are_taken(void **state)
+{
+    (void)state;
+    const double *seconds;
+    int n = 0;
+    struct err e = {0};
+    struct outside *o = outside_open("echo ready; read what s; printf times;"
+                                     " yes ' 0.001' | head -n 400000 | tr -d '\\n'; echo; cat",
+                                     0, NULL, &e);
+    assert_non_null(o);
+    if (!outside_time(o, 1, NULL, &seconds, &n, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(n, 400000);
+    assert_true(seconds[n - 1] == 1e-6);
+    outside_close(o);
 }
 
 static void times_are_taken(void **state)
@@ -166,8 +184,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_answered), cmocka_unit_test(what_goes_wrong),
-        cmocka_unit_test(times_are_taken), cmocka_unit_test(many_programs_end_with_us),
-        cmocka_unit_test(names_are_cut_off),
+        cmocka_unit_test(times_are_taken), cmocka_unit_test(long_answers_are_taken),
+        cmocka_unit_test(many_programs_end_with_us), cmocka_unit_test(names_are_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
