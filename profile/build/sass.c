@@ -263,10 +263,13 @@ static void print_function(struct sass_text *t, struct sass_function *f)
     }
 }
 
-/* Prints the functions: a cubin lists the last one first. Returns whether there are any. */
-static bool print_dump(struct sass_piece dump, struct sass_text *t)
+/* Prints the functions: a cubin lists the last one first. cut_by: the tool whose dump was too long;
+ * NULL: it is complete. Returns whether there are any functions. */
+static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_text *t)
 {
     sass_functions all = {0};
+    while (cut_by && dump.len > 0 && dump.text[dump.len - 1] != '\n')
+        dump.len--;                       /* half of a line */
     read_dump(dump, &all);
     for (int i = all.len - 1; i >= 0; i--) {
         struct sass_function *f = &all.data[i];
@@ -275,6 +278,11 @@ static bool print_dump(struct sass_piece dump, struct sass_text *t)
         drop_padding(f);
         if (f->insn.len > 0)
             print_function(t, f);
+        if (cut_by && i == all.len - 1) {
+            str_printf(t->out, "// The listing is cut here: %s printed more than can be read.",
+                       cut_by);
+            end_line(t, 0);
+        }
         vec_free(&f->insn);
         vec_free(&f->label);
     }
@@ -364,14 +372,8 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
     struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
-    while (res.cut && dump.len > 0 && dump.text[dump.len - 1] != '\n')
-        dump.len--;                       /* half of a line */
-    if (ok && (res.exit_code != 0 || !print_dump(dump, &t)))
+    if (ok && (res.exit_code != 0 || !print_dump(dump, res.cut ? name : NULL, &t)))
         ok = refuse(name, &res, limit_s, e);
-    if (ok && res.cut) {
-        str_printf(&text, "// The rest is missing: %s printed more than can be read.", name);
-        end_line(&t, 0);
-    }
     if (ok)
         str_add_n(out, str_text(&text), text.len);
     str_free(&text);
