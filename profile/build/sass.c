@@ -156,7 +156,7 @@ static void find_offset(const struct sass_function *f, struct sass_insn *x)
     while (jumps && at.text > x->op.text && !strchr(" ,", at.text[-1]))
         at = (struct sass_piece){ at.text - 1, at.len + 1 };
     x->to.offset = starts(at, "0x") ? (unsigned)strtoul(at.text, NULL, 16) : NOWHERE;
-    x->to.known = insn_at(f, x->to.offset) != NULL;
+    x->to.known = x->to.offset != NOWHERE && insn_at(f, x->to.offset);
     x->to.at = x->to.known ? at : (struct sass_piece){ NULL, 0 };
 }
 
