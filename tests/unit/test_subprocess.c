@@ -278,7 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
-        cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
+        cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped),
+        cmocka_unit_test(the_limit_kills_the_group),
         cmocka_unit_test(it_is_asked_first), cmocka_unit_test(temporary_files_go),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
