@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "kernels/base/vec.h"
 #include "profile/cuda/library.h"
@@ -331,32 +329,14 @@ bool sass_tool_find(struct str *path, struct err *e)
     return found;
 }
 
-/* Sets the error that says how the tool ended. */
-static bool refuse(const char *name, const struct subprocess_result *res, double limit_s,
-                   struct err *e)
-{
-    if (res->timed_out)
-        return err_set(e, ERR_ENV, "%s took longer than %g s", name, limit_s);
-    if (res->exit_code != 0)
-        return subprocess_refuse(name, res, e);
-    return err_set(e, ERR_ENV, "%s printed no function", name);
-}
-
-/* Runs the tool on the cubin, which it reads from a descriptor that it inherits. */
+/* Runs the tool on the cubin. */
 static bool run_tool(const char *path, const struct gpu_build *b, double limit_s,
                      const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
     const char *const nvdisasm[] = { path, "-c", "-gi", "/dev/fd/3", NULL };
     const char *const cuobjdump[] = { path, "-sass", "/dev/fd/3", NULL };
-    int fd = memfd_create("cubin", MFD_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, b->cubin, b->bytes) == (ssize_t)b->bytes;
-    if (!ok)
-        err_set(e, ERR_ENV, "there is no memory for a file with the cubin");
-    ok = ok && subprocess_run_keeping(fd, str_ends(path, tool[0]) ? nvdisasm : cuobjdump, limit_s,
-                                      c, res, e);
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return subprocess_run_on(b->cubin, b->bytes, str_ends(path, tool[0]) ? nvdisasm : cuobjdump,
+                             limit_s, c, res, e);
 }
 
 bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct cancel *c,
@@ -372,8 +352,10 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
     struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
-    if (ok && (res.exit_code != 0 || !print_dump(dump, res.cut ? name : NULL, &t)))
-        ok = refuse(name, &res, limit_s, e);
+    if (ok && subprocess_failed(&res))
+        ok = subprocess_refuse(name, &res, limit_s, e);
+    if (ok && !print_dump(dump, res.cut ? name : NULL, &t))
+        ok = err_set(e, ERR_ENV, "%s printed no function", name);
     if (ok)
         str_add_n(out, str_text(&text), text.len);
     str_free(&text);

@@ -98,6 +98,40 @@ static void a_file_is_kept(void **state)
     }
 }
 
+static void failures_are_told(void **state)
+{
+    (void)state;
+    static const struct { const char *script; double limit_s; const char *text; } rows[] = {
+        { "exit 0", 10, NULL },
+        { "echo one; echo two; exit 3", 10, "sh failed: one" },
+        { "exit 3", 10, "sh failed with exit code 3" },
+        { "kill -9 $$", 10, "sh was ended by signal 9" },
+        { "sleep 30", 0.2, "sh took longer than 0.2 s" },
+        { "trap 'exit 0' TERM; sleep 30 & wait", 0.2, "sh took longer than 0.2 s" },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct subprocess_result r = run_sh(rows[i].script, rows[i].limit_s);
+        struct err e = {0};
+        assert_int_equal(subprocess_failed(&r), rows[i].text != NULL);
+        assert_false(subprocess_refuse("sh", &r, rows[i].limit_s, &e));
+        assert_int_equal(e.code, ERR_ENV);
+        if (rows[i].text)
+            assert_string_equal(e.text, rows[i].text);
+        str_free(&r.out);
+    }
+}
+
+static void data_is_a_file(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "sh", "-c", "cat /dev/fd/3; cat <&3", NULL };
+    struct subprocess_result r;
+    struct err e = {0};
+    assert_true(subprocess_run_on("text", 4, argv, 10, NULL, &r, &e));
+    assert_string_equal(str_text(&r.out), "texttext");
+    str_free(&r.out);
+}
+
 static void output_is_capped(void **state)
 {
     (void)state;
@@ -279,6 +313,7 @@ int main(void)
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
         cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped),
+        cmocka_unit_test(failures_are_told), cmocka_unit_test(data_is_a_file),
         cmocka_unit_test(the_limit_kills_the_group),
         cmocka_unit_test(it_is_asked_first), cmocka_unit_test(temporary_files_go),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
