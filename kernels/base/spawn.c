@@ -20,16 +20,19 @@
 
 #define GRACE_MS 200
 #define FOLDER "tilescope-run-"
-#define ABANDONED_S 60                    /* a folder without a lock may be about to get it */
+#define ABANDONED_S 60                    /* a new folder may not have its lock yet */
 #define KEPT 3                            /* the descriptor that a program inherits */
 
 extern char **environ;
 
-/* Locks a folder. Returns the descriptor that holds the lock, or -1. */
-static int lock_folder(const char *path, struct stat *is)
+/* Locks a folder of this user that nothing was written to since `before` (0: whatever its age).
+ * Returns the descriptor that holds the lock, or -1. */
+static int lock_folder(const char *path, time_t before)
 {
+    struct stat is;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, is) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && fstat(fd, &is) == 0 && is.st_uid == geteuid()
+        && (before == 0 || is.st_mtime < before) && flock(fd, LOCK_EX | LOCK_NB) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
@@ -42,15 +45,14 @@ static void remove_abandoned(const char *base)
     DIR *d = opendir(base);
     for (struct dirent *f; d && (f = readdir(d));) {
         char path[512];
-        struct stat is;
         if (!str_starts(f->d_name, FOLDER)
             || (size_t)snprintf(path, sizeof path, "%s/%s", base, f->d_name) >= sizeof path)
             continue;
-        int fd = lock_folder(path, &is);
-        if (fd >= 0 && is.st_uid == geteuid() && time(NULL) - is.st_mtime >= ABANDONED_S)
-            dir_remove(path);
-        if (fd >= 0)
-            close(fd);
+        int fd = lock_folder(path, time(NULL) - ABANDONED_S);
+        if (fd < 0)
+            continue;
+        dir_remove(path);
+        close(fd);
     }
     if (d)
         closedir(d);
@@ -61,12 +63,11 @@ static void make_folder(struct spawned *s)
     static atomic_flag looked = ATOMIC_FLAG_INIT;
     const char *dir = getenv("TMPDIR"), *base = dir && *dir == '/' ? dir : "/tmp";
     size_t n = sizeof s->folder;
-    struct stat is;
     if (!atomic_flag_test_and_set(&looked))
         remove_abandoned(base);
     if ((size_t)snprintf(s->folder, n, "%s/" FOLDER "XXXXXX", base) >= n || !mkdtemp(s->folder))
         s->folder[0] = '\0';
-    s->lock = s->folder[0] ? lock_folder(s->folder, &is) : -1;
+    s->lock = s->folder[0] ? lock_folder(s->folder, 0) : -1;
     s->slot = cleanup_note_program(s->folder);
 }
 

@@ -178,8 +178,8 @@ static void it_is_asked_first(void **state)
     str_free(&r.out);
 }
 
-/* The folder of a process that was killed has no lock any more. It is removed when the first program
- * starts, so this test is the first of all. */
+/* The folder of a process that was killed has no lock any more. It is removed when the first
+ * program starts, so this test is the first of all. */
 static void abandoned_folders_go(void **state)
 {
     (void)state;
