@@ -78,17 +78,41 @@ static bool one_kind(const struct bench_call *b, struct err *e)
     return err_fix(e, "compare networks with each other; --kernel K takes one kernel of a network");
 }
 
+/* Whether the other options and operands leave a network to compare with programs of others. */
+static bool check_against(const struct args *a, struct err *e)
+{
+    static const enum opt other[] = { OPT_KERNEL, OPT_ABLATE };
+    if (!args_has(a, OPT_AGAINST))
+        return true;
+    for (int i = 0; i < COUNT_OF(other); i++) {
+        if (!args_has(a, other[i]))
+            continue;
+        err_set(e, ERR_SYNTAX, "--against and --%s exclude each other", args_opt[other[i]].name);
+        return err_fix(e, "only whole networks are compared with other programs");
+    }
+    if (a->word.len > 0)
+        return true;
+    err_set(e, ERR_SYNTAX, "--against needs a network to compare with");
+    return err_fix(e, "tilescope bench MODEL.onnx --against COMMAND");
+}
+
 /* Whether there are as many contenders as can be compared. */
 static bool count_contenders(const struct args *a, struct err *e)
 {
     int n = a->word.len;
     for (int i = 0; i < a->given.len; i++)
         n += a->given.data[i].opt == OPT_AGAINST;
-    if (a->word.len > 0 && n >= 2 && n <= MEASURE_MAX_COMPARED)
+    if (n >= 2 && n <= MEASURE_MAX_COMPARED)
         return true;
-    err_set(e, ERR_SYNTAX, "bench compares 2 to %d sessions, but there %s %d",
+    err_set(e, ERR_SYNTAX, "bench compares 2 to %d contenders, but there %s %d",
             MEASURE_MAX_COMPARED, n == 1 ? "is" : "are", n);
     return err_fix(e, "tilescope bench A.yaml 'gmm m=64 k=64 n=64'");
+}
+
+static bool no_command(struct err *e)
+{
+    err_set(e, ERR_SYNTAX, "--against: no command");
+    return err_fix(e, "--against 'ort: python3 serve.py MODEL.onnx' (help networks)");
 }
 
 /* Adds the programs of --against behind the sessions. */
@@ -106,7 +130,7 @@ static bool add_outside(struct bench_call *b, struct err *e)
             return err_fix(e, "only networks are compared with other programs");
         }
         if (command[strspn(command, " \t")] == '\0')
-            return err_set(e, ERR_SYNTAX, "--against: no command");
+            return no_command(e);
         b->entry[b->n_all] = (struct bench_entry){ .name = name, .command = command,
                                                    .result = &b->result[b->n_all] };
         b->n_all++;
@@ -483,7 +507,8 @@ int cli_bench(const struct cli *c)
     struct err e = {0};
     b = (struct bench_call){ .cli = c };
     bool ablates = args_has(c->args, OPT_ABLATE);
-    bool ok = read_options(&b, &e) && (ablates ? open_one(&b, &e) : open_sessions(&b, &e));
+    bool ok = read_options(&b, &e) && check_against(c->args, &e)
+           && (ablates ? open_one(&b, &e) : open_sessions(&b, &e));
     int code = !ok ? cli_fail(c, &e) : ablates ? ablate(&b) : run(&b);
     for (int i = 0; i < b.n; i++)
         session_free(b.session[i]);

@@ -7,18 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define N_SLOTS 64
 #define GRACE_MS 20                       /* time in which compilers delete their temporary files */
 
-enum { FREE, FILLING, A_FILE, A_FOLDER, A_GROUP };
+enum { FREE, FILLING, A_FILE, A_PROGRAM };
 
-/* A file, a folder or a process group. Signal handlers read a slot only after `state` says what is
- * in it. */
-static struct slot { atomic_int state; pid_t leader; char path[PATH_MAX]; } slots[N_SLOTS];
+/* A file, or a program with its folder. leader: of its process group; 0: it does not run.
+ * Signal handlers read a slot only after `state` says what is in it. */
+static struct slot { atomic_int state, leader; char path[PATH_MAX]; } slots[CLEANUP_SLOTS];
 
 static int take(void)
 {
-    for (int i = 0; i < N_SLOTS; i++) {
+    for (int i = 0; i < CLEANUP_SLOTS; i++) {
         int unused = FREE;
         if (atomic_compare_exchange_strong(&slots[i].state, &unused, FILLING))
             return i;
@@ -32,6 +31,7 @@ static int note_path(const char *path, int state)
     int i = n <= PATH_MAX ? take() : -1;
     if (i >= 0) {
         memcpy(slots[i].path, path, n);
+        atomic_store(&slots[i].leader, 0);
         atomic_store(&slots[i].state, state);
     }
     return i;
@@ -42,19 +42,15 @@ int cleanup_note_file(const char *path)
     return note_path(path, A_FILE);
 }
 
-int cleanup_note_folder(const char *path)
+int cleanup_note_program(const char *folder)
 {
-    return note_path(path, A_FOLDER);
+    return note_path(folder, A_PROGRAM);
 }
 
-int cleanup_note_group(pid_t leader)
+void cleanup_set_leader(int slot, pid_t leader)
 {
-    int i = take();
-    if (i >= 0) {
-        slots[i].leader = leader;
-        atomic_store(&slots[i].state, A_GROUP);
-    }
-    return i;
+    if (slot >= 0)
+        atomic_store(&slots[slot].leader, leader);
 }
 
 void cleanup_forget(int slot)
@@ -66,25 +62,27 @@ void cleanup_forget(int slot)
 static int kill_groups(int sig)
 {
     int n = 0;
-    for (int i = 0; i < N_SLOTS; i++)
-        if (atomic_load(&slots[i].state) == A_GROUP) {
-            kill(-slots[i].leader, sig);
+    for (int i = 0; i < CLEANUP_SLOTS; i++) {
+        int leader = atomic_load(&slots[i].state) == A_PROGRAM ? atomic_load(&slots[i].leader) : 0;
+        if (leader > 0) {
+            kill(-leader, sig);
             n++;
         }
+    }
     return n;
 }
 
 void cleanup_now(void)
 {
     int programs = kill_groups(SIGTERM);
-    for (int i = 0; i < N_SLOTS; i++)
+    for (int i = 0; i < CLEANUP_SLOTS; i++)
         if (atomic_load(&slots[i].state) == A_FILE)
             unlink(slots[i].path);
     if (programs > 0) {
         poll(NULL, 0, GRACE_MS);
         kill_groups(SIGKILL);
     }
-    for (int i = 0; i < N_SLOTS; i++)
-        if (atomic_load(&slots[i].state) == A_FOLDER)
+    for (int i = 0; i < CLEANUP_SLOTS; i++)
+        if (atomic_load(&slots[i].state) == A_PROGRAM)
             rmdir(slots[i].path);
 }

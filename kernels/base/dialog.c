@@ -11,7 +11,7 @@
 #include "kernels/base/arena.h"
 #include "kernels/base/spawn.h"
 
-#define MAX_LINE_BYTES ((size_t)1 << 20)
+#define MAX_LINE_BYTES ((size_t)64 << 20) /* the times of half a minute of short calls */
 #define TICK_MS 20
 #define PATIENCE_MS 1000                  /* for a program to end when its stdin is closed */
 
@@ -20,6 +20,7 @@ struct dialog {
     int fd;                               /* a socket rather than two pipes: a write to a program
                                            * that has ended must not raise SIGPIPE */
     struct str unread, message;           /* received bytes; the last line that was no answer */
+    size_t searched;                      /* bytes of unread, from the first, without a newline */
 };
 
 struct dialog *dialog_open(const char *const *argv, struct err *e)
@@ -58,7 +59,9 @@ void dialog_say(struct dialog *d, const char *line)
 /* Moves one complete line of d->unread to *line. Returns false when there is none. */
 static bool take_line(struct dialog *d, struct str *line)
 {
-    const char *end = d->unread.len ? memchr(d->unread.data, '\n', d->unread.len) : NULL;
+    size_t from = d->searched, left = d->unread.len - from;
+    const char *end = left > 0 ? memchr(d->unread.data + from, '\n', left) : NULL;
+    d->searched = end ? 0 : d->unread.len;
     if (!end)
         return false;
     size_t n = (size_t)(end - d->unread.data);
@@ -90,7 +93,7 @@ static bool ended(const struct dialog *d, struct err *e)
     const char *last = d->unread.len ? str_text(&d->unread) : str_text(&d->message);
     const char *colon = *last ? ": " : "";
     if (d->unread.len > MAX_LINE_BYTES)
-        return err_set(e, ERR_CRASH, "it printed a line of more than 1 MiB");
+        return err_set(e, ERR_CRASH, "it printed a line of more than 64 MiB");
     siginfo_t how;
     if (!spawn_wait(d->program.pid, PATIENCE_MS, &how) || how.si_pid == 0)
         return err_set(e, ERR_CRASH, "it closed its output%s%.300s", colon, last);

@@ -13,7 +13,7 @@ void dialog_say(struct dialog *d, const char *line);
 /* Sets *line to the next line of the program that starts with the word `first`, without that word
  * and the newline.  Other lines, of stdout or stderr, are its messages: the last one stands in the
  * errors.  ERR_TIMEOUT after limit_s; ERR_CRASH when the program has ended or a line is longer than
- * 1 MiB; ERR_CANCEL. */
+ * 64 MiB; ERR_CANCEL. */
 bool dialog_hear(struct dialog *d, const char *first, double limit_s, const struct cancel *c,
                  struct str *line, struct err *e);
 /* Ends the program: closes its stdin, and kills it if it does not end then. NULL: nothing. */

@@ -1,11 +1,15 @@
 #include "kernels/base/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,25 +19,66 @@
 #include "kernels/base/file.h"
 
 #define GRACE_MS 200
+#define FOLDER "tilescope-run-"
+#define ABANDONED_S 60                    /* a new folder may not have its lock yet */
 #define KEPT 3                            /* the descriptor that a program inherits */
 
 extern char **environ;
 
-static void make_folder(struct spawned *s)
+/* Locks a folder of this user that nothing was written to since `before` (0: whatever its age).
+ * Returns the descriptor that holds the lock, or -1. */
+static int lock_folder(const char *path, time_t before)
 {
-    const char *base = getenv("TMPDIR");
-    size_t n = sizeof s->folder;
-    if ((size_t)snprintf(s->folder, n, "%s/tilescope-run-XXXXXX",
-                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->folder))
-        s->folder[0] = '\0';
-    s->folder_slot = s->folder[0] ? cleanup_note_folder(s->folder) : -1;
+    struct stat is;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &is) == 0 && is.st_uid == geteuid()
+        && (before == 0 || is.st_mtime < before) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
-static void remove_folder(struct spawned *s)
+/* Removes the folders of this user whose process was killed. */
+static void remove_abandoned(const char *base)
 {
+    DIR *d = opendir(base);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        char path[512];
+        if (!str_starts(f->d_name, FOLDER)
+            || (size_t)snprintf(path, sizeof path, "%s/%s", base, f->d_name) >= sizeof path)
+            continue;
+        int fd = lock_folder(path, time(NULL) - ABANDONED_S);
+        if (fd < 0)
+            continue;
+        dir_remove(path);
+        close(fd);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void make_folder(struct spawned *s)
+{
+    static atomic_flag looked = ATOMIC_FLAG_INIT;
+    const char *dir = getenv("TMPDIR"), *base = dir && *dir == '/' ? dir : "/tmp";
+    size_t n = sizeof s->folder;
+    if (!atomic_flag_test_and_set(&looked))
+        remove_abandoned(base);
+    if ((size_t)snprintf(s->folder, n, "%s/" FOLDER "XXXXXX", base) >= n || !mkdtemp(s->folder))
+        s->folder[0] = '\0';
+    s->lock = s->folder[0] ? lock_folder(s->folder, 0) : -1;
+    s->slot = cleanup_note_program(s->folder);
+}
+
+void spawn_close(struct spawned *s)
+{
+    cleanup_set_leader(s->slot, 0);
     if (s->folder[0])
         dir_remove(s->folder);
-    cleanup_forget(s->folder_slot);
+    if (s->lock >= 0)
+        close(s->lock);
+    cleanup_forget(s->slot);
 }
 
 /* Returns this process's environment with another TMPDIR; "": with its own.  The caller frees the
@@ -52,7 +97,8 @@ static char **environment(char *variable)
     return env;
 }
 
-/* Starts a program with this TMPDIR. Returns 0 or an errno. */
+/* Starts a program with this TMPDIR. keep: not a standard descriptor, which would be replaced
+ * before it is passed on. Returns 0 or an errno. */
 static int spawn(const char *const *argv, int input, int output, int keep, const char *folder,
                  pid_t *pid)
 {
@@ -91,20 +137,19 @@ static int spawn(const char *const *argv, int input, int output, int keep, const
 bool spawn_group(const char *const *argv, int input, int output, int keep, struct spawned *s,
                  struct err *e)
 {
+    bool moves = keep >= 0 && keep < KEPT;   /* a standard descriptor of this process is closed */
+    int kept = moves ? fcntl(keep, F_DUPFD_CLOEXEC, KEPT) : keep;
     make_folder(s);
-    int rc = spawn(argv, input, output, keep, s->folder, &s->pid);
-    s->group = rc == 0 ? cleanup_note_group(s->pid) : -1;
-    if (rc == 0)
+    int rc = moves && kept < 0 ? errno : spawn(argv, input, output, kept, s->folder, &s->pid);
+    if (moves && kept >= 0)
+        close(kept);
+    if (rc == 0) {
+        cleanup_set_leader(s->slot, s->pid);
         return true;
-    remove_folder(s);
+    }
+    spawn_close(s);
     return err_set(e, ERR_ENV, "cannot run %s: %s", argv[0],
                    rc == ENOENT ? "no such program" : strerror(rc));
-}
-
-void spawn_close(struct spawned *s)
-{
-    cleanup_forget(s->group);
-    remove_folder(s);
 }
 
 bool spawn_wait(pid_t pid, int limit_ms, siginfo_t *how)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -196,10 +197,30 @@ bool subprocess_run_keeping(int keep, const char *const *argv, double limit_s,
     return true;
 }
 
-bool subprocess_refuse(const char *name, const struct subprocess_result *res, struct err *e)
+bool subprocess_run_on(const void *data, size_t bytes, const char *const *argv, double limit_s,
+                       const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
-    const char *log = str_text(&res->out);
-    if (res->signal)
-        return err_set(e, ERR_ENV, "%s was ended by signal %d", name, res->signal);
-    return err_set(e, ERR_ENV, "%s failed: %.*s", name, (int)strcspn(log, "\n"), log);
+    int fd = memfd_create("tilescope-input", MFD_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes && lseek(fd, 0, SEEK_SET) == 0;
+    *res = (struct subprocess_result){ .exit_code = -1 };
+    if (!ok)
+        err_set(e, ERR_ENV, "no memory for the input of %s: %s", argv[0], strerror(errno));
+    ok = ok && subprocess_run_keeping(fd, argv, limit_s, c, res, e);
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,
+                       struct err *e)
+{
+    const char *log = str_text(&r->out);
+    int n = (int)strcspn(log, "\n");
+    if (r->timed_out)
+        return err_set(e, ERR_ENV, "%s took longer than %g s", name, limit_s);
+    if (r->signal)
+        return err_set(e, ERR_ENV, "%s was ended by signal %d", name, r->signal);
+    if (n == 0)
+        return err_set(e, ERR_ENV, "%s failed with exit code %d", name, r->exit_code);
+    return err_set(e, ERR_ENV, "%s failed: %.*s", name, n, log);
 }

@@ -32,8 +32,20 @@ bool subprocess_run(const char *const *argv, double limit_s, const struct cancel
 bool subprocess_run_keeping(int fd, const char *const *argv, double limit_s,
                             const struct cancel *c, struct subprocess_result *res, struct err *e);
 
-/* Says how a program failed: ERR_ENV with its signal, or with the first line of its output. */
-bool subprocess_refuse(const char *name, const struct subprocess_result *res, struct err *e);
+/* Like subprocess_run.  The program's descriptor 3 is a file with these bytes: it can open
+ * /dev/fd/3. */
+bool subprocess_run_on(const void *data, size_t bytes, const char *const *argv, double limit_s,
+                       const struct cancel *c, struct subprocess_result *res, struct err *e);
+
+/* Whether a program failed: it was ended, or its exit code is not 0. */
+static inline bool subprocess_failed(const struct subprocess_result *r)
+{
+    return r->timed_out || r->exit_code != 0;
+}
+/* Says how it failed: ERR_ENV with the time limit that it had, its signal, or the first line of its
+ * output (its exit code if there is none).  Returns false. */
+bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,
+                       struct err *e);
 
 /* Whether NAME (a plain name) is in PATH and executable. Sets *path to it, unless path is NULL. */
 bool subprocess_find(const char *name, struct str *path);

@@ -3,12 +3,13 @@
 
 #include <math.h>
 
-/* A loop with as many element updates runs for some 0.2 ms on one core or longer.  Its threads take
- * parts in turns, so that none waits long for another that had less of its core: this made a BERT
- * 5 % faster on two cores of a virtual machine.  In shorter loops taking turns costs more than it
- * saves. */
-#define LONG_UPDATES 16e6
-#define PARTS 32
+/* The threads of a long loop take parts in turns, so that none waits long for another that had less
+ * of its core: this made a BERT 5 % faster on two cores of a virtual machine.  A part is one
+ * iteration, or as many as have PART_UPDATES element updates: these take a core 6 us or longer;
+ * taking a part costs less than 1 us.  A fixed number of parts would not suffice for many threads.
+ * A loop with LONG_UPDATES takes 0.2 ms; in shorter loops taking turns costs more than it saves. */
+#define PART_UPDATES 5e5
+#define LONG_UPDATES (32 * PART_UPDATES)
 #define LEAST_ITERATIONS 16
 
 static bool depends_on(const struct code *inner, const struct expr *var)
@@ -57,11 +58,11 @@ void code_team(const struct code *c, struct str *out)
         inner = inner->body.item[0];
         iterations *= code_trips(inner);
     }
-    bool turns = iterations >= LEAST_ITERATIONS
-              && iterations * updates(&inner->body) >= LONG_UPDATES;
+    double each = updates(&inner->body);
+    bool turns = iterations >= LEAST_ITERATIONS && iterations * each >= LONG_UPDATES;
     str_add(out, "#pragma omp parallel for schedule(");
     if (turns)
-        str_printf(out, "dynamic, %d)", (int)fmax(1, iterations / PARTS));
+        str_printf(out, "dynamic, %.0f)", fmax(1, floor(PART_UPDATES / each)));
     else
         str_add(out, "static)");
     if (n > 1)

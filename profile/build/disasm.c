@@ -244,13 +244,13 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
         return false;
     struct str text = {0};
     struct listing list = { .out = &text, .lines = c_lines };
-    bool ok = res.exit_code == 0
+    bool failed = subprocess_failed(&res), ok = !failed
            && print_matching(&list, str_text(&res.out), symbol, is_whole) > 0;
     if (ok) {
         print_matching(&list, str_text(&res.out), symbol, is_part);
         str_add_n(out, str_text(&text), text.len);
-    } else if (res.exit_code != 0) {
-        subprocess_refuse("objdump", &res, e);
+    } else if (failed) {
+        subprocess_refuse("objdump", &res, OBJDUMP_LIMIT_S, e);
     } else {
         err_set(e, ERR_NAME, "no function %s in the compiled code", symbol);
     }

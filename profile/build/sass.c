@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "kernels/base/vec.h"
 #include "profile/cuda/library.h"
@@ -156,7 +154,7 @@ static void find_offset(const struct sass_function *f, struct sass_insn *x)
     while (jumps && at.text > x->op.text && !strchr(" ,", at.text[-1]))
         at = (struct sass_piece){ at.text - 1, at.len + 1 };
     x->to.offset = starts(at, "0x") ? (unsigned)strtoul(at.text, NULL, 16) : NOWHERE;
-    x->to.known = insn_at(f, x->to.offset) != NULL;
+    x->to.known = x->to.offset != NOWHERE && insn_at(f, x->to.offset);
     x->to.at = x->to.known ? at : (struct sass_piece){ NULL, 0 };
 }
 
@@ -263,10 +261,13 @@ static void print_function(struct sass_text *t, struct sass_function *f)
     }
 }
 
-/* Prints the functions: a cubin lists the last one first. Returns whether there are any. */
-static bool print_dump(struct sass_piece dump, struct sass_text *t)
+/* Prints the functions: a cubin lists the last one first. cut_by: the tool whose dump was too long;
+ * NULL: it is complete. Returns whether there are any functions. */
+static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_text *t)
 {
     sass_functions all = {0};
+    while (cut_by && dump.len > 0 && dump.text[dump.len - 1] != '\n')
+        dump.len--;                       /* half of a line */
     read_dump(dump, &all);
     for (int i = all.len - 1; i >= 0; i--) {
         struct sass_function *f = &all.data[i];
@@ -275,6 +276,11 @@ static bool print_dump(struct sass_piece dump, struct sass_text *t)
         drop_padding(f);
         if (f->insn.len > 0)
             print_function(t, f);
+        if (cut_by && i == all.len - 1) {
+            str_printf(t->out, "// The listing is cut here: %s printed more than can be read.",
+                       cut_by);
+            end_line(t, 0);
+        }
         vec_free(&f->insn);
         vec_free(&f->label);
     }
@@ -323,32 +329,14 @@ bool sass_tool_find(struct str *path, struct err *e)
     return found;
 }
 
-/* Sets the error that says how the tool ended. */
-static bool refuse(const char *name, const struct subprocess_result *res, double limit_s,
-                   struct err *e)
-{
-    if (res->timed_out)
-        return err_set(e, ERR_ENV, "%s took longer than %g s", name, limit_s);
-    if (res->exit_code != 0)
-        return subprocess_refuse(name, res, e);
-    return err_set(e, ERR_ENV, "%s printed no function", name);
-}
-
-/* Runs the tool on the cubin, which it reads from a descriptor that it inherits. */
+/* Runs the tool on the cubin. */
 static bool run_tool(const char *path, const struct gpu_build *b, double limit_s,
                      const struct cancel *c, struct subprocess_result *res, struct err *e)
 {
     const char *const nvdisasm[] = { path, "-c", "-gi", "/dev/fd/3", NULL };
     const char *const cuobjdump[] = { path, "-sass", "/dev/fd/3", NULL };
-    int fd = memfd_create("cubin", MFD_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, b->cubin, b->bytes) == (ssize_t)b->bytes;
-    if (!ok)
-        err_set(e, ERR_ENV, "there is no memory for a file with the cubin");
-    ok = ok && subprocess_run_keeping(fd, str_ends(path, tool[0]) ? nvdisasm : cuobjdump, limit_s,
-                                      c, res, e);
-    if (fd >= 0)
-        close(fd);
-    return ok;
+    return subprocess_run_on(b->cubin, b->bytes, str_ends(path, tool[0]) ? nvdisasm : cuobjdump,
+                             limit_s, c, res, e);
 }
 
 bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct cancel *c,
@@ -364,14 +352,10 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
     struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
-    while (res.cut && dump.len > 0 && dump.text[dump.len - 1] != '\n')
-        dump.len--;                       /* half of a line */
-    if (ok && (res.exit_code != 0 || !print_dump(dump, &t)))
-        ok = refuse(name, &res, limit_s, e);
-    if (ok && res.cut) {
-        str_printf(&text, "// The rest is missing: %s printed more than can be read.", name);
-        end_line(&t, 0);
-    }
+    if (ok && subprocess_failed(&res))
+        ok = subprocess_refuse(name, &res, limit_s, e);
+    if (ok && !print_dump(dump, res.cut ? name : NULL, &t))
+        ok = err_set(e, ERR_ENV, "%s printed no function", name);
     if (ok)
         str_add_n(out, str_text(&text), text.len);
     str_free(&text);

@@ -5,6 +5,7 @@
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"
+#include "kernels/base/cleanup.h"
 #include "kernels/base/vec.h"
 
 #include <pthread.h>
@@ -16,6 +17,7 @@
 
 #define MOST_PER_CALL 64
 #define MOST_JOBS 64
+_Static_assert(2 * MOST_JOBS <= CLEANUP_SLOTS, "each job has a compiler and a file");
 #define COMPILER_NICENESS 10
 #define REPORT_MS 50
 

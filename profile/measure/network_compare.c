@@ -50,6 +50,8 @@ static bool drop(struct rival *x, const struct err *e)
 {
     x->runs = false;
     if (x->command) {
+        outside_close(x->outside);       /* it may still compute, on the CPU of the others */
+        x->outside = NULL;
         x->result->outcome = measure_outcome(e->code);
         snprintf(x->result->reason, sizeof x->result->reason, "%.511s", e->text);
         return e->code == ERR_ENV || measure_is_result(e);
@@ -71,7 +73,7 @@ static bool open_pinned(struct rival *x, int cpu, struct err *e)
         CPU_SET((size_t)cpu, &one);
     pins = pins && sched_setaffinity(0, sizeof one, &one) == 0;
     if (x->command)
-        x->outside = outside_open(x->command, x->run.cancel, e);
+        x->outside = outside_open(x->command, x->run.opts->measure->limit_s, x->run.cancel, e);
     bool ok = x->command ? x->outside != NULL : network_run_open(&x->run, e);
     if (pins)
         sched_setaffinity(0, sizeof all, &all);
@@ -128,12 +130,22 @@ static bool sample_network(struct rival *x, bool first, struct err *e)
     return true;
 }
 
+/* Takes at least two runs, as of a network, so that turn_median can leave the first one out. */
+static bool sample_outside(struct rival *x, double time_s, struct err *e)
+{
+    int had = x->n;
+    do {
+        if (!outside_time(x->outside, time_s, x->run.cancel, &x->seconds, &x->n, e))
+            return false;
+    } while (x->n == had + 1);
+    return true;
+}
+
 /* Samples one contender for a round.  time_s: of all rounds. */
 static bool sample(struct rival *x, int round, double time_s, struct err *e)
 {
     int had = x->n;
-    bool ok = x->outside ? outside_time(x->outside, time_s / ROUNDS, x->run.cancel, &x->seconds,
-                                        &x->n, e)
+    bool ok = x->outside ? sample_outside(x, time_s / ROUNDS, e)
                          : sample_network(x, round == 0, e);
     if (ok)
         x->median[round] = x->n > had ? turn_median(x->seconds + had, x->n - had)

@@ -130,7 +130,7 @@ bool once_run(struct once *o, const char *const *tool, const struct once_call *c
     bool ok = subprocess_run(argv, j->opts.limit_s, j->cancel, &res, e);
     if (ok) {
         o->seconds = seconds_of(str_text(&res.out));
-        ok = (res.exit_code == 0 && !res.timed_out)
+        ok = !subprocess_failed(&res)
           || explain(o, tool ? tool[0] : "the counting kernel", &res, e);
         str_free(&res.out);
     }

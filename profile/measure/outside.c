@@ -16,10 +16,12 @@
 struct outside {
     struct dialog *dialog;
     struct str line;
+    double limit_s;                       /* of one run */
     VEC(double) seconds;                  /* of all runs so far */
 };
 
-struct outside *outside_open(const char *command, const struct cancel *c, struct err *e)
+struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,
+                             struct err *e)
 {
     const char *const argv[] = { "sh", "-c", command, NULL };
     struct dialog *d = dialog_open(argv, e);
@@ -27,6 +29,7 @@ struct outside *outside_open(const char *command, const struct cancel *c, struct
         return NULL;
     struct outside *o = xcalloc(1, sizeof *o);
     o->dialog = d;
+    o->limit_s = limit_s > 0 ? limit_s : RUN_LIMIT_S;
     if (dialog_hear(d, "ready", READY_LIMIT_S, c, &o->line, e))
         return o;
     outside_close(o);
@@ -61,7 +64,7 @@ bool outside_time(struct outside *o, double time_s, const struct cancel *c,
     char ask[40];
     snprintf(ask, sizeof ask, "time %.6g", time_s);
     dialog_say(o->dialog, ask);
-    if (!dialog_hear(o->dialog, "times", time_s + RUN_LIMIT_S, c, &o->line, e)
+    if (!dialog_hear(o->dialog, "times", time_s + o->limit_s, c, &o->line, e)
         || !take_times(o, e))
         return false;
     *seconds = o->seconds.data;

@@ -9,12 +9,13 @@
  * one line: "times" and the milliseconds of each run.  It ends when its stdin does.  Any other line
  * that it prints is a message, and the last one is part of the error when the program fails. */
 struct outside;
-/* Starts `sh -c COMMAND` and waits until it is ready, at most 5 minutes.  NULL: ERR_ENV when it
- * cannot be started, else as dialog_hear. */
-struct outside *outside_open(const char *command, const struct cancel *c, struct err *e);
-/* Takes samples for about time_s seconds; one run may take a minute longer.  *seconds are those of
- * each run so far, this call's at the end, and *n is their number; they are valid until the next
- * call.  ERR_TYPE: the answer is not a list of positive numbers. */
+/* Starts `sh -c COMMAND` and waits until it is ready, at most 5 minutes.  limit_s: how long one run
+ * may take (0 = 60).  NULL: ERR_ENV when it cannot be started, else as dialog_hear. */
+struct outside *outside_open(const char *command, double limit_s, const struct cancel *c,
+                             struct err *e);
+/* Takes samples for about time_s seconds; ERR_TIMEOUT if there is no answer limit_s later.
+ * *seconds are those of each run so far, this call's at the end, and *n is their number; they are
+ * valid until the next call.  ERR_TYPE: the answer is not a list of positive numbers. */
 bool outside_time(struct outside *o, double time_s, const struct cancel *c,
                   const double **seconds, int *n, struct err *e);
 void outside_close(struct outside *o);            /* NULL: nothing */

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "profile/measure/mca_models.h"
 
@@ -142,19 +140,14 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     snprintf(p->model, sizeof p->model, "%.23s", model);
     p->reason[0] = '\0';
     p->n = 0;
-    int fd = memfd_create("loop", MFD_CLOEXEC);
-    bool written = fd >= 0 && write(fd, str_text(loop), loop->len) == (ssize_t)loop->len
-                && lseek(fd, 0, SEEK_SET) == 0;
-    bool ran = written && subprocess_run_keeping(fd, argv, MCA_LIMIT_S, c, &res, &e);
+    bool ran = subprocess_run_on(str_text(loop), loop->len, argv, MCA_LIMIT_S, c, &res, &e);
+    if (ran && (res.timed_out || res.signal))
+        ran = subprocess_refuse("llvm-mca", &res, MCA_LIMIT_S, &e);
     if (!ran)
-        snprintf(p->reason, sizeof p->reason, "%.159s", e.text[0] ? e.text : "no memory file");
-    else if (res.timed_out)
-        snprintf(p->reason, sizeof p->reason, "llvm-mca took more than %g s", MCA_LIMIT_S);
+        snprintf(p->reason, sizeof p->reason, "%.159s", e.text);
     else if (res.exit_code != 0 || !read_answer(str_text(&res.out), p))
         snprintf(p->reason, sizeof p->reason, "llvm-mca does not read this loop: %.100s",
                  strtok(res.out.len > 0 ? res.out.data : (char[]){ "no output" }, "\n"));
-    if (fd >= 0)
-        close(fd);
     str_free(&res.out);
     return !p->reason[0];
 }

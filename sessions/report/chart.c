@@ -1,6 +1,5 @@
 #include "sessions/report/chart.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -476,28 +475,20 @@ bool chart_ready(enum chart_form form, struct err *e)
 }
 
 /* Runs gnuplot. -d: it does not read the user's own settings. */
-static bool run_gnuplot(const char *script, const struct cancel *cancel, struct err *e)
+static bool run_gnuplot(const struct str *script, const struct cancel *cancel, struct err *e)
 {
-    const char *argv[] = { "gnuplot", "-d", script, NULL };
+    const char *const argv[] = { "gnuplot", "-d", "/dev/fd/3", NULL };
     struct subprocess_result res;
-    if (!subprocess_run(argv, LIMIT_S, cancel, &res, e))
+    if (!subprocess_run_on(str_text(script), script->len, argv, LIMIT_S, cancel, &res, e))
         return false;
-    bool ok = res.exit_code == 0;
-    if (res.timed_out)
-        err_set(e, ERR_TIMEOUT, "gnuplot did not finish a chart in %d s", LIMIT_S);
+    bool ok = !subprocess_failed(&res);
+    if (res.timed_out || res.signal)
+        subprocess_refuse("gnuplot", &res, LIMIT_S, e);
     else if (!ok)
-        err_set(e, ERR_ENV, "gnuplot cannot draw a chart: signal %d, exit code %d: %.150s",
-                res.signal, res.exit_code, str_text(&res.out));
+        err_set(e, ERR_ENV, "gnuplot cannot draw a chart: exit code %d: %.150s", res.exit_code,
+                str_text(&res.out));
     str_free(&res.out);
     return ok;
-}
-
-/* Opens a file without a name. path: how gnuplot can open it by way of this process. */
-static int open_unnamed(char path[64])
-{
-    int fd = memfd_create("tilescope-chart", MFD_CLOEXEC);
-    snprintf(path, 64, "/proc/%d/fd/%d", (int)getpid(), fd);
-    return fd;
 }
 
 bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel *cancel,
@@ -505,14 +496,12 @@ bool chart_draw(const struct chart *c, enum chart_form form, const struct cancel
 {
     if (form == CHART_SCRIPT)
         return put_script(c, form, NULL, out, e);
-    char from[64], to[64];
+    char to[64];
     struct str script = {0};
-    int source = open_unnamed(from), drawn = open_unnamed(to);
-    bool ok = chart_ready(form, e) && put_script(c, form, to, &script, e);
-    if (ok && write(source, str_text(&script), script.len) != (ssize_t)script.len)
-        ok = err_set(e, ERR_ENV, "cannot pass a chart to gnuplot: %s", strerror(errno));
-    ok = ok && run_gnuplot(from, cancel, e) && file_read(to, MOST_BYTES, out, e);
-    close(source);
+    int drawn = memfd_create("tilescope-chart", MFD_CLOEXEC);
+    snprintf(to, sizeof to, "/proc/%d/fd/%d", (int)getpid(), drawn);
+    bool ok = chart_ready(form, e) && put_script(c, form, to, &script, e)
+           && run_gnuplot(&script, cancel, e) && file_read(to, MOST_BYTES, out, e);
     close(drawn);
     str_free(&script);
     return ok;

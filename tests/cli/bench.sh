@@ -81,7 +81,7 @@ t 2 '--step does not go with --what compare' show -w compare "$gmm" "$gmm" --ste
 t 2 'expected nest, c or asm' show -w compare "$gmm" "$gmm" --of d
 t 2 '--of goes with --what compare' show "$gmm" --of c
 
-t 2 'compares 2 to 6 sessions, but there is 1' bench "$gmm"
+t 2 'compares 2 to 6 contenders, but there is 1' bench "$gmm"
 t 2 'but there are 7' bench "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm" "$gmm"
 t 2 'error: ' bench "$gmm" /nonexistent.yaml
 t 2 'error: ' bench "$gmm" "$gmm" --assert 'contenders.B.ratio <'
@@ -107,7 +107,15 @@ t 1 '^B  sh +crash: it ended with exit code 3: no such model' \
 t 1 '"command": " exit 3",' bench "$net" --against 'x: exit 3' --json "${quick[@]}"
 t 2 '--against: gmm m=24 k=16 n=32 is a single kernel' bench "$gmm" --against 'true'
 t 2 '--against: no command' bench "$net" --against 'x: '
-t 2 'compares 2 to 6 sessions, but there is 1' bench --against true
+t 2 "fix: --against 'ort: python3 serve.py" bench "$net" --against ''
+for n in 1 2; do
+    against=(--against 'a: x' --against 'b: y')
+    t 2 '--against needs a network to compare with' bench "${against[@]:0:2*n}"
+    t 2 'fix: tilescope bench MODEL.onnx --against' bench "${against[@]:0:2*n}"
+done
+t 2 '--against and --kernel exclude each other' bench "$net" --kernel 3 --against 'x: y'
+t 2 'only whole networks are compared' bench "$net" --kernel 3 --against 'x: y'
+t 2 '--against and --ablate exclude each other' bench "$gmm" --ablate --against 'x: y'
 t 2 '--ablate: a network has no steps' bench "$net" --ablate
 t 2 '--cold: cold caches are for one kernel' bench "$net" "$net" --cold
 finish

@@ -125,11 +125,17 @@ done
 # The iterations of a long parallel loop are taken in turns, those of a short one are dealt out.
 long='loop split C M 64 8
 loop parallel C M.0'
-t 0 'parallel for schedule\(dynamic, 2\)$' \
+t 0 'parallel for schedule\(dynamic, 1\)$' \
     show 'gmm m=512 k=256 n=256' --what c --threads 2 --steps - <<< "$long"
+# However many there are, so that many threads have equal shares.
+t 0 'parallel for schedule\(dynamic, 3\)$' show 'gmm m=1024 k=256 n=512' --what c --threads 64 \
+    --steps - <<< 'loop parallel C M'
+t 0 'parallel for schedule\(dynamic, 500000\) collapse' \
+    show 'x = input a=1048576 b=1048576; y = relu(x)' --what c --threads 2 \
+    --steps - <<< $'loop parallel y a\nloop parallel y b'
 t 0 'parallel for schedule\(static\)$' \
     show 'gmm m=512 k=16 n=256' --what c --threads 2 --steps - <<< "$long"
-t 0 'parallel for schedule\(dynamic, 8\) collapse\(2\)$' \
+t 0 'parallel for schedule\(dynamic, 3\) collapse\(2\)$' \
     show 'gmm m=512 k=256 n=256' --what c --threads 2 \
     --steps - <<< "loop split C M 64 8
 loop split C N 4 64

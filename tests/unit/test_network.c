@@ -19,6 +19,7 @@
 #include "sessions/file/expert_file.h"
 #include "sessions/file/session_network.h"
 #include "tests/unit/perm.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -533,6 +534,29 @@ static void impossible_times_are_refused(void **state)
     assert_non_null(strstr(m.reason, "the kernel skips work"));
 }
 
+/* A program that exceeds the time limit of a run is ended before the next contender is timed. */
+static void a_slow_program_is_ended(void **state)
+{
+    (void)state;
+    const struct network *net = network_of(graph_of("x = input m=8 k=8; y = relu(x)"));
+    struct measure_opts mo = { .time_s = 0.002, .seed = 3, .limit_s = 1 };
+    struct comparison how;
+    struct compared out[3];
+    struct err e = {0};
+    char spins[300], looks[300];
+    const char *dir = temp_dir(NULL);
+    snprintf(spins, sizeof spins, "echo $$ > %s/pid; echo ready; read a s; echo times 1;"
+             " while :; do :; done", dir);
+    snprintf(looks, sizeof looks, "echo ready; while read a s; do"
+             " kill -0 $(cat %s/pid) 2> /dev/null && echo times 2 || echo times 1; done",
+             dir);
+    const char *const command[] = { spins, looks };
+    assert_true(measure_compare_networks(&net, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[1].m.outcome, OUTCOME_TIMEOUT);
+    assert_int_equal(out[2].m.outcome, OUTCOME_OK);
+    assert_true(out[2].m.latency.min_ms == 1 && out[2].m.latency.median_ms == 1);
+}
+
 /* A wrong network is a result, and the others are timed and compared without it. */
 static void networks_are_compared(void **state)
 {
@@ -568,7 +592,7 @@ static void networks_are_compared(void **state)
     /* programs of others: one that serves, one that ends after its third round */
     static const char *const command[] = {
         "echo ready; while read a s; do echo times 7 5 6; done",
-        "echo ready; for i in 1 2 3; do read a s; echo times 4; done; echo enough",
+        "echo ready; for i in 1 2 3; do read a s; echo times 4 4; done; echo enough",
     };
     assert_true(measure_compare_networks(all, 1, command, 2, &mo, NULL, NULL, out, &how, &e));
     assert_int_equal(out[1].m.outcome, OUTCOME_OK);
@@ -579,6 +603,12 @@ static void networks_are_compared(void **state)
     assert_int_equal(out[2].m.outcome, OUTCOME_CRASH);
     assert_string_equal(out[2].m.reason, "it ended with exit code 0: enough");
     assert_int_equal(out[2].m.latency.runs, 0);
+    /* one whose run is longer than a turn: the first run of a turn does not count here either */
+    static const char *const longer = "echo ready; while read a s; do echo times 9e9; read a s;"
+                                      " echo times 5; done";
+    assert_true(measure_compare_networks(all, 1, &longer, 1, &mo, NULL, NULL, out, &how, &e));
+    assert_int_equal(out[1].m.latency.runs, 2 * how.rounds);
+    assert_true(out[1].ratio.high < 1e9);
     atomic_store(&stop.raised, 1);
     assert_false(measure_compare_networks(all, 2, NULL, 0, &mo, NULL, &stop, out, &how, &e));
     assert_int_equal(e.code, ERR_CANCEL);
@@ -657,6 +687,7 @@ int main(void)
         cmocka_unit_test(the_whole_needs_little_memory),
         cmocka_unit_test(impossible_times_are_refused),
         cmocka_unit_test(networks_are_compared),
+        cmocka_unit_test(a_slow_program_is_ended),
         cmocka_unit_test(the_whole_can_be_cancelled),
         cmocka_unit_test(networks_beyond_the_memory_are_refused),
         cmocka_unit_test(living_buffers_do_not_share),

@@ -3,11 +3,16 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
+#include "kernels/base/cleanup.h"
 #include "kernels/base/dialog.h"
 #include "profile/measure/outside.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -52,7 +57,7 @@ static void what_goes_wrong(void **state)
         { "kill -9 $$", ERR_CRASH, "it ended with exit code 137" },
         { "exec >&- 2>&- <&-; sleep 100", ERR_CRASH, "it closed its output" },
         { "sleep 100", ERR_TIMEOUT, "no answer within 0.2 s" },
-        { "yes | tr -d '\\n'", ERR_CRASH, "it printed a line of more than 1 MiB" },
+        { "yes | tr -d '\\n'", ERR_CRASH, "it printed a line of more than 64 MiB" },
         { "exec no-such-program", ERR_CRASH, "it ended with exit code 127" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -81,6 +86,24 @@ static void what_goes_wrong(void **state)
     assert_int_equal(e.code, ERR_ENV);
 }
 
+/* Many short runs have a long answer. */
+static void long_answers_are_taken(void **state)
+{
+    (void)state;
+    const double *seconds;
+    int n = 0;
+    struct err e = {0};
+    struct outside *o = outside_open("echo ready; read what s; printf times;"
+                                     " yes ' 0.001' | head -n 400000 | tr -d '\\n'; echo; cat",
+                                     0, NULL, &e);
+    assert_non_null(o);
+    if (!outside_time(o, 1, NULL, &seconds, &n, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(n, 400000);
+    assert_true(seconds[n - 1] == 1e-6);
+    outside_close(o);
+}
+
 static void times_are_taken(void **state)
 {
     (void)state;
@@ -98,7 +121,7 @@ static void times_are_taken(void **state)
         snprintf(script, sizeof script,
                  "echo ready; read what s; [ $what = time ] && [ $s = 0.25 ] && echo '%s'; cat",
                  rows[i].answer);
-        struct outside *o = outside_open(script, NULL, &e);
+        struct outside *o = outside_open(script, 0, NULL, &e);
         assert_non_null(o);
         assert_int_equal(outside_time(o, 0.25, NULL, &seconds, &n, &e), rows[i].n > 0);
         assert_int_equal(n, rows[i].n);
@@ -109,8 +132,37 @@ static void times_are_taken(void **state)
         outside_close(o);
     }
     struct err e = {0};
-    assert_null(outside_open("exit 4", NULL, &e));
+    assert_null(outside_open("exit 4", 0, NULL, &e));
     assert_string_equal(e.text, "it ended with exit code 4");
+}
+
+/* As many programs as a machine with many cores has compilers: all of them end with this process,
+ * and their folders go. */
+static void many_programs_end_with_us(void **state)
+{
+    enum { PROGRAMS = 70 };
+    int killed = 0, status;
+    (void)state;
+    char *was = xstrdup(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    const char *dir = temp_dir("TMPDIR");
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        for (int i = 0; i < PROGRAMS; i++)
+            open_sh("exec sleep 20");
+        cleanup_now();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    while (wait(&status) > 0)
+        killed += WIFSIGNALED(status);
+    assert_int_equal(killed, PROGRAMS);
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+    setenv("TMPDIR", was, 1);
+    free(was);
 }
 
 static void names_are_cut_off(void **state)
@@ -132,7 +184,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_answered), cmocka_unit_test(what_goes_wrong),
-        cmocka_unit_test(times_are_taken), cmocka_unit_test(names_are_cut_off),
+        cmocka_unit_test(times_are_taken), cmocka_unit_test(long_answers_are_taken),
+        cmocka_unit_test(many_programs_end_with_us), cmocka_unit_test(names_are_cut_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

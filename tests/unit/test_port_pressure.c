@@ -149,6 +149,9 @@ static void why_there_are_none(void **state)
     script("exit 0");
     port_pressure_read(assembly, &lines, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
+    script("kill -9 $$");
+    port_pressure_read(assembly, &lines, NULL, &p);
+    assert_string_equal(p.reason, "llvm-mca was ended by signal 9");
     port_pressure_read(assembly, &none, NULL, &p);
     assert_string_equal(p.reason, "the kernel has no loop");
     setenv("PATH", "/nowhere", 1);

@@ -257,19 +257,22 @@ static void test_failures(void **state)
     remove_tools();
 }
 
-/* A listing that is longer than what is read says so. */
+/* A listing that is longer than what is read says where it is cut: in the function that a cubin
+ * lists last, which is printed first. */
 static void test_long_output(void **state)
 {
     struct str out = {0};
     struct err e;
     (void)state;
     write_tool(folder, "nvdisasm",
-               "#!/bin/sh\necho .text.long:\ni=0\nwhile [ $i -lt 1200 ]; do\n"
+               "#!/bin/sh\necho .text.second:\necho '  /*0000*/ EXIT ;'\n"
+               "echo .text.long:\ni=0\nwhile [ $i -lt 1200 ]; do\n"
                "printf '        /*%04x*/ FADD R1, R2, %01000d ;\\n' $i 0\ni=$((i+1)); done\n");
     if (!disassemble(20, NULL, &out, NULL, &e))
         fail_msg("%s", e.text);
-    assert_true(str_ends(str_text(&out), "// The rest is missing: nvdisasm printed more than can be"
-                                         " read.\n"));
+    assert_non_null(strstr(str_text(&out), "\nlong:\n  0000        FADD R1, R2, 000"));
+    assert_true(str_ends(str_text(&out), "0\n// The listing is cut here: nvdisasm printed more than"
+                                         " can be read.\n\nsecond:\n  0000        EXIT\n"));
     str_free(&out);
     remove_tools();
 }

@@ -9,10 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/deadline.h"
 #include "kernels/base/subprocess.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -77,6 +81,60 @@ static void stdin_is_empty_and_files_are_closed(void **state)
     close(fd);
 }
 
+/* Where a standard descriptor of this process was closed, a file can have its number. */
+static void a_file_is_kept(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "cat", "/dev/fd/3", NULL };
+    for (int number = 0; number < 3; number++) {
+        int was = fcntl(number, F_DUPFD_CLOEXEC, 10), fd = memfd_create("kept", MFD_CLOEXEC);
+        assert_true(was >= 0 && write(fd, "text", 4) == 4 && dup2(fd, number) == number);
+        struct subprocess_result r;
+        struct err e = {0};
+        bool ran = subprocess_run_keeping(number, argv, 10, NULL, &r, &e);
+        assert_int_equal(dup2(was, number), number);
+        close(was);
+        close(fd);
+        assert_true(ran);
+        assert_string_equal(str_text(&r.out), "text");
+        str_free(&r.out);
+    }
+}
+
+static void failures_are_told(void **state)
+{
+    (void)state;
+    static const struct { const char *script; double limit_s; const char *text; } rows[] = {
+        { "exit 0", 10, NULL },
+        { "echo one; echo two; exit 3", 10, "sh failed: one" },
+        { "exit 3", 10, "sh failed with exit code 3" },
+        { "kill -9 $$", 10, "sh was ended by signal 9" },
+        { "sleep 30", 0.2, "sh took longer than 0.2 s" },
+        { "trap 'exit 0' TERM; sleep 30 & wait", 0.2, "sh took longer than 0.2 s" },
+    };
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct subprocess_result r = run_sh(rows[i].script, rows[i].limit_s);
+        struct err e = {0};
+        assert_int_equal(subprocess_failed(&r), rows[i].text != NULL);
+        assert_false(subprocess_refuse("sh", &r, rows[i].limit_s, &e));
+        assert_int_equal(e.code, ERR_ENV);
+        if (rows[i].text)
+            assert_string_equal(e.text, rows[i].text);
+        str_free(&r.out);
+    }
+}
+
+static void data_is_a_file(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "sh", "-c", "cat /dev/fd/3; cat <&3", NULL };
+    struct subprocess_result r;
+    struct err e = {0};
+    assert_true(subprocess_run_on("text", 4, argv, 10, NULL, &r, &e));
+    assert_string_equal(str_text(&r.out), "texttext");
+    str_free(&r.out);
+}
+
 static void output_is_capped(void **state)
 {
     (void)state;
@@ -120,7 +178,50 @@ static void it_is_asked_first(void **state)
     str_free(&r.out);
 }
 
-/* A program that closes its output and lives on, and one whose child keeps the output open. */
+/* The folder of a process that was killed has no lock any more. It is removed when the first
+ * program starts, so this test is the first of all. */
+static void abandoned_folders_go(void **state)
+{
+    (void)state;
+    static const struct { const char *name; bool old, locked, stays; } rows[] = {
+        { "tilescope-run-left", true, false, false }, { "tilescope-run-used", true, true, true },
+        { "tilescope-run-new", false, false, true }, { "another", true, false, true },
+    };
+    char *was = xstrdup(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    const char *dir = temp_dir("TMPDIR");
+    char path[COUNT_OF(rows)][300];
+    int lock[COUNT_OF(rows)];
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+        char file[320];
+        snprintf(path[i], sizeof path[i], "%s/%s", dir, rows[i].name);
+        snprintf(file, sizeof file, "%.299s/file", path[i]);
+        assert_int_equal(mkdir(path[i], 0700), 0);
+        close(open(file, O_CREAT | O_WRONLY, 0600));
+        lock[i] = open(path[i], O_RDONLY | O_CLOEXEC);
+        assert_true(lock[i] >= 0);
+        assert_true(!rows[i].old || utimensat(AT_FDCWD, path[i], times, 0) == 0);
+        assert_true(!rows[i].locked || flock(lock[i], LOCK_EX) == 0);
+    }
+    struct subprocess_result r = run_sh("exit 0", 10);
+    str_free(&r.out);
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(access(path[i], F_OK) == 0, rows[i].stays);
+        close(lock[i]);
+    }
+    setenv("TMPDIR", was, 1);
+    free(was);
+}
+
+/* The folder of a program that runs is locked. */
+static void folders_are_locked(void **state)
+{
+    (void)state;
+    struct subprocess_result r = run_sh("flock -n $TMPDIR true || echo locked", 10);
+    assert_string_equal(str_text(&r.out), "locked\n");
+    str_free(&r.out);
+}
+
 /* The files that a program leaves in its $TMPDIR are removed when it ends, or is killed. */
 static void temporary_files_go(void **state)
 {
@@ -140,6 +241,7 @@ static void temporary_files_go(void **state)
     }
 }
 
+/* A program that closes its output and lives on, and one whose child keeps the output open. */
 static void odd_ends(void **state)
 {
     (void)state;
@@ -255,9 +357,12 @@ static void finding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(abandoned_folders_go), cmocka_unit_test(folders_are_locked),
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
-        cmocka_unit_test(output_is_capped), cmocka_unit_test(the_limit_kills_the_group),
+        cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped),
+        cmocka_unit_test(failures_are_told), cmocka_unit_test(data_is_a_file),
+        cmocka_unit_test(the_limit_kills_the_group),
         cmocka_unit_test(it_is_asked_first), cmocka_unit_test(temporary_files_go),
         cmocka_unit_test(odd_ends), cmocka_unit_test(missing_programs),
         cmocka_unit_test(cancelling), cmocka_unit_test(from_many_threads),
