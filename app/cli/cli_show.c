@@ -192,7 +192,7 @@ static bool show_asm_json(const struct cli *c, struct opened *o, const struct ta
     bool ok = program_text_asm_lines(a, current(o), t, args_value(c->args, OPT_COMPILER),
                                      c->cancel, &text, &lines, e);
     if (ok) {
-        port_pressure_read(str_text(&text), &lines, c->cancel, &ports);
+        port_pressure_read(str_text(&text), &lines, NULL, c->cancel, &ports);
         report_asm_json(out, current(o), str_text(&text), &lines, &ports);
     }
     str_free(&text);

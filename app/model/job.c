@@ -245,7 +245,7 @@ static bool write_code(struct app_job *j, const struct program *p, const struct 
                    : program_text_machine(j->mem, p, o->target, o->compiler, c, &j->text,
                                           &j->lines, &j->e);
     if (ok && !gpu)
-        port_pressure_read(str_text(&j->text), &j->lines, c, &j->ports);
+        port_pressure_read(str_text(&j->text), &j->lines, NULL, c, &j->ports);
     size_t n = strlen(j->e.fix);
     if (!ok && gpu && j->e.code == ERR_ENV)
         snprintf(j->e.fix + n, sizeof j->e.fix - n, "%s4 shows the CUDA C%s", n ? "; " : "",

@@ -80,6 +80,7 @@ struct mca_models mca_models_of(const struct machine_cpu *cpu, const char *help)
             || cpu->model < row[i].lo || cpu->model > row[i].hi)
             continue;
         m.exact = is_listed(help, row[i].name[0]);
+        m.fma_cycles = streq(row[i].name[0], "znver1") ? 1 : 0.5;
         for (int k = 0; k < MCA_MODELS && row[i].name[k]; k++)
             add(&m, help, row[i].name[k]);
     }

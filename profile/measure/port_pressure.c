@@ -9,6 +9,7 @@
 #define MCA_LIMIT_S 5.0
 #define MCA_ITERATIONS 100
 #define PORTS_SHOWN 6
+#define PROBE_FMAS 8
 #define NATIVE "native"                   /* the model that llvm-mca chooses */
 
 /* --- The hottest loop ------------------------------------------------------------------------- */
@@ -152,9 +153,21 @@ static bool ask_model(const struct str *loop, const char *model, const struct ca
     return !p->reason[0];
 }
 
-/* Runs llvm-mca with the nearest model that accepts the loop. If no model does, the reason is the
- * one that the nearest model gave. */
-static void ask(const struct str *loop, const struct cancel *c, struct port_pressure *p)
+/* Whether a model gives FMAs as few cycles as the CPU does. */
+static bool has_all_fmas(const char *model, double fma_cycles, const struct cancel *c)
+{
+    struct str fmas = {0};
+    struct port_pressure p = {0};
+    str_add(&fmas, ".intel_syntax noprefix\n");
+    for (int i = 0; i < PROBE_FMAS; i++)
+        str_printf(&fmas, "    vfmadd231ps ymm%d,ymm14,ymm15\n", i);
+    bool ok = !ask_model(&fmas, model, c, &p) || p.least < 1.5 * fma_cycles * PROBE_FMAS;
+    str_free(&fmas);
+    return ok;
+}
+
+/* Returns the models for this CPU, or the one that llvm-mca takes for it. */
+static struct mca_models models_here(const struct cancel *c)
 {
     const char *const argv[] = { "llvm-mca", "-mcpu=help", "/dev/null", NULL };
     struct subprocess_result help = {0};
@@ -163,21 +176,36 @@ static void ask(const struct str *loop, const struct cancel *c, struct port_pres
     (void)subprocess_run(argv, MCA_LIMIT_S, c, &help, &e);
     machine_cpu_read(&cpu);
     struct mca_models models = mca_models_of(&cpu, str_text(&help.out));
+    str_free(&help.out);
     if (models.n == 0)
         models = (struct mca_models){ .n = 1, .exact = true, .name = { NATIVE } };
-    struct port_pressure first = *p;
-    bool answered = false;
-    for (int i = 0; i < models.n && !answered && !cancelled(c); i++) {
-        answered = ask_model(loop, models.name[i], c, p);
-        p->exact = i == 0 && models.exact;
-        first = i == 0 ? *p : first;
+    return models;
+}
+
+/* Runs llvm-mca with the nearest model that accepts the loop and is right about FMAs. If no model
+ * is, the answer, or the reason for none, is that of the nearest one. */
+static void ask(const struct str *loop, const struct mca_models *models, const struct cancel *c,
+                struct port_pressure *p)
+{
+    bool counts = models->fma_cycles > 0 && strstr(str_text(loop), "vfmadd");
+    struct port_pressure best = *p;
+    bool answered = false, right = false;
+    for (int i = 0; i < models->n && !right && !cancelled(c); i++) {
+        bool now = ask_model(loop, models->name[i], c, p);
+        right = now && (!counts || has_all_fmas(models->name[i], models->fma_cycles, c));
+        p->exact = i == 0 && models->exact;
+        if (now && !right && !p->slow[0])
+            memcpy(p->slow, p->model, sizeof p->slow);
+        if (i == 0 || right || (now && !answered))
+            best = *p;
+        answered = answered || now;
     }
-    *p = answered ? *p : first;
-    str_free(&help.out);
+    *p = best;
 }
 
 void port_pressure_read(const char *assembly, const struct code_lines *lines,
-                        const struct cancel *c, struct port_pressure *out)
+                        const struct mca_models *models, const struct cancel *c,
+                        struct port_pressure *out)
 {
     struct hot_loops hot = hot_loops_find(assembly, lines);
     struct str loop = {0};
@@ -189,8 +217,9 @@ void port_pressure_read(const char *assembly, const struct code_lines *lines,
         snprintf(out->reason, sizeof out->reason,
                  "llvm-mca is not installed (Debian package llvm)");
     } else {
+        struct mca_models here = models ? *models : models_here(c);
         add_loop(&loop, assembly, lines, out->loop);
-        ask(&loop, c, out);
+        ask(&loop, &here, c, out);
     }
     str_free(&loop);
 }
@@ -202,8 +231,14 @@ void port_pressure_print(struct str *out, const struct port_pressure *p)
         str_add(out, p->reason);
         return;
     }
-    str_printf(out, "by llvm-mca for %s%s: ", p->model,
-               p->exact ? "" : ", its nearest to this CPU for such code");
+    str_printf(out, "by llvm-mca for %s", p->model);
+    if (streq(p->slow, p->model))
+        str_add(out, ", which has fewer FMAs a cycle than this CPU");
+    else if (p->slow[0])
+        str_printf(out, ", since its %s has fewer FMAs a cycle than this CPU", p->slow);
+    else if (!p->exact)
+        str_add(out, ", its nearest to this CPU for such code");
+    str_add(out, ": ");
     str_printf(out, "%.1f cycles an iteration at least, %.1f predicted, IPC %.2f;", p->least,
                p->cycles, p->ipc);
     for (int k = 0; k < PORTS_SHOWN; k++) {

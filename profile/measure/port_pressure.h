@@ -4,6 +4,7 @@
 #define TS_PROFILE_PORT_PRESSURE_H
 #include "kernels/base/subprocess.h"
 #include "kernels/gen/gen.h"
+#include "profile/measure/mca_models.h"
 
 /* Per loop of *lines: the number of executed instructions in its own body, without loops inside;
  * the last entry is for instructions outside of all loops. all: all executed instructions. The
@@ -23,12 +24,15 @@ struct port_pressure {
     int loop;                             /* index of the loop in the lines; -1: none */
     /* the CPU model that llvm-mca used; exact: it is the model of this CPU */
     char model[24]; bool exact;
+    char slow[24];  /* a nearer model that has fewer FMAs a cycle than this CPU; "": none */
     double cycles, least, ipc;
     int n; struct { char name[24]; double cycles; } port[MOST_PORTS];
 };
-/* assembly: as program_text_asm_lines makes it.  Always fills *out. */
+/* assembly: as program_text_asm_lines makes it.  models: to ask; NULL: those of this CPU.  Always
+ * fills *out. */
 void port_pressure_read(const char *assembly, const struct code_lines *lines,
-                        const struct cancel *c, struct port_pressure *out);
+                        const struct mca_models *models, const struct cancel *c,
+                        struct port_pressure *out);
 /* Appends "by llvm-mca for znver3: 7.67 cycles an iteration at least, 32.7 predicted, IPC 0.89;
  * Zn3FP01 7.66, ...", the busiest ports first; or the reason. */
 void port_pressure_print(struct str *out, const struct port_pressure *p);

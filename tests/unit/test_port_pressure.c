@@ -63,7 +63,7 @@ static void its_ports(void **state)
              "Resource pressure per iteration:\n[0]    [1]    [2.0]  [2.1]  \n"
              " -     1.50   0.25   0.75   \n\nResource pressure by instruction:\nE", dir);
     script(line);
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "");
     assert_int_equal(p.loop, 1);
     assert_int_equal(p.n, 4);
@@ -126,11 +126,34 @@ static void the_next_model(void **state)
            "*skylake-avx512) printf 'Total Cycles: 200\\nIPC: 1\\n\\nResources:\\n[0] - P\\n'\n"
            "printf '\\nResource pressure per iteration:\\n[0]\\n1.00\\n' ;;\n"
            "*) echo 'error: found an unsupported instruction'; exit 1 ;;\nesac");
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "");
     assert_string_equal(p.model, "skylake-avx512");
     port_pressure_print(&text, &p);
     assert_true(p.exact || strstr(str_text(&text), "skylake-avx512, its nearest to this CPU"));
+    str_free(&text);
+}
+
+/* A model with half of the CPU's FMAs is left for the next one; if no other answers, it is said. */
+static void a_model_with_few_fmas(void **state)
+{
+    static const struct mca_models both = { 2, true, 0.5, { "near", "far" } },
+                                   one = { 1, true, 0.5, { "near" } };
+    struct port_pressure p;
+    struct str text = {0};
+    (void)state;
+    script("fmas=$(grep -c 'vfmadd.*ymm14' /dev/fd/3)\n[ $1 = -mcpu=far ] && fmas=$((fmas / 2))\n"
+           "printf \"Total Cycles: 200\\nIPC: 1\\nBlock RThroughput: $fmas\\n\\nResources:\\n\"\n"
+           "printf '[0] - P\\n\\nResource pressure per iteration:\\n[0]\\n1.00\\n'");
+    port_pressure_read(assembly, &lines, &both, NULL, &p);
+    port_pressure_print(&text, &p);
+    assert_true(str_starts(str_text(&text), "by llvm-mca for far, since its near has fewer FMAs a "
+                                            "cycle than this CPU: 0.0 cycles"));
+    str_clear(&text);
+    port_pressure_read(assembly, &lines, &one, NULL, &p);
+    port_pressure_print(&text, &p);
+    assert_true(str_starts(str_text(&text), "by llvm-mca for near, which has fewer FMAs a cycle "
+                                            "than this CPU: "));
     str_free(&text);
 }
 
@@ -141,21 +164,21 @@ static void why_there_are_none(void **state)
     struct port_pressure p;
     (void)state;
     script("echo 'error: no such insn'; exit 1");
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca does not read this loop: error: no such insn");
     script("echo 'Total Cycles: 4'");
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca does not read this loop: Total Cycles: 4");
     script("exit 0");
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca does not read this loop: no output");
     script("kill -9 $$");
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca was ended by signal 9");
-    port_pressure_read(assembly, &none, NULL, &p);
+    port_pressure_read(assembly, &none, NULL, NULL, &p);
     assert_string_equal(p.reason, "the kernel has no loop");
     setenv("PATH", "/nowhere", 1);
-    port_pressure_read(assembly, &lines, NULL, &p);
+    port_pressure_read(assembly, &lines, NULL, NULL, &p);
     assert_string_equal(p.reason, "llvm-mca is not installed (Debian package llvm)");
 }
 
@@ -164,7 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hottest_loop), cmocka_unit_test(its_ports),
         cmocka_unit_test(the_nearest_model), cmocka_unit_test(the_next_model),
-        cmocka_unit_test(why_there_are_none),
+        cmocka_unit_test(a_model_with_few_fmas), cmocka_unit_test(why_there_are_none),
     };
     char path[300];
     dir = temp_dir(NULL);
