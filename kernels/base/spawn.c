@@ -1,11 +1,15 @@
 #include "kernels/base/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,17 +19,55 @@
 #include "kernels/base/file.h"
 
 #define GRACE_MS 200
+#define FOLDER "tilescope-run-"
+#define ABANDONED_S 60                    /* a new folder may not have its lock yet */
 #define KEPT 3                            /* the descriptor that a program inherits */
 
 extern char **environ;
 
+/* Locks a folder of this user that nothing was written to since `before` (0: whatever its age).
+ * Returns the descriptor that holds the lock, or -1. */
+static int lock_folder(const char *path, time_t before)
+{
+    struct stat is;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &is) == 0 && is.st_uid == geteuid()
+        && (before == 0 || is.st_mtime < before) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Removes the folders of this user whose process was killed. */
+static void remove_abandoned(const char *base)
+{
+    DIR *d = opendir(base);
+    for (struct dirent *f; d && (f = readdir(d));) {
+        char path[512];
+        if (!str_starts(f->d_name, FOLDER)
+            || (size_t)snprintf(path, sizeof path, "%s/%s", base, f->d_name) >= sizeof path)
+            continue;
+        int fd = lock_folder(path, time(NULL) - ABANDONED_S);
+        if (fd < 0)
+            continue;
+        dir_remove(path);
+        close(fd);
+    }
+    if (d)
+        closedir(d);
+}
+
 static void make_folder(struct spawned *s)
 {
-    const char *base = getenv("TMPDIR");
+    static atomic_flag looked = ATOMIC_FLAG_INIT;
+    const char *dir = getenv("TMPDIR"), *base = dir && *dir == '/' ? dir : "/tmp";
     size_t n = sizeof s->folder;
-    if ((size_t)snprintf(s->folder, n, "%s/tilescope-run-XXXXXX",
-                         base && *base == '/' ? base : "/tmp") >= n || !mkdtemp(s->folder))
+    if (!atomic_flag_test_and_set(&looked))
+        remove_abandoned(base);
+    if ((size_t)snprintf(s->folder, n, "%s/" FOLDER "XXXXXX", base) >= n || !mkdtemp(s->folder))
         s->folder[0] = '\0';
+    s->lock = s->folder[0] ? lock_folder(s->folder, 0) : -1;
     s->slot = cleanup_note_program(s->folder);
 }
 
@@ -34,6 +76,8 @@ void spawn_close(struct spawned *s)
     cleanup_set_leader(s->slot, 0);
     if (s->folder[0])
         dir_remove(s->folder);
+    if (s->lock >= 0)
+        close(s->lock);
     cleanup_forget(s->slot);
 }
 

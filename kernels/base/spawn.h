@@ -7,8 +7,9 @@
 #include "kernels/base/err.h"
 
 /* A started program.  folder: its TMPDIR, which goes with it, so that nothing of a compiler or of
- * valgrind stays when it is killed; "": it has $TMPDIR as it is.  slot: of cleanup.h. */
-struct spawned { pid_t pid; int slot; char folder[256]; };
+ * valgrind stays when it is killed; "": it has $TMPDIR as it is.  lock: a descriptor that locks the
+ * folder as long as this process lives, or -1.  slot: of cleanup.h. */
+struct spawned { pid_t pid; int slot, lock; char folder[256]; };
 
 /* Starts argv in its own process group with default signals.  input: its stdin, -1 for /dev/null;
  * output: its stdout and stderr; keep: its descriptor 3, -1 for none.  ERR_ENV names the program.

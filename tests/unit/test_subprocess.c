@@ -9,11 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "kernels/base/arena.h"
 #include "kernels/base/deadline.h"
 #include "kernels/base/subprocess.h"
+#include "tests/unit/temp_dir.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -175,7 +178,50 @@ static void it_is_asked_first(void **state)
     str_free(&r.out);
 }
 
-/* A program that closes its output and lives on, and one whose child keeps the output open. */
+/* The folder of a process that was killed has no lock any more. It is removed when the first
+ * program starts, so this test is the first of all. */
+static void abandoned_folders_go(void **state)
+{
+    (void)state;
+    static const struct { const char *name; bool old, locked, stays; } rows[] = {
+        { "tilescope-run-left", true, false, false }, { "tilescope-run-used", true, true, true },
+        { "tilescope-run-new", false, false, true }, { "another", true, false, true },
+    };
+    char *was = xstrdup(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    const char *dir = temp_dir("TMPDIR");
+    char path[COUNT_OF(rows)][300];
+    int lock[COUNT_OF(rows)];
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+        char file[320];
+        snprintf(path[i], sizeof path[i], "%s/%s", dir, rows[i].name);
+        snprintf(file, sizeof file, "%.299s/file", path[i]);
+        assert_int_equal(mkdir(path[i], 0700), 0);
+        close(open(file, O_CREAT | O_WRONLY, 0600));
+        lock[i] = open(path[i], O_RDONLY | O_CLOEXEC);
+        assert_true(lock[i] >= 0);
+        assert_true(!rows[i].old || utimensat(AT_FDCWD, path[i], times, 0) == 0);
+        assert_true(!rows[i].locked || flock(lock[i], LOCK_EX) == 0);
+    }
+    struct subprocess_result r = run_sh("exit 0", 10);
+    str_free(&r.out);
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        assert_int_equal(access(path[i], F_OK) == 0, rows[i].stays);
+        close(lock[i]);
+    }
+    setenv("TMPDIR", was, 1);
+    free(was);
+}
+
+/* The folder of a program that runs is locked. */
+static void folders_are_locked(void **state)
+{
+    (void)state;
+    struct subprocess_result r = run_sh("flock -n $TMPDIR true || echo locked", 10);
+    assert_string_equal(str_text(&r.out), "locked\n");
+    str_free(&r.out);
+}
+
 /* The files that a program leaves in its $TMPDIR are removed when it ends, or is killed. */
 static void temporary_files_go(void **state)
 {
@@ -195,6 +241,7 @@ static void temporary_files_go(void **state)
     }
 }
 
+/* A program that closes its output and lives on, and one whose child keeps the output open. */
 static void odd_ends(void **state)
 {
     (void)state;
@@ -310,6 +357,7 @@ static void finding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(abandoned_folders_go), cmocka_unit_test(folders_are_locked),
         cmocka_unit_test(deadlines), cmocka_unit_test(output_and_status),
         cmocka_unit_test(stdin_is_empty_and_files_are_closed),
         cmocka_unit_test(a_file_is_kept), cmocka_unit_test(output_is_capped),
