@@ -248,11 +248,16 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
            && print_matching(&list, str_text(&res.out), symbol, is_whole) > 0;
     if (ok) {
         print_matching(&list, str_text(&res.out), symbol, is_part);
+        if (res.cut) {
+            add_c_line(&list, 0);
+            str_add(&text, "# the rest is missing: objdump printed more than 1 MiB\n");
+        }
         str_add_n(out, str_text(&text), text.len);
     } else if (failed) {
         subprocess_refuse("objdump", &res, OBJDUMP_LIMIT_S, e);
     } else {
-        err_set(e, ERR_NAME, "no function %s in the compiled code", symbol);
+        err_set(e, ERR_NAME, "no function %s in %sthe compiled code", symbol,
+                res.cut ? "the first MiB of the listing of " : "");
     }
     str_free(&text);
     str_free(&res.out);

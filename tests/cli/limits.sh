@@ -78,6 +78,11 @@ done
 rm "$dir/bin/gcc"
 says 3 'objdump was ended by signal 9' 'objdump is killed' \
     env PATH="$dir/bin:$PATH" "$TILESCOPE" show "$op" --what asm
+printf '#!/bin/sh\nPATH=%s objdump "$@"\nyes "$(printf %%99s)" | head -c 2000000\n' "$PATH" \
+    > "$dir/bin/objdump"
+says 0 'the rest is missing: objdump printed more than 1 MiB' 'objdump prints too much' \
+    env PATH="$dir/bin:$PATH" "$TILESCOPE" show "$op" --what asm
+rm "$dir/bin/objdump"
 says 0 'valgrind does not work: signal 9' 'valgrind is killed' \
     env PATH="$dir/bin:$PATH" "$TILESCOPE" meters
 says 0 'GFLOP/s' 'no TMPDIR' env TMPDIR=/nonexistent "$TILESCOPE" "${run[@]}"
