@@ -302,8 +302,18 @@ static bool is_topic(const char *word)
     return ops_find(word) != NULL;
 }
 
+void model_close_overlay(struct model *m)
+{
+    if (m->overlay == OVERLAY_HELP) {
+        str_clear(&m->search);            /* it was about a page of help, and not about a view */
+        str_add(&m->search, str_text(&m->covered));
+    }
+    m->overlay = OVERLAY_NONE;
+}
+
 void model_show_topic(struct model *m, const char *name)
 {
+    str_clear(&m->search);
     snprintf(m->topic, sizeof m->topic, "%s", name);
     m->pane[DOC_HELP].scroll = (struct scroll){0};
     m->pane[DOC_HELP].stamp = 0;
@@ -313,7 +323,9 @@ void model_open_help(struct model *m, const char *what)
 {
     bool topic = is_topic(what);
     model_forget_menu(m);
-    m->overlay = OVERLAY_NONE;
+    model_close_overlay(m);
+    str_clear(&m->covered);
+    str_add(&m->covered, str_text(&m->search));
     m->help_n = model_contexts(m, m->help_chain);
     m->help_menu = false;
     m->overlay = OVERLAY_HELP;

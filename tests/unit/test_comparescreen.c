@@ -132,7 +132,7 @@ static void branches_can_be_marked(void **state)
     press(m, "B");
     assert_shows(m, " =main");
     press(m, "Esc =");
-    assert_shows(m, "other, step 2");
+    assert_shows(m, "A  main, step 2 of 2: loop vectorize C N");
     type_line(m, "mark 9");
     assert_shows(m, "this branch has no such step");
     type_line(m, "switch main");

@@ -30,7 +30,7 @@ static void measured(struct model *m, double ms, double spread, int64_t misses)
     struct app_job *j = model_job(m, &w);
     j->ok = j->m.verified = true;
     j->m.outcome = OUTCOME_OK;
-    j->m.latency = (struct latency){ .median_ms = 2 * ms, .min_ms = ms, .max_ms = 3 * ms,
+    j->m.latency = (struct latency){ .median_ms = 1.0625 * ms, .min_ms = ms, .max_ms = 3 * ms,
                                      .spread = spread, .runs = 11 };
     j->m.load = 5.25;
     snprintf(j->m.measured_at, sizeof j->m.measured_at, "2026-11-23T02:10:00Z");
@@ -132,6 +132,17 @@ static void test_noise_is_marked(void **state)
     press(m, "6");
     assert_shows(m, "noisy:");
     assert_shows(m, "the load of the machine");
+    struct measurement r = *numbers(m);                  /* a narrow middle half far above the best */
+    r.latency.spread = 0.02;
+    r.latency.median_ms = 4;
+    r.load = 0;
+    history_set_measured(m->session->history, 1, &r);
+    m->data_stamp++;
+    assert_shows(m, "noisy:    the median is 33 % above the best time");
+    press(m, ": focus Space steps Enter k j");
+    model_resize(m, 160, 30);
+    assert_shows(m, "~✓");
+    assert_shows(m, "(~ noisy: the median is 33 % above the best; best of 11 runs");
     model_free(m);
 }
 
@@ -177,6 +188,41 @@ static void test_kept_branch_is_explained(void **state)
     assert_shows(m, "the undone steps were measured: branch main~1 keeps them");
     press(m, "B");
     assert_shows(m, "kept from main");
+    model_free(m);
+}
+
+/* A star marks what was measured otherwise than the settings say now, also when nothing was measured
+ * with them yet, and when the current step itself was measured otherwise. */
+static void test_stars_follow_the_settings(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "isa plain");
+    for (int i = 0; i < 2; i++) {
+        struct measurement r = { .outcome = OUTCOME_OK, .verified = true, .isa = "plain" };
+        r.latency = (struct latency){ .median_ms = 3 + i, .min_ms = 3 + i, .runs = 11 };
+        snprintf(r.compiler, sizeof r.compiler, "%s", m->stands_for.compiler);
+        r.sim.available = true;
+        r.sim.l1_misses = 1000 + i;
+        assert_true(cache_config_parse("4K/2/64", &r.sim.cache, &(struct err){0}));
+        history_set_measured(m->session->history, i, &r);
+        press(m, i ? "" : "p");
+    }
+    type_line(m, "cache 4K/2/64");
+    model_resize(m, 120, 24);
+    assert_hides(m, "*3.00 ms");
+    assert_hides(m, "*1000");
+    type_line(m, "isa sse");
+    assert_shows(m, "*3.00 ms");
+    assert_shows(m, "*4.00 ms");
+    assert_hides(m, "*1000");
+    press(m, ": focus Space steps Enter k j");
+    assert_shows(m, "* with isa plain, ");
+    type_line(m, "isa plain");
+    assert_hides(m, "*4.00 ms");
+    type_line(m, "cache 8K/2/64");
+    assert_shows(m, "*1000");
+    assert_shows(m, "*1001");
     model_free(m);
 }
 
@@ -597,6 +643,29 @@ static void test_search_in_lists(void **state)
     model_free(m);
 }
 
+/* The search on a page of help ends with it, and the view's search goes on. */
+static void test_help_keeps_the_search_of_the_view(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "/ range Enter");
+    type_line(m, "help history");
+    press(m, "/ branch Enter");
+    assert_string_equal(str_text(&m->search), "branch");
+    press(m, "Backspace Esc");
+    assert_string_equal(str_text(&m->search), "range");
+    type_line(m, "help history");
+    press(m, "q");
+    assert_string_equal(str_text(&m->search), "range");
+    press(m, "Esc");
+    type_line(m, "help history");
+    press(m, "/ branch Enter Backspace Esc");
+    assert_string_equal(str_text(&m->search), "");
+    press(m, "B n");                                     /* a new branch, and not the next match */
+    assert_true(m->prompt.open);
+    model_free(m);
+}
+
 static void test_failed_search_ends(void **state)
 {
     (void)state;
@@ -649,7 +718,7 @@ static void test_gpu_without_a_device(void **state)
     assert_shows(m, "No times: this schedule is for a GPU, and none is here.");
     assert_hides(m, "Press m");
     press(m, "B");
-    assert_shows(m, "main                           1     ≥586 ns    4096");
+    assert_shows(m, "main                         1/1     ≥586 ns    4096");
     press(m, "Down");
     assert_shows(m, "≥: simulated on h100");
     model_free(m);
@@ -941,6 +1010,7 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
@@ -955,6 +1025,7 @@ int main(void)
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
+        cmocka_unit_test(test_help_keeps_the_search_of_the_view),
         cmocka_unit_test(test_failed_search_ends),
         cmocka_unit_test(test_pasted_lines_are_steps),
         cmocka_unit_test(test_shipped_files_ask_for_a_name),
