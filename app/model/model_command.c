@@ -9,6 +9,7 @@
 #include "app/model/appcmd.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
+#include "sessions/export/export.h"
 
 static void copy_doc(struct model *m)
 {
@@ -68,7 +69,8 @@ static bool show_beside(struct model *m, enum view v)
         return false;
     model_show_view(m, v);
     m->focus = PANE_LEDGER;
-    model_info(m, "the cursor stays in the steps; Tab goes to the view %s", model_view[v].name);
+    model_info(m, "the cursor stays in the steps; %s goes to the view %s",
+               v != VIEW_NEST && m->w >= FRAME_WIDE ? "S-Tab" : "Tab", model_view[v].name);
     return true;
 }
 
@@ -319,8 +321,9 @@ static bool refuse_export(struct model *m)
     const struct session *s = m->network->session;
     struct str fix = {0};
     bool saved = s->path[0] && !s->dirty;
-    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
-               s->path[0] ? s->path : "FILE.yaml");
+    str_printf(&fix, "%stilescope export ", saved ? "" : "save it with s, then ");
+    export_put_word(&fix, s->path[0] ? s->path : "FILE.yaml");
+    str_add(&fix, " -o FOLDER");
     str_clear(&m->out.copy);
     if (saved) {
         str_add(&m->out.copy, str_text(&fix));

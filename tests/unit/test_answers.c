@@ -31,7 +31,14 @@ static void test_views_from_the_steps(void **state)
         press(m, "3");
         assert_int_equal(m->focus, PANE_LEDGER);
         assert_int_equal(m->view[PANE_SIDE], VIEW_LAYOUT);
-        assert_shows(m, "the cursor stays in the steps; Tab goes to the view layout");
+        const char *key = width[i] < FRAME_WIDE ? "Tab" : "S-Tab";
+        char says[80];
+        snprintf(says, sizeof says, "the cursor stays in the steps; %s goes to the view layout",
+                 key);
+        assert_shows(m, says);
+        press(m, key);
+        assert_int_equal(m->view[m->focus], VIEW_LAYOUT);
+        type_line(m, "focus steps");
         press(m, "1");
         assert_int_equal(m->focus, PANE_LEDGER);
         press(m, "]");
