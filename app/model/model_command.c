@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "app/model/appcmd.h"
+#include "app/model/model_blank.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
@@ -334,6 +335,25 @@ static bool refuse_export(struct model *m)
     return false;
 }
 
+/* Whether a line would bind a key in other programs. */
+static bool binds_key(const char *line)
+{
+    static const char *const words[] = {
+        "bind", "unbind", "map", "unmap", "nmap", "noremap", "bindkey", "key", "keys", "set key",
+        "set keys",
+    };
+    bool is = false;
+    for (int i = 0; i < COUNT_OF(words); i++)
+        is = is || str_begins(line, words[i]);
+    return is;
+}
+
+static bool refuse_binding(struct model *m)
+{
+    return model_say_error(m, "keys are bound by the file settings.yaml, and not by a command",
+                           "write there  keys: {F5: source tile.steps}; :help settings says how");
+}
+
 static bool refuse_unknown(struct model *m, const char *line)
 {
     struct str fix = {0};
@@ -343,6 +363,48 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
+/* Returns the program without its loop steps, to which a layout step is applied even when there are
+ * loop steps; NULL: there is no such program. */
+static const struct program *without_loops(struct arena *a, const struct program *p)
+{
+    const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    const struct program *out;
+    struct err ignored;
+    int n = 0, bad;
+    for (int i = 0; i < p->n_steps; i++)
+        if (!str_starts(p->steps[i], "loop "))
+            step[n++] = p->steps[i];
+    return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
+}
+
+/* Returns the group of a step that was typed without its first word, if the step is legal in one
+ * group only; else "". */
+static const char *group_of(const struct model *m, const char *line)
+{
+    if (!m->session || !line[0] || appcmd_known(line))
+        return "";
+    struct arena *a = arena_new();
+    const struct program *p = model_program(m), *bare = without_loops(a, p), *ignored;
+    struct err e;
+    bool loop = program_apply_line(model_try_on(a, p), arena_printf(a, "loop %s", line), &ignored,
+                                   &e);
+    bool layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
+                                              &e);
+    arena_free(a);
+    return loop == layout ? "" : loop ? "loop " : "layout ";
+}
+
+/* Runs the line behind the first word of its group, and shows it so. */
+static bool run_in_group(struct model *m, const char *group, const char *line)
+{
+    struct str all = {0};
+    str_printf(&all, "%s%s", group, line);
+    model_echo(m, str_text(&all));
+    bool ok = model_command(m, str_text(&all));
+    str_free(&all);
+    return ok;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -350,6 +412,8 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
+    if (id < 0 && binds_key(line))
+        return refuse_binding(m);
     if (id < 0 && appcmd_by_synonym(line) >= 0)
         return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))
@@ -371,6 +435,9 @@ bool model_command(struct model *m, const char *line)
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
+    const char *group = group_of(m, line);
+    if (group[0])
+        return run_in_group(m, group, line);
     struct err e;
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);

@@ -149,7 +149,7 @@ struct ledger_cell {
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    if (!r->held && r->m && r->m->latency.runs > 0) {
+    if (r->m && r->m->latency.runs > 0) {
         str_add(s, other_code(r->m, &c->wanted) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
@@ -381,6 +381,17 @@ static void describe_spill(const struct model *m, const struct state *s, struct 
     str_free(&says);
 }
 
+/* A held step has no effect, so that the time of its state is that of the steps before it. */
+static void describe_held(const struct ledger_row *r, struct str *out)
+{
+    str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
+    if (r->m && r->m->latency.runs > 0) {
+        str_add(out, "; the steps before it take ");
+        text_ms(out, r->m->latency.min_ms);
+        describe_time(r, out);
+    }
+}
+
 static void describe_row(const struct model *m, const struct ledger_row *r, int i,
                          const struct measurement *of, struct str *out)
 {
@@ -390,7 +401,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     else
         str_add(out, r->step);
     if (r->held)
-        str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
+        describe_held(r, out);
     else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])

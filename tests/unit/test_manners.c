@@ -132,7 +132,7 @@ static void test_noise_is_marked(void **state)
     press(m, "6");
     assert_shows(m, "noisy:");
     assert_shows(m, "the load of the machine");
-    struct measurement r = *numbers(m);                  /* a narrow middle half far above the best */
+    struct measurement r = *numbers(m);                  /* its middle half is narrow */
     r.latency.spread = 0.02;
     r.latency.median_ms = 4;
     r.load = 0;
@@ -191,8 +191,75 @@ static void test_kept_branch_is_explained(void **state)
     model_free(m);
 }
 
-/* A star marks what was measured otherwise than the settings say now, also when nothing was measured
- * with them yet, and when the current step itself was measured otherwise. */
+/* A key that scrolls sideways says where a cut step can be read. */
+static void test_cut_rows_are_told(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": focus Space steps Enter l");
+    assert_shows(m, "no line is cut");
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop split C N 4");
+    type_line(m, "loop split C K 4");
+    type_line(m, "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1");
+    model_resize(m, 160, 50);
+    screen_of(m);
+    press(m, "l");
+    assert_shows(m, "a step is cut where the row ends: the bottom line has all of it");
+    model_free(m);
+}
+
+/* Keys are bound in a file: commands that would bind them elsewhere say so. */
+static void test_bindings_are_in_a_file(void **state)
+{
+    (void)state;
+    static const char *const lines[] = { "bind F5 loop split", "map x undo", "set keys F5" };
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        type_line(m, lines[i]);
+        assert_shows(m, "keys are bound by the file settings.yaml");
+        press(m, "Esc");
+    }
+    press(m, "? macro");
+    assert_shows(m, "source FILE");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* A step needs no group at the prompt if it is legal in one group only. */
+static void test_groups_may_be_left_out(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "reorder C M.0 N K M.1");
+    assert_string_equal(step_of(m), "loop reorder C M.0 N K M.1");
+    assert_shows(m, ":loop reorder C M.0 N K M.1");
+    type_line(m, "vectorize C M.1");
+    assert_string_equal(step_of(m), "loop vectorize C M.1");
+    type_line(m, "split C N 4");                         /* a loop N and a dimension N */
+    assert_shows(m, "did you mean \"layout split\" or \"loop split\"?");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* A time without misses says how to simulate them. */
+static void test_missing_simulation_says_how(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true,
+                             .sim.reason = "not asked for" };
+    r.latency = (struct latency){ .median_ms = 3, .min_ms = 3, .runs = 11 };
+    history_set_measured(m->session->history, 0, &r);
+    press(m, "6");
+    m->data_stamp++;
+    assert_shows(m, "sim:      not available: not asked for; m simulates it");
+    model_free(m);
+}
+
+/* A star marks what was measured otherwise than the settings say now, also when nothing was
+ * measured with them yet, and when the current step itself was measured otherwise. */
 static void test_stars_follow_the_settings(void **state)
 {
     (void)state;
@@ -428,7 +495,11 @@ static void test_ledger_marks(void **state)
     struct measurement r = *history_state(m->session->history, 1)->measured;
     history_set_measured(m->session->history, history_current(m->session->history)->id, &r);
     m->data_stamp++;
-    assert_shows(m, "held");
+    assert_shows(m, "3.00 ms          80.9k  !");        /* of the steps before it */
+    model_resize(m, 160, 30);
+    press(m, "k j");
+    assert_shows(m, "kept for repair, without effect: ");
+    assert_shows(m, "; the steps before it take 3.00 ms (~ noisy at load");
     model_free(m);
 }
 
@@ -1011,6 +1082,9 @@ int main(void)
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
         cmocka_unit_test(test_stars_follow_the_settings),
+        cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
+        cmocka_unit_test(test_groups_may_be_left_out),
+        cmocka_unit_test(test_missing_simulation_says_how),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
