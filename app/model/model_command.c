@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "app/model/appcmd.h"
-#include "app/model/model_blank.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
 #include "sessions/export/export.h"
@@ -363,16 +362,16 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Returns the program without its loop steps, to which a layout step is applied even when there are
- * loop steps; NULL: there is no such program. */
-static const struct program *without_loops(struct arena *a, const struct program *p)
+/* Returns a copy of the program, with or without its loop steps; NULL: there is none without them.
+ * A layout step of the prompt goes before the loop steps. */
+static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
 {
     const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
     const struct program *out;
     struct err ignored;
     int n = 0, bad;
     for (int i = 0; i < p->n_steps; i++)
-        if (!str_starts(p->steps[i], "loop "))
+        if (loops || !str_starts(p->steps[i], "loop "))
             step[n++] = p->steps[i];
     return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
 }
@@ -384,10 +383,10 @@ static const char *group_of(const struct model *m, const char *line)
     if (!m->session || !line[0] || appcmd_known(line))
         return "";
     struct arena *a = arena_new();
-    const struct program *p = model_program(m), *bare = without_loops(a, p), *ignored;
+    const struct program *p = model_program(m), *ignored;
+    const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
     struct err e;
-    bool loop = program_apply_line(model_try_on(a, p), arena_printf(a, "loop %s", line), &ignored,
-                                   &e);
+    bool loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
     bool layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
                                               &e);
     arena_free(a);
