@@ -55,21 +55,13 @@ static int named_state(struct model *m, const char *arg, const char **branch)
     return -1;
 }
 
-/* Returns the branch in whose steps a state is named, if possible: the one that was marked, else
- * the current one. */
-static int naming_branch(const struct model *m, int state)
+void model_state_name(const struct model *m, int state, bool marked, struct str *out)
 {
     const struct history *h = m->session->history;
     struct err ignored;
-    const char *name = m->marking.state == state ? m->marking.branch : NULL;
-    int b = name ? history_branch_find(h, name, &ignored) : -1;
-    return b >= 0 ? b : history_branch_index(h);
-}
-
-void model_state_name(const struct model *m, int state, struct str *out)
-{
-    const struct history *h = m->session->history;
-    int first = naming_branch(m, state);
+    const char *name = marked ? m->marking.branch : NULL;
+    int first = name ? history_branch_find(h, name, &ignored) : -1;
+    first = first >= 0 ? first : history_branch_index(h);
     for (int k = 0; k < history_n_branches(h); k++) {
         int b = (first + k) % history_n_branches(h), n, at;
         const int *path = history_path(h, b, &n, &at);
@@ -102,7 +94,7 @@ bool model_mark(struct model *m, const char *arg)
     bool one = history_leads(m->session->history, state, now)
             || history_leads(m->session->history, now, state);
     struct str name = {0};
-    model_state_name(m, state, &name);
+    model_state_name(m, state, true, &name);
     model_info(m, "marked %s; = compares it with the current %s", str_text(&name),
                one ? "step, :bisect finds the step in between that matters most" : "branch");
     str_free(&name);

@@ -20,9 +20,9 @@ static void put_what(struct doc *d, const struct marking *k, int width, const ch
 }
 
 /* Appends "tiled, step 3 of 7: loop vectorize C N". */
-static void name_state(const struct model *m, int state, struct str *out)
+static void name_state(const struct model *m, int state, bool marked, struct str *out)
 {
-    model_state_name(m, state, out);
+    model_state_name(m, state, marked, out);
     if (history_state(m->session->history, state)->step[0])
         str_printf(out, ": %s", history_state(m->session->history, state)->step);
 }
@@ -59,9 +59,9 @@ static void put_found(struct model *m, struct doc *d, int width)
         return;
     if ((first != k->state || last != now) && (first != now || last != k->state)) {
         str_add(&text, "Not of these states, but from ");
-        name_state(m, first, &text);
+        name_state(m, first, first == k->state, &text);
         str_add(&text, " to ");
-        name_state(m, last, &text);
+        name_state(m, last, last == k->state, &text);
         str_add(&text, " (:bisect): ");
     }
     str_add(&text, str_text(&k->found));
@@ -79,7 +79,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
     struct compare_side side[2];
     for (int i = 0; i < 2; i++) {
         const struct program *p = history_state(h, state[i])->program;
-        name_state(m, state[i], &name[i]);
+        name_state(m, state[i], i == 0, &name[i]);
         program_print_nest(&nest[i], p);
         side[i] = (struct compare_side){ str_text(&name[i]), str_text(&nest[i]), p,
                                          sim_of(m, i, state[i]) };
@@ -111,7 +111,7 @@ static void put_ablation(struct model *m, struct doc *d, int width)
     struct str text = {0};
     if (m->marking.ablated != history_current(h)->id) {
         str_add(&text, "Not the current state, but ");
-        name_state(m, m->marking.ablated, &text);
+        name_state(m, m->marking.ablated, false, &text);
         str_add(&text, ". :ablate times the current one.");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
         str_free(&text);

@@ -65,7 +65,11 @@ static void branches_name_the_step_of_their_numbers(void **state)
     press(m, "u");
     type_line(m, "branch order");
     type_line(m, "loop reorder C K M N");
-    press(m, "B k");
+    press(m, "u B k Space =");                           /* one state on two branches */
+    assert_shows(m, "A  main, step 0 of 1  (");
+    assert_shows(m, "B  order, step 0 of 1  (");
+    type_line(m, "mark off");
+    press(m, "C-r B g");
     assert_shows(m, "main                         0/1     7.00 ms");
     assert_shows(m, "order                        1/1           -");
     assert_shows(m, "main stands at step 0 of 1: its numbers are of that step; Space marks it");
