@@ -44,8 +44,10 @@ struct pane_doc {
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: results of measurements do not replace the message, so that it can be read. */
-struct message { enum message_kind kind; bool stays; struct str echo, text, fix; };
+/* stays: results of measurements do not replace the message, so that it can be read.  fades: ticks
+ * until the message goes and the hint of the cursor is there again; 0: it stays until a key. */
+enum { FADE_TICKS = 50 };                /* 5 s */
+struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
 
 /* The object under the cursor.  SUBJECT_LOOP: model_loop returns the loop.  An access has its
  * tensor and its text, as in the nest; a tensor has only its name. */
@@ -431,9 +433,9 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 /* model_compare.c: the marked state. */
 
 bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
-/* Appends the place of a state: "tiled, step 3 of 7".  The marked state is a step of the branch
- * that was marked; other states are steps of the current branch, if they are there. */
-void model_state_name(const struct model *m, int state, struct str *out);
+/* Appends the place of a state: "tiled, step 3 of 7".  It is a step of the branch that was marked
+ * (if `marked`), else of the current one, if it is there. */
+void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m);
 bool model_ablate(struct model *m);

@@ -285,6 +285,7 @@ static void cancel(struct model *m)
         model_info(m, "the tuner goes on; t shows it, then x stops it");
     } else {
         model_info(m, "nothing is open or running that Esc could end; q leaves");
+        m->message.fades = FADE_TICKS;    /* something may run soon */
     }
 }
 

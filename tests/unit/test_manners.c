@@ -111,6 +111,31 @@ static void test_partial_numbers_merge(void **state)
     model_free(m);
 }
 
+/* A row of the list says the same as the report, which soon makes room for the hint. */
+static void test_reports_fade(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    assert_shows(m, "measured: best 4.00 ms");
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_hides(m, "measured: ");
+    assert_shows(m, "loop M of C: 64 iterations.");
+    press(m, "m");
+    measured(m, 5, 0.01, 1000);
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_shows(m, "the earlier 4.00 ms stays");        /* no row says that */
+    press(m, "Esc");
+    assert_shows(m, "nothing is open or running that Esc could end");
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_hides(m, "nothing is open or running");
+    model_free(m);
+}
+
 static void test_noise_is_marked(void **state)
 {
     (void)state;
@@ -1081,7 +1106,7 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
-        cmocka_unit_test(test_stars_follow_the_settings),
+        cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
         cmocka_unit_test(test_groups_may_be_left_out),
         cmocka_unit_test(test_missing_simulation_says_how),
