@@ -376,30 +376,45 @@ static const struct program *copy_of(struct arena *a, const struct program *p, b
     return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
 }
 
-/* Returns the group of a step that was typed without its first word, if the step is legal in one
- * group only; else "". */
-static const char *group_of(const struct model *m, const char *line)
+/* Whether a group has a step of that name, as `loop` has vectorize. */
+static bool has_step(const char *group, const char *line)
 {
-    if (!m->session || !line[0] || appcmd_known(line))
-        return "";
-    struct arena *a = arena_new();
-    const struct program *p = model_program(m), *ignored;
-    const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
-    struct err e;
-    bool loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
-    bool layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
-                                              &e);
-    arena_free(a);
-    return loop == layout ? "" : loop ? "loop " : "layout ";
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        if (streq(step_info((enum step_kind)k)->room, group)
+            && str_begins(line, step_info((enum step_kind)k)->verb))
+            return true;
+    return false;
 }
 
-/* Runs the line behind the first word of its group, and shows it so. */
+/* Returns the group of a step that was typed without its first word: the only one that has such a
+ * step, or else the only one in which it is legal; else NULL. */
+static const char *group_of(const struct model *m, const char *line)
+{
+    bool loop = has_step("loop", line), layout = has_step("layout", line);
+    if (!m->session || appcmd_known(line))
+        return NULL;
+    if (loop && layout) {
+        struct arena *a = arena_new();
+        const struct program *p = model_program(m), *ignored;
+        const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
+        struct err e;
+        loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
+        layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
+                                             &e);
+        arena_free(a);
+    }
+    return loop == layout ? NULL : loop ? "loop" : "layout";
+}
+
+/* Runs the line behind the name of its group, and shows it so. */
 static bool run_in_group(struct model *m, const char *group, const char *line)
 {
     struct str all = {0};
-    str_printf(&all, "%s%s", group, line);
+    str_printf(&all, "%s %s", group, line);
     model_echo(m, str_text(&all));
     bool ok = model_command(m, str_text(&all));
+    int more = (int)strlen(group) + 1;   /* the prompt has the line as it was typed */
+    m->error_col = m->error_col > more ? m->error_col - more : 0;
     str_free(&all);
     return ok;
 }
@@ -435,7 +450,7 @@ bool model_command(struct model *m, const char *line)
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
     const char *group = group_of(m, line);
-    if (group[0])
+    if (group)
         return run_in_group(m, group, line);
     struct err e;
     enum command_effect effect = EFFECT_NONE;

@@ -262,6 +262,11 @@ static void test_groups_may_be_left_out(void **state)
     assert_shows(m, ":loop reorder C M.0 N K M.1");
     type_line(m, "vectorize C M.1");
     assert_string_equal(step_of(m), "loop vectorize C M.1");
+    type_line(m, "unroll C X");                          /* the error of the only such step */
+    assert_shows(m, "C has no loop X");
+    assert_shows(m, "refused at the cursor");
+    assert_int_equal(m->prompt.at, 9);
+    press(m, "Esc");
     type_line(m, "split C N 4");                         /* a loop N and a dimension N */
     assert_shows(m, "did you mean \"layout split\" or \"loop split\"?");
     press(m, "Esc");
