@@ -545,7 +545,8 @@ void model_networked(struct model *m, struct app_job *j)
             model_network_tuned(m, j);
         return;
     }
-    if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))
+    bool cancelled = !j->ok && j->e.code == ERR_CANCEL;
+    if (!n || j->tag != n->tag || cancelled || (j->kind == JOB_NETWORK && !n->build_wanted))
         return;
     n->build_wanted = false;
     str_clear(&n->why);

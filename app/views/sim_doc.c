@@ -174,7 +174,7 @@ static void put_levels(const struct sim_tables *t)
     for (int i = 0; i < t->s->cache.n_levels; i++) {
         const struct sim_level *l = &t->s->level[i];
         struct str text = {0};
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "L%d", i + 1);
         put_row(t, (struct sim_row){ name, l->accesses, l->writebacks, l->misses, l->accesses, -1 },
                 share(l->misses, l->accesses));

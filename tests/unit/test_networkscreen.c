@@ -184,6 +184,7 @@ static void sums_leave_nothing_out_in_silence(void **state)
     model_resize(m, 240, 30);
     hand_in(m, true);
     assert_shows(m, "add up to 600 µs;");
+    m->network->build_wanted = true;
     hand_in(m, false);
     struct network *net = (struct network *)m->network->made->net;
     ((struct network_task *)net->task)[0].n_lines--;
@@ -723,8 +724,14 @@ static void scheduling_can_be_cancelled(void **state)
         press(m, "Down");
     press(m, "Enter");
     type_line(m, "layout set C \"N M\"");
-    press(m, "Esc Esc");
+    press(m, "Esc");
+    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_NETWORK);
+    struct app_job *j = model_job(m, &w);
+    press(m, "Esc");
     assert_false(m->network->build_wanted);
+    job_run(j, &(struct cancel){0}, NULL);               /* it ends before it is cancelled */
+    model_done(m, j);
+    job_free(j);
     assert_shows(m, "scheduling cancelled");
     assert_shows(m, "stale:    kernels have other steps than here; m checks");
     press(m, "m");
