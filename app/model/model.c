@@ -71,7 +71,8 @@ void model_free(struct model *m)
     for (int i = 0; i < COUNT_OF(m->code); i++)
         code_text_free(&m->code[i]);
     struct str *text[] = {
-        &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->overwrite,
+        &m->message.echo, &m->message.text, &m->message.fix, &m->search, &m->filter, &m->covered,
+        &m->overwrite,
         &m->out.copy, &m->out.dump, &m->opening, &m->pasted, &m->pasted_of,
         &m->refused,
     };
@@ -99,7 +100,7 @@ void model_show_session(struct model *m, struct session *s)
     m->session = s;
     m->generation++;
     m->has_expert = s && model_has_expert(m, model_program(m)->base->op);
-    m->overlay = OVERLAY_NONE;
+    model_close_overlay(m);
     m->zoom = false;
     m->measure_wanted = m->measure_all = m->numbers_asked = false;
     m->late.len = 0;
@@ -291,6 +292,7 @@ static void set_message(struct model *m, enum message_kind kind, const char *tex
 {
     m->message.kind = kind;
     m->message.stays = false;
+    m->message.fades = 0;
     set_text(&m->message.text, text);
     set_text(&m->message.fix, fix);
 }

@@ -44,8 +44,10 @@ struct pane_doc {
 };
 
 enum message_kind { MESSAGE_NONE, MESSAGE_ECHO, MESSAGE_INFO, MESSAGE_ERROR };
-/* stays: results of measurements do not replace the message, so that it can be read. */
-struct message { enum message_kind kind; bool stays; struct str echo, text, fix; };
+/* stays: results of measurements do not replace the message, so that it can be read.  fades: ticks
+ * until the message goes and the hint of the cursor is there again; 0: it stays until a key. */
+enum { FADE_TICKS = 50 };                /* 5 s */
+struct message { enum message_kind kind; bool stays; int fades; struct str echo, text, fix; };
 
 /* The object under the cursor.  SUBJECT_LOOP: model_loop returns the loop.  An access has its
  * tensor and its text, as in the nest; a tensor has only its name. */
@@ -130,7 +132,9 @@ struct model {
     /* State of the prompt. */
     struct prompt prompt;
     struct message message;
-    struct str search, filter;           /* search: text for the views; filter: for help */
+    /* search: of the view, the list of branches or the page of help; filter: of the list of help;
+     * covered: the search that holds again when help is closed */
+    struct str search, filter, covered;
     int search_from;                     /* the line where an incremental search began */
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;                         /* whether to scroll to it as soon as it is known */
@@ -172,6 +176,9 @@ struct model {
     int threads;
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
+    /* What the settings stand for: version of the compiler (with it, set.target is known to be
+     * wanted), simulated cache.  "" and 0 levels: they are as the session was opened. */
+    struct { char compiler[128]; struct cache_config cache; } stands_for;
     int at;                              /* the current state at the last model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
     int parallel_said;  /* 1 + tag of the state for which the note on threads was shown; 0: none */
@@ -289,6 +296,7 @@ void model_recover_answer(struct model *m, bool open, bool forget);
 
 void model_perform(struct model *m, const struct key_binding *b);
 void model_save_as(struct model *m);             /* prompts for a file name */
+void model_close_overlay(struct model *m);
 void model_open_help(struct model *m, const char *what /* what: a topic, or a filter */);
 void model_show_topic(struct model *m, const char *name);        /* name "": the list of keys */
 void model_forget_menu(struct model *m);
@@ -425,6 +433,9 @@ void model_networked(struct model *m, struct app_job *j);  /* takes over the res
 /* model_compare.c: the marked state. */
 
 bool model_mark(struct model *m, const char *arg);       /* the commands mark, compare, ... */
+/* Appends the place of a state: "tiled, step 3 of 7".  It is a step of the branch that was marked
+ * (if `marked`), else of the current one, if it is there. */
+void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
 bool model_bisect(struct model *m);
 bool model_ablate(struct model *m);
@@ -495,7 +506,7 @@ void model_tune_forget(struct model *m);
 /* Returns the phase of the search. v: the last snapshot, or NULL; waits: result of model_tune_waits
  * before the snapshot was locked. */
 enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *v, bool waits);
-void model_tune_note(struct model *m, struct str *out);  /* appends tuner.note and the use of t */
+void model_tune_note(struct model *m, struct str *out);  /* appends the remarks and what t does */
 /* Whether the records have a stopped search of the current state. A job looks for it; until it has
  * finished, the result is false. */
 bool model_tune_has_old(struct model *m);

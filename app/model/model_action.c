@@ -174,19 +174,33 @@ static void toggle_mark(struct model *m, const char *line)
 
 /* --- Moving the cursor ------------------------------------------------------------------------ */
 
+/* Says why a document cannot be scrolled sideways: its rows were made to fit the pane. */
+static void say_fits(struct model *m, const struct pane_doc *p, bool cut)
+{
+    bool steps = p == &m->pane[DOC_LEDGER], pane = m->overlay == OVERLAY_NONE && m->session;
+    model_info(m, !cut ? "no line is cut: there is nothing to scroll sideways"
+               : steps ? "a step is cut where the row ends: the bottom line has all of it, and ) "
+                         "makes this pane wider"
+               : pane ? "rows are cut where the pane ends: ) makes it wider, + shows it alone"
+               : "rows are cut where the list ends: a wider screen shows more");
+}
+
 static void scroll_sideways(struct model *m, int delta)
 {
     struct pane_doc *p = model_focused(m);
     int left = p->scroll.left + delta * (m->count > 0 ? (int)m->count : 8), widest = 0;
+    bool cut = false;
     for (int i = 0; i < p->doc.lines.len; i++) {
         int w = text_width(p->doc.lines.data[i].text);
         widest = w > widest ? w : widest;
+        cut = cut || p->doc.lines.data[i].cut;
     }
     int most = widest > p->width - 1 ? widest - p->width + 2 : 0;
     left = left < 0 ? 0 : left > most ? most : left;
-    if (left == p->scroll.left)
-        model_info(m, most == 0 ? "no line is cut: there is nothing to scroll sideways"
-                    : left == 0 ? "these are the first columns" : "these are the last columns");
+    if (most == 0)
+        say_fits(m, p, cut);
+    else if (left == p->scroll.left)
+        model_info(m, left == 0 ? "these are the first columns" : "these are the last columns");
     p->scroll.left = left;
 }
 
@@ -271,6 +285,7 @@ static void cancel(struct model *m)
         model_info(m, "the tuner goes on; t shows it, then x stops it");
     } else {
         model_info(m, "nothing is open or running that Esc could end; q leaves");
+        m->message.fades = FADE_TICKS;    /* something may run soon */
     }
 }
 
@@ -302,8 +317,18 @@ static bool is_topic(const char *word)
     return ops_find(word) != NULL;
 }
 
+void model_close_overlay(struct model *m)
+{
+    if (m->overlay == OVERLAY_HELP) {
+        str_clear(&m->search);            /* it was about a page of help, and not about a view */
+        str_add(&m->search, str_text(&m->covered));
+    }
+    m->overlay = OVERLAY_NONE;
+}
+
 void model_show_topic(struct model *m, const char *name)
 {
+    str_clear(&m->search);
     snprintf(m->topic, sizeof m->topic, "%s", name);
     m->pane[DOC_HELP].scroll = (struct scroll){0};
     m->pane[DOC_HELP].stamp = 0;
@@ -313,7 +338,9 @@ void model_open_help(struct model *m, const char *what)
 {
     bool topic = is_topic(what);
     model_forget_menu(m);
-    m->overlay = OVERLAY_NONE;
+    model_close_overlay(m);
+    str_clear(&m->covered);
+    str_add(&m->covered, str_text(&m->search));
     m->help_n = model_contexts(m, m->help_chain);
     m->help_menu = false;
     m->overlay = OVERLAY_HELP;

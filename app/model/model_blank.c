@@ -207,6 +207,26 @@ void model_put_file(const struct model *m, struct str *out)
     str_add(out, s->path[0] ? "" : ".yaml");
 }
 
+/* Appends the number of the trial under the cursor. */
+static bool put_trial(struct model *m, struct str *out)
+{
+    int trial = model_tune_selected(m);
+    if (trial >= 0) {
+        str_printf(out, "%d", trial + 1);
+        return true;
+    }
+    const struct tune_view *v = NULL;
+    bool some = false;
+    if (m->tuner.snapshot) {
+        v = tune_snapshot_lock(m->tuner.snapshot);
+        some = v && v->n_trials > 0;
+        tune_snapshot_unlock(m->tuner.snapshot);
+    }
+    return model_say_error(m, "the cursor is not on a trial", some
+                           ? "G goes to the list of trials below the chart" : m->tuner.out
+                           ? "trials come as soon as they are measured" : "t starts the tuner");
+}
+
 static bool put_blank(struct model *m, struct str *out, char what)
 {
     if (!m->session && what != 'N')
@@ -219,10 +239,7 @@ static bool put_blank(struct model *m, struct str *out, char what)
     case 'S': case 'I': case 'E': case 'F':
         return put_row(m, out, what);
     case 'K':
-        if (model_tune_selected(m) < 0)
-            return model_say_error(m, "the cursor is not on a trial", "t starts the tuner");
-        str_printf(out, "%d", model_tune_selected(m) + 1);
-        return true;
+        return put_trial(m, out);
     case 'N':
         if (m->count > 0)
             str_printf(out, "%ld", m->count);

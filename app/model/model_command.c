@@ -9,6 +9,7 @@
 #include "app/model/appcmd.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
+#include "sessions/export/export.h"
 
 static void copy_doc(struct model *m)
 {
@@ -68,7 +69,8 @@ static bool show_beside(struct model *m, enum view v)
         return false;
     model_show_view(m, v);
     m->focus = PANE_LEDGER;
-    model_info(m, "the cursor stays in the steps; Tab goes to the view %s", model_view[v].name);
+    model_info(m, "the cursor stays in the steps; %s goes to the view %s",
+               v != VIEW_NEST && m->w >= FRAME_WIDE ? "S-Tab" : "Tab", model_view[v].name);
     return true;
 }
 
@@ -319,8 +321,9 @@ static bool refuse_export(struct model *m)
     const struct session *s = m->network->session;
     struct str fix = {0};
     bool saved = s->path[0] && !s->dirty;
-    str_printf(&fix, "%stilescope export %s -o FOLDER", saved ? "" : "save it with s, then ",
-               s->path[0] ? s->path : "FILE.yaml");
+    str_printf(&fix, "%stilescope export ", saved ? "" : "save it with s, then ");
+    export_put_word(&fix, s->path[0] ? s->path : "FILE.yaml");
+    str_add(&fix, " -o FOLDER");
     str_clear(&m->out.copy);
     if (saved) {
         str_add(&m->out.copy, str_text(&fix));
@@ -329,6 +332,25 @@ static bool refuse_export(struct model *m)
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;
+}
+
+/* Whether a line would bind a key in other programs. */
+static bool binds_key(const char *line)
+{
+    static const char *const words[] = {
+        "bind", "unbind", "map", "unmap", "nmap", "noremap", "bindkey", "key", "keys", "set key",
+        "set keys",
+    };
+    bool is = false;
+    for (int i = 0; i < COUNT_OF(words); i++)
+        is = is || str_begins(line, words[i]);
+    return is;
+}
+
+static bool refuse_binding(struct model *m)
+{
+    return model_say_error(m, "keys are bound by the file settings.yaml, and not by a command",
+                           "write there  keys: {F5: source tile.steps}; :help settings says how");
 }
 
 static bool refuse_unknown(struct model *m, const char *line)
@@ -340,6 +362,63 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
+/* Returns a copy of the program, with or without its loop steps; NULL: there is none without them.
+ * A layout step of the prompt goes before the loop steps. */
+static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
+{
+    const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    const struct program *out;
+    struct err ignored;
+    int n = 0, bad;
+    for (int i = 0; i < p->n_steps; i++)
+        if (loops || !str_starts(p->steps[i], "loop "))
+            step[n++] = p->steps[i];
+    return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
+}
+
+/* Whether a group has a step of that name, as `loop` has vectorize. */
+static bool has_step(const char *group, const char *line)
+{
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        if (streq(step_info((enum step_kind)k)->room, group)
+            && str_begins(line, step_info((enum step_kind)k)->verb))
+            return true;
+    return false;
+}
+
+/* Returns the group of a step that was typed without its first word: the only one that has such a
+ * step, or else the only one in which it is legal; else NULL. */
+static const char *group_of(const struct model *m, const char *line)
+{
+    bool loop = has_step("loop", line), layout = has_step("layout", line);
+    if (!m->session || appcmd_known(line))
+        return NULL;
+    if (loop && layout) {
+        struct arena *a = arena_new();
+        const struct program *p = model_program(m), *ignored;
+        const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
+        struct err e;
+        loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
+        layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
+                                             &e);
+        arena_free(a);
+    }
+    return loop == layout ? NULL : loop ? "loop" : "layout";
+}
+
+/* Runs the line behind the name of its group, and shows it so. */
+static bool run_in_group(struct model *m, const char *group, const char *line)
+{
+    struct str all = {0};
+    str_printf(&all, "%s %s", group, line);
+    model_echo(m, str_text(&all));
+    bool ok = model_command(m, str_text(&all));
+    int more = (int)strlen(group) + 1;   /* the prompt has the line as it was typed */
+    m->error_col = m->error_col > more ? m->error_col - more : 0;
+    str_free(&all);
+    return ok;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -347,6 +426,8 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
+    if (id < 0 && binds_key(line))
+        return refuse_binding(m);
     if (id < 0 && appcmd_by_synonym(line) >= 0)
         return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))
@@ -368,6 +449,9 @@ bool model_command(struct model *m, const char *line)
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
+    const char *group = group_of(m, line);
+    if (group)
+        return run_in_group(m, group, line);
     struct err e;
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);

@@ -20,28 +20,34 @@ void model_compare_outdate(struct model *m)
 {
     struct marking *k = &m->marking;
     int state = k->state, what = k->what == MARKING_ABLATION ? COMPARE_NEST : k->what;
+    const char *branch = k->branch;
     model_compare_forget(m);
     k->state = state;
+    k->branch = branch;
     k->what = what;
 }
 
 /* --- The mark --------------------------------------------------------------------------------- */
 
-/* Returns the state that `mark` names: a step of this branch, or a branch; -1 with a message. */
-static int named_state(struct model *m, const char *arg)
+/* Returns the state that `mark` names: a step of this branch, or a branch; -1 with a message.
+ * *branch: the name of that branch, or NULL. */
+static int named_state(struct model *m, const char *arg, const char **branch)
 {
     const struct history *h = m->session->history;
     long long number;
     struct err e;
     int n, at;
+    *branch = NULL;
     if (!arg[0])
         return history_current(h)->id;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
     if (str_to_int64(arg, 0, n - 1, &number))
         return path[number];
     int b = history_branch_find(h, arg, &e);
-    if (b >= 0)
+    if (b >= 0) {
+        *branch = history_branch(h, b)->name;
         return history_branch(h, b)->at;
+    }
     if (strspn(arg, "0123456789") == strlen(arg))
         model_say_error(m, "this branch has no such step", "");
     else
@@ -49,10 +55,30 @@ static int named_state(struct model *m, const char *arg)
     return -1;
 }
 
+void model_state_name(const struct model *m, int state, bool marked, struct str *out)
+{
+    const struct history *h = m->session->history;
+    struct err ignored;
+    const char *name = marked ? m->marking.branch : NULL;
+    int first = name ? history_branch_find(h, name, &ignored) : -1;
+    first = first >= 0 ? first : history_branch_index(h);
+    for (int k = 0; k < history_n_branches(h); k++) {
+        int b = (first + k) % history_n_branches(h), n, at;
+        const int *path = history_path(h, b, &n, &at);
+        for (int i = 0; i < n; i++)
+            if (path[i] == state) {
+                str_printf(out, "%s, step %d of %d", history_branch(h, b)->name, i, n - 1);
+                return;
+            }
+    }
+    str_add(out, "a state that no branch has any more");
+}
+
 bool model_mark(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;
-    int state = streq(arg, "off") ? -1 : named_state(m, arg);
+    const char *branch = NULL;
+    int state = streq(arg, "off") ? -1 : named_state(m, arg, &branch);
     if (state < 0 && !streq(arg, "off"))
         return false;
     bool off = state < 0 || state == k->state;
@@ -63,11 +89,15 @@ bool model_mark(struct model *m, const char *arg)
         return true;
     }
     k->state = state;
+    k->branch = branch;
     int now = history_current(m->session->history)->id;
     bool one = history_leads(m->session->history, state, now)
             || history_leads(m->session->history, now, state);
-    model_info(m, "marked; = compares it with the current %s",
+    struct str name = {0};
+    model_state_name(m, state, true, &name);
+    model_info(m, "marked %s; = compares it with the current %s", str_text(&name),
                one ? "step, :bisect finds the step in between that matters most" : "branch");
+    str_free(&name);
     return true;
 }
 

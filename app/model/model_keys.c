@@ -373,22 +373,29 @@ static const char *way_to(const struct model *m, enum key_context c)
     return way;
 }
 
-/* Says what a key does elsewhere that does nothing here. */
+/* Says what a key does elsewhere that does nothing here: in the first such place, and in the list
+ * of steps, which is always near. */
 static void say_unbound(struct model *m, int key)
 {
-    struct str name = {0};
-    key_text(&name, key);
-    model_info(m, "%s does nothing on this screen; ? lists the keys", str_text(&name));
+    struct str says = {0};
+    bool some = false;
+    key_text(&says, key);
+    str_add(&says, " does nothing here.");
     for (int i = 0; i < key_binding_count(); i++) {
         const struct key_binding *b = key_binding_get(i);
         const char *way = key_binding_has(b, key) ? way_to(m, b->context) : NULL;
-        if (!way)
+        if (!way || (some && (b->context != KEYS_LEDGER || !m->session)))
             continue;
-        model_info(m, "%s does nothing here. %s: %s. %s.", str_text(&name),
-                   key_context_title[b->context], b->help, way);
-        break;
+        str_printf(&says, " %s: %s. %s.", key_context_title[b->context], b->help, way);
+        some = true;
     }
-    str_free(&name);
+    if (!some) {
+        str_clear(&says);
+        key_text(&says, key);
+        str_add(&says, " does nothing on this screen; ? lists the keys");
+    }
+    model_info(m, "%s", str_text(&says));
+    str_free(&says);
 }
 
 static void key_binding(struct model *m, int key)

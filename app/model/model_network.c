@@ -229,7 +229,8 @@ static void build_again(struct model *m)
 /* Whether the network was built with the steps of p for its kernel of this text. */
 static bool as_built(const struct app_network *n, const char *spec, const struct program *p)
 {
-    const struct network *net = n->made && !n->build_wanted ? n->made->net : NULL;
+    bool latest = n->made && !n->build_wanted && !n->outdated;
+    const struct network *net = latest ? n->made->net : NULL;
     for (int i = 0; net && i < net->n_tasks; i++) {
         const struct network_task *t = &net->task[i];
         if (!t->conversion && streq(t->spec, spec)
@@ -412,7 +413,10 @@ bool model_network_tune(struct model *m, const char *arg)
 {
     struct app_network *n = m->network;
     long long seconds = TUNE_S;
-    if (!n || !n->made)
+    if (n && !n->made)
+        return model_say_error(m, "the kernels have no schedules yet", "m chooses them and "
+                               "measures the network");
+    if (!n)
         return model_say_error(m, "no network is open", "e model.onnx");
     if (*arg && !str_to_int64(arg, 1, 1000000, &seconds))
         return model_say_error(m, "the time is in seconds", "tune_all 600");
@@ -464,11 +468,14 @@ bool model_network_cancel(struct model *m)
         model_info(m, "ending the search; schedules that are clearly faster are kept");
         return true;
     }
-    if (!model_shows_network(m) || !m->network->measure_wanted)
+    struct app_network *n = m->network;
+    if (!model_shows_network(m) || (!n->build_wanted && !n->measure_wanted))
         return false;
-    m->network->measure_wanted = false;
+    model_info(m, n->build_wanted ? "scheduling cancelled; m schedules and measures the network"
+                                  : "measuring cancelled; m measures again");
+    n->outdated = n->outdated || n->build_wanted;
+    n->build_wanted = n->measure_wanted = false;
     m->data_stamp++;
-    model_info(m, "measuring cancelled; m measures again");
     return true;
 }
 
@@ -519,6 +526,7 @@ static void take_made(struct model *m, struct app_job *j)
     if (n->made != n->timed)
         network_made_free(n->made);
     n->made = j->network;
+    n->outdated = false;
     if (j->kind == JOB_NETWORK_RUN) {
         network_made_free(n->timed);
         n->timed = n->made;
@@ -537,7 +545,8 @@ void model_networked(struct model *m, struct app_job *j)
             model_network_tuned(m, j);
         return;
     }
-    if (!n || j->tag != n->tag || (!j->ok && j->e.code == ERR_CANCEL))
+    bool cancelled = !j->ok && j->e.code == ERR_CANCEL;
+    if (!n || j->tag != n->tag || cancelled || (j->kind == JOB_NETWORK && !n->build_wanted))
         return;
     n->build_wanted = false;
     str_clear(&n->why);

@@ -51,7 +51,7 @@ static void take_first(struct app_network *n, const struct app_job *j)
 {
     const struct network_live_result *r = &j->tuned;
     struct network_made *made = n->made;
-    if (made->measured || n->build_wanted || n->tune_of != n->tag || !r->call_s
+    if (made->measured || n->build_wanted || n->outdated || n->tune_of != n->tag || !r->call_s
         || r->n_calls != made->net->module->n_calls)
         return;
     struct network_measurement *m = ARENA_DUP(made->arena, &r->first, 1);

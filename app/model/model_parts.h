@@ -42,7 +42,10 @@ struct tuner {
     bool ask;                            /* whether has_old is wanted for the current state */
     int asked;                           /* has_old is valid for the state with tag asked - 1 */
     bool has_old; struct tuning_stopped old;  /* old: the stopped search, if has_old */
-    struct str end, note;                /* how the search ended; further remarks */
+    /* end: how the search ended; place: which branch has the best; back: how to leave it, in
+     * the state `after` of the branch after_branch; note: further remarks */
+    struct str end, place, back, note;
+    const char *after_branch;            /* the user's current branch when it ended */
     struct tune_winner winner;
 };
 
@@ -50,6 +53,7 @@ struct tuner {
 enum { MARKING_ABLATION = COMPARE_OF_COUNT };
 struct marking {
     int state;                           /* the marked state; -1: none */
+    const char *branch;  /* the branch whose current step was marked; NULL: a step was marked */
     int what;  /* what is shown: an enum compare_of, or MARKING_ABLATION */
     bool wanted;                         /* whether a job of this kind runs or is due: */
     enum job_kind job;
@@ -78,6 +82,7 @@ struct app_network {
     struct str opened;                   /* what was opened, in the form of network_order */
     int tag;                             /* tag of its jobs; changes with the network */
     bool build_wanted, measure_wanted;
+    bool outdated;  /* whether a cancelled build left `made` without the latest steps */
     struct network_live *live;           /* search of all kernels; NULL: there was none */
     bool tune_wanted;                    /* whether a search of tune_s seconds should run */
     double tune_s;

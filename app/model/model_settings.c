@@ -8,6 +8,22 @@
 #include "profile/build/build.h"
 #include "profile/measure/program_text.h"
 
+/* Notes which compiler the settings choose, once they choose it or an instruction set. */
+static void note_compiler(struct model *m)
+{
+    struct compiler found;
+    struct err ignored;
+    bool ok = compiler_find(m->set.compiler[0] ? m->set.compiler : NULL, &found, &ignored);
+    snprintf(m->stands_for.compiler, sizeof m->stands_for.compiler, "%s", ok ? found.version : "");
+}
+
+static void note_cache(struct model *m)
+{
+    struct machine here;
+    machine_read(&here);
+    m->stands_for.cache = cache_config_on(&m->set.cache, &here.l1d, &here.l2, &here.l3);
+}
+
 void model_apply_settings(struct model *m, const struct model_opts *o)
 {
     const struct app_settings *s = o->settings;
@@ -17,6 +33,10 @@ void model_apply_settings(struct model *m, const struct model_opts *o)
     if (!s)
         return;
     m->set = s->set;
+    if (m->set.compiler[0] || m->set.target)
+        note_compiler(m);
+    if (m->set.cache.n_levels > 0)
+        note_cache(m);
     m->columns = s->columns;
     key_bindings_add(s->key, s->n_keys);
 }
@@ -90,6 +110,7 @@ bool model_set_cache(struct model *m, const char *arg)
         return model_error(m, &e);
     }
     m->set.cache = cache;
+    note_cache(m);
     return changed(m);
 }
 
@@ -102,6 +123,7 @@ bool model_set_compiler(struct model *m, const char *arg)
     if (!is_default(arg) && !compiler_find(arg, &found, &e))
         return model_error(m, &e);
     strcpy(m->set.compiler, is_default(arg) ? "" : arg);
+    note_compiler(m);
     return changed(m);
 }
 
@@ -112,6 +134,7 @@ bool model_set_isa(struct model *m, const char *arg)
     if (!t && !is_default(arg))
         return model_error(m, &e);
     m->set.target = t;
+    note_compiler(m);
     m->stamp++;                           /* the nest shows which tiles do not fit the registers */
     return changed(m);
 }

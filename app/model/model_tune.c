@@ -61,6 +61,8 @@ void model_tune_forget(struct model *m)
     struct tuner *t = &m->tuner;
     tune_snapshot_drop(t->snapshot);
     str_free(&t->end);
+    str_free(&t->place);
+    str_free(&t->back);
     str_free(&t->note);
     *t = (struct tuner){0};
 }
@@ -261,11 +263,22 @@ static void add_promise(struct model *m, struct str *out)
         str_add(out, "t starts a new search, for the session has changed");
 }
 
-/* Appends the note. What t does depends on the current state, so it is added anew each time. */
+/* Whether the user is where the search left them, so that the way back leads from here. */
+static bool is_where_it_ended(const struct model *m)
+{
+    const struct history *h = m->session->history;
+    const char *branch = history_branch(h, history_branch_index(h))->name;
+    return history_current(h)->id == m->tuner.after && m->tuner.after_branch
+        && streq(branch, m->tuner.after_branch);
+}
+
+/* What t does, and the way back, depend on the current state, so they are added anew each time. */
 void model_tune_note(struct model *m, struct str *out)
 {
-    str_add(out, str_text(&m->tuner.note));
-    if (m->tuner.stopped && !m->tuner.out) {
+    const struct tuner *t = &m->tuner;
+    str_printf(out, "%s%s", str_text(&t->place), is_where_it_ended(m) ? str_text(&t->back) : "");
+    str_printf(out, "%s%s", out->len > 0 && t->note.len > 0 ? "; " : "", str_text(&t->note));
+    if (t->stopped && !t->out) {
         str_add(out, out->len > 0 ? "; " : "");
         add_promise(m, out);
     }

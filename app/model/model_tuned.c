@@ -73,25 +73,25 @@ static struct user_place place_before(const struct history *h, const struct tuni
     return p;
 }
 
-/* Adds which branch has the result, and the command that takes the user back. */
-static void add_place(const struct history *h, const struct tuning *t, const struct user_place *was,
-                      const char *branch, struct str *note)
+/* Notes which branch has the result, and the command that takes the user back. */
+static void note_place(const struct history *h, const struct tuning *t,
+                       const struct user_place *was, const char *branch, struct tuner *to)
 {
     int n, at = was->step;
     bool shown = streq(history_branch(h, history_branch_index(h))->name, branch);
     if (was->had >= 0) {
         history_path(h, was->had, &n, &at);
-        str_printf(note, "the best equals branch %s, step %d%s; ", branch, at,
-                   shown ? ", and is shown now" : "");
+        str_printf(&to->place, "the best equals branch %s, step %d", branch, at);
+        str_add(&to->back, shown ? ", and is shown now" : "");
     } else {
-        str_printf(note, "the best is on branch %s; ", branch);
+        str_printf(&to->place, "the best is on branch %s", branch);
     }
     if (shown && !streq(was->branch, branch))
-        str_printf(note, ":switch %s goes back; ", was->branch);
+        str_printf(&to->back, "; :switch %s goes back", was->branch);
     else if (shown && at != was->step)
-        str_printf(note, ":goto %d goes back; ", was->step);
+        str_printf(&to->back, "; :goto %d goes back", was->step);
     else if (was->had < 0 && t->n_lines > 1 && was->branches == history_n_branches(h))
-        str_printf(note, ":undo %d takes it back; ", t->n_lines);
+        str_printf(&to->back, "; :undo %d takes it back", t->n_lines);
 }
 
 /* Returns the speedup of the search's best trial over the start in the final; NAN: unknown. */
@@ -141,8 +141,9 @@ static void ended_well(struct model *m, const struct tuning *t)
                                                 : search_end_name[t->end]);
     m->tuner.stopped = t->end == SEARCH_CANCELLED || t->end == SEARCH_TIME;
     m->tuner.after = history_current(h)->id;
+    m->tuner.after_branch = history_branch(h, history_branch_index(h))->name;
     if (branch.len > 0)
-        add_place(h, t, &was, str_text(&branch), note);
+        note_place(h, t, &was, str_text(&branch), &m->tuner);
     if (t->answered)
         str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
     str_add(note, t->note);

@@ -318,9 +318,11 @@ static void say_measured(struct model *m, const struct measurement *r, bool stay
         }
     free(rows);
     str_add(&s, r->verified ? "; the result is correct" : "");
+    size_t plain = s.len;
     model_note(m, &s);
     str_clear(&m->message.echo);
     model_info(m, "measured: %s", str_text(&s));
+    m->message.fades = s.len == plain && !stays ? FADE_TICKS : 0;
     str_free(&s);
 }
 
@@ -421,4 +423,6 @@ void model_done(struct model *m, struct app_job *j)
 void model_tick(struct model *m)
 {
     m->spin++;
+    if (m->message.fades > 0 && --m->message.fades == 0)
+        model_clear_message(m);
 }

@@ -66,6 +66,7 @@ void doc_bar(struct doc *d, enum style s, double fraction, int width)
 void doc_fit(struct doc *d, enum style s, const char *text, int width)
 {
     text_fit(&d->text, text, width);
+    d->cut = d->cut || text_width(text) > width;
     paint(d, s);
 }
 
@@ -90,12 +91,13 @@ void doc_pad(struct doc *d, int col)
 
 struct line *doc_end(struct doc *d)
 {
-    struct line l = {.id = -1};
+    struct line l = {.id = -1, .cut = d->cut};
     l.text = arena_strndup(d->arena, str_text(&d->text), d->text.len);
     l.style = arena_copy(d->arena, str_text(&d->style), d->style.len + 1);
     vec_push(&d->lines, l);
     str_clear(&d->text);
     str_clear(&d->style);
+    d->cut = false;
     return &d->lines.data[d->lines.len - 1];
 }
 

@@ -21,6 +21,7 @@ struct line {
     int n_items;
     const struct doc_item *item;
     int stays;                               /* number of columns that are not scrolled sideways */
+    bool cut;                            /* whether doc_fit left out a part of a text */
     bool heading;  /* it is a heading of the lines below, and never the last row of a pane */
 };
 
@@ -30,7 +31,7 @@ struct doc {
     int head;                            /* number of lines that stay at the top, if they fit */
     bool is_list;  /* whether the cursor rests only on lines with id >= 0 */
     bool is_pager;  /* whether moving scrolls; the cursor then shows only search results */
-    struct str text, style;                              /* the line being written */
+    struct str text, style; bool cut;                    /* the line being written */
 };
 
 /* The reader's place in a document. */

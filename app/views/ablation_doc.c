@@ -33,22 +33,27 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
 
 void ablation_doc(struct doc *d, const struct ablation *a, int width)
 {
-    int nothing = 0;
+    int nothing = 0, idle = 0;
     struct str text = {0};
     str_add(&text, "Whole schedule: ");
     text_ms(&text, a->full.m.latency.median_ms);
-    str_printf(&text, " median, %d step%s. Without a step it is:", a->n, a->n == 1 ? "" : "s");
+    str_printf(&text, " median, %d step%s, %d thread%s. Without a step it is:", a->n,
+               a->n == 1 ? "" : "s", a->threads, a->threads == 1 ? "" : "s");
     doc_wrap(d, STYLE_STRONG, str_text(&text), width, 0);
     for (int i = 0; i < a->n; i++) {
         put_row(d, a, &a->row[i], width);
-        nothing += a->row[i].result.verdict == VERDICT_SAME;
+        bool same = a->row[i].result.verdict == VERDICT_SAME;
+        idle += same && a->row[i].idle;
+        nothing += same && !a->row[i].idle;
     }
     str_clear(&text);
     if (nothing > 0)
         str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
                    nothing, nothing == 1 ? " makes" : "s make");
     else
-        str_add(&text, "Every step makes a difference.");
+        str_printf(&text, "Every %sstep makes a difference.", idle > 0 ? "other " : "");
+    if (idle > 0)
+        str_printf(&text, " %d step%s needs more threads to act.", idle, idle == 1 ? "" : "s");
     doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);
     str_free(&text);
 }

@@ -53,7 +53,11 @@ void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, 
     struct str text = {0};
     if (!latency_noisy(l))
         return;
-    str_add(&text, "the middle half spreads over more than 10 %");
+    if (l->noisy || l->spread > STATS_NOISY)
+        str_add(&text, "the middle half spreads over more than 10 %");
+    else
+        str_printf(&text, "the median is %.0f %% above the best time",
+                   100 * (l->median_ms / l->min_ms - 1));
     str_add(&text, l->noisy ? ", however often it was sampled" : "");
     if (load > 0)
         str_printf(&text, "; the load of the machine was %.1f", load);

@@ -14,6 +14,7 @@ struct measurement_look {
     unsigned meters;                      /* METER_ bits of the meters to show */
     const struct program *program;        /* the program that was measured */
     const struct machine_model *model;    /* for the roofline; NULL: unknown */
+    const char *simulates;  /* how to simulate what was not: "; m simulates it"; NULL: no hint */
     const struct sim_result *before;  /* the misses are compared with these; NULL: not compared */
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);

@@ -136,7 +136,10 @@ static void put_layouts(struct str *out, const struct network_task *t)
 
 /* --- The head --------------------------------------------------------------------------------- */
 
-static void put_latency(struct doc *d, const struct network_look *k, double sum_s)
+/* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out. */
+struct kernel_sums { double s, bound_s; int untimed, chosen; };
+
+static void put_latency(struct doc *d, const struct network_look *k, const struct kernel_sums *sum)
 {
     const struct network_measurement *m = k->m;
     struct str text = {0};
@@ -149,8 +152,13 @@ static void put_latency(struct doc *d, const struct network_look *k, double sum_
         str_printf(&text, ", %d runs, first run ", m->latency.runs);
         text_ms(&text, m->first_call_ms);
     }
-    str_add(&text, "; kernels' best times add up to ");
-    text_ms(&text, 1e3 * sum_s);
+    if (sum->s > 0) {
+        str_add(&text, "; kernels' best times add up to ");
+        text_ms(&text, 1e3 * sum->s);
+    }
+    if (sum->s > 0 && sum->untimed > 0)
+        str_printf(&text, " without %d kernel%s that %s not measured", sum->untimed,
+                   sum->untimed == 1 ? "" : "s", sum->untimed == 1 ? "was" : "were");
     if (k->width >= ROOM_FOR_SPEED)
         str_printf(&text, "; %.1f GFLOP/s", m->gflops);
     if (m->peak_fraction > 0)
@@ -275,7 +283,10 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
 {
     struct str text = {0};
     const struct network_measurement *m = k->m;
-    if (!m) {
+    if (k->outdated) {
+        str_printf(&text, "kernels have other steps than here%s", k->advice);
+        measurement_doc_row(d, "stale:", STYLE_BAD, 0, &text, k->width);
+    } else if (!m) {
         str_printf(&text, "no%s", k->advice);
         measurement_doc_row(d, "measured:", STYLE_PLAIN, 0, &text, k->width);
     } else if (m->outcome != OUTCOME_OK) {
@@ -300,13 +311,13 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
 }
 
 static void put_head(struct doc *d, const struct network *net, const struct network_look *k,
-                     double sum_s, double bound_s, int n_chosen)
+                     const struct kernel_sums *sum)
 {
     struct str text = {0};
     const struct module_plan *plan = net->module->plan;
     if (k->m && k->m->latency.runs > 0)
-        put_latency(d, k, sum_s);
-    put_bound(d, k, bound_s);
+        put_latency(d, k, sum);
+    put_bound(d, k, sum->bound_s);
     put_verdict(d, net, k);
     if (k->m && k->exact)
         put_exact(d, k);
@@ -325,8 +336,8 @@ static void put_head(struct doc *d, const struct network *net, const struct netw
         other += net->task[i].program->n_algorithms > 0;
     if (other)
         str_printf(&text, "; %d kernel%s by winograd", other, other == 1 ? "" : "s");
-    if (n_chosen)
-        str_printf(&text, "; * %d with chosen steps", n_chosen);
+    if (sum->chosen)
+        str_printf(&text, "; * %d with chosen steps", sum->chosen);
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     for (int i = 0; i < net->parts.n_steps; i++)
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);
@@ -520,13 +531,13 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
 {
     struct kernel_row *row = rows_of(net, k);
     struct kernel_table table = table_of(net, k, row);
-    double bound_s = 0;
-    int n_chosen = 0;
+    struct kernel_sums sum = { .s = table.timed ? table.whole : 0 };
     for (int i = 0; i < net->n_tasks; i++) {
-        bound_s += row[i].is.bound_s;
-        n_chosen += row[i].chosen;
+        sum.bound_s += row[i].is.bound_s;
+        sum.untimed += table.timed && row[i].seconds < 0;
+        sum.chosen += row[i].chosen;
     }
-    put_head(d, net, k, table.timed ? table.whole : 0, bound_s, n_chosen);
+    put_head(d, net, k, &sum);
     put_above(d, net, row, &table, k->width);
     put_heading(d, &table);
     d->head = d->lines.len;

@@ -11,6 +11,7 @@ struct network_look {
     const struct network *timed;          /* the measured network, whose steps may differ */
     const struct network_measurement *m;  /* its measurement; NULL: none */
     const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
+    bool outdated;                        /* whether kernels have other steps than here */
     const char *advice;                   /* a hint how to measure it */
     const struct machine_model *model;    /* for the bounds; NULL: unknown */
     unsigned meters;                      /* METER_ bits of the requested meters */

@@ -453,7 +453,8 @@ static void draw_bottom(struct model *m, struct grid *g)
     static const char *const recover[] = {
         "y", "open them", "n", "open without them", "d", "discard them", NULL,
     };
-    static const char *const stop[] = {"y", "stop it", "n", "stay", NULL};
+    const char *leave = m->tuner.out ? "stop it" : m->then == AFTER_QUIT ? "quit" : "leave";
+    const char *const stop[] = {"y", leave, "n", "stay", NULL};
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };

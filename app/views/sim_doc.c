@@ -174,7 +174,7 @@ static void put_levels(const struct sim_tables *t)
     for (int i = 0; i < t->s->cache.n_levels; i++) {
         const struct sim_level *l = &t->s->level[i];
         struct str text = {0};
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "L%d", i + 1);
         put_row(t, (struct sim_row){ name, l->accesses, l->writebacks, l->misses, l->accesses, -1 },
                 share(l->misses, l->accesses));
@@ -469,7 +469,8 @@ static void put_times(const struct sim_tables *t)
 }
 
 
-static void put_summary(struct doc *d, const struct sim_result *s, int width)
+static void put_summary(struct doc *d, const struct sim_result *s,
+                        const struct measurement_look *k)
 {
     struct str text = {0};
     if (s->available) {
@@ -487,8 +488,9 @@ static void put_summary(struct doc *d, const struct sim_result *s, int width)
             str_add(&text, "; of the source: the compiler may run other loops (autovectorize on)");
     } else {
         str_printf(&text, "not available: %s", s->reason);
+        str_add(&text, k->simulates && streq(s->reason, "not asked for") ? k->simulates : "");
     }
-    measurement_doc_row(d, "sim:", STYLE_PLAIN, 0, &text, width);
+    measurement_doc_row(d, "sim:", STYLE_PLAIN, 0, &text, k->width);
 }
 
 void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement_look *k)
@@ -496,7 +498,7 @@ void sim_doc(struct doc *d, const struct sim_result *s, const struct measurement
     struct sim_tables t = { .d = d, .s = s, .k = k };
     if (!s->available && !s->reason[0])
         return;
-    put_summary(d, s, k->width);
+    put_summary(d, s, k);
     if (!s->available)
         return;
     if (s->gpu[0]) {

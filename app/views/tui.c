@@ -61,6 +61,7 @@ struct tui {
     struct term_event event;
     /* descriptors that are written to when idle, and after a redraw; -1: unused */
     int idle_fd, drawn_fd;
+    bool ticked;                         /* whether the last event was a tick of an idle program */
     bool answered;                       /* whether input was handled since the last redraw */
     sigset_t waiting;                    /* the signal mask during waits */
     bool watched;
@@ -180,12 +181,14 @@ static bool wait_for_events(struct tui *t, bool busy)
         {.fd = STDIN_FILENO, .events = POLLIN}, {.fd = job_queue_fd(t->jobs), .events = POLLIN},
         {.fd = wake_fd, .events = POLLIN},
     };
-    if (!busy && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
+    if (!busy && !t->ticked && t->idle_fd >= 0 && !input_waits() && write(t->idle_fd, ".", 1) < 0)
         t->idle_fd = -1;
     struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-    int n = ppoll(p, COUNT_OF(p), busy ? &tick : NULL, &t->waiting);
+    bool ticks = busy || t->model->message.fades > 0;
+    int n = ppoll(p, COUNT_OF(p), ticks ? &tick : NULL, &t->waiting);
     if (n < 0 && errno != EINTR)
         return false;
+    t->ticked = n == 0 && !busy;
     if (n == 0)
         model_tick(t->model);
     return n <= 0 || !(p[0].revents & (POLLHUP | POLLERR | POLLNVAL));

@@ -19,32 +19,23 @@ static void put_what(struct doc *d, const struct marking *k, int width, const ch
     doc_end(d);
 }
 
-/* Appends "tiled step 7" or "step 3". */
-static void name_state(const struct history *h, int state, struct str *out)
+/* Appends "tiled, step 3 of 7: loop vectorize C N". */
+static void name_state(const struct model *m, int state, bool marked, struct str *out)
 {
-    int here = history_branch_index(h);
-    for (int k = 0; k < history_n_branches(h); k++) {
-        int b = (here + k) % history_n_branches(h), n, at;
-        const int *path = history_path(h, b, &n, &at);
-        for (int i = 0; i < n; i++)
-            if (path[i] == state) {
-                str_printf(out, "%s, step %d", history_branch(h, b)->name, i);
-                if (i > 0)
-                    str_printf(out, ": %s", history_state(h, state)->step);
-                return;
-            }
-    }
-    str_add(out, "a state that no branch has any more");
+    model_state_name(m, state, marked, out);
+    if (history_state(m->session->history, state)->step[0])
+        str_printf(out, ": %s", history_state(m->session->history, state)->step);
 }
 
 static void put_advice(struct doc *d, int width)
 {
     doc_line(d, STYLE_PLAIN, "No state is marked.");
     doc_line(d, STYLE_PLAIN, "");
-    doc_wrap(d, STYLE_DIM, "Space on a step, or on a branch in the list of branches (B), marks it. "
-             "Then = shows it beside the current step: nest, C, assembly, cache misses, and "
-             "both timed in turns. :bisect finds the step between them that matters most. "
-             ":ablate needs no mark: it times the current schedule without each of its steps.",
+    doc_wrap(d, STYLE_DIM, "Space on a step marks it, and in the list of branches (B) the step "
+             "where a branch stands. Then = shows it beside the current step: nest, C, assembly, "
+             "cache misses, and both timed in turns. :bisect finds the step between them that "
+             "matters most. :ablate needs no mark: it times the current schedule without each of "
+             "its steps.",
              width, 0);
 }
 
@@ -68,9 +59,9 @@ static void put_found(struct model *m, struct doc *d, int width)
         return;
     if ((first != k->state || last != now) && (first != now || last != k->state)) {
         str_add(&text, "Not of these states, but from ");
-        name_state(h, first, &text);
+        name_state(m, first, first == k->state, &text);
         str_add(&text, " to ");
-        name_state(h, last, &text);
+        name_state(m, last, last == k->state, &text);
         str_add(&text, " (:bisect): ");
     }
     str_add(&text, str_text(&k->found));
@@ -88,7 +79,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
     struct compare_side side[2];
     for (int i = 0; i < 2; i++) {
         const struct program *p = history_state(h, state[i])->program;
-        name_state(h, state[i], &name[i]);
+        name_state(m, state[i], i == 0, &name[i]);
         program_print_nest(&nest[i], p);
         side[i] = (struct compare_side){ str_text(&name[i]), str_text(&nest[i]), p,
                                          sim_of(m, i, state[i]) };
@@ -120,7 +111,7 @@ static void put_ablation(struct model *m, struct doc *d, int width)
     struct str text = {0};
     if (m->marking.ablated != history_current(h)->id) {
         str_add(&text, "Not the current state, but ");
-        name_state(h, m->marking.ablated, &text);
+        name_state(m, m->marking.ablated, false, &text);
         str_add(&text, ". :ablate times the current one.");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
         str_free(&text);

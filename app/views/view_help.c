@@ -259,7 +259,7 @@ static void run_row(struct model *m, int id)
         model_say_error(m, why_not(m, id), menu_row(m, id).fix);
         return;
     }
-    m->overlay = OVERLAY_NONE;
+    model_close_overlay(m);
     if (id < ID_COMMAND) {
         const struct key_binding *b = key_binding_get(id - ID_BINDING);
         if (in_chain(m, b->context))
@@ -341,7 +341,7 @@ static bool menu_key(struct model *m, int key)
     }
     if (!m->help_menu || fixed || !b || m->filter.len > 0)
         return false;
-    m->overlay = OVERLAY_NONE;
+    model_close_overlay(m);
     model_perform(m, b);
     return true;
 }
@@ -393,13 +393,6 @@ static bool topic_key(struct model *m, int key)
     return true;
 }
 
-static void leave_help(struct model *m)
-{
-    m->overlay = OVERLAY_NONE;
-    if (m->topic[0])
-        str_clear(&m->search);            /* it was about the page, and not about a view */
-}
-
 void view_help_key(struct model *m, int key)
 {
     model_info(m, "%s", "");
@@ -412,7 +405,7 @@ void view_help_key(struct model *m, int key)
     bool leave = key == K_ESC || key == K_CTRL('c') || key == K_F1
         || ((key == 'q' || key == '?') && m->filter.len == 0);
     if (leave)
-        leave_help(m);
+        model_close_overlay(m);
     else if (key == K_ENTER && l && l->id >= 0)
         run_row(m, l->id);
     else if (key == K_CTRL('p') || key == K_CTRL('n'))

@@ -7,6 +7,7 @@
 #include "app/ui/text.h"
 #include "kernels/ops/source.h"
 #include "profile/measure/gpu_memory.h"
+#include "profile/measure/program_text.h"
 
 #define NOISE 0.03                       /* changes below this are not coloured */
 
@@ -44,16 +45,43 @@ static const struct measurement *reference_of(const struct ledger_row *rows, int
     return last;
 }
 
-static bool other_cache(const struct measurement *a, const struct measurement *b)
+/* With what a state would be measured now: as the settings say where they were chosen here, else as
+ * the reference was (NULL: unknown). */
+struct made_with { const char *isa, *compiler, *code; const struct cache_config *cache; };
+
+static struct made_with wanted_for(const struct model *m, const struct ledger_row *r,
+                                   const struct measurement *of)
 {
-    return a->sim.available && b->sim.available && !cache_config_same(&a->sim.cache, &b->sim.cache);
+    struct made_with w = {0};
+    const struct program *p = history_state(m->session->history, r->state)->program;
+    if (of && of->latency.runs > 0)
+        w = (struct made_with){of->isa, of->compiler, of->code, NULL};
+    if (of && of->sim.available)
+        w.cache = &of->sim.cache;
+    if (m->stands_for.compiler[0]) {
+        w.isa = program_text_target(p, m->set.target)->isa;
+        w.compiler = m->stands_for.compiler;
+    }
+    if (m->stands_for.cache.n_levels > 0)
+        w.cache = &m->stands_for.cache;
+    return w;
 }
 
-/* Whether the times are of different code: another instruction set, compiler or version. */
-static bool other_code(const struct measurement *a, const struct measurement *b)
+static bool other_cache(const struct measurement *a, const struct made_with *w)
 {
-    return a->latency.runs > 0 && b->latency.runs > 0
-        && !(streq(a->isa, b->isa) && streq(a->compiler, b->compiler) && streq(a->code, b->code));
+    return a->sim.available && w->cache && !cache_config_same(&a->sim.cache, w->cache);
+}
+
+static bool other_version(const struct measurement *a, const struct made_with *w)
+{
+    return w->code && !streq(a->code, w->code);
+}
+
+/* Whether the time is of different code: another instruction set, compiler or version. */
+static bool other_code(const struct measurement *a, const struct made_with *w)
+{
+    return a->latency.runs > 0 && w->isa
+        && !(streq(a->isa, w->isa) && streq(a->compiler, w->compiler) && !other_version(a, w));
 }
 
 static int columns_width(const struct columns *c)
@@ -111,19 +139,18 @@ static const char *short_outcome(enum outcome o)
     }
 }
 
-/* A row, and the measurement with which others are compared. */
 struct ledger_cell {
     const struct model *m;
     const struct ledger_row *r;
-    const struct measurement *of;
+    struct made_with wanted;
 };
 
 /* Puts the time. A star marks a measurement with other settings. */
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    if (!r->held && r->m && r->m->latency.runs > 0) {
-        str_add(s, other_code(r->m, c->of) ? "*" : "");
+    if (r->m && r->m->latency.runs > 0) {
+        str_add(s, other_code(r->m, &c->wanted) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
     }
@@ -188,7 +215,7 @@ static enum style put_misses(struct str *s, const struct ledger_cell *c)
 {
     const struct measurement *r = c->r->m;
     if (r && r->sim.available) {
-        str_add(s, other_cache(r, c->of) ? "*" : "");
+        str_add(s, other_cache(r, &c->wanted) ? "*" : "");
         text_count(s, r->sim.l1_misses);
     }
     str_add(s, r && r->sim.of_source ? "*" : "");            /* describe_row explains the star */
@@ -254,9 +281,10 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     struct columns c = columns_for(m, rows, n, width);
+    const struct measurement *of = reference_of(rows, n);
     doc_clear(&p->doc);
     for (int i = 0; i < n; i++)
-        put_row(&(struct ledger_cell){m, &rows[i], reference_of(rows, n)}, &p->doc, i,
+        put_row(&(struct ledger_cell){m, &rows[i], wanted_for(m, &rows[i], of)}, &p->doc, i,
                 width - 1 - NUMBER_W - columns_width(&c), &c);
     free(rows);
     if (n == 1)
@@ -293,19 +321,23 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 /* Appends " (best of 11 runs, median 6.00 ms, spread 3 %)"; noise comes first. */
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
-    bool noisy = measurement_noisy(r->m);
+    const struct latency *l = &r->m->latency;
+    bool noisy = measurement_noisy(r->m), wide = l->noisy || l->spread > STATS_NOISY;
     str_add(out, noisy ? " (~ noisy" : " (");
     if (noisy && r->m->load > 0)
         str_printf(out, " at load %.1f", r->m->load);
-    if (noisy)
-        str_printf(out, ": spread %.0f %%, ", r->m->latency.spread * 100);
-    str_printf(out, "best of %d runs", r->m->latency.runs);
+    if (noisy && wide)
+        str_printf(out, ": spread %.0f %%, ", l->spread * 100);
+    else if (noisy)
+        str_printf(out, ": the median is %.0f %% above the best; ",
+                   100 * (l->median_ms / l->min_ms - 1));
+    str_printf(out, "best of %d runs", l->runs);
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
     str_add(out, ", median ");
-    text_ms(out, r->m->latency.median_ms);
-    if (!noisy)
-        str_printf(out, ", spread %.0f %%", r->m->latency.spread * 100);
+    text_ms(out, l->median_ms);
+    if (!noisy || !wide)
+        str_printf(out, ", spread %.0f %%", l->spread * 100);
     const char *when = r->m->measured_at;
     if (r->m->measurements > 1)
         str_printf(out, "; the best of %d measurements", r->m->measurements);
@@ -324,13 +356,14 @@ static void describe_simulated(const struct measurement *m, struct str *out)
 }
 
 /* Names the settings that a star stands for. */
-static void describe_settings(const struct ledger_row *r, const struct measurement *of,
-                              struct str *out)
+static void describe_settings(const struct model *m, const struct ledger_row *r,
+                              const struct measurement *of, struct str *out)
 {
-    if (other_code(r->m, of))
+    struct made_with w = wanted_for(m, r, of);
+    if (other_code(r->m, &w))
         str_printf(out, "; * with isa %s, %s%s", r->m->isa, r->m->compiler,
-                   streq(r->m->code, of->code) ? "" : ", code of another version");
-    if (other_cache(r->m, of)) {
+                   other_version(r->m, &w) ? ", code of another version" : "");
+    if (other_cache(r->m, &w)) {
         str_add(out, "; * misses of cache ");
         cache_config_print(out, &r->m->sim.cache);
     }
@@ -348,6 +381,17 @@ static void describe_spill(const struct model *m, const struct state *s, struct 
     str_free(&says);
 }
 
+/* A held step has no effect, so that the time of its state is that of the steps before it. */
+static void describe_held(const struct ledger_row *r, struct str *out)
+{
+    str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
+    if (r->m && r->m->latency.runs > 0) {
+        str_add(out, "; the steps before it take ");
+        text_ms(out, r->m->latency.min_ms);
+        describe_time(r, out);
+    }
+}
+
 static void describe_row(const struct model *m, const struct ledger_row *r, int i,
                          const struct measurement *of, struct str *out)
 {
@@ -357,7 +401,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     else
         str_add(out, r->step);
     if (r->held)
-        str_printf(out, ": ! kept for repair, without effect: %s; e edits it, d drops it", r->held);
+        describe_held(r, out);
     else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
     else if (r->m && !r->m->verified && r->m->reason[0])
@@ -382,7 +426,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         str_free(&note);
     }
     if (r->m)
-        describe_settings(r, of, out);
+        describe_settings(m, r, of, out);
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
         str_add(out, "; ");
@@ -453,14 +497,15 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
     int name_width = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
     bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
     doc_clear(d);
-    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "steps", "best", MISSES_W,
+    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "step", "best", MISSES_W,
                "misses");
     doc_end(d);
     const struct program *here = model_program(m);
     for (int b = 0; b < history_n_branches(h); b++) {
         int n, at;
-        struct str time = {0}, misses = {0};
+        struct str place = {0}, time = {0}, misses = {0};
         history_path(h, b, &n, &at);
+        str_printf(&place, "%d/%d", at, n - 1);
         const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
         put_best(&time, r);
         if (r && r->sim.available)
@@ -469,7 +514,7 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
         doc_put(d, STYLE_NOTE, marked ? "=" : " ");
         doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
-        doc_printf(d, STYLE_PLAIN, "%6d", n - 1);
+        doc_right(d, at < n - 1 ? STYLE_NOTE : STYLE_PLAIN, &place, 6);
         doc_right(d, STYLE_PLAIN, &time, 12);
         doc_right(d, STYLE_PLAIN, &misses, MISSES_W);
         struct str note = {0};
@@ -504,4 +549,9 @@ void view_branches_hint(const struct model *m, struct str *out)
     if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
         str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",
                    r->sim.gpu);
+    int n, at;
+    history_path(h, l->id, &n, &at);
+    if (out->len == 0 && at < n - 1)
+        str_printf(out, "%s stands at step %d of %d: its numbers are of that step; Space marks it",
+                   b->name, at, n - 1);
 }

@@ -57,6 +57,7 @@ void view_preview_build(struct model *m, struct pane_doc *p, int width)
                 style[k] = style[k] == STYLE_PLAIN ? STYLE_STRONG : style[k];
         }
     }
-    int above = d->head + 3;
+    int head = d->head + 2 <= p->height ? d->head : 0, room = p->height - head;
+    int above = head + (room / 2 < 3 ? room / 2 : 3);    /* unchanged lines above the first one */
     p->scroll.top = first > above ? first - above : 0;
 }

@@ -29,6 +29,7 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     }
     model_find_roofs(m);
     struct measurement_look look = { .width = width - 2, .meters = ~0u,
+        .simulates = "; m simulates it",
         .program = model_program(m), .model = m->roofs.model,
         .before = measurement_before(m->session->history, &r->sim) };
     measurement_doc(d, r, &look);

@@ -82,8 +82,11 @@ bool ablation_measure(struct ablation *a, const struct measure_opts *o, const st
         p[i + 1] = a->row[i].program;
     bool ok = measure_compare_each(p, n, o, pr, c, result, &a->how, e);
     a->full = result[0];
-    for (int i = 0; i < a->n; i++)
+    a->threads = o->threads > 1 ? o->threads : 1;
+    for (int i = 0; i < a->n; i++) {
         a->row[i].result = result[i + 1];
+        a->row[i].idle = a->threads == 1 && str_begins(a->row[i].text, "loop parallel");
+    }
     free(p);
     free(result);
     return ok;
@@ -93,7 +96,9 @@ void ablation_print(struct str *out, const struct ablated *row)
 {
     const struct ratio *r = &row->result.ratio;
     const struct measurement *m = &row->result.m;
-    if (row->result.verdict == VERDICT_SAME) {
+    if (row->idle && row->result.verdict == VERDICT_SAME) {
+        str_add(out, "cannot act with one thread");
+    } else if (row->result.verdict == VERDICT_SAME) {
         str_printf(out, "no difference (%.2f to %.2f)", r->low, r->high);
     } else if (row->result.verdict != VERDICT_NONE) {
         ratio_print_times(out, r);

@@ -11,6 +11,7 @@ struct ablated {
     const char *note;  /* later steps that were renamed or dropped; "": none were */
     const struct program *program;
     struct compared result;
+    bool idle;                            /* whether the step cannot act with so few threads */
 };
 struct ablation {
     struct history *history;              /* owns programs and texts */
@@ -18,6 +19,7 @@ struct ablation {
     int n;
     struct ablated *row;
     struct compared full;
+    int threads;                          /* threads of the measurement */
     struct comparison how;                /* as compared in the last group (measure_compare_each) */
 };
 /* Replays the steps of p with each step left out (rebase.h).  ERR_RANGE: p has no steps. */
@@ -26,7 +28,8 @@ void ablation_free(struct ablation *a);
 /* Times every schedule of *a against the whole one. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
-/* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", or why there is no
+/* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)" (of an idle step: "cannot
+ * act with one thread"), or why there is no
  * time. */
 void ablation_print(struct str *out, const struct ablated *row);
 

@@ -96,10 +96,16 @@ static inline bool measurement_compared(const struct measurement *m)
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
+/* Whether the best time is far below the median, although the middle half may be narrow. */
+static inline bool latency_best_is_rare(const struct latency *l)
+{
+    return l->median_ms > l->min_ms * (1 + STATS_NOISY);
+}
+
 /* Whether the samples spread so much that the best time is doubtful. */
 static inline bool latency_noisy(const struct latency *l)
 {
-    return l->runs > 0 && (l->noisy || l->spread > STATS_NOISY);
+    return l->runs > 0 && (l->noisy || l->spread > STATS_NOISY || latency_best_is_rare(l));
 }
 
 static inline bool measurement_noisy(const struct measurement *m)

@@ -396,8 +396,7 @@ static void add_main(struct str *out, const struct export *x)
     str_add(out, "    return 0;\n}\n");
 }
 
-/* Adds a word of a shell command, quoted only when it must be. */
-static void add_word(struct str *out, const char *text)
+void export_put_word(struct str *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-+=./";
@@ -434,13 +433,13 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     str_add(out, x->parallel ? " -fopenmp " : " ");
     bool known = str_ends(str_text(&file), ".c");        /* else compilers take it for an object */
     str_add(out, known ? "" : "-x c ");
-    add_word(out, str_text(&file));
+    export_put_word(out, str_text(&file));
     str_add(out, known ? " -o " : " -x none -o ");
-    add_word(out, str_text(&binary));
+    export_put_word(out, str_text(&binary));
     str_add(out, " -lm && ");
     if (x->parallel)
         str_printf(out, "OMP_NUM_THREADS=%d ", x->threads);
-    add_word(out, str_text(&binary));
+    export_put_word(out, str_text(&binary));
     str_free(&file);
     str_free(&binary);
     return true;

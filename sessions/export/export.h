@@ -21,4 +21,6 @@ bool export_is_cuda(const struct session *s, const struct export_opts *o);
  * command. */
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e);
+/* Appends a word of a shell command, quoted only when it must be. */
+void export_put_word(struct str *out, const char *text);
 #endif

@@ -79,6 +79,12 @@ static void check_print(void **state)
         assert_string_equal(str_text(&out), rows[i].text);
         str_free(&out);
     }
+    struct ablated row = { .result = { .ratio = { 1, 0.82, 1.31 }, .verdict = VERDICT_SAME },
+                           .idle = true };
+    struct str out = {0};
+    ablation_print(&out, &row);
+    assert_string_equal(str_text(&out), "cannot act with one thread");
+    str_free(&out);
 }
 
 /* Held steps keep their numbers, and are not counted. */
@@ -117,6 +123,9 @@ static void check_measure(void **state)
     for (int i = 0; i < a->n; i++)
         assert_true(a->row[i].result.ratio.ratio > 0);
     assert_true(a->row[3].result.ratio.ratio > 1.5);      /* without vectorize */
+    assert_int_equal(a->threads, 1);
+    for (int i = 0; i < a->n; i++)
+        assert_int_equal(a->row[i].idle, str_starts(a->row[i].text, "loop parallel "));
     ablation_free(a);
     arena_free(arena);
 }

@@ -31,7 +31,14 @@ static void test_views_from_the_steps(void **state)
         press(m, "3");
         assert_int_equal(m->focus, PANE_LEDGER);
         assert_int_equal(m->view[PANE_SIDE], VIEW_LAYOUT);
-        assert_shows(m, "the cursor stays in the steps; Tab goes to the view layout");
+        const char *key = width[i] < FRAME_WIDE ? "Tab" : "S-Tab";
+        char says[80];
+        snprintf(says, sizeof says, "the cursor stays in the steps; %s goes to the view layout",
+                 key);
+        assert_shows(m, says);
+        press(m, key);
+        assert_int_equal(m->view[m->focus], VIEW_LAYOUT);
+        type_line(m, "focus steps");
         press(m, "1");
         assert_int_equal(m->focus, PANE_LEDGER);
         press(m, "]");
@@ -88,6 +95,9 @@ static void test_keys_of_other_places(void **state)
     assert_shows(m, "1 shows the nest: move to a line that begins with `for`.");
     press(m, "h");
     assert_shows(m, "nothing to scroll sideways");
+    press(m, "1 e");
+    assert_shows(m, "e does nothing here. On a tensor's layout: ");
+    assert_shows(m, "On a step: edit this step;");
     press(m, "Esc");
     assert_shows(m, "nothing is open or running that Esc could end; q leaves");
     press(m, "B v");
@@ -259,6 +269,11 @@ static void test_prediction_stays(void **state)
     }
     assert_shows(m, "L1 misses");
     assert_shows(m, "in unroll(8)");
+    for (int h = 12; h < 24; h++) {                      /* in a low pane, too */
+        model_resize(m, 80, h);
+        m->pane[DOC_PREVIEW].stamp = 0;
+        assert_shows(m, "in unroll(8)");
+    }
     model_free(m);
 }
 

@@ -72,6 +72,7 @@ static void a_measurement_in_words(void **state)
         "gmm m=8 k=8 n=8 session: branch main, step 0 "
         "verified: true max rel err 3.0e-07, 0.25 of the bound "
         "latency: 0.250 ms best, 0.500 ms median, spread 4.0 %, 9 runs, 2 threads "
+        "noisy: the median is 100 % above the best time "
         "cold: 2.000 ms best, 4.000 ms median, spread 9.0 %, 7 single calls, caches emptied before "
         "each "
         "speed: 90.0 GFLOP/s at the best (45.0 executed: padding is skipped), 50 % of this "

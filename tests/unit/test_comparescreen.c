@@ -132,7 +132,7 @@ static void branches_can_be_marked(void **state)
     press(m, "B");
     assert_shows(m, " =main");
     press(m, "Esc =");
-    assert_shows(m, "other, step 2");
+    assert_shows(m, "A  main, step 2 of 2: loop vectorize C N");
     type_line(m, "mark 9");
     assert_shows(m, "this branch has no such step");
     type_line(m, "switch main");
@@ -208,6 +208,26 @@ static void ablation_has_a_row_per_step(void **state)
     model_free(m);
 }
 
+/* A step that cannot act with one thread is no step that makes no difference. */
+static void ablation_names_steps_that_cannot_act(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    type_line(m, "loop parallel C M");
+    type_line(m, "ablate");
+    do_job(m, JOB_ABLATE);
+    struct ablation *a = m->marking.ablation;
+    assert_non_null(a);
+    for (int i = 0; i < a->n; i++)
+        a->row[i].result.verdict = i < a->n - 1 ? VERDICT_SLOWER : VERDICT_SAME;
+    m->data_stamp++;
+    model_resize(m, 150, 30);
+    assert_shows(m, "3 steps, 1 thread. Without a step it is:");
+    assert_shows(m, "cannot act with one thread");
+    assert_shows(m, "Every other step makes a difference. 1 step needs more threads to act.");
+    model_free(m);
+}
+
 /* The layouts that a caller sees are said where two states are compared, and after X. */
 static void other_contracts_are_said(void **state)
 {
@@ -245,6 +265,7 @@ int main(void)
         cmocka_unit_test(comparisons_follow_the_settings),
         cmocka_unit_test(bisect_names_the_step),
         cmocka_unit_test(ablation_has_a_row_per_step),
+        cmocka_unit_test(ablation_names_steps_that_cannot_act),
         cmocka_unit_test(other_contracts_are_said),
     };
     if (!getcwd(root, sizeof root))

@@ -30,7 +30,7 @@ static void measured(struct model *m, double ms, double spread, int64_t misses)
     struct app_job *j = model_job(m, &w);
     j->ok = j->m.verified = true;
     j->m.outcome = OUTCOME_OK;
-    j->m.latency = (struct latency){ .median_ms = 2 * ms, .min_ms = ms, .max_ms = 3 * ms,
+    j->m.latency = (struct latency){ .median_ms = 1.0625 * ms, .min_ms = ms, .max_ms = 3 * ms,
                                      .spread = spread, .runs = 11 };
     j->m.load = 5.25;
     snprintf(j->m.measured_at, sizeof j->m.measured_at, "2026-11-23T02:10:00Z");
@@ -111,6 +111,31 @@ static void test_partial_numbers_merge(void **state)
     model_free(m);
 }
 
+/* A row of the list says the same as the report, which soon makes room for the hint. */
+static void test_reports_fade(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "m");
+    measured(m, 4, 0.01, 1000);
+    assert_shows(m, "measured: best 4.00 ms");
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_hides(m, "measured: ");
+    assert_shows(m, "loop M of C: 64 iterations.");
+    press(m, "m");
+    measured(m, 5, 0.01, 1000);
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_shows(m, "the earlier 4.00 ms stays");        /* no row says that */
+    press(m, "Esc");
+    assert_shows(m, "nothing is open or running that Esc could end");
+    for (int i = 0; i < 100; i++)
+        model_tick(m);
+    assert_hides(m, "nothing is open or running");
+    model_free(m);
+}
+
 static void test_noise_is_marked(void **state)
 {
     (void)state;
@@ -132,6 +157,17 @@ static void test_noise_is_marked(void **state)
     press(m, "6");
     assert_shows(m, "noisy:");
     assert_shows(m, "the load of the machine");
+    struct measurement r = *numbers(m);                  /* its middle half is narrow */
+    r.latency.spread = 0.02;
+    r.latency.median_ms = 4;
+    r.load = 0;
+    history_set_measured(m->session->history, 1, &r);
+    m->data_stamp++;
+    assert_shows(m, "noisy:    the median is 33 % above the best time");
+    press(m, ": focus Space steps Enter k j");
+    model_resize(m, 160, 30);
+    assert_shows(m, "~✓");
+    assert_shows(m, "(~ noisy: the median is 33 % above the best; best of 11 runs");
     model_free(m);
 }
 
@@ -177,6 +213,113 @@ static void test_kept_branch_is_explained(void **state)
     assert_shows(m, "the undone steps were measured: branch main~1 keeps them");
     press(m, "B");
     assert_shows(m, "kept from main");
+    model_free(m);
+}
+
+/* A key that scrolls sideways says where a cut step can be read. */
+static void test_cut_rows_are_told(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, ": focus Space steps Enter l");
+    assert_shows(m, "no line is cut");
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop split C N 4");
+    type_line(m, "loop split C K 4");
+    type_line(m, "loop reorder C M.0 N.0 K.0 M.1 N.1 K.1");
+    model_resize(m, 160, 50);
+    screen_of(m);
+    press(m, "l");
+    assert_shows(m, "a step is cut where the row ends: the bottom line has all of it");
+    model_free(m);
+}
+
+/* Keys are bound in a file: commands that would bind them elsewhere say so. */
+static void test_bindings_are_in_a_file(void **state)
+{
+    (void)state;
+    static const char *const lines[] = { "bind F5 loop split", "map x undo", "set keys F5" };
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < COUNT_OF(lines); i++) {
+        type_line(m, lines[i]);
+        assert_shows(m, "keys are bound by the file settings.yaml");
+        press(m, "Esc");
+    }
+    press(m, "? macro");
+    assert_shows(m, "source FILE");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* A step needs no group at the prompt if it is legal in one group only. */
+static void test_groups_may_be_left_out(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "reorder C M.0 N K M.1");
+    assert_string_equal(step_of(m), "loop reorder C M.0 N K M.1");
+    assert_shows(m, ":loop reorder C M.0 N K M.1");
+    type_line(m, "vectorize C M.1");
+    assert_string_equal(step_of(m), "loop vectorize C M.1");
+    type_line(m, "unroll C X");                          /* the error of the only such step */
+    assert_shows(m, "C has no loop X");
+    assert_shows(m, "refused at the cursor");
+    assert_int_equal(m->prompt.at, 9);
+    press(m, "Esc");
+    type_line(m, "split C N 4");                         /* a loop N and a dimension N */
+    assert_shows(m, "did you mean \"layout split\" or \"loop split\"?");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* A time without misses says how to simulate them. */
+static void test_missing_simulation_says_how(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement r = { .outcome = OUTCOME_OK, .verified = true,
+                             .sim.reason = "not asked for" };
+    r.latency = (struct latency){ .median_ms = 3, .min_ms = 3, .runs = 11 };
+    history_set_measured(m->session->history, 0, &r);
+    press(m, "6");
+    m->data_stamp++;
+    assert_shows(m, "sim:      not available: not asked for; m simulates it");
+    model_free(m);
+}
+
+/* A star marks what was measured otherwise than the settings say now, also when nothing was
+ * measured with them yet, and when the current step itself was measured otherwise. */
+static void test_stars_follow_the_settings(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "isa plain");
+    for (int i = 0; i < 2; i++) {
+        struct measurement r = { .outcome = OUTCOME_OK, .verified = true, .isa = "plain" };
+        r.latency = (struct latency){ .median_ms = 3 + i, .min_ms = 3 + i, .runs = 11 };
+        snprintf(r.compiler, sizeof r.compiler, "%s", m->stands_for.compiler);
+        r.sim.available = true;
+        r.sim.l1_misses = 1000 + i;
+        assert_true(cache_config_parse("4K/2/64", &r.sim.cache, &(struct err){0}));
+        history_set_measured(m->session->history, i, &r);
+        press(m, i ? "" : "p");
+    }
+    type_line(m, "cache 4K/2/64");
+    model_resize(m, 120, 24);
+    assert_hides(m, "*3.00 ms");
+    assert_hides(m, "*1000");
+    type_line(m, "isa sse");
+    assert_shows(m, "*3.00 ms");
+    assert_shows(m, "*4.00 ms");
+    assert_hides(m, "*1000");
+    press(m, ": focus Space steps Enter k j");
+    assert_shows(m, "* with isa plain, ");
+    type_line(m, "isa plain");
+    assert_hides(m, "*4.00 ms");
+    type_line(m, "cache 8K/2/64");
+    assert_shows(m, "*1000");
+    assert_shows(m, "*1001");
     model_free(m);
 }
 
@@ -382,7 +525,11 @@ static void test_ledger_marks(void **state)
     struct measurement r = *history_state(m->session->history, 1)->measured;
     history_set_measured(m->session->history, history_current(m->session->history)->id, &r);
     m->data_stamp++;
-    assert_shows(m, "held");
+    assert_shows(m, "3.00 ms          80.9k  !");        /* of the steps before it */
+    model_resize(m, 160, 30);
+    press(m, "k j");
+    assert_shows(m, "kept for repair, without effect: ");
+    assert_shows(m, "; the steps before it take 3.00 ms (~ noisy at load");
     model_free(m);
 }
 
@@ -597,6 +744,29 @@ static void test_search_in_lists(void **state)
     model_free(m);
 }
 
+/* The search on a page of help ends with it, and the view's search goes on. */
+static void test_help_keeps_the_search_of_the_view(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "/ range Enter");
+    type_line(m, "help history");
+    press(m, "/ branch Enter");
+    assert_string_equal(str_text(&m->search), "branch");
+    press(m, "Backspace Esc");
+    assert_string_equal(str_text(&m->search), "range");
+    type_line(m, "help history");
+    press(m, "q");
+    assert_string_equal(str_text(&m->search), "range");
+    press(m, "Esc");
+    type_line(m, "help history");
+    press(m, "/ branch Enter Backspace Esc");
+    assert_string_equal(str_text(&m->search), "");
+    press(m, "B n");                                     /* a new branch, and not the next match */
+    assert_true(m->prompt.open);
+    model_free(m);
+}
+
 static void test_failed_search_ends(void **state)
 {
     (void)state;
@@ -649,7 +819,7 @@ static void test_gpu_without_a_device(void **state)
     assert_shows(m, "No times: this schedule is for a GPU, and none is here.");
     assert_hides(m, "Press m");
     press(m, "B");
-    assert_shows(m, "main                           1     ≥586 ns    4096");
+    assert_shows(m, "main                         1/1     ≥586 ns    4096");
     press(m, "Down");
     assert_shows(m, "≥: simulated on h100");
     model_free(m);
@@ -941,6 +1111,10 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
+        cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
+        cmocka_unit_test(test_groups_may_be_left_out),
+        cmocka_unit_test(test_missing_simulation_says_how),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
@@ -955,6 +1129,7 @@ int main(void)
         cmocka_unit_test(test_panes_resize),
         cmocka_unit_test(test_search_in_steps),
         cmocka_unit_test(test_search_in_lists),
+        cmocka_unit_test(test_help_keeps_the_search_of_the_view),
         cmocka_unit_test(test_failed_search_ends),
         cmocka_unit_test(test_pasted_lines_are_steps),
         cmocka_unit_test(test_shipped_files_ask_for_a_name),

@@ -131,6 +131,10 @@ static void export_is_copied(void **state)
     assert_string_equal(str_text(&m->out.copy), "tilescope export exported.yaml -o FOLDER");
     assert_shows(m, "copied to the clipboard");
     unlink("exported.yaml");
+    type_line(m, "w my net.yaml");
+    type_line(m, "export lib");
+    assert_string_equal(str_text(&m->out.copy), "tilescope export 'my net.yaml' -o FOLDER");
+    unlink("my net.yaml");
     model_free(m);
 }
 
@@ -169,6 +173,23 @@ static void lists_of_kernels(void **state)
     m->data_stamp++;
     screen_refresh(m);
     golden(m, 160, 30, "network-bounds-160x30");
+    model_free(m);
+}
+
+/* The sum of the times says what it leaves out. */
+static void sums_leave_nothing_out_in_silence(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    model_resize(m, 240, 30);
+    hand_in(m, true);
+    assert_shows(m, "add up to 600 µs;");
+    m->network->build_wanted = true;
+    hand_in(m, false);
+    struct network *net = (struct network *)m->network->made->net;
+    ((struct network_task *)net->task)[0].n_lines--;
+    m->data_stamp++;
+    assert_shows(m, "add up to 400 µs without 1 kernel that was not measured;");
     model_free(m);
 }
 
@@ -239,6 +260,7 @@ static void changed_steps_go_into_the_network(void **state)
     assert_true(m->network->build_wanted);
     run_jobs(m);
     assert_shows(m, "stale:    kernels have other steps");
+    assert_hides(m, "add up to");                        /* no kernel is as it was measured */
     assert_shows(m, "; * 1 with chosen steps");
     assert_shows(m, " *gmm");
     assert_shows(m, "* steps:  of your choice");
@@ -646,6 +668,7 @@ static void lost_branches_are_told(void **state)
     press(m, "Esc q");
     assert_false(m->out.quit);
     assert_shows(m, "A network keeps one branch of a kernel; 1 kernel has more. Still quit?");
+    assert_shows(m, " y quit  n stay");                  /* nothing runs that y would stop */
     press(m, "n");
     assert_false(m->out.quit);
     assert_true(model_run(m, "w lost.yaml"));
@@ -678,6 +701,43 @@ static void a_cancelled_measurement_resumes(void **state)
     job_free(j);
     press(m, "Esc");
     assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_NETWORK_RUN);
+    model_free(m);
+}
+
+/* Esc cancels the scheduling after a change. The list is then that of the network before, and says
+ * so; m schedules and measures. */
+static void scheduling_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct model *m = network_on(TWICE);
+    struct desired_job w;
+    press(m, "Esc");
+    assert_shows(m, "scheduling cancelled; m schedules and measures the network");
+    assert_shows(m, "The kernels have no schedules yet");
+    assert_false(model_desired_job(m, LANE_TEXT, &w));
+    type_line(m, "tune_all 5");
+    assert_shows(m, "the kernels have no schedules yet");
+    press(m, "Esc m");
+    run_jobs(m);
+    assert_shows(m, "verified: true, every kernel");
+    while (!str_starts(m->network->made->net->task[model_kernel(m)].spec, "gmm "))
+        press(m, "Down");
+    press(m, "Enter");
+    type_line(m, "layout set C \"N M\"");
+    press(m, "Esc");
+    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_NETWORK);
+    struct app_job *j = model_job(m, &w);
+    press(m, "Esc");
+    assert_false(m->network->build_wanted);
+    job_run(j, &(struct cancel){0}, NULL);               /* it ends before it is cancelled */
+    model_done(m, j);
+    job_free(j);
+    assert_shows(m, "scheduling cancelled");
+    assert_shows(m, "stale:    kernels have other steps than here; m checks");
+    press(m, "m");
+    run_jobs(m);
+    assert_shows(m, "verified: true, every kernel");
+    assert_hides(m, "stale:");
     model_free(m);
 }
 
@@ -746,7 +806,7 @@ static void all_kernels_are_tuned(void **state)
     struct model *m = network_on(NET);
     struct desired_job w;
     press(m, "T");
-    assert_shows(m, "no network is open");                /* it is not built yet */
+    assert_shows(m, "the kernels have no schedules yet");                /* it is not built yet */
     run_jobs(m);
     press(m, "01T");
     assert_shows(m, "tuning: measuring the network");
@@ -939,7 +999,7 @@ int main(void)
         cmocka_unit_test(export_is_copied),
         cmocka_unit_test(shares_above_the_peak),
         cmocka_unit_test(lists_of_kernels),
-        cmocka_unit_test(noise_is_marked),
+        cmocka_unit_test(sums_leave_nothing_out_in_silence), cmocka_unit_test(noise_is_marked),
         cmocka_unit_test(changes_are_safe_at_once),
         cmocka_unit_test(a_kernel_and_back),
         cmocka_unit_test(changed_steps_go_into_the_network),
@@ -956,6 +1016,7 @@ int main(void)
         cmocka_unit_test(a_kernel_as_built_is_no_choice),
         cmocka_unit_test(lost_branches_are_told),
         cmocka_unit_test(a_cancelled_measurement_resumes),
+        cmocka_unit_test(scheduling_can_be_cancelled),
         cmocka_unit_test(the_start_page_has_a_network),
         cmocka_unit_test(reading_can_be_cancelled),
         cmocka_unit_test(bad_models_are_messages),

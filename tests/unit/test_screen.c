@@ -32,7 +32,7 @@ static void branches_show_the_time_where_they_stand(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "B");
-    assert_shows(m, "main                           0           -");
+    assert_shows(m, "main                         0/0           -");
     press(m, "Esc");
     measured(m, 7, true);
     press(m, "p");
@@ -43,13 +43,44 @@ static void branches_show_the_time_where_they_stand(void **state)
     press(m, ": l o o p Space s p l i t Space C Space N Space 4 Enter");
     measured(m, 1, false);
     press(m, "B");
-    assert_shows(m, "main                           2     5.00 ms");
-    assert_shows(m, "tiled                          3           -");
+    assert_shows(m, "main                         2/2     5.00 ms");
+    assert_shows(m, "tiled                        3/3           -");
     press(m, "Esc");
     measured(m, 2, true);
     press(m, "B");
-    assert_shows(m, "main                           2     5.00 ms");
-    assert_shows(m, "tiled                          3     2.00 ms");
+    assert_shows(m, "main                         2/2     5.00 ms");
+    assert_shows(m, "tiled                        3/3     2.00 ms");
+    model_free(m);
+}
+
+/* The numbers of a branch are of the step where it stands, which is not its last one after an undo.
+ * The list, its hint, the message of Space and the comparison name that step. */
+static void branches_name_the_step_of_their_numbers(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    measured(m, 7, true);
+    press(m, "p");
+    measured(m, 3, true);
+    press(m, "u");
+    type_line(m, "branch order");
+    type_line(m, "loop reorder C K M N");
+    press(m, "u B k Space =");                           /* one state on two branches */
+    assert_shows(m, "A  main, step 0 of 1  (");
+    assert_shows(m, "B  order, step 0 of 1  (");
+    type_line(m, "mark off");
+    press(m, "C-r B g");
+    assert_shows(m, "main                         0/1     7.00 ms");
+    assert_shows(m, "order                        1/1           -");
+    assert_shows(m, "main stands at step 0 of 1: its numbers are of that step; Space marks it");
+    press(m, "Space");
+    assert_shows(m, "marked main, step 0 of 1; = compares it with the current step");
+    press(m, "=");
+    assert_shows(m, "A  main, step 0 of 1  (");
+    assert_shows(m, "B  order, step 1 of 1: loop reorder C K M N  (");
+    press(m, "Tab");
+    type_line(m, "mark 1");
+    assert_shows(m, "marked order, step 1 of 1");
     model_free(m);
 }
 
@@ -113,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_show_the_time_where_they_stand),
+        cmocka_unit_test(branches_name_the_step_of_their_numbers),
         cmocka_unit_test(a_loop_tells_its_steps),
         cmocka_unit_test(steps_of_the_command_line_are_safe_at_once),
         cmocka_unit_test(reports_have_the_rows_that_they_need),

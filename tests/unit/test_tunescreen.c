@@ -147,6 +147,20 @@ static void trials_are_branches(void **state)
     script_free(s);
 }
 
+/* Enter without a trial under the cursor says how to get one, which depends on the search. */
+static void enter_needs_a_trial(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "9 Enter");
+    assert_shows(m, "the cursor is not on a trial");
+    assert_shows(m, "t starts the tuner");
+    press(m, "Esc t Enter");
+    assert_shows(m, "the cursor is not on a trial");
+    assert_shows(m, "trials come as soon as they are measured");
+    model_free(m);
+}
+
 static void commands_are_checked(void **state)
 {
     (void)state;
@@ -445,6 +459,8 @@ static void a_result_may_be_a_branch_that_was_there(void **state)
     assert_shows(m, "the best equals branch main, step 1, and is shown now; :switch two");
     assert_hides(m, "takes it back");
     type_line(m, "switch two");
+    assert_shows(m, "the best equals branch main, step 1; layouts stay");
+    assert_hides(m, "goes back");                        /* the user is there */
     assert_string_equal(step_of(m), "loop split C K 2");
     type_line(m, "switch main");
     press(m, "u 9 t");                                   /* an undone step of the same branch */
@@ -863,7 +879,8 @@ int main(void)
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
-        cmocka_unit_test(trials_are_branches), cmocka_unit_test(commands_are_checked),
+        cmocka_unit_test(trials_are_branches), cmocka_unit_test(enter_needs_a_trial),
+        cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),
         cmocka_unit_test(a_result_without_room_is_told),
         cmocka_unit_test(the_best_is_that_of_the_result),
