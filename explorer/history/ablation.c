@@ -94,7 +94,8 @@ void ablation_print(struct str *out, const struct ablated *row)
     const struct ratio *r = &row->result.ratio;
     const struct measurement *m = &row->result.m;
     if (row->result.verdict == VERDICT_SAME) {
-        str_printf(out, "no difference (%.2f to %.2f)", r->low, r->high);
+        str_printf(out, "%s (%.2f to %.2f)", stats_undecided(r) ? "undecided" : "no difference",
+                   r->low, r->high);
     } else if (row->result.verdict != VERDICT_NONE) {
         ratio_print_times(out, r);
     } else if (m->outcome != OUTCOME_OK) {

@@ -66,8 +66,8 @@ static bool is_product(const struct code_term *t)
     return t->kind == TERM_BIN && t->op == VAL_MUL;
 }
 
-/* Such a product takes one more register while it is computed, except on AVX-512, whose instructions
- * broadcast a scalar that they read. */
+/* Whether a product of vectors has a scalar in memory.  It takes one more register while it is
+ * computed, except on AVX-512, whose instructions broadcast a scalar that they read. */
 static bool is_broadcast(const struct worker *w, const struct code_term *t)
 {
     return is_product(t) && t->lanes > 1 && w->u->opts->target->vector_bytes < 64 &&
