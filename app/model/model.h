@@ -267,11 +267,11 @@ bool model_search(struct model *m, int dir, int from);  /* returns false when no
 void model_ask_save(struct model *m, enum after_ask then, struct session *next /* taken */);
 void model_question(const struct model *m, struct str *out);     /* the text of OVERLAY_ASK */
 
-/* Returns the name of a tile that the vector registers of its target cannot hold, and appends
- * "spills: needs 56 of 16 vector registers".  f: the nest of state s.  NULL: there is no such
+/* Returns the name of a tile to no good, and appends why: "spills: needs 56 of 16 vector
+ * registers", or that it keeps no partial sums.  f: the nest of state s.  NULL: there is no such
  * tile. */
-const char *model_spill(const struct model *m, const struct state *s, const struct func *f,
-                        struct str *out);
+const char *model_tile_note(const struct model *m, const struct state *s, const struct func *f,
+                            struct str *out);
 
 /* model_tour.c: the guided tour. */
 

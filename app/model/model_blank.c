@@ -86,33 +86,6 @@ static bool put_other(struct model *m, struct str *out, const struct stage *s, c
     return true;
 }
 
-/* Adds the loop at which a tile keeps partial sums. The nest that sets the result to zero has no
- * such loop, because it has no reduction. */
-static bool put_tile_loop(struct model *m, struct str *out, const struct stage *s, int axis)
-{
-    struct str text = {0}, fix = {0};
-    int outer = -1;
-    bool sums = false;
-    for (int i = axis + 1; i < s->n_axes; i++)
-        sums = sums || s->axis[i].reduce;
-    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
-        outer++;
-    str_printf(&text, "a tile at %s would keep no partial sums: no loop inside of %s is a "
-               "reduction", s->axis[axis].name, s->axis[axis].name);
-    if (outer >= 0)
-        str_printf(&fix, "loop cache_write %s at=%s", s->name, s->axis[outer].name);
-    else
-        str_printf(&fix, "move a reduction inwards first: loop reorder %s %s %s", s->name,
-                   s->axis[axis].name, s->axis[0].name);
-    if (sums)
-        str_add(out, s->axis[axis].name);
-    else
-        model_say_error(m, str_text(&text), str_text(&fix));
-    str_free(&text);
-    str_free(&fix);
-    return sums;
-}
-
 static bool put_loop(struct model *m, struct str *out, char what)
 {
     const struct stage *s;
@@ -128,8 +101,6 @@ static bool put_loop(struct model *m, struct str *out, char what)
         str_add(out, s->name);
     if (what == 'D')
         str_add(out, s->axis[axis].name);
-    if (what == 'W')
-        return put_tile_loop(m, out, s, axis);
     if (what == 'C' || what == 'R')
         return put_other(m, out, s, s->axis[axis].name, what);
     for (int i = 0; what == 'A' && i < s->n_axes; i++)
@@ -232,7 +203,7 @@ static bool put_blank(struct model *m, struct str *out, char what)
     if (!m->session && what != 'N')
         return model_say_error(m, "this key needs an operator that is open", "");
     switch (what) {
-    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R': case 'W':
+    case 'T': case 'D': case 'X': case 'P': case 'A': case 'C': case 'R':
         return put_loop(m, out, what);
     case 'L': case 'O': case 'Q': case 'Y':
         return put_layout(m, out, what);
@@ -282,7 +253,7 @@ static const char *name_of_blank(char what)
 {
     static const char *const names[] = {
         ['T'] = "STAGE", ['D'] = "LOOP", ['X'] = "LOOP", ['P'] = "LOOP", ['A'] = "LOOPS",
-        ['C'] = "STAGE", ['R'] = "TENSOR", ['W'] = "LOOP", ['L'] = "TENSOR", ['Y'] = "TENSOR",
+        ['C'] = "STAGE", ['R'] = "TENSOR", ['L'] = "TENSOR", ['Y'] = "TENSOR",
         ['O'] = "DIMS", ['Q'] = "NOTATION", ['S'] = "STEP", ['E'] = "STEP", ['F'] = "STEP",
         ['I'] = "LINE", ['K'] = "TRIAL", ['B'] = "BRANCH", ['N'] = "[COUNT]", ['V'] = "LINE",
     };

@@ -149,11 +149,13 @@ bool model_compare(struct model *m, const char *arg)
         return false;
     if (found >= 0)
         k->what = found;
+    bool shown = m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
+    bool again = shown && !arg[0] && model_pair_fits(m);
     model_show_view(m, VIEW_COMPARE);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;
-    if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !model_pair_fits(m)
-        && !k->wanted)
+    if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !k->wanted
+        && (again || !model_pair_fits(m)))
         want(m, JOB_COMPARE);
     return true;
 }

@@ -157,11 +157,37 @@ static const struct target *target_of(const struct model *m, const struct state 
     return program_text_target(s->program, t);
 }
 
-const char *model_spill(const struct model *m, const struct state *s, const struct func *f,
-                        struct str *out)
+/* Returns the tile of cache_write that keeps no partial sums, and adds why and a better place. */
+static const char *idle_tile(const struct func *f, const struct program *p, struct str *out)
+{
+    const struct stage *s = NULL;
+    const char *name = NULL;
+    int outer = -1;
+    for (int i = 0; i < p->graph->n_nodes; i++)
+        if (p->stage[i] && p->stage[i]->cache_at && !stage_tile_sums(p->stage[i]))
+            s = p->stage[i];
+    for (int i = f->n_params; s && i < f->n_buffers; i++)
+        if (str_starts(f->buffer[i].name, s->name) && streq(f->buffer[i].name + strlen(s->name),
+                                                            "_acc"))
+            name = f->buffer[i].name;
+    if (!name)
+        return NULL;
+    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
+        outer++;
+    str_printf(out, "keeps no partial sums: no reduction is inside of %s; ", s->cache_at);
+    if (outer >= 0)
+        str_printf(out, "at=%s does", s->axis[outer].name);
+    else
+        str_add(out, "reorder one");
+    return name;
+}
+
+const char *model_tile_note(const struct model *m, const struct state *s, const struct func *f,
+                            struct str *out)
 {
     const struct target *t = target_of(m, s);
-    return t ? tile_spill_note(f, t, out) : NULL;
+    const char *tile = t ? tile_spill_note(f, t, out) : NULL;
+    return tile ? tile : idle_tile(f, s->program, out);
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

@@ -241,6 +241,18 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
+static void note_tile(const struct model *m, const struct state *s, struct str *out)
+{
+    const struct func *f;
+    struct err ignored;
+    struct str says = {0};
+    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
+                                                               : NULL;
+    if (tile)
+        str_printf(out, "%s%s %s", out->len ? "; " : "", tile, str_text(&says));
+    str_free(&says);
+}
+
 void model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
@@ -249,6 +261,8 @@ void model_note(struct model *m, struct str *out)
         note_copies(p, s->step, out);
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
+    if (str_starts(s->step, "loop cache_write "))
+        note_tile(m, s, out);
     if (m->threads > 1 || !has_parallel_loop(p))
         return;
     if (m->parallel_said == 0)

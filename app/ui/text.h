@@ -25,7 +25,7 @@ size_t text_break(const char *s, int width);
 void text_digits(struct str *out, double v);
 /* "256 B", "36.8 KiB", "3.06 MiB" */
 void text_bytes(struct str *out, double bytes);
-/* "83%" of a peak; "1.8x" above it, if an algorithm needs fewer operations than are counted */
+/* "83%" of a peak; "1.8x" above it, if the peak was measured while the machine was slower */
 void text_share(struct str *out, double x);
 void text_ms(struct str *out, double ms);
 /* Appends "48 s", "5:38 min" or "2:05 h". */

@@ -1,6 +1,7 @@
 #include "app/views/ablation_doc.h"
 
 #include "app/ui/text.h"
+#include "app/views/measurement_doc.h"
 #include "kernels/program/contract.h"
 
 #define WORTH 30                          /* columns of "no difference (0.99 to 1.02)" */
@@ -33,27 +34,39 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
 
 void ablation_doc(struct doc *d, const struct ablation *a, int width)
 {
-    int nothing = 0, idle = 0;
+    int nothing = 0, undecided = 0, idle = 0;
     struct str text = {0};
     str_add(&text, "Whole schedule: ");
     text_ms(&text, a->full.m.latency.median_ms);
     str_printf(&text, " median, %d step%s, %d thread%s. Without a step it is:", a->n,
                a->n == 1 ? "" : "s", a->threads, a->threads == 1 ? "" : "s");
     doc_wrap(d, STYLE_STRONG, str_text(&text), width, 0);
+    measurement_doc_noisy(d, &a->full.m.latency, a->full.m.load, width);
     for (int i = 0; i < a->n; i++) {
         put_row(d, a, &a->row[i], width);
-        bool same = a->row[i].result.verdict == VERDICT_SAME;
-        idle += same && a->row[i].idle;
-        nothing += same && !a->row[i].idle;
+        bool same = a->row[i].result.verdict == VERDICT_SAME, acts = !same || !a->row[i].idle;
+        bool wide = acts && stats_undecided(&a->row[i].result.ratio);
+        idle += !acts;
+        undecided += wide;
+        nothing += same && acts && !wide;
     }
     str_clear(&text);
+    if (undecided > 0) {
+        str_printf(&text, "%d step%s undecided: the interval contains 1 and is wider than 10 %%. "
+                   "The machine was too busy; time again when it is quiet.", undecided,
+                   undecided == 1 ? " is" : "s are");
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
+        str_clear(&text);
+    }
     if (nothing > 0)
         str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
                    nothing, nothing == 1 ? " makes" : "s make");
-    else
+    else if (undecided == 0)
         str_printf(&text, "Every %sstep makes a difference.", idle > 0 ? "other " : "");
     if (idle > 0)
-        str_printf(&text, " %d step%s needs more threads to act.", idle, idle == 1 ? "" : "s");
-    doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);
+        str_printf(&text, "%s%d step%s needs more threads to act.", text.len ? " " : "", idle,
+                   idle == 1 ? "" : "s");
+    if (text.len)
+        doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);
     str_free(&text);
 }

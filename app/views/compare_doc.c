@@ -1,5 +1,6 @@
 #include "app/views/compare_doc.h"
 
+#include <math.h>
 #include <string.h>
 #include "app/ui/text.h"
 #include "kernels/program/contract.h"
@@ -21,6 +22,21 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
+/* Says that the times of a side spread, and the load of the machine. */
+static void put_noise(struct doc *d, const struct compared time[2], int width)
+{
+    const struct latency *a = &time[0].m.latency, *b = &time[1].m.latency;
+    struct str text = {0};
+    if (fmax(a->spread, b->spread) > STATS_NOISY) {
+        str_printf(&text, "noisy: the middle half of the times spreads over %.0f %% of A, %.0f %% "
+                   "of B", 100 * a->spread, 100 * b->spread);
+        if (time[1].m.load > 0)
+            str_printf(&text, "; the load of the machine was %.1f", time[1].m.load);
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
+    }
+    str_free(&text);
+}
+
 /* Adds the ratio of B's time to A's, and both times; or why there is none. */
 static void put_times(struct doc *d, const struct compared time[2], int width)
 {
@@ -38,7 +54,8 @@ static void put_times(struct doc *d, const struct compared time[2], int width)
                      : b->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
         str_add(&text, "time B / A: ");
         ratio_print(&text, &b->ratio);
-        str_printf(&text, "  %s", verdict_name[b->verdict]);
+        str_printf(&text, "  %s", stats_undecided(&b->ratio) ? "undecided: the interval is wider "
+                   "than 10 %" : verdict_name[b->verdict]);
         doc_wrap(d, s, str_text(&text), width, 3);
         for (int i = 0; i < 4; i++)
             str_ms(&ms[i], i < 2 ? time[i].m.latency.median_ms : time[i - 2].m.latency.min_ms);
@@ -46,6 +63,7 @@ static void put_times(struct doc *d, const struct compared time[2], int width)
         str_printf(&text, "median: %s of A, %s of B; minimum: %s of A, %s of B", str_text(&ms[0]),
                    str_text(&ms[1]), str_text(&ms[2]), str_text(&ms[3]));
         doc_wrap(d, STYLE_PLAIN, str_text(&text), width, 3);
+        put_noise(d, time, width);
     }
     for (int i = 0; i < 4; i++)
         str_free(&ms[i]);

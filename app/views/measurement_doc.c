@@ -8,7 +8,6 @@
 #include "profile/measure/oracle.h"
 #include "kernels/program/contract.h"
 
-#define SOME_SKIPPED 0.995  /* if a smaller share of the FLOPs was executed, some were skipped */
 
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width)
@@ -150,9 +149,7 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
         str_printf(&text, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
                    m->peak_gflops);
     if (m->peak_fraction >= 1.005)
-        str_add(&text, k->program->n_algorithms
-                ? "; it can be above 100 %, since the operations of the direct form are counted"
-                : "; above 100 %: the ceiling was measured while the machine was slower");
+        str_add(&text, "; above 100 %: the ceiling was measured while the machine was slower");
     if (!(m->peak_fraction > 0) && m->peak_reason[0])
         str_printf(&text, "; no share of a ceiling: %s", m->peak_reason);
     measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);

@@ -6,6 +6,7 @@
 #include "explorer/history/history.h"
 #include "profile/machine/roofline.h"
 
+#define SOME_SKIPPED 0.995  /* if a smaller share of the FLOPs was executed, some were skipped */
 #define MEASUREMENT_LABEL 10              /* columns of the labels */
 
 struct measurement_look {

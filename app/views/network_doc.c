@@ -139,6 +139,21 @@ static void put_layouts(struct str *out, const struct network_task *t)
 /* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out. */
 struct kernel_sums { double s, bound_s; int untimed, chosen; };
 
+/* Adds the operations of the definition, then those executed and their share of the peak. */
+static void put_speed(struct str *out, const struct network_measurement *m, bool wide)
+{
+    double executed = m->peak_fraction * m->peak_gflops;
+    bool skipped = wide && executed > 0 && executed < SOME_SKIPPED * m->gflops;
+    if (wide)
+        str_printf(out, "; %.1f GFLOP/s", m->gflops);
+    if (skipped)
+        str_printf(out, ", %.1f executed", executed);
+    if (executed > 0)
+        str_printf(out, "; %.0f %% of peak", 100 * m->peak_fraction);
+    if (skipped)
+        str_printf(out, " (%.1f)", m->peak_gflops);
+}
+
 static void put_latency(struct doc *d, const struct network_look *k, const struct kernel_sums *sum)
 {
     const struct network_measurement *m = k->m;
@@ -159,11 +174,7 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
     if (sum->s > 0 && sum->untimed > 0)
         str_printf(&text, " without %d kernel%s that %s not measured", sum->untimed,
                    sum->untimed == 1 ? "" : "s", sum->untimed == 1 ? "was" : "were");
-    if (k->width >= ROOM_FOR_SPEED)
-        str_printf(&text, "; %.1f GFLOP/s", m->gflops);
-    if (m->peak_fraction > 0)
-        str_printf(&text, m->peak_fraction < 1.005 ? "; %.0f %% of peak" : "; %.3g %% of peak, for "
-                   "algorithms need fewer operations", 100 * m->peak_fraction);
+    put_speed(&text, m, k->width >= ROOM_FOR_SPEED);
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
     measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
@@ -456,28 +467,37 @@ static void put_digits(struct doc *d, int width, bool known, double x)
 static double part_of(const struct kernel_row *r, const struct kernel_table *table)
 {
     return table->bounded ? r->is.bound_s / r->seconds
-                          : 1e-9 * r->is.flops / r->seconds / table->peak;
+                          : 1e-9 * r->is.executed / r->seconds / table->peak;
 }
 
-/* Explains shares above 1. A bound counts the operations of the algorithm, a peak those of the
- * direct form. */
+/* Explains shares above 1. */
 static void put_above(struct doc *d, const struct network *net, const struct kernel_row *row,
                       const struct kernel_table *table, int width)
 {
     struct str text = {0};
-    int n = 0, fewer = 0;
-    for (int i = 0; i < net->n_tasks; i++) {
-        bool above = table->columns.part > 0 && row[i].seconds > 0
-                  && part_of(&row[i], table) >= 1.005;
-        n += above;
-        fewer += above && !table->bounded && net->task[row[i].task].program->n_algorithms > 0;
-    }
+    int n = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        n += table->columns.part > 0 && row[i].seconds > 0 && part_of(&row[i], table) >= 1.005;
     if (n == 0)
         return;
-    str_printf(&text, "%d kernel%s above 1x: %s", n, n == 1 ? " is" : "s are", fewer > 0
-               ? "GFLOP/s and this share count the operations of the direct form, and Winograd's "
-                 "algorithm needs fewer"
-               : "the limits were measured while the machine was slower");
+    str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was slower",
+               n, n == 1 ? " is" : "s are");
+    measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
+}
+
+/* Says which operations the two columns of speed count, where it makes a difference. */
+static void put_counted(struct doc *d, const struct network *net, const struct kernel_row *row,
+                        const struct kernel_table *table, int width)
+{
+    struct str text = {0};
+    int n = 0;
+    for (int i = 0; i < net->n_tasks; i++)
+        n += row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
+    if (n == 0 || table->columns.part == 0 || table->columns.gflops == 0)
+        return;
+    str_printf(&text, "the share counts the operations that are executed; %d kernel%s fewer than "
+               "the definition, which GFLOP/s counts (padding, Winograd)", n,
+               n == 1 ? " needs" : "s need");
     measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
 }
 
@@ -538,6 +558,7 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
         sum.chosen += row[i].chosen;
     }
     put_head(d, net, k, &sum);
+    put_counted(d, net, row, &table, k->width);
     put_above(d, net, row, &table, k->width);
     put_heading(d, &table);
     d->head = d->lines.len;

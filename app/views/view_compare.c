@@ -4,6 +4,8 @@
 #include "app/views/compare_doc.h"
 #include "app/views/view.h"
 
+#define FAR 1.25                          /* ratio of two times that one machine does not explain */
+
 /* hint: how to see the texts side by side, "; ..."; or "". */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
@@ -69,6 +71,30 @@ static void put_found(struct model *m, struct doc *d, int width)
     str_free(&text);
 }
 
+/* Says that a state takes another time than in its measurement, which the list of steps shows. */
+static void put_far(struct model *m, struct doc *d, const char *what, int state,
+                    const struct measurement *now, int width)
+{
+    const struct measurement *then = history_state(m->session->history, state)->measured;
+    struct str text = {0};
+    if (!then || then->latency.runs == 0 || now->latency.runs == 0
+        || !measurement_same_way(now, then))
+        return;
+    double ratio = now->latency.median_ms / then->latency.median_ms;
+    if (ratio < FAR && ratio > 1 / FAR)
+        return;
+    str_printf(&text, "%s takes ", what);
+    text_ms(&text, now->latency.median_ms);
+    str_add(&text, " here, and took ");
+    text_ms(&text, then->latency.median_ms);
+    str_add(&text, " (medians) when it was measured by itself: the machine was busier in one of "
+            "the two");
+    if (now->load > 0)
+        str_printf(&text, "; its load was %.1f here", now->load);
+    doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
+    str_free(&text);
+}
+
 static void put_pair(struct model *m, struct doc *d, int width)
 {
     const struct marking *k = &m->marking;
@@ -87,11 +113,13 @@ static void put_pair(struct model *m, struct doc *d, int width)
             side[i].text = str_text(k->what == COMPARE_C ? &k->pair->c[i] : &k->pair->assembly[i]);
     }
     compare_doc_head(d, side, fits ? k->pair->time : NULL, width);
+    for (int i = 0; i < 2 && fits; i++)
+        put_far(m, d, i ? "B" : "A", state[i], &k->pair->time[i].m, width);
     if (state[0] == state[1])
         doc_line(d, STYLE_DIM, "This is the marked state itself.");
-    else if (!fits)
+    else
         doc_wrap(d, STYLE_DIM, k->wanted ? "timing both in turns ... (Esc cancels)"
-                                         : "= times both in turns", width, 0);
+                 : fits ? "= times both again" : "= times both in turns", width, 0);
     put_found(m, d, width);
     doc_line(d, STYLE_PLAIN, "");
     if (fits || k->what == COMPARE_NEST)
@@ -116,7 +144,9 @@ static void put_ablation(struct model *m, struct doc *d, int width)
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
         str_free(&text);
     }
+    put_far(m, d, "The whole schedule", m->marking.ablated, &m->marking.ablation->full.m, width);
     ablation_doc(d, m->marking.ablation, width);
+    doc_wrap(d, STYLE_DIM, ":ablate times all again.", width, 0);
 }
 
 void view_compare_build(struct model *m, struct pane_doc *p, int width)

@@ -369,13 +369,13 @@ static void describe_settings(const struct model *m, const struct ledger_row *r,
     }
 }
 
-/* Names the tile that the registers cannot hold. */
-static void describe_spill(const struct model *m, const struct state *s, struct str *out)
+/* Names the tile that is to no good. */
+static void describe_tile(const struct model *m, const struct state *s, struct str *out)
 {
     const struct func *f;
     struct err ignored;
     struct str says = {0};
-    const char *tile = program_lower(s->program, &f, &ignored) ? model_spill(m, s, f, &says) : NULL;
+    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says) : NULL;
     if (tile)
         str_printf(out, "; the tile %s %s", tile, str_text(&says));
     str_free(&says);
@@ -413,7 +413,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     if (r->note)
         str_printf(out, "; %s", r->note);
     if (!r->held)
-        describe_spill(m, history_state(m->session->history, r->state), out);
+        describe_tile(m, history_state(m->session->history, r->state), out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;

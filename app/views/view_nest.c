@@ -152,8 +152,8 @@ static void find_accesses(struct doc *d, struct line *l, const char *whole, cons
     vec_free(&items);
 }
 
-/* Adds a line under the line of the tile that spills. tile NULL: no tile spills. */
-static void note_spill(struct doc *d, const char *tile, const struct str *says, const char *text)
+/* Adds a line under the line of the tile that is to no good. tile NULL: there is none. */
+static void note_tile(struct doc *d, const char *tile, const struct str *says, const char *text)
 {
     const char *at = text + strspn(text, " ");
     size_t n = tile ? strlen(tile) : 0;
@@ -210,10 +210,10 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     }
     struct tree_lines lines = func_lines(p->doc.arena, f);
     struct str says = {0};
-    const char *tile = model_spill(m, history_current(m->session->history), f, &says);
+    const char *tile = model_tile_note(m, history_current(m->session->history), f, &says);
     for (int i = 0; i < lines.n; i++) {
         add_line(m, &p->doc, &lines, i, width);
-        note_spill(&p->doc, tile, &says, lines.text[i]);
+        note_tile(&p->doc, tile, &says, lines.text[i]);
     }
     str_free(&says);
     if (first) {                         /* the operator itself, not its padding */

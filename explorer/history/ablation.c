@@ -99,7 +99,8 @@ void ablation_print(struct str *out, const struct ablated *row)
     if (row->idle && row->result.verdict == VERDICT_SAME) {
         str_add(out, "cannot act with one thread");
     } else if (row->result.verdict == VERDICT_SAME) {
-        str_printf(out, "no difference (%.2f to %.2f)", r->low, r->high);
+        str_printf(out, "%s (%.2f to %.2f)", stats_undecided(r) ? "undecided" : "no difference",
+                   r->low, r->high);
     } else if (row->result.verdict != VERDICT_NONE) {
         ratio_print_times(out, r);
     } else if (m->outcome != OUTCOME_OK) {

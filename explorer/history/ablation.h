@@ -28,9 +28,8 @@ void ablation_free(struct ablation *a);
 /* Times every schedule of *a against the whole one. */
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
-/* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)" (of an idle step: "cannot
- * act with one thread"), or why there is no
- * time. */
+/* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to
+ * 1.3)", of an idle step "cannot act with one thread", or why there is no time. */
 void ablation_print(struct str *out, const struct ablated *row);
 
 /* Finds the step that changed the time most, between two states of one schedule. */

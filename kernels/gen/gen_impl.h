@@ -60,6 +60,7 @@ struct reg {
     const struct code *decl;              /* the statement that declares it; NULL: see scope */
     struct block *scope;  /* decl NULL: the block that declares it; NULL: not used */
     const char *name;                     /* C name, chosen by the printer */
+    int tile;                             /* the local buffer of which it is a piece; 0: none */
 };
 
 struct block { struct code **item; int n, cap; };

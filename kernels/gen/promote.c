@@ -77,10 +77,12 @@ static void name_pieces(struct promotion *p, struct block *scope)
     int64_t unit = 0, row = b->rank ? b->shape[b->rank - 1] : 1;
     for (int i = 0; i < p->n; i++)
         unit = gcd(gcd(unit, p->piece[i].lanes), p->piece[i].rest % row);
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < p->n; i++) {
         p->piece[i].reg = reg_new(p->u, code_stem(p->u, b->name), piece_suffix(p, &p->piece[i],
                                                                                unit),
                                   p->piece[i].lanes, scope);
+        p->u->regs.data[p->piece[i].reg].tile = p->buffer;
+    }
 }
 
 static void replace_access(void *ctx, const struct access *a)

@@ -1,6 +1,7 @@
 #include "kernels/gen/tile_registers.h"
+#include "kernels/gen/gen.h"
 
-#define OPERANDS 2                        /* registers for loaded operands */
+#define OPERANDS 2                        /* registers that every loop has for loaded operands */
 #define DEEPEST 64
 #define LARGEST (1 << 14)                 /* elements; larger tiles never become registers */
 
@@ -63,25 +64,44 @@ int64_t tile_registers(const struct func *f, int buffer, const struct target *t)
     return b->elems / row * ((row + lanes - 1) / lanes);
 }
 
-int tile_that_spills(const struct func *f, const struct target *t, int64_t *needs)
+/* The tile of the hottest line, if more registers are live there than t has. */
+static bool hot_tile_spills(const struct func *f, const struct target *t, struct tile_spill *out)
 {
+    struct gen_work work = {0};
+    const struct gen_opts o = { .target = t, .work = &work };
+    struct str text = {0};
+    struct err ignored;
+    bool spills = gen_c(f, &o, &text, &ignored) && work.tile && work.pressure > t->registers;
+    if (spills)
+        *out = (struct tile_spill){ work.tile, (int64_t)work.tile_registers,
+                                    (int64_t)(work.pressure - work.tile_registers) };
+    str_free(&text);
+    return spills;
+}
+
+bool tile_that_spills(const struct func *f, const struct target *t, struct tile_spill *out)
+{
+    int64_t all = 0;
     for (int i = f->n_params; i < f->n_buffers; i++) {
-        if (f->buffer[i].elems <= t->registers - OPERANDS)
-            continue;
-        *needs = tile_registers(f, i, t);
-        if (*needs + OPERANDS > t->registers)
-            return i;
+        int64_t n = tile_registers(f, i, t);
+        all += n;
+        if (n > t->registers) {
+            *out = (struct tile_spill){ i, n, 0 };
+            return true;
+        }
     }
-    return -1;
+    /* with more registers left, code_share keeps as many loads as fit */
+    return all + OPERANDS >= t->registers && hot_tile_spills(f, t, out);
 }
 
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out)
 {
-    int64_t needs;
-    int tile = tile_that_spills(f, t, &needs);
-    if (tile < 0)
+    struct tile_spill s;
+    if (!tile_that_spills(f, t, &s))
         return NULL;
-    str_printf(out, "spills: takes %lld of %d vector registers%s", (long long)needs,
-               t->registers, needs > t->registers ? "" : ", and operands need two");
-    return f->buffer[tile].name;
+    str_printf(out, "spills: takes %lld of %d vector registers", (long long)s.registers,
+               t->registers);
+    if (s.operands)
+        str_printf(out, ", and operands need %lld", (long long)s.operands);
+    return f->buffer[s.tile].name;
 }

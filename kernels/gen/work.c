@@ -16,6 +16,7 @@ struct line_work {
     double chain;                         /* longest chain of updates of one register */
     int statements;
     double pressure;                      /* vectors that are live at once */
+    bool broadcast;                       /* a product of vectors has a scalar in memory */
 };
 
 /* How a line uses a register: the statements that use it first and last; updates: how often it is
@@ -65,8 +66,18 @@ static bool is_product(const struct code_term *t)
     return t->kind == TERM_BIN && t->op == VAL_MUL;
 }
 
+/* Whether a product of vectors has a scalar in memory.  It takes one more register while it is
+ * computed, except on AVX-512, whose instructions broadcast a scalar that they read. */
+static bool is_broadcast(const struct worker *w, const struct code_term *t)
+{
+    return is_product(t) && t->lanes > 1 && w->u->opts->target->vector_bytes < 64 &&
+           ((t->a->kind == TERM_LOAD && t->a->lanes == 1) ||
+            (t->b->kind == TERM_LOAD && t->b->lanes == 1));
+}
+
 static void count_operation(struct worker *w, const struct code_term *t, struct line_work *l)
 {
+    l->broadcast = l->broadcast || is_broadcast(w, t);
     bool across = t->kind == TERM_CALL && (t->op == VAL_ADD || t->op == VAL_MAX);
     bool fused = t->kind == TERM_BIN && (t->op == VAL_ADD || t->op == VAL_SUB) &&
                  (is_product(t->a) || is_product(t->b));
@@ -164,6 +175,24 @@ static double pressure_of(struct worker *w, int n)
     return resident + most;
 }
 
+/* Notes the tile that has the most registers in the line. */
+static void find_tile(struct worker *w)
+{
+    w->out->tile = 0;
+    w->out->tile_registers = 0;
+    for (int i = 0; i < w->used.len; i++) {
+        int tile = w->u->regs.data[w->used.data[i]].tile;
+        double n = 0;
+        for (int k = i; tile && k < w->used.len; k++)
+            if (w->u->regs.data[w->used.data[k]].tile == tile)
+                n += registers(w, w->used.data[k]);
+        if (n > w->out->tile_registers) {
+            w->out->tile = tile;
+            w->out->tile_registers = n;
+        }
+    }
+}
+
 static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
 {
     double loads = l->loads + l->broadcasts + spilled;
@@ -178,7 +207,7 @@ static double cycles_of(const struct line_work *l, double spilled, bool in_loop)
 static void add_line(struct worker *w, struct line_work *l, double times, bool in_loop)
 {
     struct gen_work *o = w->out;
-    l->pressure = pressure_of(w, l->statements);
+    l->pressure = pressure_of(w, l->statements) + l->broadcast;
     double over = fmax(0, l->pressure - w->u->opts->target->registers);
     double cycles = times * cycles_of(l, SPILL_COST * over / 2, in_loop);
     o->vector += times * l->vector;
@@ -196,6 +225,7 @@ static void add_line(struct worker *w, struct line_work *l, double times, bool i
         o->pressure = l->pressure;
         o->body = l->statements;
         o->chain = l->chain;
+        find_tile(w);
     }
 }
 

@@ -453,6 +453,14 @@ bool stage_tensorize(struct exprs *p, const struct stage *s, struct tensor_axes 
     return accept(t, out, e);
 }
 
+bool stage_tile_sums(const struct stage *s)
+{
+    for (int i = stage_axis(s, s->cache_at) + 1; i < s->n_axes; i++)
+        if (s->axis[i].reduce)
+            return true;
+    return false;
+}
+
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e)
 {

@@ -168,17 +168,15 @@ static bool check_tile(const struct stage *s, struct err *e)
 /* Suggests a place for the tile of cache_write outside of the vectorized axis `lanes`. If no
  * reduction is inside the tile, it must move outside of the reductions, because otherwise it keeps
  * no sums. */
-static bool fix_tile(const struct stage *s, const char *axis, int lanes, struct err *e)
+static bool fix_tile(const struct stage *s, int lanes, struct err *e)
 {
     int outer = -1, at = lanes - 1;
-    bool sums = false;
-    for (int k = stage_axis(s, axis) + 1; k < s->n_axes; k++)
-        sums = sums || s->axis[k].reduce;
+    bool sums = stage_tile_sums(s);
     while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
         outer++;
     if (!sums && outer < 0)
         return err_fix(e, "undo the cache_write: no reduction is inside of %s, so its tile keeps "
-                       "no partial sums", axis);
+                       "no partial sums", s->cache_at);
     at = !sums && outer < at ? outer : at;
     return at < 0 ? err_fix(e, "loop serial %s %s", s->name, s->axis[lanes].name)
                   : err_fix(e, "put the tile at %s", s->axis[at].name);
@@ -193,7 +191,7 @@ static bool check_lanes(const struct stage *s, const char *tile, const char *axi
             continue;
         err_set(e, ERR_STEP, "the tile of %s at loop %s of %s would be inside the vectorized loop "
                 "%s: its lanes cannot share it", tile, axis, s->name, x->name);
-        return streq(tile, "cache_write") ? fix_tile(s, axis, i, e)
+        return streq(tile, "cache_write") ? fix_tile(s, i, e)
              : i == 0 ? err_fix(e, "loop serial %s %s", s->name, x->name)
                       : err_fix(e, "put the tile at %s", s->axis[i - 1].name);
     }

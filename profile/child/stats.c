@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WIDE 0.10                         /* an interval of this width tells nothing */
 #define RESAMPLES 1000
 #define LEAST_BLOCKS 4
 #define DISTURBED 1.2
@@ -165,6 +166,11 @@ enum verdict stats_verdict(const struct ratio *r)
     if (!(r->ratio > 0) || isinf(r->high))
         return VERDICT_NONE;
     return r->high < 1 ? VERDICT_FASTER : r->low > 1 ? VERDICT_SLOWER : VERDICT_SAME;
+}
+
+bool stats_undecided(const struct ratio *r)
+{
+    return stats_verdict(r) == VERDICT_SAME && r->high - r->low > WIDE;
 }
 
 static void print_interval(struct str *out, const struct ratio *r, const char *what)

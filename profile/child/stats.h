@@ -40,6 +40,8 @@ enum verdict { VERDICT_NONE, VERDICT_FASTER, VERDICT_SLOWER, VERDICT_SAME };
 /* Returns whether b is faster or slower than a, from the interval of time b / time a.  An interval
  * that contains 1 means no difference. */
 enum verdict stats_verdict(const struct ratio *r);
+/* Whether the interval contains 1 and is wider than 10 %, so that the samples tell nothing. */
+bool stats_undecided(const struct ratio *r);
 /* names of enum verdict: "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];
 /* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio. */

@@ -22,6 +22,7 @@ void network_profile(const struct machine_model *model, const struct network *ne
         /* A kernel without arithmetic gets one operation, so that only its bytes count. */
         roofline_of(model, flops, g->bytes, m, &r);
         out[i] = (struct kernel_profile){ .flops = t->count * g->flops,
+                                          .executed = t->count * fmin(g->flops, m->executed_gflops),
                                           .bytes = t->count * g->bytes, .by = r.by };
         if (r.bound > 0)
             out[i].bound_s = t->count * 1e-9 * m->executed_gflops / r.bound;

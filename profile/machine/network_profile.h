@@ -7,9 +7,10 @@
 #include "kernels/module/network.h"
 #include "profile/machine/roofline.h"
 
-/* The profile of all calls of one task.  bytes: inputs, constants and results, once per call;
- * bound_s: least seconds, 0 = unknown; by: as in struct roofline. */
-struct kernel_profile { double flops, bytes, bound_s; int by; };
+/* The profile of all calls of one task.  flops: operations of the definition; executed: without
+ * those that its code does not need (func_needed); bytes: inputs, constants and results, once per
+ * call; bound_s: least seconds, 0 = unknown; by: as in struct roofline. */
+struct kernel_profile { double flops, executed, bytes, bound_s; int by; };
 
 /* Stores the profile of each task in out[].  model NULL: no bounds.  isa: the instruction set of
  * the code, "" = the best. */

@@ -66,6 +66,8 @@ static void check_print(void **state)
         { { 64.49, 47.2, 81.8 }, OUTCOME_OK, "64.5x slower (47.2 to 81.8)" },
         { { 0.001, 0.0005, 0.002 }, OUTCOME_OK, "1000x faster (500 to 2000)" },
         { { 1.0, 0.98, 1.02 }, OUTCOME_OK, "no difference (0.98 to 1.02)" },
+        { { 1.0, 0.61, 1.82 }, OUTCOME_OK, "undecided (0.61 to 1.82)" },
+        { { 1.0, 0.94, 1.03 }, OUTCOME_OK, "no difference (0.94 to 1.03)" },
         { { 0, 0, 0 }, OUTCOME_TIMEOUT, "timeout" },
         { { 0, 0, 0 }, OUTCOME_OK, "too few samples for an interval" },
     };

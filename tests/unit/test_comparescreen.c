@@ -86,6 +86,42 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     model_free(m);
 }
 
+/* Times that spread, an interval that decides nothing, and a time that is far from the one of the
+ * list of steps are said; = again times both again. */
+static void noisy_comparisons_are_said(void **state)
+{
+    (void)state;
+    struct model *m = with_steps();
+    model_resize(m, 300, 60);
+    assert_true(model_run(m, "mark 0"));
+    assert_true(model_run(m, "compare"));
+    do_job(m, JOB_COMPARE);
+    assert_shows(m, "= times both again");
+    struct compared *time = m->marking.pair->time;
+    for (int i = 0; i < 2; i++)
+        time[i].m.latency.spread = 0.02;
+    m->data_stamp++;
+    assert_hides(m, "noisy:");
+    assert_hides(m, "when it was measured by itself");
+    struct measurement row = time[0].m;
+    row.latency.median_ms /= 2.8;
+    history_set_measured(m->session->history, m->marking.state, &row);
+    time[0].m.latency.spread = 0.48;
+    time[0].m.load = time[1].m.load = 6.25;
+    time[1].ratio = (struct ratio){ 0.9, 0.61, 1.82 };
+    time[1].verdict = VERDICT_SAME;
+    m->data_stamp++;
+    assert_shows(m, "0.900 (0.610 to 1.820)  undecided: the interval is wider than 10 %");
+    assert_shows(m, "noisy: the middle half of the times spreads over 48 % of A, 2 % of B");
+    assert_shows(m, "A takes ");
+    assert_shows(m, " (medians) when it was measured by itself: the machine was");
+    assert_shows(m, "load was 6.2 here");
+    press(m, "=");
+    assert_shows(m, "timing both in turns");
+    do_job(m, JOB_COMPARE);
+    model_free(m);
+}
+
 /* A job of an earlier mark is not taken for one of the mark that there is now. */
 static void jobs_of_an_old_mark_are_dropped(void **state)
 {
@@ -203,6 +239,15 @@ static void ablation_has_a_row_per_step(void **state)
     assert_shows(m, "  1 ");
     assert_shows(m, "loop vectorize C N");
     assert_hides(m, "Not the current state");
+    assert_shows(m, ":ablate times all again.");
+    struct ablated *row = m->marking.ablation->row;
+    row[0].result.ratio = (struct ratio){ 1, 0.61, 1.82 };
+    row[1].result.ratio = (struct ratio){ 2, 1.9, 2.1 };
+    row[0].result.verdict = VERDICT_SAME;
+    row[1].result.verdict = VERDICT_SLOWER;
+    m->data_stamp++;
+    assert_shows(m, "undecided (0.61 to 1.82)");
+    assert_shows(m, "1 step is undecided: the interval");
     type_line(m, "undo");
     assert_shows(m, "Not the current state, but main, step ");
     model_free(m);
@@ -264,6 +309,7 @@ int main(void)
         cmocka_unit_test(jobs_of_an_old_mark_are_dropped),
         cmocka_unit_test(comparisons_follow_the_settings),
         cmocka_unit_test(bisect_names_the_step),
+        cmocka_unit_test(noisy_comparisons_are_said),
         cmocka_unit_test(ablation_has_a_row_per_step),
         cmocka_unit_test(ablation_names_steps_that_cannot_act),
         cmocka_unit_test(other_contracts_are_said),

@@ -360,7 +360,8 @@ static void test_settings(void **state)
     model_free(m);
 }
 
-/* A tile in a nest without its reduction is refused, with a fix that can be followed. */
+/* A tile without a reduction inside is applied by the key as by the line, and a note in the message,
+ * the nest and the list of steps says it. */
 static void test_tile_without_sums(void **state)
 {
     (void)state;
@@ -368,14 +369,18 @@ static void test_tile_without_sums(void **state)
     press(m, ": loop Space reorder Space C Space K Space M Space N Enter g Right");
     assert_string_equal(loop_of(m), "N");
     press(m, "c");
-    assert_shows(m, "would keep no partial sums");
-    assert_string_equal(step_of(m), "loop reorder C K M N");
-    press(m, "Esc : focus Space view Enter v");
-    assert_string_equal(step_of(m), "loop vectorize C N");
+    assert_shows(m, "  C_acc keeps no partial sums: no reduction is insid");
+    assert_shows(m, "# keeps no partial sums: no reduction is inside of N; reorder one");
+    assert_string_equal(step_of(m), "loop cache_write C at=N");
+    type_line(m, "undo");
+    assert_hides(m, "partial sums");
+    type_line(m, "loop cache_write C at=N");
+    assert_shows(m, "  C_acc keeps no partial sums: no reduction is insid");
     model_free(m);
     m = model_on(GMM);
     press(m, "g j j c");                                 /* K, the innermost one */
-    assert_shows(m, "Fix: loop cache_write C at=N");
+    assert_shows(m, "# keeps no partial sums: no reduction is inside of K; at=N does");
+    type_line(m, "undo");
     press(m, ": loop Space reorder Space C Space K Space M Space N Enter");
     press(m, ": loop Space cache_write Space C Space at=N Enter");
     press(m, ": loop Space vectorize Space C Space N Enter");
