@@ -372,8 +372,8 @@ bool history_goto(struct history *h, int position, struct err *e)
         return err_fix(e, "use 0 (the operator without steps) to %d", len - 1);
     }
     h->said_at = 0;
-    h->said = position == at ? NULL : arena_printf(h->arena, "this was step %d: `goto %d` goes back",
-                                                   at, at);
+    h->said = position == at
+            ? NULL : arena_printf(h->arena, "this was step %d: `goto %d` goes back", at, at);
     return go(h, position);
 }
 

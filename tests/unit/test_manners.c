@@ -222,8 +222,8 @@ static void test_settings(void **state)
     model_free(m);
 }
 
-/* A tile without a reduction inside is applied by the key as by the line, and a note in the message,
- * the nest and the list of steps says it. */
+/* A tile without a reduction inside is applied by the key as by the line. The message, the nest and
+ * the list of steps note it. */
 static void test_tile_without_sums(void **state)
 {
     (void)state;
