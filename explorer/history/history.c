@@ -373,7 +373,7 @@ bool history_goto(struct history *h, int position, struct err *e)
     }
     h->said_at = 0;
     h->said = position == at
-            ? NULL : arena_printf(h->arena, "this was step %d: `goto %d` goes back", at, at);
+            ? NULL : arena_printf(h->arena, "left step %d; `goto %d` goes back there", at, at);
     return go(h, position);
 }
 
