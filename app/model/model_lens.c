@@ -136,8 +136,10 @@ static bool apply_cure(struct model *m)
 /* Moves the playback to a touch. -1: no such touch exists. */
 static bool go_to(struct model *m, int at, const char *why)
 {
-    if (at < 0 || at >= m->lensing.lens->n_touches)
-        return model_say_error(m, why, "lens from 0 begins the window at the start");
+    const struct lens *l = m->lensing.lens;
+    if (at < 0 || at >= l->n_touches)
+        return model_say_error(m, why, l->from > 0 ? "lens from 0 begins the window at the start"
+                                     : l->iterations > 1 ? "lens from middle begins it later" : "");
     m->lensing.at = at;
     return true;
 }
@@ -174,6 +176,8 @@ static bool play(struct model *m, const char *word, long long n)
     if (streq(word, "forward") || streq(word, "back"))
         return go_to(m, next_iteration(k, word[0] == 'f' ? 1 : -1, n),
                      "the window has no such iteration");
+    if (streq(word, "conflict") && k->lens->n_columns > 0 && !(k->lens->all.conflict > 0))
+        return model_say_error(m, "no miss of the run is by a conflict", "");
     if (streq(word, "conflict"))
         return go_to(m, lens_first_conflict(k->lens, k->at + 1),
                      "no later conflict miss in this window");

@@ -77,6 +77,8 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "isa %s", s->target->isa);
     if (s->compiler[0])
         str_printf(out, "%scompiler %s", out->len > from ? ", " : "", basename(s->compiler));
+    if (m->threads > 1)
+        str_printf(out, "%sthreads %d", out->len > from ? ", " : "", m->threads);
     if (s->cache.n_levels > 0) {
         str_add(out, out->len > from ? ", cache " : "cache ");
         cache_config_print(out, &s->cache);

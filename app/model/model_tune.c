@@ -323,8 +323,10 @@ static bool start(struct model *m, const char *arg)
     if (stopped > 0 && o.budget > 0 && o.budget != stopped)
         model_info(m, "a new search of %d trials; from the same step, `:tune %d` still continues "
                    "the one that was stopped", o.budget, stopped);
-    if (new)
-        model_info(m, "a new search: the session has changed since the last one");
+    if (!arg[0] && !same && stopped == 0)
+        model_info(m, "%ssearch of %d trials; `:tune 100` or 0100t makes 100; x stops",
+                   new ? "the session has changed: a new " : "", o.budget ? o.budget
+                                                                          : TUNING_BUDGET);
     if (model_program(m)->n_algorithms > 0)
         model_info(m, "searching direct loops; schedules with an algorithm are only compared with "
                    "the result");

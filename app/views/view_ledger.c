@@ -375,7 +375,8 @@ static void describe_tile(const struct model *m, const struct state *s, struct s
     const struct func *f;
     struct err ignored;
     struct str says = {0};
-    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says) : NULL;
+    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
+                                                               : NULL;
     if (tile)
         str_printf(out, "; the tile %s %s", tile, str_text(&says));
     str_free(&says);

@@ -371,6 +371,9 @@ bool history_goto(struct history *h, int position, struct err *e)
         err_set(e, ERR_RANGE, "branch %s has no step %d", history_here(h)->name, position);
         return err_fix(e, "use 0 (the operator without steps) to %d", len - 1);
     }
+    h->said_at = 0;
+    h->said = position == at
+            ? NULL : arena_printf(h->arena, "left step %d; `goto %d` goes back there", at, at);
     return go(h, position);
 }
 

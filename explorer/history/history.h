@@ -46,7 +46,8 @@ bool history_keeps_undone(const struct history *h);
  * and redo repeats it (rebase.h). */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
-/* Describes the last undo or redo: "undid: edit 3 loop split C N 8" or "undid step 7: ...". */
+/* Describes the last undo, redo or goto: "undid: edit 3 loop split C N 8", "undid step 7: ...", or
+ * "left step 12; `goto 12` goes back there". */
 const char *history_said(const struct history *h);
 /* Returns the number of the past step whose change the last undo or redo was of; 0: it was of no
  * such change. */

@@ -91,6 +91,25 @@ static void playback(void **state)
     model_free(m);
 }
 
+/* Where no miss of the run is by a conflict, z says so, and no fix promises to find one. */
+static void no_conflict_to_find(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=16 k=16 n=16");
+    type_line(m, "cache 32K/8/64");
+    press(m, "L");
+    do_one_job(m, JOB_LENS);
+    press(m, "z");
+    assert_shows(m, "no miss of the run is by a conflict");
+    assert_hides(m, "Fix:");
+    press(m, "Esc : lens Space from Space 0 Enter");
+    do_one_job(m, JOB_LENS);
+    type_line(m, "lens prev 1000");
+    assert_shows(m, "the window ends here");
+    assert_hides(m, "lens from 0 begins");               /* it begins there */
+    model_free(m);
+}
+
 /* Keys that play scroll to the playback on a small screen. The lens says which of its numbers are
  * estimates, and names the one that the steps have counted. */
 static void small_screen(void **state)
@@ -326,7 +345,8 @@ static void scrolls_sideways(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(playback), cmocka_unit_test(small_screen),
+        cmocka_unit_test(playback),
+        cmocka_unit_test(no_conflict_to_find), cmocka_unit_test(small_screen),
         cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),
         cmocka_unit_test(several_steps_are_applied),

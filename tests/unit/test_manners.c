@@ -332,6 +332,11 @@ static void test_settings(void **state)
     measured(m, 3, 0.01, 1000);
     press(m, ": cache Space 4K/2/64 Enter : isa Space plain Enter : sim_budget Space 5e9 Enter");
     assert_shows(m, "isa plain, cache 4K/2/64, sim_budget 5e+09");
+    type_line(m, "threads 2");
+    model_resize(m, 160, 24);
+    assert_shows(m, "isa plain, threads 2, cache 4K/2/64, sim_budget 5e+09");
+    type_line(m, "threads 1");
+    model_resize(m, 80, 24);
     press(m, "p m");
     assert_true(model_desired_job(m, LANE_MEASURE, &w));
     struct app_job *j = model_job(m, &w);
@@ -360,8 +365,8 @@ static void test_settings(void **state)
     model_free(m);
 }
 
-/* A tile without a reduction inside is applied by the key as by the line, and a note in the message,
- * the nest and the list of steps says it. */
+/* A tile without a reduction inside is applied by the key as by the line. The message, the nest and
+ * the list of steps note it. */
 static void test_tile_without_sums(void **state)
 {
     (void)state;

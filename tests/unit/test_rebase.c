@@ -236,6 +236,7 @@ static void test_said(void **state)
         { "undo 2", "undid 2 steps; this is step 0" },
         { "redo", "redid step 1: loop parallel Conv H" },
         { "redo 2", "redid 2 steps; this is step 3" },
+        { "goto 1", "left step 3; `goto 3` goes back there" }, { "goto 3", NULL }, { "goto 3", "" },
         { "drop 2", NULL }, { "undo", "undid: drop 2" }, { "redo", "redid: drop 2" },
         { "edit 1 loop parallel Conv N", NULL }, { "undo", "undid: edit 1 loop parallel Conv N" },
         { "move 2 up", NULL }, { "undo", "undid: move 2 1" },
