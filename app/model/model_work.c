@@ -241,7 +241,8 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-static void note_tile(const struct model *m, const struct state *s, struct str *out)
+/* Appends "C_acc spills: ...", if a tile of the state is to no good. */
+static void describe_tile(const struct model *m, const struct state *s, struct str *out)
 {
     const struct func *f;
     struct err ignored;
@@ -249,8 +250,21 @@ static void note_tile(const struct model *m, const struct state *s, struct str *
     const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
                                                                : NULL;
     if (tile)
-        str_printf(out, "%s%s %s", out->len ? "; " : "", tile, str_text(&says));
+        str_printf(out, "%s %s", tile, str_text(&says));
     str_free(&says);
+}
+
+/* Notes a tile that is to no good since the last step. */
+static void note_tile(const struct model *m, const struct state *s, struct str *out)
+{
+    struct str now = {0}, before = {0};
+    describe_tile(m, s, &now);
+    if (now.len > 0)
+        describe_tile(m, history_state(m->session->history, s->parent), &before);
+    if (now.len > 0 && !streq(str_text(&now), str_text(&before)))
+        str_printf(out, "%s%s", out->len ? "; " : "", str_text(&now));
+    str_free(&now);
+    str_free(&before);
 }
 
 void model_note(struct model *m, struct str *out)
@@ -261,7 +275,7 @@ void model_note(struct model *m, struct str *out)
         note_copies(p, s->step, out);
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
-    if (str_starts(s->step, "loop cache_write "))
+    if (s->parent >= 0 && str_starts(s->step, "loop "))
         note_tile(m, s, out);
     if (m->threads > 1 || !has_parallel_loop(p))
         return;

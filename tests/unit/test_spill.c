@@ -125,6 +125,7 @@ static void is_shown(void **state)
     type_line(m, "isa avx2");
     for (int k = 0; k < 6; k++)
         type_line(m, rows[2].step[k]);
+    assert_shows(m, "C_acc spills: takes 16 of 16 vec");  /* the message of the last step */
     assert_shows(m, "C_acc = tile[8][16]");
     assert_shows(m, "# spills: takes 16 of 16 vector registers, and operands need 3");
     model_resize(m, 150, 24);
