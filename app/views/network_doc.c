@@ -147,11 +147,10 @@ static void put_speed(struct str *out, const struct network_measurement *m, bool
     if (wide)
         str_printf(out, "; %.1f GFLOP/s", m->gflops);
     if (skipped)
-        str_printf(out, ", %.1f executed", executed);
-    if (executed > 0)
+        str_printf(out, ", %.1f executed; %.0f %% of peak (%.1f)", executed,
+                   100 * m->peak_fraction, m->peak_gflops);
+    else if (executed > 0)
         str_printf(out, "; %.0f %% of peak", 100 * m->peak_fraction);
-    if (skipped)
-        str_printf(out, " (%.1f)", m->peak_gflops);
 }
 
 static void put_latency(struct doc *d, const struct network_look *k, const struct kernel_sums *sum)
@@ -470,35 +469,28 @@ static double part_of(const struct kernel_row *r, const struct kernel_table *tab
                           : 1e-9 * r->is.executed / r->seconds / table->peak;
 }
 
-/* Explains shares above 1. */
-static void put_above(struct doc *d, const struct network *net, const struct kernel_row *row,
-                      const struct kernel_table *table, int width)
+/* Says which operations the two columns of speed count, and explains shares above 1. */
+static void put_shares(struct doc *d, const struct network *net, const struct kernel_row *row,
+                       const struct kernel_table *t, int width)
 {
     struct str text = {0};
-    int n = 0;
-    for (int i = 0; i < net->n_tasks; i++)
-        n += table->columns.part > 0 && row[i].seconds > 0 && part_of(&row[i], table) >= 1.005;
-    if (n == 0)
-        return;
-    str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was slower",
-               n, n == 1 ? " is" : "s are");
-    measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
-}
-
-/* Says which operations the two columns of speed count, where it makes a difference. */
-static void put_counted(struct doc *d, const struct network *net, const struct kernel_row *row,
-                        const struct kernel_table *table, int width)
-{
-    struct str text = {0};
-    int n = 0;
-    for (int i = 0; i < net->n_tasks; i++)
-        n += row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
-    if (n == 0 || table->columns.part == 0 || table->columns.gflops == 0)
-        return;
-    str_printf(&text, "the share counts the operations that are executed; %d kernel%s fewer than "
-               "the definition, which GFLOP/s counts (padding, Winograd)", n,
-               n == 1 ? " needs" : "s need");
-    measurement_doc_row(d, table->bounded ? "bound:" : "peak:", STYLE_NOTE, 0, &text, width);
+    const char *label = t->bounded ? "bound:" : "peak:";
+    int above = 0, fewer = 0;
+    for (int i = 0; i < net->n_tasks && t->columns.part > 0; i++) {
+        above += row[i].seconds > 0 && part_of(&row[i], t) >= 1.005;
+        fewer += t->columns.gflops > 0 && row[i].is.executed < SOME_SKIPPED * row[i].is.flops;
+    }
+    if (fewer > 0) {
+        str_printf(&text, "the share counts the operations that are executed; %d kernel%s fewer "
+                   "than the definition, which GFLOP/s counts (padding, Winograd)",
+                   fewer, fewer == 1 ? " needs" : "s need");
+        measurement_doc_row(d, label, STYLE_NOTE, 0, &text, width);
+    }
+    if (above > 0) {
+        str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was "
+                   "slower", above, above == 1 ? " is" : "s are");
+        measurement_doc_row(d, label, STYLE_NOTE, 0, &text, width);
+    }
 }
 
 /* Appends the columns of numbers. */
@@ -558,8 +550,7 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
         sum.chosen += row[i].chosen;
     }
     put_head(d, net, k, &sum);
-    put_counted(d, net, row, &table, k->width);
-    put_above(d, net, row, &table, k->width);
+    put_shares(d, net, row, &table, k->width);
     put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)
