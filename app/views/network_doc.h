@@ -2,21 +2,8 @@
  * memory, then a row per kernel. */
 #ifndef TS_APP_NETWORK_DOC_H
 #define TS_APP_NETWORK_DOC_H
-#include "app/ui/doc.h"
-#include "profile/machine/network_profile.h"
-#include "profile/measure/measure_network.h"
+#include "app/views/network_head.h"
 
-struct network_look {
-    int width;
-    const struct network *timed;          /* the measured network, whose steps may differ */
-    const struct network_measurement *m;  /* its measurement; NULL: none */
-    const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
-    bool outdated;                        /* whether kernels have other steps than here */
-    const char *advice;                   /* a hint how to measure it */
-    const struct machine_model *model;    /* for the bounds; NULL: unknown */
-    unsigned meters;                      /* METER_ bits of the requested meters */
-    bool exact;                           /* whether to add details that only a report needs */
-};
 /* Writes the document. The line of a kernel has the number of its task as id. Kernels are sorted by
  * their time, unmeasured ones first; without any times, by their work. A star marks kernels whose
  * steps were chosen by hand or by the tuner. */

@@ -3,7 +3,7 @@
 #include "explorer/tune/search_impl.h"
 
 static const struct strategy *const strategies[] = {
-    &strategy_ppo, &strategy_evo, &strategy_sa, &strategy_q, &strategy_random,
+    &strategy_evo, &strategy_ppo, &strategy_sa, &strategy_q, &strategy_random,
     &strategy_exhaustive,
 };
 

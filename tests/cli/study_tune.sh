@@ -76,7 +76,7 @@ findings: [{text: gain, each: loops.latency / alt.latency, combine: geomean, uni
 measure: {meters: clock, time: 0.01}
 S4
 t 0 '^ +conv +instant +[0-9.e-]+ +[0-9.]+x$' study "$dir/net.yaml" --models tests/fuzz/corpus/onnx
-grep -qE '^ +conv +loops +ppo +1 x 8 ' <<< "$out" && grep -qE '^ +measured +[0-9.]+ x,' <<< "$out" \
+grep -qE '^ +conv +loops +evo +1 x 8 ' <<< "$out" && grep -qE '^ +measured +[0-9.]+ x,' <<< "$out" \
     && pass 'a tuned network' || flunk 'a tuned network' "$out"
 t 0 '^  alt.fig10 +5 +5 ' studies
 t 2 'fix: --models FOLDER says where' study "$dir/net.yaml"

@@ -60,7 +60,7 @@ t 2 '--tensor goes with --what layout' show "$gmm" --tensor A
 t 2 '--tensor goes with --what layout' show "$gmm" --what nest --tensor A
 t 2 "no tensor named 'D'" show "$gmm" --what layout --tensor D
 for strategy in ppo evo sa q random exhaustive; do
-    t 0 'Strategies .*ppo, agents' help $strategy
+    t 0 'Strategies .*evo, regularised' help $strategy
     t 0 "strategy NAME .*[ ,]*$strategy" tune --help
 done
 t 2 "no help on 'stpes'" help stpes

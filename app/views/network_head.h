@@ -1,0 +1,26 @@
+/* What stands above the table of a network's kernels: time, bound, verdict, memory and meters. */
+#ifndef TS_APP_NETWORK_HEAD_H
+#define TS_APP_NETWORK_HEAD_H
+#include "app/ui/doc.h"
+#include "profile/machine/network_profile.h"
+#include "profile/measure/measure_network.h"
+
+/* What the document of a network shows besides the network. */
+struct network_look {
+    int width;
+    const struct network *timed;          /* the measured network, whose steps may differ */
+    const struct network_measurement *m;  /* its measurement; NULL: none */
+    const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
+    bool outdated;                        /* whether kernels have other steps than here */
+    const char *advice;                   /* a hint how to measure it */
+    const struct machine_model *model;    /* for the bounds; NULL: unknown */
+    unsigned meters;                      /* METER_ bits of the requested meters */
+    bool exact;                           /* whether to add details that only a report needs */
+};
+
+/* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out. */
+struct kernel_sums { double s, bound_s; int untimed, chosen; };
+
+void network_head_doc(struct doc *d, const struct network *net, const struct network_look *k,
+                      const struct kernel_sums *sum);
+#endif
