@@ -130,7 +130,10 @@ static bool compare_branch(struct model *m, const char *name)
             continue;
         if (i == history_branch_index(h))
             return model_say_error(m, "this is the current branch", "compare takes another one");
-        return history_branch(h, i)->at == m->marking.state || model_mark(m, name);
+        if (history_branch(h, i)->at != m->marking.state)
+            return model_mark(m, name);
+        m->marking.branch = history_branch(h, i)->name;
+        return true;
     }
     return model_say_error(m, "there is nothing of that name to compare",
                            "a branch, or nest, c, asm or ablation");

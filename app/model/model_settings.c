@@ -165,13 +165,15 @@ static const char *idle_tile(const struct func *f, const struct program *p, stru
     const struct stage *s = NULL;
     const char *name = NULL;
     int outer = -1;
-    for (int i = 0; i < p->graph->n_nodes; i++)
-        if (p->stage[i] && p->stage[i]->cache_at && !stage_tile_sums(p->stage[i]))
-            s = p->stage[i];
-    for (int i = f->n_params; s && i < f->n_buffers; i++)
-        if (str_starts(f->buffer[i].name, s->name) && streq(f->buffer[i].name + strlen(s->name),
-                                                            "_acc"))
-            name = f->buffer[i].name;
+    for (int k = 0; k < p->graph->n_nodes && !name; k++) {
+        s = p->stage[k];
+        if (!s || !s->cache_at || stage_tile_sums(s))
+            continue;
+        for (int i = f->n_params; i < f->n_buffers; i++)
+            if (str_starts(f->buffer[i].name, s->name)
+                && streq(f->buffer[i].name + strlen(s->name), "_acc"))
+                name = f->buffer[i].name;
+    }
     if (!name)
         return NULL;
     while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)

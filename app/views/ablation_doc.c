@@ -61,11 +61,11 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     if (nothing > 0)
         str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
                    nothing, nothing == 1 ? " makes" : "s make");
-    else if (undecided == 0)
+    else if (undecided == 0 && idle < a->n)
         str_printf(&text, "Every %sstep makes a difference.", idle > 0 ? "other " : "");
     if (idle > 0)
-        str_printf(&text, "%s%d step%s needs more threads to act.", text.len ? " " : "", idle,
-                   idle == 1 ? "" : "s");
+        str_printf(&text, "%s%d step%s more threads to act.", text.len ? " " : "", idle,
+                   idle == 1 ? " needs" : "s need");
     if (text.len)
         doc_wrap(d, STYLE_DIM, str_text(&text), width, 0);
     str_free(&text);

@@ -118,7 +118,9 @@ static void put_pair(struct model *m, struct doc *d, int width)
     if (state[0] == state[1])
         doc_line(d, STYLE_DIM, "This is the marked state itself.");
     else
-        doc_wrap(d, STYLE_DIM, k->wanted ? "timing both in turns ... (Esc cancels)"
+        doc_wrap(d, STYLE_DIM, k->wanted && k->job == JOB_BISECT ? "bisecting ... (Esc cancels)"
+                 : k->wanted && k->job == JOB_ABLATE ? "ablating ... (Esc cancels)"
+                 : k->wanted ? "timing both in turns ... (Esc cancels)"
                  : fits ? "= times both again" : "= times both in turns", width, 0);
     put_found(m, d, width);
     doc_line(d, STYLE_PLAIN, "");

@@ -15,7 +15,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     if (!n->made) {
         if (n->why.len)
             doc_wrap(&p->doc, STYLE_BAD, str_text(&n->why), width - 2, 0);
-        else if (n->outdated && !n->measure_wanted)
+        else if (n->outdated && !n->build_wanted && !n->measure_wanted)
             doc_wrap(&p->doc, STYLE_DIM, "The kernels have no schedules yet: m chooses them and "
                      "measures the network.", width - 2, 0);
         else
@@ -24,7 +24,7 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     }
     struct network_look look = {
         .width = width - 2, .advice = "; m checks every kernel and times the network",
-        .chosen = str_text(&n->session->kernels), .outdated = n->outdated,
+        .chosen = str_text(&n->session->kernels), .outdated = n->outdated && !n->build_wanted,
     };
     if (n->measure_wanted)
         look.advice = "; it is being measured, Esc cancels that";

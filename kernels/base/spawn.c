@@ -68,6 +68,10 @@ static void make_folder(struct spawned *s)
     if ((size_t)snprintf(s->folder, n, "%s/" FOLDER "XXXXXX", base) >= n || !mkdtemp(s->folder))
         s->folder[0] = '\0';
     s->lock = s->folder[0] ? lock_folder(s->folder, 0) : -1;
+    if (s->folder[0] && s->lock < 0) {    /* without a lock, another process might remove it */
+        rmdir(s->folder);
+        s->folder[0] = '\0';
+    }
     s->slot = cleanup_note_program(s->folder);
 }
 
@@ -139,8 +143,9 @@ bool spawn_group(const char *const *argv, int input, int output, int keep, struc
 {
     bool moves = keep >= 0 && keep < KEPT;   /* a standard descriptor of this process is closed */
     int kept = moves ? fcntl(keep, F_DUPFD_CLOEXEC, KEPT) : keep;
+    int why = moves && kept < 0 ? errno : 0;
     make_folder(s);
-    int rc = moves && kept < 0 ? errno : spawn(argv, input, output, kept, s->folder, &s->pid);
+    int rc = why ? why : spawn(argv, input, output, kept, s->folder, &s->pid);
     if (moves && kept >= 0)
         close(kept);
     if (rc == 0) {

@@ -32,30 +32,32 @@ static bool is_label(const char *line)
     return line[0] == '.' && line[1] == 'L' && isdigit((unsigned char)line[2]);
 }
 
-static bool is_jump(const char *line)
-{
-    return line[0] == ' ' && line[strspn(line, " ")] == 'j';
-}
-
 static bool is_operation(const char *line, const char *name)
 {
     const char *at = line + strspn(line, " ");
     size_t n = strlen(name);
-    return line[0] == ' ' && strncmp(at, name, n) == 0 && !isalnum((unsigned char)at[n]);
+    return line[0] == ' ' && strncmp(at, name, n) == 0 && (!at[n] || strchr(" \n", at[n]));
 }
 
-/* Whether control never goes on to the next line. */
+/* Whether control never goes on to the next line (x86-64 and AArch64). */
 static bool stops(const char *line)
 {
-    return is_operation(line, "jmp") || is_operation(line, "ret");
+    return is_operation(line, "jmp") || is_operation(line, "ret") || is_operation(line, "b")
+        || is_operation(line, "br");
 }
 
-/* Returns the number in "    jne    .L12" or ".L12:"; -1: the jump leaves the function. */
+/* Returns the number in "    jne    .L12" or ".L12:"; -1: the line has no label. */
 static int label_of(const char *line)
 {
     const char *at = is_label(line) ? line : memmem(line, strcspn(line, "\n"), " .L", 3);
     at = at ? strchr(at, 'L') : NULL;
     return at ? (int)strtol(at + 1, NULL, 10) : -1;
+}
+
+/* Whether a line jumps inside the function: only jumps have labels as operands. */
+static bool is_jump(const char *line)
+{
+    return line[0] == ' ' && label_of(line) >= 0;
 }
 
 /* Divides the lines first..last of a function into blocks. */

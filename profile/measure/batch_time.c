@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define LEAST_LIMIT_S 0.5
+#define LEAST_LIMIT_S 2  /* a busy machine may stop a call for half a second */
 #define SHORT_KILL_RATIO 100
 #define LONG_KILL_RATIO 10
 #define LONG_KILL_S 1.0

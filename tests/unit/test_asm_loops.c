@@ -107,6 +107,25 @@ static void an_unrolled_loop_is_in_the_one_around(void **state)
           "..     ret\n");
 }
 
+/* Jumps of AArch64 are known by their labels. */
+static void other_processors(void **state)
+{
+    (void)state;
+    check(".. kernel:\n"
+          "00 .L1:\n"
+          "00     mov    x1, x2\n"
+          "01 .L2:\n"
+          "01     fmla   v0.4s, v1.4s, v2.4s\n"
+          "11     b.ne   .L2\n"
+          "00     tbz    w3, #0, .L4\n"
+          "00 .L3:\n"
+          "00     cbnz   x4, .L1\n"
+          "..     ret\n"
+          "00 .L4:\n"
+          "20     mov    x5, x6\n"
+          "00     b      .L3\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +133,7 @@ int main(void)
         cmocka_unit_test(rare_code_belongs_to_its_loop),
         cmocka_unit_test(a_loop_around_is_further_out),
         cmocka_unit_test(an_unrolled_loop_is_in_the_one_around),
+        cmocka_unit_test(other_processors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
