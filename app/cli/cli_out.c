@@ -78,8 +78,8 @@ void cli_note_spill(const struct program *p, const struct target *t)
     t = program_text_target(p, t);
     const char *tile = program_lower(p, &f, &ignored) ? tile_spill_note(f, t, &says) : NULL;
     if (tile)
-        str_printf(&note, "note: the tile %s %s of %s; `tilescope expert` prints a schedule for "
-                   "them\n", tile, str_text(&says), t->isa);
+        str_printf(&note, "note: the tile %s %s (%s); `tilescope expert` prints a schedule that "
+                   "fits\n", tile, str_text(&says), t->isa);
     cli_note(&note);
     str_free(&says);
     str_free(&note);
