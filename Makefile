@@ -97,9 +97,8 @@ DEMO    := sessions/examples/r18-conv1-nhwo.yaml
 
 .PHONY: all run tests test test-long test-all test-cuda gpu-check asan monkey trust conformance \
         appendix1 hunt mutants bench bench-quick bench-engine bench-tui bench-batch bench-sim \
-        bench-networks bench-search fuzz \
-        fuzzers clang valgrind layers width lines pictures golden-update install deps clean help \
-        FORCE
+        bench-networks bench-search fuzz fuzzers clang valgrind layers width lines pictures \
+        golden-update install deps clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 

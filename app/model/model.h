@@ -176,8 +176,8 @@ struct model {
     int threads;
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
-    /* What the settings stand for: version of the compiler (with it, set.target is known to be
-     * wanted), simulated cache.  "" and 0 levels: they are as the session was opened. */
+    /* The version of the compiler that the settings choose (with it, set.target is known to be
+     * wanted), and the simulated cache.  "" and 0 levels: they are as the session was opened. */
     struct { char compiler[128]; struct cache_config cache; } stands_for;
     int at;                              /* the current state at the last model_changed */
     VEC(int) late;                       /* states that the user left before they were measured */
@@ -272,6 +272,9 @@ void model_question(const struct model *m, struct str *out);     /* the text of 
  * tile. */
 const char *model_tile_note(const struct model *m, const struct state *s, const struct func *f,
                             struct str *out);
+/* Appends `before`, the name and the reason, if state s has such a tile. */
+void model_describe_tile(const struct model *m, const struct state *s, const char *before,
+                         struct str *out);
 
 /* model_tour.c: the guided tour. */
 

@@ -164,7 +164,6 @@ static const char *idle_tile(const struct func *f, const struct program *p, stru
 {
     const struct stage *s = NULL;
     const char *name = NULL;
-    int outer = -1;
     for (int k = 0; k < p->graph->n_nodes && !name; k++) {
         s = p->stage[k];
         if (!s || !s->cache_at || stage_tile_sums(s))
@@ -176,8 +175,7 @@ static const char *idle_tile(const struct func *f, const struct program *p, stru
     }
     if (!name)
         return NULL;
-    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
-        outer++;
+    int outer = stage_above_sums(s);
     str_printf(out, "keeps no partial sums: no reduction is inside of %s; ", s->cache_at);
     if (outer >= 0)
         str_printf(out, "at=%s does", s->axis[outer].name);
@@ -192,6 +190,19 @@ const char *model_tile_note(const struct model *m, const struct state *s, const 
     const struct target *t = target_of(m, s);
     const char *tile = t ? tile_spill_note(f, t, out) : NULL;
     return tile ? tile : idle_tile(f, s->program, out);
+}
+
+void model_describe_tile(const struct model *m, const struct state *s, const char *before,
+                         struct str *out)
+{
+    const struct func *f;
+    struct err ignored;
+    struct str says = {0};
+    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
+                                                               : NULL;
+    if (tile)
+        str_printf(out, "%s%s %s", before, tile, str_text(&says));
+    str_free(&says);
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

@@ -272,7 +272,7 @@ static bool is_where_it_ended(const struct model *m)
         && streq(branch, m->tuner.after_branch);
 }
 
-/* What t does, and the way back, depend on the current state, so they are added anew each time. */
+/* The use of t and the way back depend on the current state, so they are added anew each time. */
 void model_tune_note(struct model *m, struct str *out)
 {
     const struct tuner *t = &m->tuner;

@@ -241,26 +241,13 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-/* Appends "C_acc spills: ...", if a tile of the state is to no good. */
-static void describe_tile(const struct model *m, const struct state *s, struct str *out)
-{
-    const struct func *f;
-    struct err ignored;
-    struct str says = {0};
-    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
-                                                               : NULL;
-    if (tile)
-        str_printf(out, "%s %s", tile, str_text(&says));
-    str_free(&says);
-}
-
 /* Notes a tile that is to no good since the last step. */
 static void note_tile(const struct model *m, const struct state *s, struct str *out)
 {
     struct str now = {0}, before = {0};
-    describe_tile(m, s, &now);
+    model_describe_tile(m, s, "", &now);
     if (now.len > 0)
-        describe_tile(m, history_state(m->session->history, s->parent), &before);
+        model_describe_tile(m, history_state(m->session->history, s->parent), "", &before);
     if (now.len > 0 && !streq(str_text(&now), str_text(&before)))
         str_printf(out, "%s%s", out->len ? "; " : "", str_text(&now));
     str_free(&now);

@@ -232,8 +232,8 @@ void term_interrupts(bool yes)
     tcsetattr(STDIN_FILENO, TCSANOW, &t);
 }
 
-/* What terminals send, whatever $TERM says they are: tmux, screen, xterm, rxvt and the Linux
- * console differ in Home, End and the arrows, and a user's $TERM often names another of them. */
+/* The sequences of many terminals, since $TERM often names another one than the user has: tmux,
+ * screen, xterm, rxvt and the Linux console differ in Home, End and the arrows. */
 static const struct { const char *text; int key; } sequence[] = {
     {"\033[200~", KEY_PASTE_BEGIN}, {"\033[201~", KEY_PASTE_END}, {"\033[<", KEY_MOUSE_SGR},
     {"\033[1;5D", KEY_WORD_LEFT}, {"\033[1;3D", KEY_WORD_LEFT},

@@ -8,7 +8,6 @@
 #include "profile/measure/oracle.h"
 #include "kernels/program/contract.h"
 
-
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width)
 {
@@ -52,7 +51,7 @@ void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, 
     struct str text = {0};
     if (!latency_noisy(l))
         return;
-    if (l->noisy || l->spread > STATS_NOISY)
+    if (latency_spreads(l))
         str_add(&text, "the middle half spreads over more than 10 %");
     else
         str_printf(&text, "the median is %.0f %% above the best time",

@@ -1,11 +1,11 @@
-/* What stands above the table of a network's kernels: time, bound, verdict, memory and meters. */
+/* The rows above the table of a network's kernels: time, bound, verdict, memory and meters. */
 #ifndef TS_APP_NETWORK_HEAD_H
 #define TS_APP_NETWORK_HEAD_H
 #include "app/ui/doc.h"
 #include "profile/machine/network_profile.h"
 #include "profile/measure/measure_network.h"
 
-/* What the document of a network shows besides the network. */
+/* Data and settings of the document of a network, besides the network. */
 struct network_look {
     int width;
     const struct network *timed;          /* the measured network, whose steps may differ */

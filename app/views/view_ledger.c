@@ -322,7 +322,7 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     const struct latency *l = &r->m->latency;
-    bool noisy = measurement_noisy(r->m), wide = l->noisy || l->spread > STATS_NOISY;
+    bool noisy = measurement_noisy(r->m), wide = latency_spreads(l);
     str_add(out, noisy ? " (~ noisy" : " (");
     if (noisy && r->m->load > 0)
         str_printf(out, " at load %.1f", r->m->load);
@@ -369,19 +369,6 @@ static void describe_settings(const struct model *m, const struct ledger_row *r,
     }
 }
 
-/* Names the tile that is to no good. */
-static void describe_tile(const struct model *m, const struct state *s, struct str *out)
-{
-    const struct func *f;
-    struct err ignored;
-    struct str says = {0};
-    const char *tile = program_lower(s->program, &f, &ignored) ? model_tile_note(m, s, f, &says)
-                                                               : NULL;
-    if (tile)
-        str_printf(out, "; the tile %s %s", tile, str_text(&says));
-    str_free(&says);
-}
-
 /* A held step has no effect, so that the time of its state is that of the steps before it. */
 static void describe_held(const struct ledger_row *r, struct str *out)
 {
@@ -414,7 +401,7 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     if (r->note)
         str_printf(out, "; %s", r->note);
     if (!r->held)
-        describe_tile(m, history_state(m->session->history, r->state), out);
+        model_describe_tile(m, history_state(m->session->history, r->state), "; the tile ", out);
     if (r->m && r->m->sim.of_source)
         str_add(out, "; * misses of the source (autovectorize on)");
     const struct history *h = m->session->history;

@@ -20,9 +20,9 @@ const char *const search_end_name[] = {
     [SEARCH_TIME] = "time is up", [SEARCH_CANCELLED] = "stopped", [SEARCH_FAILED] = "failed",
 };
 
-const char *tune_default_strategy(bool trained)
+const char *tune_strategy(const char *given, bool trained)
 {
-    return trained ? "ppo" : "evo";
+    return given ? given : trained ? "ppo" : "evo";
 }
 
 static const struct program *program_of(struct tune_result *r, const struct tune_candidate *c,
@@ -235,7 +235,7 @@ static bool open_search(struct tune_result *r, const struct search_sink *sink, s
 {
     const struct tune_opts *o = r->opts;
     const struct strategy *strategy
-        = strategy_find(o->strategy ? o->strategy : tune_default_strategy(o->weights != NULL), e);
+        = strategy_find(tune_strategy(o->strategy, o->weights != NULL), e);
     if (!strategy)
         return false;
     struct search_opts so = {

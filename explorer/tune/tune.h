@@ -16,7 +16,7 @@ struct tune_opts {
     int budget;  /* number of measurements, without the measurements of the final */
     int joint;                           /* see struct search_opts */
     uint64_t seed;
-    const char *strategy;                /* its name; NULL: tune_default_strategy */
+    const char *strategy;                /* its name; NULL: see tune_strategy */
     double time_s;                       /* time limit of the search; 0: none */
     int rounds, prefilter;               /* see struct search_opts */
     unsigned baselines;                  /* 1 << enum vendor_library, timed beside the winner */
@@ -59,9 +59,10 @@ struct tune_result {
     struct arena *mem;
 };
 
-/* Returns "evo", or "ppo" for trained agents (weights).  New agents find no faster schedules than
- * evolution, and take 15 % longer (BENCHMARKS.md). */
-const char *tune_default_strategy(bool trained);
+/* Returns the name of the strategy: the given one, or, if that is NULL, "ppo" for trained agents
+ * (weights) and "evo" without.  New agents find no faster schedules than evolution, and take 15 %
+ * longer (BENCHMARKS.md). */
+const char *tune_strategy(const char *given, bool trained);
 extern const char *const search_end_name[];      /* "budget spent", "cancelled", ... */
 
 /* Runs the tuner.  False on bad input, or when the environment lacks something; *out is then

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -209,6 +209,12 @@ bool subprocess_run_on(const void *data, size_t bytes, const char *const *argv, 
     if (fd >= 0)
         close(fd);
     return ok;
+}
+
+void subprocess_drop_half_line(struct subprocess_result *r)
+{
+    while (r->cut && r->out.len > 0 && r->out.data[r->out.len - 1] != '\n')
+        r->out.data[--r->out.len] = '\0';
 }
 
 bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,

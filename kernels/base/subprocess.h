@@ -42,6 +42,8 @@ static inline bool subprocess_failed(const struct subprocess_result *r)
 {
     return r->timed_out || r->exit_code != 0;
 }
+/* Leaves out half a line at the end of an output that was cut. */
+void subprocess_drop_half_line(struct subprocess_result *r);
 /* Says how it failed: ERR_ENV with the time limit that it had, its signal, or the first line of its
  * output (its exit code if there is none).  Returns false. */
 bool subprocess_refuse(const char *name, const struct subprocess_result *r, double limit_s,

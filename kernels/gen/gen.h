@@ -32,8 +32,8 @@ struct gen_work {
     /* The straight line that takes most cycles: how many registers are live at once in it, its
      * number of statements, and the most updates of one register in a row. */
     double pressure, body, chain;
-    /* Of these registers, those that hold one tile: the tile (a buffer) with most of them, and
-     * their number.  tile 0: none does. */
+    /* The tile (a buffer) that most of these registers hold, and their number.  tile 0: they hold
+     * none. */
     int tile;
     double tile_registers;
     double statements;                    /* number of statements in the text */

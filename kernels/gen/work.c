@@ -180,12 +180,11 @@ static void find_tile(struct worker *w)
 {
     w->out->tile = 0;
     w->out->tile_registers = 0;
-    for (int i = 0; i < w->used.len; i++) {
-        int tile = w->u->regs.data[w->used.data[i]].tile;
+    for (int tile = w->u->func->n_params; tile < w->u->func->n_buffers; tile++) {
         double n = 0;
-        for (int k = i; tile && k < w->used.len; k++)
-            if (w->u->regs.data[w->used.data[k]].tile == tile)
-                n += registers(w, w->used.data[k]);
+        for (int i = 0; i < w->used.len; i++)
+            if (w->u->regs.data[w->used.data[i]].tile == tile)
+                n += registers(w, w->used.data[i]);
         if (n > w->out->tile_registers) {
             w->out->tile = tile;
             w->out->tile_registers = n;

@@ -461,6 +461,14 @@ bool stage_tile_sums(const struct stage *s)
     return false;
 }
 
+int stage_above_sums(const struct stage *s)
+{
+    int axis = -1;
+    while (axis + 1 < s->n_axes && !s->axis[axis + 1].reduce)
+        axis++;
+    return axis;
+}
+
 bool stage_cache_write(struct exprs *p, const struct stage *s, int axis, const struct stage **out,
                        struct err *e)
 {

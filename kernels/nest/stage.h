@@ -66,6 +66,8 @@ const struct stage *stage_new(struct exprs *p, const struct graph *g, int node,
                               const struct layout *out);
 /* Whether the tile of cache_write keeps partial sums: a reduction is inside of its loop. */
 bool stage_tile_sums(const struct stage *s);
+/* Returns the innermost axis outside of all reductions, or -1. */
+int stage_above_sums(const struct stage *s);
 int stage_axis(const struct stage *s, const char *name);  /* Returns the position of the axis, or
                                                            * -1; case-insensitive. */
 

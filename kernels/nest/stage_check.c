@@ -170,10 +170,8 @@ static bool check_tile(const struct stage *s, struct err *e)
  * no sums. */
 static bool fix_tile(const struct stage *s, int lanes, struct err *e)
 {
-    int outer = -1, at = lanes - 1;
+    int outer = stage_above_sums(s), at = lanes - 1;
     bool sums = stage_tile_sums(s);
-    while (outer + 1 < s->n_axes && !s->axis[outer + 1].reduce)
-        outer++;
     if (!sums && outer < 0)
         return err_fix(e, "undo the cache_write: no reduction is inside of %s, so its tile keeps "
                        "no partial sums", s->cache_at);

@@ -242,8 +242,7 @@ bool build_disassemble(const char *so_path, const char *symbol, const struct can
     }
     if (!subprocess_run(argv, OBJDUMP_LIMIT_S, c, &res, e))
         return false;
-    while (res.cut && res.out.len > 0 && res.out.data[res.out.len - 1] != '\n')
-        res.out.data[--res.out.len] = '\0';             /* half a line */
+    subprocess_drop_half_line(&res);
     struct str text = {0};
     struct listing list = { .out = &text, .lines = c_lines };
     bool failed = subprocess_failed(&res), ok = !failed

@@ -266,8 +266,6 @@ static void print_function(struct sass_text *t, struct sass_function *f)
 static bool print_dump(struct sass_piece dump, const char *cut_by, struct sass_text *t)
 {
     sass_functions all = {0};
-    while (cut_by && dump.len > 0 && dump.text[dump.len - 1] != '\n')
-        dump.len--;                       /* half of a line */
     read_dump(dump, &all);
     for (int i = all.len - 1; i >= 0; i--) {
         struct sass_function *f = &all.data[i];
@@ -351,6 +349,7 @@ bool sass_disassemble(const struct gpu_build *b, double limit_s, const struct ca
     str_printf(&text, "// %s by NVRTC %s, disassembled by %s%s", b->arch, b->version, name,
                full ? "" : ", which gives no source lines");
     end_line(&t, 0);
+    subprocess_drop_half_line(&res);
     struct sass_piece dump = { str_text(&res.out), (int)res.out.len };
     if (ok && subprocess_failed(&res))
         ok = subprocess_refuse(name, &res, limit_s, e);

@@ -67,8 +67,8 @@ static void find_blocks(struct flow *f, int first, int last)
     f->block.len = 0;
     for (int i = first; i < last; i++) {
         if (!open || is_label(f->line[i]))
-            vec_push(&f->block, ((struct basic_block){ .first = i, .next = { -1, -1 }, .number = -1,
-                                                 .loop = -1 }));
+            vec_push(&f->block, ((struct basic_block){ .first = i, .next = { -1, -1 },
+                                                       .number = -1, .loop = -1 }));
         f->block.data[f->block.len - 1].last = i + 1;
         open = !is_jump(f->line[i]) && !stops(f->line[i]);
     }

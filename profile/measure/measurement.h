@@ -96,6 +96,11 @@ static inline bool measurement_compared(const struct measurement *m)
     return m->outcome == OUTCOME_OK || m->outcome == OUTCOME_WRONG || m->outcome == OUTCOME_ILL;
 }
 
+static inline bool latency_spreads(const struct latency *l)
+{
+    return l->noisy || l->spread > STATS_NOISY;
+}
+
 /* Whether the best time is far below the median, although the middle half may be narrow. */
 static inline bool latency_best_is_rare(const struct latency *l)
 {
@@ -105,7 +110,7 @@ static inline bool latency_best_is_rare(const struct latency *l)
 /* Whether the samples spread so much that the best time is doubtful. */
 static inline bool latency_noisy(const struct latency *l)
 {
-    return l->runs > 0 && (l->noisy || l->spread > STATS_NOISY || latency_best_is_rare(l));
+    return l->runs > 0 && (latency_spreads(l) || latency_best_is_rare(l));
 }
 
 static inline bool measurement_noisy(const struct measurement *m)

@@ -107,11 +107,6 @@ struct study_tune study_tune_scaled(const struct study_report *r, const struct s
     return t;
 }
 
-static const char *strategy_of(const struct study_tune *t)
-{
-    return t->strategy ? t->strategy : tune_default_strategy(t->weights != NULL);
-}
-
 /* Returns the options of a search; it uses a finished run of the records, or resumes a stopped
  * one. */
 static struct tuning_opts question(const struct study_report *r, const struct study_opts *o,
@@ -120,7 +115,7 @@ static struct tuning_opts question(const struct study_report *r, const struct st
 {
     return (struct tuning_opts){
         .budget = t->budget, .seed_given = true, .seed = seed,
-        .strategy = strategy_of(t), .levels = t->levels,
+        .strategy = tune_strategy(t->strategy, t->weights != NULL), .levels = t->levels,
         .loop_only = t->loop_only, .cold = t->cold,
         .experts = t->experts > 0 ? t->experts : -1, .study = true,
         .resume = !o->fresh, .fresh = o->fresh, .records = o->records,
@@ -265,7 +260,7 @@ static void add_numbers(json_t *o, const struct study_tune *t, const struct stud
 void study_tune_json(struct str *out, const struct study_tune *t, const char *trained,
                      const struct study_search *search)
 {
-    const char *strategy = strategy_of(t);
+    const char *strategy = tune_strategy(t->strategy, t->weights != NULL);
     json_t *o = json_make("strategy", JSON(strategy), "budget", JSON(t->budget),
                           "loop_only", JSON(t->loop_only), "cold", JSON(t->cold),
                           "experts", JSON(t->experts), "levels", JSON(t->levels),

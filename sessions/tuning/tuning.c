@@ -88,8 +88,7 @@ static bool start_run(struct tuning *t, struct inquiry *q, const struct tuning_o
                       struct err *e)
 {
     const struct record_run *old = o->resume ? q->stopped : NULL;
-    t->strategy = old ? old->strategy
-                : o->strategy ? o->strategy : tune_default_strategy(o->weights != NULL);
+    t->strategy = old ? old->strategy : tune_strategy(o->strategy, o->weights != NULL);
     t->seed = old ? old->seed : o->seed_given ? o->seed : 1;
     t->budget = old ? (int)old->budget : o->budget > 0 ? o->budget : TUNING_BUDGET;
     t->resumed = -1;

@@ -13,7 +13,7 @@ enum { TUNING_ALGORITHM_EXPERTS = 15 };
 struct tuning_opts {
     int budget;                          /* 0: the budget of the resumed run, else TUNING_BUDGET */
     bool seed_given; uint64_t seed;      /* if not given: the seed of the resumed run, else 1 */
-    const char *strategy;  /* NULL: the strategy of the resumed run, else tune_default_strategy */
+    const char *strategy;  /* NULL: the strategy of the resumed run, else see tune_strategy */
     int joint;                           /* trials for layouts; 0: as plan_of divides */
     double time_s;                       /* time limit of the search in seconds; 0: none */
     int levels;                          /* levels of the layout templates: 1 or 2; 0: 1 */

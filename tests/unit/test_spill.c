@@ -92,7 +92,7 @@ static bool uses_stack(const char *assembly)
     return found;
 }
 
-/* What is said of tiles on AVX2 is what the compiler does. */
+/* The notes on tiles agree with the code that the compiler makes for AVX2. */
 static void compilers_agree(void **state)
 {
     (void)state;
