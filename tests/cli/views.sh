@@ -85,8 +85,8 @@ same 'a picture has its size' 30 "$("$TILESCOPE" snapshot "$gmm" --size 90x30 | 
 # --source types lines on the screen before it is drawn, and waits for what each starts.
 printf '# tiles\nbranch tiled\n:loop split C M 2 12\n\nmeasure\ncompare main\n' \
     > "$dir/screen.lines"
-t 0 'time B / A: [0-9.]+ ' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
-t 0 'L1 A +L1 B +change' snapshot "$gmm" --source "$dir/screen.lines" --size 100x30
+t 0 'time B / A: [0-9.]+ ' snapshot "$gmm" --source "$dir/screen.lines" --size 100x60
+t 0 'L1 A +L1 B +change' snapshot "$gmm" --source "$dir/screen.lines" --size 100x60
 t 0 'ended +4 of 4, budget spent' snapshot "$gmm" --source - --size 100x30 \
     <<< $'tune budget=4\nview tune'
 t 2 'tune budget=x: expected a whole number' snapshot "$gmm" --source - <<< 'tune budget=x'
