@@ -328,10 +328,17 @@ static void dump(struct model *m)
     str_free(&line);
 }
 
+/* Whether a key with Alt is Esc and a key, typed fast.  Only the prompt has keys with Alt, and
+ * these two would begin another line there. */
+static bool is_fast_esc(const struct model *m, int key)
+{
+    return key & K_ALT && (!m->prompt.open || key == (K_ALT | ':') || key == (K_ALT | '/'));
+}
+
 void screen_key(struct model *m, int key)
 {
     screen_refresh(m);
-    if (key & K_ALT && !m->prompt.open) {  /* only the prompt has keys with Alt */
+    if (is_fast_esc(m, key)) {
         screen_key(m, K_ESC);
         key &= ~K_ALT;
     }

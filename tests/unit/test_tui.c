@@ -153,6 +153,8 @@ static void test_alt_at_the_prompt(void **state)
     tty_bytes(t, "\033[1;5D");           /* C-Left */
     tty_press(t, "X");
     tty_assert_shows(t, ":one Xtwo");
+    tty_bytes(t, "\033:three");          /* Esc and the start of a line, typed fast */
+    tty_assert_shows(t, "\n:three");
     tty_press(t, "Esc");
     tty_bytes(t, "\033[1;5C");           /* elsewhere C-Right does nothing, */
     tty_bytes(t, "\033[1;3D");
