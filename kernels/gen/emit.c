@@ -235,6 +235,10 @@ static const char rolled_macro[] =
     "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
+static const char rolled_pair_macro[] =
+    "/* Stays a loop of two: gcc unrolls it because of \"unroll 1\", and does not without it. */\n"
+    "#if defined __clang__\n#define ROLLED_PAIR _Pragma(\"clang loop unroll(disable)\")\n"
+    "#else\n#define ROLLED_PAIR\n#endif\n";
 
 /* Emits a copy of 16 bytes by a CUDA vector type, which the host twin does not have. */
 static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
@@ -322,6 +326,8 @@ void emit_helpers(struct emit *m, struct str *out)
     }
     if (n->rolled)
         str_add(out, rolled_macro);
+    if (n->rolled_pair)
+        str_add(out, rolled_pair_macro);
     if (out->len > start)
         str_add_char(out, '\n');
 }

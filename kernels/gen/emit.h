@@ -9,7 +9,7 @@ struct tensor_needs { bool rows, columns, pair, both, mma; };
 
 /* Per number of lanes: vector types and helper functions that the text uses. */
 struct needs {
-    bool floor_div, floor_mod, min_index, max_index, rolled, pick, swizzle;
+    bool floor_div, floor_mod, min_index, max_index, rolled, rolled_pair, pick, swizzle;
     bool again[2], prefetch[2];           /* [1]: for the narrow type */
     bool copy[2][GEN_MAX_LANES + 1];      /* for a GPU; [1]: the narrow type */
     bool type[GEN_MAX_LANES + 1], load[GEN_MAX_LANES + 1], store[GEN_MAX_LANES + 1];

@@ -249,6 +249,16 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
     emit_leave(m, mark);
 }
 
+/* Prints what keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration beside the
+ * first, so it unrolls a loop of two completely, however large that gets; without the pragma it
+ * unrolls no loop whose code would grow. */
+static void print_rolled(struct emit *m, const struct code *c)
+{
+    bool pair = code_trips(c) == 2;
+    *(pair ? &m->needs.rolled_pair : &m->needs.rolled) = true;
+    emit_line(m, pair ? "ROLLED_PAIR" : "ROLLED");
+}
+
 static void print_for(struct emit *m, const struct code *c)
 {
     bool share = m->u->opts->openmp && c->ann == LOOP_PARALLEL && !m->in_parallel;
@@ -262,10 +272,8 @@ static void print_for(struct emit *m, const struct code *c)
         code_team(c, m->out);
         m->in_parallel = true;
     }
-    if (c->reduce && accumulates(m, &c->body)) {
-        m->needs.rolled = true;
-        emit_line(m, "ROLLED");
-    }
+    if (c->reduce && accumulates(m, &c->body))
+        print_rolled(m, c);
     emit_for(m, c, &bounds);
     m->depth++;
     code_print_block(m, &c->body);
