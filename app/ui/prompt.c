@@ -275,6 +275,17 @@ static bool is_history_key(int key)
     return key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n');
 }
 
+/* Whether the cursor is inside a quoted word, before the quote that ends it: typing that quote then
+ * goes past it, as in editors. */
+static bool closes_quote(const struct prompt *p)
+{
+    const char *line = str_text(&p->line);
+    int before = 0;
+    for (size_t i = 0; i < p->at; i++)
+        before += line[i] == '"';
+    return line[p->at] == '"' && before % 2 == 1;
+}
+
 enum prompt_event prompt_key(struct prompt *p, int key)
 {
     bool replaces = p->selected;
@@ -316,6 +327,10 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     char utf8[5];
     if (replaces)
         set_line(p, "");
+    if (key == '"' && closes_quote(p)) {
+        p->at++;
+        return PROMPT_EDITED;
+    }
     splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
     return PROMPT_EDITED;
 }

@@ -320,11 +320,19 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
         sum.chosen += row[i].chosen;
     }
     network_head_doc(d, net, k, &sum);
-    put_shares(d, net, row, &table, k->width);
+    if (!k->list_first) {
+        network_facts_doc(d, net, k, &sum);
+        put_shares(d, net, row, &table, k->width);
+    }
     put_heading(d, &table);
     d->head = d->lines.len;
     for (int i = 0; i < net->n_tasks; i++)
         put_row(d, net, &row[i], &table);
+    if (k->list_first) {
+        doc_line(d, STYLE_PLAIN, "");
+        network_facts_doc(d, net, k, &sum);
+        put_shares(d, net, row, &table, k->width);
+    }
     free(row);
 }
 
@@ -363,16 +371,32 @@ static void put_calls(struct doc *d, const struct network *net, int task, int wi
     measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
 }
 
-void network_doc_kernel(struct doc *d, const struct network *net, int task, const char *chosen,
-                        int width)
+/* Says that the time in the list is that of all calls. */
+static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
+{
+    struct str text = {0};
+    double seconds = seconds_of(t, k);
+    if (seconds < 0 || t->count < 2)
+        return;
+    text_ms(&text, 1e3 * seconds);
+    str_printf(&text, " in its %d calls, ", t->count);
+    text_ms(&text, 1e3 * seconds / t->count);
+    str_add(&text, " each");
+    measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
+}
+
+void network_doc_kernel(struct doc *d, const struct network *net, int task,
+                        const struct network_look *k)
 {
     const struct network_task *t = &net->task[task];
     struct str text = {0};
+    int width = k->width;
     str_add(&text, t->spec);
     measurement_doc_row(d, "kernel:", STYLE_PLAIN, 0, &text, width);
+    put_time(d, t, k);
     put_tensors(d, t, width);
     put_calls(d, net, task, width);
-    if (is_chosen(t, chosen)) {
+    if (is_chosen(t, k->chosen)) {
         str_add(&text, "of your choice, by hand or by the tuner, instead of an expert's");
         measurement_doc_row(d, "* steps:", STYLE_NOTE, 0, &text, width);
     }

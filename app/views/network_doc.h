@@ -8,8 +8,8 @@
  * their time, unmeasured ones first; without any times, by their work. A star marks kernels whose
  * steps were chosen by hand or by the tuner. */
 void network_doc(struct doc *d, const struct network *net, const struct network_look *k);
-/* Writes the document of one kernel: its whole text, its layouts, its calls and its steps. chosen:
- * as above. */
-void network_doc_kernel(struct doc *d, const struct network *net, int task, const char *chosen,
-                        int width);
+/* Writes the document of one kernel: its whole text, its time, its layouts, its calls and its
+ * steps. */
+void network_doc_kernel(struct doc *d, const struct network *net, int task,
+                        const struct network_look *k);
 #endif

@@ -190,14 +190,19 @@ static void put_verdict(struct doc *d, const struct network *net, const struct n
 void network_head_doc(struct doc *d, const struct network *net, const struct network_look *k,
                       const struct kernel_sums *sum)
 {
-    struct str text = {0};
-    const struct module_plan *plan = net->module->plan;
     if (k->m && k->m->latency.runs > 0)
         put_latency(d, k, sum);
     put_bound(d, k, sum->bound_s);
     put_verdict(d, net, k);
     if (k->m && k->exact)
         put_exact(d, k);
+}
+
+void network_facts_doc(struct doc *d, const struct network *net, const struct network_look *k,
+                       const struct kernel_sums *sum)
+{
+    struct str text = {0};
+    const struct module_plan *plan = net->module->plan;
     str_printf(&text, "%d kernel%s, %d call%s, ", net->n_tasks, net->n_tasks == 1 ? "" : "s",
                net->module->n_calls, net->module->n_calls == 1 ? "" : "s");
     if (net->n_conversions) {

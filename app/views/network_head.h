@@ -1,4 +1,5 @@
-/* The rows above the table of a network's kernels: time, bound, verdict, memory and meters. */
+/* The rows around the table of a network's kernels: its time, bound and verdict are the head; its
+ * numbers of kernels and calls, its memory and its meters are the facts. */
 #ifndef TS_APP_NETWORK_HEAD_H
 #define TS_APP_NETWORK_HEAD_H
 #include "app/ui/doc.h"
@@ -16,6 +17,7 @@ struct network_look {
     const struct machine_model *model;    /* for the bounds; NULL: unknown */
     unsigned meters;                      /* METER_ bits of the requested meters */
     bool exact;                           /* whether to add details that only a report needs */
+    bool list_first;                      /* whether the facts are below the list of kernels */
 };
 
 /* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out. */
@@ -23,4 +25,6 @@ struct kernel_sums { double s, bound_s; int untimed, chosen; };
 
 void network_head_doc(struct doc *d, const struct network *net, const struct network_look *k,
                       const struct kernel_sums *sum);
+void network_facts_doc(struct doc *d, const struct network *net, const struct network_look *k,
+                       const struct kernel_sums *sum);
 #endif

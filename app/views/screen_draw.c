@@ -25,7 +25,7 @@ static void put_status(const struct model *m, struct str *out)
         if (p->what[0])
             str_printf(out, ": %s", p->what);
         if (p->fraction > 0)
-            str_printf(out, " %.0f %%", p->fraction * 100);
+            str_printf(out, " %d %%", (int)(p->fraction * 100));      /* 100 % would be the end */
     }
     if (m->tuner.out) {
         str_printf(out, "%s%s", out->len ? "  " : "", model_tune_waits(m) ? "" : spin[m->spin % 4]);

@@ -2,6 +2,18 @@
 #include "app/views/network_doc.h"
 #include "app/views/view.h"
 
+static struct network_look look_of(const struct app_network *n, int width)
+{
+    struct network_look look = { .width = width - 2, .list_first = true,
+                                 .chosen = str_text(&n->session->kernels),
+                                 .outdated = n->outdated && !n->build_wanted };
+    if (n->timed) {
+        look.timed = n->timed->net;
+        look.m = n->timed->measured;
+    }
+    return look;
+}
+
 void view_network_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct app_network *n = m->network;
@@ -22,16 +34,10 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
             doc_line(&p->doc, STYLE_DIM, "choosing the schedules of the kernels ...");
         return;
     }
-    struct network_look look = {
-        .width = width - 2, .advice = "; m checks every kernel and times the network",
-        .chosen = str_text(&n->session->kernels), .outdated = n->outdated && !n->build_wanted,
-    };
+    struct network_look look = look_of(n, width);
+    look.advice = "; m checks every kernel and times the network";
     if (n->measure_wanted)
         look.advice = "; it is being measured, Esc cancels that";
-    if (n->timed) {
-        look.timed = n->timed->net;
-        look.m = n->timed->measured;
-    }
     model_find_roofs(m);
     look.model = m->roofs.model;
     network_doc(&p->doc, n->made->net, &look);
@@ -51,9 +57,10 @@ void view_kernel_build(struct model *m, struct pane_doc *p, int width)
         str_free(&text);
         return;
     }
-    if (task >= 0)
-        network_doc_kernel(&p->doc, m->network->made->net, task,
-                           str_text(&m->network->session->kernels), width - 2);
+    if (task >= 0) {
+        struct network_look look = look_of(m->network, width);
+        network_doc_kernel(&p->doc, m->network->made->net, task, &look);
+    }
 }
 
 void view_network_hint(const struct model *m, struct str *out)

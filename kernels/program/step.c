@@ -58,7 +58,8 @@ static int word_end(const char *line, int i, int end, struct err *e)
         }
         int after = (int)(close - line) + 1;
         if (after < end && !is_blank(line[after]) && line[after] != '#') {
-            err_set(e, ERR_SYNTAX, "a blank is missing after the closing quote");
+            err_set(e, ERR_SYNTAX, line[after] == '"' ? "one quote too many"
+                                   : "a blank is missing after the closing quote");
             source_error(e, line, after + 1, 1);
             return -1;
         }

@@ -385,6 +385,8 @@ void sampling_run(struct work work[SERIES_COUNT], const struct request *q,
         now = clock_s();
         inspect_between(&s, start, now);
         double done = q->time_s > 0 ? (now - start) / q->time_s : 1;
+        if (q->min_runs > 0)
+            done = fmin(done, (runs + 1.0) / q->min_runs);
         atomic_store(&sh->permille, done < 1 ? (int)(1000 * done) : 999);
     }
     check_each(&s, CHECK_SHARE * (now - start) - s.checked_s, 1, CHECK_MOST);
