@@ -235,6 +235,8 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
         str_add(out, ", unchanged: nothing is shown to be faster");
     else if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast", t->speedup);
+    if (!t->is_start && t->speedup_low > 0)
+        str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
     if (m ? m->gflops > 0 : t->gflops > 0)
         str_printf(out, ", %.1f GFLOP/s", m ? m->gflops : t->gflops);
     if (m && m->peak_fraction > 0)

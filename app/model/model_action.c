@@ -14,7 +14,8 @@ static void run_line(struct model *m, const char *line)
     if (model_fill_in(m, line, &s)) {
         while (s.len > 0 && s.data[s.len - 1] == ' ')
             s.data[--s.len] = 0;
-        m->overlay = OVERLAY_NONE;
+        bool marks = m->overlay == OVERLAY_BRANCHES && str_starts(line, "mark ");
+        m->overlay = marks ? m->overlay : OVERLAY_NONE;  /* another key may follow in the list */
         model_run(m, str_text(&s));
     }
     str_free(&s);
@@ -262,7 +263,7 @@ static void cancel(struct model *m)
     } else if (m->search.len > 0) {
         str_clear(&m->search);
     } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)
-               || model_lens_cancel(m)) {
+               || model_lens_cancel(m) || model_compare_close(m)) {
         return;
     } else if (m->network && m->session && !m->zoom) {
         model_kernel_leave(m);
@@ -295,6 +296,8 @@ static void back(struct model *m)
         m->overlay = OVERLAY_NONE;
     else if (m->zoom)
         m->zoom = false;
+    else if (model_compare_close(m))
+        return;
     else if (m->network && m->session)
         model_kernel_leave(m);
     else

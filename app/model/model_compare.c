@@ -139,6 +139,33 @@ static bool compare_branch(struct model *m, const char *name)
                            "a branch, or nest, c, asm or ablation");
 }
 
+static bool is_shown(const struct model *m)
+{
+    return m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
+}
+
+static void show(struct model *m)
+{
+    struct marking *k = &m->marking;
+    if (m->view[PANE_SIDE] != VIEW_COMPARE) {
+        k->focus = (int)m->focus;
+        k->last_view = (int)m->last_view;
+        k->view = (int)m->view[PANE_SIDE];
+    }
+    model_show_view(m, VIEW_COMPARE);
+}
+
+bool model_compare_close(struct model *m)
+{
+    struct marking *k = &m->marking;
+    if (!m->session || m->zoom || !is_shown(m))
+        return false;
+    model_show_view(m, (enum view)k->view);
+    m->last_view = (enum pane)k->last_view;
+    m->focus = (enum pane)k->focus;
+    return true;
+}
+
 bool model_compare(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;
@@ -152,9 +179,8 @@ bool model_compare(struct model *m, const char *arg)
         return false;
     if (found >= 0)
         k->what = found;
-    bool shown = m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
-    bool again = shown && !arg[0] && model_pair_fits(m);
-    model_show_view(m, VIEW_COMPARE);
+    bool again = is_shown(m) && !arg[0] && model_pair_fits(m);
+    show(m);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;
     if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !k->wanted
@@ -190,7 +216,7 @@ bool model_ablate(struct model *m)
     if (model_program(m)->n_steps == 0)
         return model_say_error(m, "there is no step to leave out", "apply steps first");
     m->marking.what = MARKING_ABLATION;
-    model_show_view(m, VIEW_COMPARE);
+    show(m);
     want(m, JOB_ABLATE);
     model_info(m, "timing the schedule without each step; Esc cancels");
     return true;

@@ -21,6 +21,21 @@ static const char *pane_name(const struct model *m)
     return m->focus == PANE_LEDGER ? "the steps" : "this view";
 }
 
+/* Says which of the lines with a match the cursor is on. */
+static void say_found(struct model *m, const struct doc *d, int found, bool wrapped)
+{
+    const char *words = str_text(&m->search);
+    int n = 0, number = 0;
+    for (int at = doc_find(d, words, -1, 1), before = -1; at > before;
+         before = at, at = doc_find(d, words, at, 1)) {
+        n++;
+        number += at <= found;
+    }
+    model_info(m, "line %d of %d with %s%s", number, n, words,
+               wrapped && n > 1 ? ", from the other end" : "");
+    m->message.fades = FADE_TICKS;
+}
+
 bool model_search(struct model *m, int dir, int from)
 {
     struct pane_doc *p = model_focused(m);
@@ -37,6 +52,8 @@ bool model_search(struct model *m, int dir, int from)
         return false;
     }
     doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+    if (!m->prompt.open)
+        say_found(m, &p->doc, found, dir > 0 ? found <= from : found >= from);
     return true;
 }
 
@@ -59,8 +76,10 @@ static void enter_search(struct model *m)
     if (line.len > 1)
         prompt_remember(&m->prompt, str_text(&line));
     str_free(&line);
-    search_typed(m);
+    bool found = search_typed(m);
     prompt_close(&m->prompt);
+    if (found && m->search.len > 0)
+        model_search(m, 1, m->search_from - 1);          /* and says where */
 }
 
 /* --- The prompt ------------------------------------------------------------------------------- */

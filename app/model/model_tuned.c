@@ -53,6 +53,8 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         str_printf(out, " simulated on %s", t->simulated);
     if (isfinite(t->speedup))
         str_printf(out, ", %.2fx as fast as before", t->speedup);
+    if (isfinite(t->speedup) && t->speedup_low > 0)
+        str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)
         if (t->m.baseline[i].available)
             str_printf(out, ", %.2fx as fast as %s", t->m.baseline[i].ratio, vendor_name[i]);
@@ -111,6 +113,7 @@ static struct tune_winner winner_of(const struct model *m, const struct tuning *
     struct tune_winner w = {
         .known = isfinite(t->best_ms), .is_start = is_start(m, t),
         .in_turns = t->final_start && t->final_best, .ms = t->best_ms, .speedup = t->speedup,
+        .low = t->speedup_low, .high = t->speedup_high,
         .trial = r && r->best ? r->best->trial : -1,
     };
     if (w.is_start) {

@@ -17,8 +17,11 @@ enum tune_phase {
 /* The winner of a search that has ended.  is_start: the winner is the start, since no candidate is
  * shown to be faster.  speedup: that of the winner over the start; if the start has won, that of
  * the search's best trial; NAN: unknown.  in_turns: whether speedup is of the final comparison, in
- * which both were timed in turns.  trial: the number of the winner's trial, or -1: unknown. */
-struct tune_winner { bool known, is_start, in_turns; double ms, speedup; int trial; };
+ * which both were timed in turns.  low, high: its 95 % interval; 0: unknown.  trial: the number of
+ * the winner's trial, or -1: unknown. */
+struct tune_winner {
+    bool known, is_start, in_turns; double ms, speedup, low, high; int trial;
+};
 
 struct tune_snapshot;
 /* A snapshot is reference-counted: new has one owner, share adds one, the last drop frees it. */

@@ -109,8 +109,10 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
             str_add(&s, ")");
         }
     } else if (isfinite(w->speedup)) {
-        str_printf(&s, ", %.2fx the start%s", w->speedup,
-                   w->in_turns ? ", both timed in turns" : "");
+        str_printf(&s, ", %.2fx the start", w->speedup);
+        if (w->low > 0)
+            str_printf(&s, " (%.2f to %.2f)", w->low, w->high);
+        str_add(&s, w->in_turns ? ", both timed in turns" : "");
     }
     if (!w->is_start && w->trial >= 0)
         str_printf(&s, ", trial %d", w->trial + 1);

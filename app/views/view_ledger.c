@@ -454,9 +454,10 @@ bool view_ledger_explains(const struct model *m)
     struct str says = {0};
     if (r)
         describe_row(m, r, i, reference_of(rows, n), &says);
-    bool star = strstr(str_text(&says), "; * ") != NULL;
-    bool explains = r && (r->held || r->note || star
-                          || (r->m && !r->m->verified && r->m->reason[0]));
+    bool noted = strstr(str_text(&says), "; * ") || strstr(str_text(&says), "; the tile ");
+    bool explains = r && (r->held || r->note || noted
+                          || (r->m && (measurement_noisy(r->m)
+                                       || (!r->m->verified && r->m->reason[0]))));
     str_free(&says);
     free(rows);
     return explains;

@@ -231,13 +231,13 @@ void port_pressure_print(struct str *out, const struct port_pressure *p)
         str_add(out, p->reason);
         return;
     }
-    str_printf(out, "by llvm-mca for %s", p->model);
+    str_printf(out, "by llvm-mca's model of %s", p->model);
     if (streq(p->slow, p->model))
-        str_add(out, ", which has fewer FMAs a cycle than this CPU");
+        str_add(out, " (which has fewer FMAs a cycle than this CPU)");
     else if (p->slow[0])
-        str_printf(out, ", since its %s has fewer FMAs a cycle than this CPU", p->slow);
+        str_printf(out, " (LLVM's model of %s has fewer FMAs a cycle than this CPU)", p->slow);
     else if (!p->exact)
-        str_add(out, ", its nearest to this CPU for such code");
+        str_add(out, " (its nearest to this CPU for such code)");
     str_add(out, ": ");
     str_printf(out, "%.1f cycles an iteration at least, %.1f predicted, IPC %.2f;", p->least,
                p->cycles, p->ipc);

@@ -189,14 +189,20 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     return records_add(q->records, &rec, e);
 }
 
-static double speedup_of(const struct tuning *t)
+/* Sets the speedup, and its interval if the session's schedule and the winner were in the final. */
+static void take_speedup(struct tuning *t)
 {
     const struct tune_result *r = t->result;
     const struct tune_finalist *f = r->finalist;
-    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++)
-        if (f[i].c == r->best && f[i].compared.ratio.ratio > 0)
-            return 1 / f[i].compared.ratio.ratio;
-    return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++) {
+        const struct ratio *to = &f[i].compared.ratio;
+        if (f[i].c != r->best || !(to->ratio > 0))
+            continue;
+        t->speedup = 1 / to->ratio;
+        t->speedup_low = to->high > 0 ? 1 / to->high : 0;
+        t->speedup_high = to->low > 0 ? 1 / to->low : 0;
+    }
 }
 
 static const struct measurement *in_final(const struct tune_result *r,
@@ -230,7 +236,7 @@ static void take_result(struct tuning *t)
     t->final_best = r->best ? in_final(r, r->best) : NULL;
     t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms
                : r->best ? r->best->ms : INFINITY;
-    t->speedup = speedup_of(t);
+    take_speedup(t);
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
 

@@ -61,8 +61,8 @@ struct tuning {
     const struct measurement *final_start, *final_best;
     bool is_start;                       /* whether the session's schedule itself is the winner */
     /* Time of the session / time of the winner: from the final if both were in it, else start_ms /
-     * best_ms; NAN: unknown. */
-    double speedup;
+     * best_ms; NAN: unknown.  low, high: its 95 % interval in the final; 0: not in the final. */
+    double speedup, speedup_low, speedup_high;
     int n_lines; const char *const *line;            /* the winner's steps */
     /* m: the winner's measurement, if it was made in this call */
     bool measured; struct measurement m;

@@ -183,7 +183,10 @@ void tuning_json(struct str *out, const struct tuning *t, const char *machine)
                           "end", JSON(search_end_name[t->end]), "note", JSON_OR_NULL(t->note),
                           "resumed", JSON_IF(t->resumed >= 0, t->resumed),
                           "start_ms", JSON(t->start_ms), "best", best_of(t),
-                          "speedup", JSON(t->speedup), "baselines", baselines_of(t),
+                          "speedup", JSON(t->speedup),
+                          "speedup_low", JSON_IF(t->speedup_low > 0, t->speedup_low),
+                          "speedup_high", JSON_IF(t->speedup_low > 0, t->speedup_high),
+                          "baselines", baselines_of(t),
                           "failures", failures(t),
                           "experts", JSON_IF(t->result, tuning_experts(t)));
     if (t->result)

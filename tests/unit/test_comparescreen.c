@@ -81,6 +81,17 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     /* Another current state: the numbers do not fit any more. */
     press(m, "u");
     assert_hides(m, "time B / A");
+    assert_shows(m, "The assembly of both comes with their times.");
+    /* Esc closes the comparison before anything else. */
+    press(m, "5 =");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_COMPARE);
+    press(m, "Esc");
+    assert_int_equal(m->marking.wanted, false);
+    press(m, "Esc");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_ASM);
+    press(m, "= Esc q");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_ASM);
+    assert_int_equal(m->out.quit, false);
     type_line(m, "mark off");
     assert_hides(m, "= 0 as given");
     model_free(m);
@@ -165,9 +176,8 @@ static void branches_can_be_marked(void **state)
     press(m, "b other Enter");
     type_line(m, "loop parallel C M");
     press(m, "B g Space");
-    press(m, "B");
-    assert_shows(m, " =main");
-    press(m, "Esc =");
+    assert_shows(m, " =main");                           /* the list is still open */
+    press(m, "=");
     assert_shows(m, "A  main, step 2 of 2: loop vectorize C N");
     type_line(m, "mark 9");
     assert_shows(m, "this branch has no such step");

@@ -629,8 +629,10 @@ static void test_search(void **state)
     const struct pane_doc *p = &m->pane[VIEW_ACCESS];
     assert_non_null(strstr(doc_at(&p->doc, &p->scroll)->text, "ReLU"));
     int first = p->scroll.cursor;
+    assert_shows(m, "line 1 of ");
     press(m, "n");
     assert_true(p->scroll.cursor > first);
+    assert_shows(m, " with relu");
     press(m, "N");
     assert_int_equal(p->scroll.cursor, first);
     press(m, "/ nowhere Enter");

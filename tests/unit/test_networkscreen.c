@@ -260,7 +260,7 @@ static void a_kernel_and_back(void **state)
     const struct session *s = m->session;
     press(m, "Esc");
     assert_null(m->session);
-    assert_shows(m, "network:");
+    assert_shows(m, "calls ");
     assert_ptr_equal(t, &m->network->made->net->task[model_kernel(m)]);
     assert_false(m->network->build_wanted);
     press(m, "Enter");
@@ -321,7 +321,7 @@ static void changed_steps_go_into_the_network(void **state)
     assert_true(session_load("net.yaml", &s, &e));
     m = model_new(s, &o, true);
     run_jobs(m);
-    assert_shows(m, "network:");
+    assert_shows(m, "calls ");
     assert_true(strstr(str_text(&m->network->session->kernels), "layout set C \"N M\""));
     model_free(m);
     unlink("net.yaml");
@@ -381,7 +381,7 @@ static void the_tuner_opens_a_kernel(void **state)
     assert_true(m->tuner.out);
     press(m, "q y");
     assert_null(m->session);
-    assert_shows(m, "network:");
+    assert_shows(m, "calls ");
     assert_false(m->tuner.out);
     assert_false(m->out.quit);
     press(m, "t");
@@ -441,7 +441,7 @@ static void command_opens_graphs_without_steps(void **state)
     assert_non_null(m->session);
     assert_true(model_run(m, "network"));
     run_jobs(m);
-    assert_shows(m, "network:");
+    assert_shows(m, "calls ");
     assert_false(model_run(m, "loop unroll a K"));
     assert_shows(m, "the network itself takes no steps");
     assert_false(model_run(m, "view C"));
@@ -523,12 +523,12 @@ static void a_model_opens_as_a_network(void **state)
     (void)state;
     struct tty *t = tty_on_resnet8();
     tty_assert_shows(t, "tilescope  resnet8.onnx");
-    tty_assert_shows(t, "network:");
+    tty_assert_shows(t, "calls ");
     tty_press(t, "Enter");
     tty_assert_shows(t, "tilescope  resnet8.onnx: c2d");
     tty_assert_shows(t, "Steps");
     tty_press(t, "Esc");
-    tty_assert_shows(t, "network:");
+    tty_assert_shows(t, "calls ");
     tty_send(t, "q");
     assert_int_equal(tty_end(t), 0);
 }
@@ -579,7 +579,7 @@ static void a_killed_kernel_is_offered(void **state)
     assert_int_equal(tty_end(t), 0);
 
     t = tty_on_resnet8();
-    tty_assert_shows(t, "network:");
+    tty_assert_shows(t, "calls ");
     tty_press(t, "Enter");
     tty_assert_shows(t, "Steps");
     tty_press(t, "Esc");
@@ -812,7 +812,7 @@ static void reading_can_be_cancelled(void **state)
     assert_shows(m, "Save the changes first?");
     press(m, "n");
     run_jobs(m);
-    assert_shows(m, "network:");
+    assert_shows(m, "calls ");
     model_free(m);
 }
 
@@ -884,7 +884,7 @@ static void a_search_goes_on_behind_a_kernel(void **state)
     tty_send(t, "t");
     tty_wait_shows(t, "all kernels of the network are being tuned", 10);
     tty_send(t, "Esc");
-    tty_wait_shows(t, "network:", 10);
+    tty_wait_shows(t, "calls ", 10);
     tty_wait_shows(t, "tuning: round", 30);
     for (const char *c = "/gmm"; *c; c++)
         tty_send(t, (char[]){ *c, 0 });

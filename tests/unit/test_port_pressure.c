@@ -68,7 +68,7 @@ static void its_ports(void **state)
     assert_int_equal(p.loop, 1);
     assert_int_equal(p.n, 4);
     port_pressure_print(&text, &p);
-    assert_string_equal(str_text(&text), "by llvm-mca for native: 1.5 cycles an iteration at "
+    assert_string_equal(str_text(&text), "by llvm-mca's model of native: 1.5 cycles an iteration at "
                         "least, 4.1 predicted, IPC 0.73; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
     str_free(&text);
     snprintf(line, sizeof line, "%s/seen", dir);
@@ -130,7 +130,7 @@ static void the_next_model(void **state)
     assert_string_equal(p.reason, "");
     assert_string_equal(p.model, "skylake-avx512");
     port_pressure_print(&text, &p);
-    assert_true(p.exact || strstr(str_text(&text), "skylake-avx512, its nearest to this CPU"));
+    assert_true(p.exact || strstr(str_text(&text), "skylake-avx512 (its nearest to this CPU"));
     str_free(&text);
 }
 
@@ -147,13 +147,13 @@ static void a_model_with_few_fmas(void **state)
            "printf '[0] - P\\n\\nResource pressure per iteration:\\n[0]\\n1.00\\n'");
     port_pressure_read(assembly, &lines, &both, NULL, &p);
     port_pressure_print(&text, &p);
-    assert_true(str_starts(str_text(&text), "by llvm-mca for far, since its near has fewer FMAs a "
-                                            "cycle than this CPU: 0.0 cycles"));
+    assert_true(str_starts(str_text(&text), "by llvm-mca's model of far (LLVM's model of near has "
+                                            "fewer FMAs a cycle than this CPU): 0.0 cycles"));
     str_clear(&text);
     port_pressure_read(assembly, &lines, &one, NULL, &p);
     port_pressure_print(&text, &p);
-    assert_true(str_starts(str_text(&text), "by llvm-mca for near, which has fewer FMAs a cycle "
-                                            "than this CPU: "));
+    assert_true(str_starts(str_text(&text), "by llvm-mca's model of near (which has fewer FMAs a "
+                                            "cycle than this CPU): "));
     str_free(&text);
 }
 
