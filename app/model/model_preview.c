@@ -104,6 +104,9 @@ void model_preview_update(struct model *m)
     history_free(v->copy);
     double start = clock_s();
     v->copy = replay(m->session->history, line, &v->program, &v->note);
+    if (v->program)
+        model_describe_tile(m, history_current(v->copy), v->note.len ? " The tile " : "The tile ",
+                            &v->note);
     v->slow = clock_s() - start > PREVIEW_S;
 }
 

@@ -508,6 +508,20 @@ static void test_preview_of_changes(void **state)
     press(m, "Esc u");
     assert_shows(m, "undid step 3: loop parallel C M");
     model_free(m);
+    /* It says that a tile will spill, before anything is compiled. */
+    m = model_on(GMM);
+    model_resize(m, 120, 40);
+    type_line(m, "isa avx2");
+    type_line(m, "loop split C M 8");
+    type_line(m, "loop split C N 6 8");
+    type_line(m, "loop reorder C M.0 K M.1 N.0 N.1");
+    type_line(m, "loop cache_write C at=M.0");
+    type_line(m, "loop unroll C M.1");
+    type_line(m, "loop unroll C N.0");
+    press(m, ": loop Space vectorize Space C Space N.1");
+    assert_shows(m, "The tile C_acc spills: takes 48 of 16 vector registers");
+    press(m, "Esc");
+    model_free(m);
 }
 
 /* The reason why a step is held is shown whole, also after it was measured. */
