@@ -1109,6 +1109,33 @@ static void export_says_how_to_compile(void **state)
     model_free(m);
 }
 
+/* A session may have the name that the program would get: the command gives the program another. */
+static void export_spares_files_that_are_no_programs(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct str text = {0};
+    struct err e;
+    model_resize(m, 300, 40);
+    type_line(m, "w conv");
+    type_line(m, "export conv.c");
+    assert_shows(m, " conv.c -o ./conv.out -lm && ./conv.out");
+    assert_true(file_read("conv.c", 1 << 20, &text, &e));
+    assert_non_null(strstr(str_text(&text), " conv.c -o ./conv.out -lm && ./conv.out\n"));
+    str_free(&text);
+    assert_int_equal(mkdir("conv.out", 0777), 0);        /* nor can gcc write to a folder */
+    press(m, "Esc");
+    type_line(m, "export conv.c");
+    press(m, "Enter");
+    assert_shows(m, " -o ./conv.out.out -lm && ./conv.out.out");
+    assert_int_equal(chmod("conv", 0755), 0);            /* a program is made again */
+    press(m, "Esc");
+    type_line(m, "export conv.c");
+    press(m, "Enter");
+    assert_shows(m, " -o ./conv -lm && ./conv");
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1148,6 +1175,7 @@ int main(void)
         cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
+        cmocka_unit_test(export_spares_files_that_are_no_programs),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_killed_operator_is_offered),
