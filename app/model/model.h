@@ -304,6 +304,16 @@ void model_open_help(struct model *m, const char *what /* what: a topic, or a fi
 void model_show_topic(struct model *m, const char *name);        /* name "": the list of keys */
 void model_forget_menu(struct model *m);
 
+/* model_group.c: steps that are typed without their group, `loop` or `layout`. */
+
+/* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
+int model_step_at(const char *line);
+bool model_lacks_group(const struct model *m, const char *line);
+/* Returns the group that the step of a line lacks, and sets *at to its place in the line.  It is the
+ * only group that has such a step, or else the only one in which the step is legal.  NULL: the line
+ * lacks none, or why->text says why none can be chosen. */
+const char *model_group(const struct model *m, const char *line, int *at, struct err *why);
+
 /* model_command.c: command lines. */
 
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */

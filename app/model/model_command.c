@@ -362,59 +362,16 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Returns a copy of the program, with or without its loop steps; NULL: there is none without them.
- * A layout step of the prompt goes before the loop steps. */
-static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
-{
-    const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
-    const struct program *out;
-    struct err ignored;
-    int n = 0, bad;
-    for (int i = 0; i < p->n_steps; i++)
-        if (loops || !str_starts(p->steps[i], "loop "))
-            step[n++] = p->steps[i];
-    return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
-}
-
-/* Whether a group has a step of that name, as `loop` has vectorize. */
-static bool has_step(const char *group, const char *line)
-{
-    for (int k = 0; k < STEP_KIND_COUNT; k++)
-        if (streq(step_info((enum step_kind)k)->room, group)
-            && str_begins(line, step_info((enum step_kind)k)->verb))
-            return true;
-    return false;
-}
-
-/* Returns the group of a step that was typed without its first word: the only one that has such a
- * step, or else the only one in which it is legal; else NULL. */
-static const char *group_of(const struct model *m, const char *line)
-{
-    bool loop = has_step("loop", line), layout = has_step("layout", line);
-    if (!m->session || appcmd_known(line))
-        return NULL;
-    if (loop && layout) {
-        struct arena *a = arena_new();
-        const struct program *p = model_program(m), *ignored;
-        const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
-        struct err e;
-        loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
-        layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
-                                             &e);
-        arena_free(a);
-    }
-    return loop == layout ? NULL : loop ? "loop" : "layout";
-}
-
-/* Runs the line behind the name of its group, and shows it so. */
-static bool run_in_group(struct model *m, const char *group, const char *line)
+/* Runs a line with the group that its step lacks, and shows it so.  at: the place of the group. */
+static bool run_in_group(struct model *m, const char *group, int at, const char *line)
 {
     struct str all = {0};
-    str_printf(&all, "%s %s", group, line);
+    str_printf(&all, "%.*s%s %s", at, line, group, line + at);
     model_echo(m, str_text(&all));
     bool ok = model_command(m, str_text(&all));
     int more = (int)strlen(group) + 1;   /* the prompt has the line as it was typed */
-    m->error_col = m->error_col > more ? m->error_col - more : 0;
+    if (m->error_col > at)
+        m->error_col = m->error_col > at + more ? m->error_col - more : 0;
     str_free(&all);
     return ok;
 }
@@ -449,10 +406,15 @@ bool model_command(struct model *m, const char *line)
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
-    const char *group = group_of(m, line);
+    struct err e = {0};
+    int at;
+    const char *group = model_group(m, line, &at, &e);
     if (group)
-        return run_in_group(m, group, line);
-    struct err e;
+        return run_in_group(m, group, at, line);
+    if (e.text[0]) {
+        m->error_col = at + 1;
+        return model_error(m, &e);
+    }
     enum command_effect effect = EFFECT_NONE;
     int states = history_n_states(m->session->history);
     int branches = history_n_branches(m->session->history);
@@ -481,10 +443,7 @@ bool model_command(struct model *m, const char *line)
 
 void model_keep_number(struct model *m)
 {
-    int kept = 0;
-    sscanf(str_text(&m->prompt.line), "edit %*d %n", &kept);
-    sscanf(str_text(&m->prompt.line), "insert %*d %n", &kept);
-    prompt_keep(&m->prompt, (size_t)kept);
+    prompt_keep(&m->prompt, (size_t)model_step_at(str_text(&m->prompt.line)));
 }
 
 /* Opens the prompt that a refused line came from, with that line. */

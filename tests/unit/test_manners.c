@@ -268,7 +268,53 @@ static void test_groups_may_be_left_out(void **state)
     assert_int_equal(m->prompt.at, 9);
     press(m, "Esc");
     type_line(m, "split C N 4");                         /* a loop N and a dimension N */
-    assert_shows(m, "did you mean \"layout split\" or \"loop split\"?");
+    assert_shows(m, "there are two steps of that name: layout split and loop split, and both are");
+    assert_shows(m, "write layout or loop before split");
+    assert_shows(m, "refused at the cursor");
+    assert_int_equal(m->prompt.at, 0);
+    press(m, "Esc");
+    type_line(m, "split C X 4");
+    assert_shows(m, "layout split: ");
+    assert_shows(m, "; loop split: C has no loop X");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* The same behind edit and insert, and before the line is run. */
+static void test_groups_may_be_left_out_of_changes(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop unroll C M.1");
+    press(m, ": edit Space 2 Space parallel Space C Space M.0");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "in parallel(16)");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop parallel C M.0");
+    assert_shows(m, ":edit 2 loop parallel C M.0");
+    type_line(m, "insert 2 unroll C M.1");
+    assert_string_equal(history_state(m->session->history,
+                                      history_current(m->session->history)->parent)->step,
+                        "loop unroll C M.1");
+    type_line(m, "insert 2 unroll C X");
+    assert_shows(m, "C has no loop X");
+    assert_int_equal(m->prompt.at, 18);
+    press(m, "Esc");
+    type_line(m, "insert 2 split C N 16");
+    assert_shows(m, "write layout or loop before split");
+    assert_int_equal(m->prompt.at, 9);
+    press(m, "Esc");
+    type_line(m, "insert 2 split C M.0 2");              /* no dimension has that name */
+    assert_shows(m, ":insert 2 loop split C M.0 2");
+    type_line(m, "edit 9 split C N 16");
+    assert_shows(m, "has no step 9");
+    press(m, "Esc");
+    type_line(m, "insert 1 set accuracy bf16");          /* set is a group, and a layout step */
+    assert_hides(m, "layout set");
+    press(m, "Esc Esc : parallel Space C Space N");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "in parallel(48)");
     press(m, "Esc");
     model_free(m);
 }
@@ -1151,6 +1197,7 @@ int main(void)
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
         cmocka_unit_test(test_groups_may_be_left_out),
+        cmocka_unit_test(test_groups_may_be_left_out_of_changes),
         cmocka_unit_test(test_missing_simulation_says_how),
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_tile_without_sums),
