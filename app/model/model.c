@@ -28,6 +28,7 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     prompt_init(&m->prompt, model_complete, m);
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
+    m->cores = machine_this()->cores;
     model_apply_settings(m, o);
     m->stamp = 1;
     model_resize(m, 80, 24);

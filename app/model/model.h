@@ -174,6 +174,7 @@ struct model {
     bool numbers_asked;  /* whether the user measured with m or M: the numbers are worth saving */
     bool newest;  /* whether to keep the next measurement even if it is slower */
     int threads;
+    int cores;                           /* number of cores that this process may run on */
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
     /* The version of the compiler that the settings choose (with it, set.target is known to be
@@ -309,7 +310,7 @@ void model_forget_menu(struct model *m);
 /* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
 int model_step_at(const char *line);
 bool model_lacks_group(const struct model *m, const char *line);
-/* Returns the group that the step of a line lacks, and sets *at to its place in the line.  It is the
+/* Returns the group that the step of a line lacks, and sets *at to the place of the step.  It is the
  * only group that has such a step, or else the only one in which the step is legal.  NULL: the line
  * lacks none, or why->text says why none can be chosen. */
 const char *model_group(const struct model *m, const char *line, int *at, struct err *why);

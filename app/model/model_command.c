@@ -155,15 +155,16 @@ static bool measure_fresh(struct model *m)
 
 static bool set_threads(struct model *m, const char *arg)
 {
-    long long n;
-    if (!str_to_int64(arg, 1, 1024, &n))
+    long long n = 1;
+    bool by_default = !arg[0] || streq(arg, "default");
+    if (!by_default && !str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
     model_compare_outdate(m);
     struct str note = {0};
     model_threads_note(m, &note);
-    model_info(m, "measuring with %d thread%s from now on; m measures again%s", m->threads,
-               n == 1 ? "" : "s", str_text(&note));
+    model_info(m, "measuring with %d thread%s%s from now on; m measures again%s", m->threads,
+               n == 1 ? "" : "s", by_default ? ", the default," : "", str_text(&note));
     str_free(&note);
     if (m->network)
         model_network_update(m);
@@ -315,7 +316,7 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
 }
 
 /* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the
- * command for it. */
+ * command for it, and says how to export a kernel. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
@@ -329,19 +330,25 @@ static bool refuse_export(struct model *m)
         str_add(&m->out.copy, str_text(&fix));
         str_add(&fix, " (copied to the clipboard, if this terminal allows it)");
     }
+    str_add(&fix, "; or Enter opens a kernel, and there `export FILE.c` writes it alone");
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;
 }
 
-/* Whether a line would bind a key in other programs. */
-static bool binds_key(const char *line)
+/* Whether a line would bind a key or record lines in other programs.  `bind C M thread.x` is a
+ * step. */
+static bool binds_key(const struct model *m, const char *line)
 {
     static const char *const words[] = {
         "bind", "unbind", "map", "unmap", "nmap", "noremap", "bindkey", "key", "keys", "set key",
-        "set keys",
+        "set keys", "record", "recording", "macro", "macros",
     };
+    char stage[64];
     bool is = false;
+    if (m->session && sscanf(line, "bind %63s", stage) == 1
+        && program_stage(model_program(m), stage) >= 0)
+        return false;
     for (int i = 0; i < COUNT_OF(words); i++)
         is = is || str_begins(line, words[i]);
     return is;
@@ -349,8 +356,41 @@ static bool binds_key(const char *line)
 
 static bool refuse_binding(struct model *m)
 {
-    return model_say_error(m, "keys are bound by the file settings.yaml, and not by a command",
-                           "write there  keys: {F5: source tile.steps}; :help settings says how");
+    struct str fix = {0};
+    str_add(&fix, "source FILE runs the lines of a file, and steps are such lines; for a key, "
+            "write  keys: {F5: source FILE}  in ");
+    settings_path(&fix);
+    str_add(&fix, " (:help settings)");
+    model_say_error(m, "no command records lines or binds keys", str_text(&fix));
+    str_free(&fix);
+    return false;
+}
+
+/* Returns the command of a line `set COMMAND`: `theme dark` for `set theme dark` or `set
+ * theme=dark`.  NULL: no command is behind a `set`, which is a step. */
+static char *without_set(const char *line)
+{
+    const char *word = line + strlen("set");
+    if (!str_begins(line, "set"))
+        return NULL;
+    word += strspn(word, " ");
+    size_t n = strcspn(word, " =");
+    if (appcmd_find(word, n) < 0)
+        return NULL;
+    char *command = xstrdup(word);
+    if (command[n] == '=')
+        command[n] = ' ';
+    return command;
+}
+
+static bool refuse_set(struct model *m, const char *command)
+{
+    struct str text = {0};
+    str_printf(&text, "%.*s is a command, and no setting of the operator",
+               (int)strcspn(command, " "), command);
+    model_say_error(m, str_text(&text), command);
+    str_free(&text);
+    return false;
 }
 
 static bool refuse_unknown(struct model *m, const char *line)
@@ -383,8 +423,14 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
-    if (id < 0 && binds_key(line))
+    if (id < 0 && binds_key(m, line))
         return refuse_binding(m);
+    char *command = id < 0 ? without_set(line) : NULL;
+    if (command) {
+        refuse_set(m, command);
+        free(command);
+        return false;
+    }
     if (id < 0 && appcmd_by_synonym(line) >= 0)
         return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "app/ui/grid_svg.h"
 #include "kernels/base/file.h"
+#include "profile/build/build.h"
 #include "sessions/file/shipped.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
@@ -238,13 +239,34 @@ static void test_cut_rows_are_told(void **state)
 static void test_bindings_are_in_a_file(void **state)
 {
     (void)state;
-    static const char *const lines[] = { "bind F5 loop split", "map x undo", "set keys F5" };
+    static const char *const lines[] = {
+        "bind F5 loop split", "map x undo", "set keys F5", "key F5 undo", "record", "macro a",
+    };
     struct model *m = model_on(GMM);
+    struct str path = {0};
+    model_resize(m, 300, 24);
+    settings_path(&path);
+    assert_true(str_text(&path)[0] == '/' && str_ends(str_text(&path), "/settings.yaml"));
     for (int i = 0; i < COUNT_OF(lines); i++) {
         type_line(m, lines[i]);
-        assert_shows(m, "keys are bound by the file settings.yaml");
+        assert_shows(m, "source FILE runs the lines of a file, and steps are such lines");
+        assert_shows(m, str_text(&path));
         press(m, "Esc");
     }
+    str_free(&path);
+    type_line(m, "bind C M block.x");                    /* a step without its group */
+    assert_hides(m, "source FILE");
+    press(m, "Esc");
+    type_line(m, "set theme dark");
+    assert_shows(m, "theme is a command, and no setting of the operator");
+    assert_shows(m, "ix: theme dark");
+    press(m, "Esc");
+    type_line(m, "set threads=2");
+    assert_shows(m, "ix: threads 2");
+    press(m, "Esc");
+    type_line(m, "set propagate off");
+    assert_string_equal(step_of(m), "set propagate off");
+    model_resize(m, 80, 24);
     press(m, "? macro");
     assert_shows(m, "source FILE");
     press(m, "Esc");
@@ -377,7 +399,7 @@ static void test_settings(void **state)
     press(m, "m");
     measured(m, 3, 0.01, 1000);
     press(m, ": cache Space 4K/2/64 Enter : isa Space plain Enter : sim_budget Space 5e9 Enter");
-    assert_shows(m, "isa plain, cache 4K/2/64, sim_budget 5e+09");
+    assert_shows(m, "sim_budget 5e9 from now on; m measures again");
     type_line(m, "threads 2");
     model_resize(m, 160, 24);
     assert_shows(m, "isa plain, threads 2, cache 4K/2/64, sim_budget 5e+09");
@@ -404,10 +426,46 @@ static void test_settings(void **state)
     press(m, ": cache Space 4K/2 Enter");
     assert_true(m->prompt.open);
     press(m, "C-e C-u isa Space Enter : cache Enter : sim_budget Space default Enter");
-    assert_shows(m, "measuring with the default settings");
+    assert_shows(m, "sim_budget 5e8, the default, from now on; m measures again");
     press(m, ": compiler Space nosuchcc Enter");
     assert_true(m->prompt.open);
     press(m, "Esc");
+    model_free(m);
+}
+
+/* A changed setting is said with its own value, also the default's, and not with the others. */
+static void test_settings_say_what_changed(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct compiler cc;
+    struct str says = {0};
+    struct err e;
+    model_resize(m, 160, 24);
+    type_line(m, "threads 99");
+    assert_shows(m, "measuring with 99 threads from now on");
+    type_line(m, "cache 4K/2/64");
+    assert_shows(m, " cache 4K/2/64 from now on; m measures again");
+    type_line(m, "sim_budget 3e9");
+    assert_shows(m, " sim_budget 3e9 from now on; m measures again");
+    type_line(m, "isa plain");
+    assert_shows(m, " isa plain from now on; m measures again");
+    type_line(m, "isa");
+    str_printf(&says, " isa %s, the default, from now on; m measures again", target_host()->isa);
+    assert_shows(m, str_text(&says));
+    assert_true(compiler_find(NULL, &cc, &e));
+    type_line(m, "compiler");
+    str_clear(&says);
+    str_printf(&says, " compiler %s, the default, from now on; m measures again",
+               basename(cc.path));
+    assert_shows(m, str_text(&says));
+    type_line(m, "cache");
+    assert_hides(m, "cache ,");
+    assert_shows(m, ", the default, from now on; m measures again");
+    type_line(m, "threads");
+    assert_shows(m, "measuring with 1 thread, the default, from now on");
+    assert_int_equal(m->threads, 1);
+    str_free(&says);
     model_free(m);
 }
 
@@ -1199,7 +1257,7 @@ int main(void)
         cmocka_unit_test(test_groups_may_be_left_out),
         cmocka_unit_test(test_groups_may_be_left_out_of_changes),
         cmocka_unit_test(test_missing_simulation_says_how),
-        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_say_what_changed),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
         cmocka_unit_test(test_preview_of_changes), cmocka_unit_test(test_ledger_marks),
