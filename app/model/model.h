@@ -310,8 +310,8 @@ void model_forget_menu(struct model *m);
 /* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
 int model_step_at(const char *line);
 bool model_lacks_group(const struct model *m, const char *line);
-/* Returns the group that the step of a line lacks, and sets *at to the place of the step.  It is the
- * only group that has such a step, or else the only one in which the step is legal.  NULL: the line
+/* Returns the group that the step of a line lacks, and sets *at to the place of the step.  That is
+ * the only group with such a step, or else the only one in which the step is legal.  NULL: the line
  * lacks none, or why->text says why none can be chosen. */
 const char *model_group(const struct model *m, const char *line, int *at, struct err *why);
 

@@ -479,7 +479,7 @@ bool model_command(struct model *m, const char *line)
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
-        && !str_starts(line, "branch")) {
+        && !back && !str_starts(line, "branch")) {
         model_info(m, "the undone steps were measured: branch %s keeps them",
                    history_branch(m->session->history, branches)->name);
         m->message.stays = true;

@@ -67,8 +67,8 @@ static const struct program *before_step(const struct model *m, const char *line
     return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
 }
 
-/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  A layout step
- * at the end of the steps goes before the loop steps. */
+/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  Layout steps
+ * at the end go before the loop steps. */
 static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
                      struct err *e)
 {

@@ -217,6 +217,27 @@ static void test_kept_branch_is_explained(void **state)
     model_free(m);
 }
 
+/* A redo of a change of past steps keeps the measured steps again.  They were not undone. */
+static void test_redone_change_is_explained(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 160, 24);
+    press(m, "p m");
+    measured(m, 3, 0.01, 1000);
+    type_line(m, "edit 1 loop unroll C K");
+    assert_shows(m, "the measured steps from before are branch main~1; u takes it back");
+    press(m, "u");
+    assert_shows(m, "undid: edit 1 loop unroll C K");
+    press(m, "C-r");
+    assert_hides(m, "the undone steps");
+    assert_shows(m, "redid: edit 1 loop unroll C K; the measured steps from before are branch main~1 "
+                    "again");
+    press(m, "u C-r u C-r");
+    assert_int_equal(history_n_branches(m->session->history), 2);
+    model_free(m);
+}
+
 /* A key that scrolls sideways says where a cut step can be read. */
 static void test_cut_rows_are_told(void **state)
 {
@@ -1252,6 +1273,7 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
         cmocka_unit_test(test_groups_may_be_left_out),
