@@ -312,8 +312,9 @@ static bool repeat(struct history *h)
     if (x->kept)
         x->kept = history_keep(h, x->before.tip);
     stand(h, &x->after);
-    h->said = arena_printf(h->arena, x->kept ? "redid: %s; the measured steps from before are "
-                           "branch %s again" : "redid: %s", x->what, x->kept);
+    h->said = arena_printf(h->arena, "redid: %s%s%s%s", x->what,
+                           x->kept ? "; the measured steps from before are branch " : "",
+                           x->kept ? x->kept : "", x->kept ? " again" : "");
     h->said_at = x->to;
     h->n_done++;
     return true;

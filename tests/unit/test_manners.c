@@ -231,8 +231,8 @@ static void test_redone_change_is_explained(void **state)
     assert_shows(m, "undid: edit 1 loop unroll C K");
     press(m, "C-r");
     assert_hides(m, "the undone steps");
-    assert_shows(m, "redid: edit 1 loop unroll C K; the measured steps from before are branch main~1 "
-                    "again");
+    assert_shows(m, "redid: edit 1 loop unroll C K; the measured steps from before are branch "
+                    "main~1 again");
     press(m, "u C-r u C-r");
     assert_int_equal(history_n_branches(m->session->history), 2);
     model_free(m);
