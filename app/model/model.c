@@ -99,6 +99,8 @@ void model_show_session(struct model *m, struct session *s)
     model_lens_forget(m);
     model_forecast_forget(m);
     m->session = s;
+    if (s && !s->dirty)
+        session_settled(s);
     m->generation++;
     m->has_expert = s && model_has_expert(m, model_program(m)->base->op);
     model_close_overlay(m);
@@ -362,6 +364,18 @@ void model_edited(struct model *m)
     m->session->dirty = true;
     model_changed(m);
     model_keep_safe(m);
+}
+
+void model_undone(struct model *m)
+{
+    struct session *s = m->session;
+    if (!s->dirty || !session_is_settled(s))
+        return;
+    s->dirty = false;
+    if (s->numbers)
+        model_keep_safe(m);
+    else
+        session_autosave_drop(s);
 }
 
 bool model_unsaved(const struct model *m)

@@ -217,6 +217,7 @@ void model_show_session(struct model *m, struct session *s);
 struct session *model_document(const struct model *m);
 void model_changed(struct model *m);  /* the owner calls it when the program has changed */
 void model_edited(struct model *m);  /* the owner calls it when the user has changed the program */
+void model_undone(struct model *m);  /* an undo or redo: perhaps nothing is changed any more */
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
 /* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);

@@ -474,6 +474,8 @@ bool model_command(struct model *m, const char *line)
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
     bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
+    if (back && !str_starts(line, "goto"))
+        model_undone(m);
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : "");
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)

@@ -1179,6 +1179,67 @@ static void test_numbers_alone_are_not_offered(void **state)
     session_free(s);
 }
 
+/* An undo back to the steps of the file leaves no change, and nothing to offer later.  Other ways
+ * there, other branches and another title are changes. */
+static void test_undone_changes_are_none(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct autosave found;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_run(s, "loop split C M 4",
+                                                        &(enum command_effect){ 0 }, &e));
+    assert_true(session_save(s, "undone.yaml", &e));
+    session_free(s);
+    assert_true(session_load("undone.yaml", &s, &e));
+    struct model *m = model_new(s, &(struct model_opts){ .no_auto = true }, true);
+    type_line(m, "loop unroll C M.1");
+    assert_shows(m, "undone.yaml (changed)");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    assert_false(session_autosave_of(m->session, &found));
+    press(m, "u");
+    assert_shows(m, "(changed)");                        /* before the steps of the file */
+    press(m, "C-r");
+    assert_hides(m, "(changed)");
+    press(m, "C-r");
+    assert_shows(m, "(changed)");
+    type_line(m, "goto 1");                              /* which undoes nothing: the step is kept */
+    assert_shows(m, "(changed)");
+    type_line(m, "edit 1 loop split C M 8");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    type_line(m, "drop 1");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    type_line(m, "loop unroll C K");
+    type_line(m, "title other");
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    press(m, "C-r");
+    type_line(m, "w");
+    type_line(m, "loop unroll C M.1");
+    press(m, "u");
+    assert_hides(m, "(changed)");                        /* what was saved is the file's */
+    type_line(m, "branch b");
+    type_line(m, "loop unroll C M.1");
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    type_line(m, "switch main");
+    type_line(m, "delete b");
+    press(m, "u C-r");
+    assert_hides(m, "(changed)");
+    type_line(m, "undo");
+    type_line(m, "loop split C N 4");                    /* replaces a step of the file */
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    type_line(m, "w");
+    press(m, "C-r u q");
+    assert_true(m->out.quit);
+    model_free(m);
+    unlink("undone.yaml");
+}
+
 /* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
 static void test_killed_operator_is_offered(void **state)
 {
@@ -1305,6 +1366,7 @@ int main(void)
         cmocka_unit_test(export_spares_files_that_are_no_programs),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
+        cmocka_unit_test(test_undone_changes_are_none),
         cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);
