@@ -416,6 +416,38 @@ static bool run_in_group(struct model *m, const char *group, int at, const char 
     return ok;
 }
 
+/* Runs a step or a command of the history, and says what it did. */
+static bool run_line(struct model *m, const char *line)
+{
+    struct err e;
+    enum command_effect effect = EFFECT_NONE;
+    int states = history_n_states(m->session->history);
+    int branches = history_n_branches(m->session->history);
+    if (!session_run(m->session, line, &effect, &e)) {
+        m->error_col = e.at.col;
+        return model_error(m, &e);
+    }
+    if (effect == EFFECT_APP)
+        return refuse_unknown(m, line);
+    after_effect(m, effect);
+    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
+        look_at_step(m);
+    bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
+    if (back && !str_starts(line, "goto"))
+        model_undone(m);
+    if (effect == EFFECT_STATE)
+        say_note(m, back ? history_said(m->session->history) : "");
+    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
+        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
+    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
+        && !back && !str_starts(line, "branch")) {
+        model_info(m, "the undone steps were measured: branch %s keeps them",
+                   history_branch(m->session->history, branches)->name);
+        m->message.stays = true;
+    }
+    return true;
+}
+
 bool model_command(struct model *m, const char *line)
 {
     line += strspn(line, " ");
@@ -461,32 +493,7 @@ bool model_command(struct model *m, const char *line)
         m->error_col = at + 1;
         return model_error(m, &e);
     }
-    enum command_effect effect = EFFECT_NONE;
-    int states = history_n_states(m->session->history);
-    int branches = history_n_branches(m->session->history);
-    if (!session_run(m->session, line, &effect, &e)) {
-        m->error_col = e.at.col;
-        return model_error(m, &e);
-    }
-    if (effect == EFFECT_APP)
-        return refuse_unknown(m, line);
-    after_effect(m, effect);
-    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
-        look_at_step(m);
-    bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
-    if (back && !str_starts(line, "goto"))
-        model_undone(m);
-    if (effect == EFFECT_STATE)
-        say_note(m, back ? history_said(m->session->history) : "");
-    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
-        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
-    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
-        && !back && !str_starts(line, "branch")) {
-        model_info(m, "the undone steps were measured: branch %s keeps them",
-                   history_branch(m->session->history, branches)->name);
-        m->message.stays = true;
-    }
-    return true;
+    return run_line(m, line);
 }
 
 void model_keep_number(struct model *m)
