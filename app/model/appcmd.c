@@ -19,7 +19,7 @@ const struct appcmd_info *appcmd_info(enum app_command id)
 static const struct { const char *name, *words; } synonyms[] = {
     { "e", "open load read" }, { "w", "save write" }, { "q", "quit exit close" },
     { "measure", "run time bench" }, { "drop", "remove" },
-    { "source", "macro macros" },
+    { "source", "macro macros record recording" },
 };
 
 const char *appcmd_synonyms(const char *name)

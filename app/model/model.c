@@ -28,6 +28,7 @@ struct model *model_new(struct session *s, const struct model_opts *o, bool unic
     prompt_init(&m->prompt, model_complete, m);
     m->view[PANE_MAIN] = VIEW_NEST;
     m->view[PANE_SIDE] = VIEW_PROFILE;
+    m->cores = machine_this()->cores;
     model_apply_settings(m, o);
     m->stamp = 1;
     model_resize(m, 80, 24);
@@ -98,6 +99,8 @@ void model_show_session(struct model *m, struct session *s)
     model_lens_forget(m);
     model_forecast_forget(m);
     m->session = s;
+    if (s && !s->dirty)
+        session_settled(s);
     m->generation++;
     m->has_expert = s && model_has_expert(m, model_program(m)->base->op);
     model_close_overlay(m);
@@ -361,6 +364,18 @@ void model_edited(struct model *m)
     m->session->dirty = true;
     model_changed(m);
     model_keep_safe(m);
+}
+
+void model_undone(struct model *m)
+{
+    struct session *s = m->session;
+    if (!s->dirty || !session_is_settled(s))
+        return;
+    s->dirty = false;
+    if (s->numbers)
+        model_keep_safe(m);
+    else
+        session_autosave_drop(s);
 }
 
 bool model_unsaved(const struct model *m)

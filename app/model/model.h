@@ -174,6 +174,7 @@ struct model {
     bool numbers_asked;  /* whether the user measured with m or M: the numbers are worth saving */
     bool newest;  /* whether to keep the next measurement even if it is slower */
     int threads;
+    int cores;                           /* number of cores that this process may run on */
     unsigned baselines;                  /* 1 << enum vendor_library */
     struct job_settings set;
     /* The version of the compiler that the settings choose (with it, set.target is known to be
@@ -216,6 +217,7 @@ void model_show_session(struct model *m, struct session *s);
 struct session *model_document(const struct model *m);
 void model_changed(struct model *m);  /* the owner calls it when the program has changed */
 void model_edited(struct model *m);  /* the owner calls it when the user has changed the program */
+void model_undone(struct model *m);  /* an undo or redo: perhaps nothing is changed any more */
 void model_keep_safe(struct model *m);  /* writes the autosave; reports only the first failure */
 /* Whether the session has unsaved changes, or unsaved numbers that the user asked for. */
 bool model_unsaved(const struct model *m);
@@ -303,6 +305,16 @@ void model_close_overlay(struct model *m);
 void model_open_help(struct model *m, const char *what /* what: a topic, or a filter */);
 void model_show_topic(struct model *m, const char *name);        /* name "": the list of keys */
 void model_forget_menu(struct model *m);
+
+/* model_group.c: steps that are typed without their group, `loop` or `layout`. */
+
+/* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
+int model_step_at(const char *line);
+bool model_lacks_group(const struct model *m, const char *line);
+/* Returns the group that the step of a line lacks, and sets *at to the place of the step.  That is
+ * the only group with such a step, or else the only one in which the step is legal.  NULL: the line
+ * lacks none, or why->text says why none can be chosen. */
+const char *model_group(const struct model *m, const char *line, int *at, struct err *why);
 
 /* model_command.c: command lines. */
 

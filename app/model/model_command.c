@@ -155,15 +155,16 @@ static bool measure_fresh(struct model *m)
 
 static bool set_threads(struct model *m, const char *arg)
 {
-    long long n;
-    if (!str_to_int64(arg, 1, 1024, &n))
+    long long n = 1;
+    bool by_default = !arg[0] || streq(arg, "default");
+    if (!by_default && !str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
     model_compare_outdate(m);
     struct str note = {0};
     model_threads_note(m, &note);
-    model_info(m, "measuring with %d thread%s from now on; m measures again%s", m->threads,
-               n == 1 ? "" : "s", str_text(&note));
+    model_info(m, "measuring with %d thread%s%s from now on; m measures again%s", m->threads,
+               n == 1 ? "" : "s", by_default ? ", the default," : "", str_text(&note));
     str_free(&note);
     if (m->network)
         model_network_update(m);
@@ -315,7 +316,7 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
 }
 
 /* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the
- * command for it. */
+ * command for it, and says how to export a kernel. */
 static bool refuse_export(struct model *m)
 {
     const struct session *s = m->network->session;
@@ -329,19 +330,25 @@ static bool refuse_export(struct model *m)
         str_add(&m->out.copy, str_text(&fix));
         str_add(&fix, " (copied to the clipboard, if this terminal allows it)");
     }
+    str_add(&fix, "; or Enter opens a kernel, and there `export FILE.c` writes it alone");
     model_say_error(m, "a network becomes a C library, by the command line", str_text(&fix));
     str_free(&fix);
     return false;
 }
 
-/* Whether a line would bind a key in other programs. */
-static bool binds_key(const char *line)
+/* Whether a line would bind a key or record lines in other programs.  `bind C M thread.x` is a
+ * step. */
+static bool binds_key(const struct model *m, const char *line)
 {
     static const char *const words[] = {
         "bind", "unbind", "map", "unmap", "nmap", "noremap", "bindkey", "key", "keys", "set key",
-        "set keys",
+        "set keys", "record", "recording", "macro", "macros",
     };
+    char stage[64];
     bool is = false;
+    if (m->session && sscanf(line, "bind %63s", stage) == 1
+        && program_stage(model_program(m), stage) >= 0)
+        return false;
     for (int i = 0; i < COUNT_OF(words); i++)
         is = is || str_begins(line, words[i]);
     return is;
@@ -349,8 +356,41 @@ static bool binds_key(const char *line)
 
 static bool refuse_binding(struct model *m)
 {
-    return model_say_error(m, "keys are bound by the file settings.yaml, and not by a command",
-                           "write there  keys: {F5: source tile.steps}; :help settings says how");
+    struct str fix = {0};
+    str_add(&fix, "source FILE runs the lines of a file, and steps are such lines; for a key, "
+            "write  keys: {F5: source FILE}  in ");
+    settings_path(&fix);
+    str_add(&fix, " (:help settings)");
+    model_say_error(m, "no command records lines or binds keys", str_text(&fix));
+    str_free(&fix);
+    return false;
+}
+
+/* Returns the command of a line `set COMMAND`: `theme dark` for `set theme dark` or `set
+ * theme=dark`.  NULL: no command is behind a `set`, which is a step. */
+static char *without_set(const char *line)
+{
+    const char *word = line + strlen("set");
+    if (!str_begins(line, "set"))
+        return NULL;
+    word += strspn(word, " ");
+    size_t n = strcspn(word, " =");
+    if (appcmd_find(word, n) < 0)
+        return NULL;
+    char *command = xstrdup(word);
+    if (command[n] == '=')
+        command[n] = ' ';
+    return command;
+}
+
+static bool refuse_set(struct model *m, const char *command)
+{
+    struct str text = {0};
+    str_printf(&text, "%.*s is a command, and no setting of the operator",
+               (int)strcspn(command, " "), command);
+    model_say_error(m, str_text(&text), command);
+    str_free(&text);
+    return false;
 }
 
 static bool refuse_unknown(struct model *m, const char *line)
@@ -362,61 +402,50 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Returns a copy of the program, with or without its loop steps; NULL: there is none without them.
- * A layout step of the prompt goes before the loop steps. */
-static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
-{
-    const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
-    const struct program *out;
-    struct err ignored;
-    int n = 0, bad;
-    for (int i = 0; i < p->n_steps; i++)
-        if (loops || !str_starts(p->steps[i], "loop "))
-            step[n++] = p->steps[i];
-    return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
-}
-
-/* Whether a group has a step of that name, as `loop` has vectorize. */
-static bool has_step(const char *group, const char *line)
-{
-    for (int k = 0; k < STEP_KIND_COUNT; k++)
-        if (streq(step_info((enum step_kind)k)->room, group)
-            && str_begins(line, step_info((enum step_kind)k)->verb))
-            return true;
-    return false;
-}
-
-/* Returns the group of a step that was typed without its first word: the only one that has such a
- * step, or else the only one in which it is legal; else NULL. */
-static const char *group_of(const struct model *m, const char *line)
-{
-    bool loop = has_step("loop", line), layout = has_step("layout", line);
-    if (!m->session || appcmd_known(line))
-        return NULL;
-    if (loop && layout) {
-        struct arena *a = arena_new();
-        const struct program *p = model_program(m), *ignored;
-        const struct program *whole = copy_of(a, p, true), *bare = copy_of(a, p, false);
-        struct err e;
-        loop = whole && program_apply_line(whole, arena_printf(a, "loop %s", line), &ignored, &e);
-        layout = !bare || program_apply_line(bare, arena_printf(a, "layout %s", line), &ignored,
-                                             &e);
-        arena_free(a);
-    }
-    return loop == layout ? NULL : loop ? "loop" : "layout";
-}
-
-/* Runs the line behind the name of its group, and shows it so. */
-static bool run_in_group(struct model *m, const char *group, const char *line)
+/* Runs a line with the group that its step lacks, and shows it so.  at: the place of the group. */
+static bool run_in_group(struct model *m, const char *group, int at, const char *line)
 {
     struct str all = {0};
-    str_printf(&all, "%s %s", group, line);
+    str_printf(&all, "%.*s%s %s", at, line, group, line + at);
     model_echo(m, str_text(&all));
     bool ok = model_command(m, str_text(&all));
     int more = (int)strlen(group) + 1;   /* the prompt has the line as it was typed */
-    m->error_col = m->error_col > more ? m->error_col - more : 0;
+    if (m->error_col > at)
+        m->error_col = m->error_col > at + more ? m->error_col - more : 0;
     str_free(&all);
     return ok;
+}
+
+/* Runs a step or a command of the history, and says what it did. */
+static bool run_line(struct model *m, const char *line)
+{
+    struct err e;
+    enum command_effect effect = EFFECT_NONE;
+    int states = history_n_states(m->session->history);
+    int branches = history_n_branches(m->session->history);
+    if (!session_run(m->session, line, &effect, &e)) {
+        m->error_col = e.at.col;
+        return model_error(m, &e);
+    }
+    if (effect == EFFECT_APP)
+        return refuse_unknown(m, line);
+    after_effect(m, effect);
+    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
+        look_at_step(m);
+    bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
+    if (back && !str_starts(line, "goto"))
+        model_undone(m);
+    if (effect == EFFECT_STATE)
+        say_note(m, back ? history_said(m->session->history) : "");
+    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
+        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
+    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
+        && !back && !str_starts(line, "branch")) {
+        model_info(m, "the undone steps were measured: branch %s keeps them",
+                   history_branch(m->session->history, branches)->name);
+        m->message.stays = true;
+    }
+    return true;
 }
 
 bool model_command(struct model *m, const char *line)
@@ -426,8 +455,14 @@ bool model_command(struct model *m, const char *line)
     int id = appcmd_find(line, n);
     if (id < 0 && is_operator(m, line, n))
         return model_new_session(m, line, 0);
-    if (id < 0 && binds_key(line))
+    if (id < 0 && binds_key(m, line))
         return refuse_binding(m);
+    char *command = id < 0 ? without_set(line) : NULL;
+    if (command) {
+        refuse_set(m, command);
+        free(command);
+        return false;
+    }
     if (id < 0 && appcmd_by_synonym(line) >= 0)
         return refuse_unknown(m, line);
     if (model_shows_network(m) && streq(line, "measure"))
@@ -449,42 +484,21 @@ bool model_command(struct model *m, const char *line)
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
-    const char *group = group_of(m, line);
+    struct err e = {0};
+    int at;
+    const char *group = model_group(m, line, &at, &e);
     if (group)
-        return run_in_group(m, group, line);
-    struct err e;
-    enum command_effect effect = EFFECT_NONE;
-    int states = history_n_states(m->session->history);
-    int branches = history_n_branches(m->session->history);
-    if (!session_run(m->session, line, &effect, &e)) {
-        m->error_col = e.at.col;
+        return run_in_group(m, group, at, line);
+    if (e.text[0]) {
+        m->error_col = at + 1;
         return model_error(m, &e);
     }
-    if (effect == EFFECT_APP)
-        return refuse_unknown(m, line);
-    after_effect(m, effect);
-    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
-        look_at_step(m);
-    bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
-    if (effect == EFFECT_STATE)
-        say_note(m, back ? history_said(m->session->history) : "");
-    if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
-        m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
-    if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches
-        && !str_starts(line, "branch")) {
-        model_info(m, "the undone steps were measured: branch %s keeps them",
-                   history_branch(m->session->history, branches)->name);
-        m->message.stays = true;
-    }
-    return true;
+    return run_line(m, line);
 }
 
 void model_keep_number(struct model *m)
 {
-    int kept = 0;
-    sscanf(str_text(&m->prompt.line), "edit %*d %n", &kept);
-    sscanf(str_text(&m->prompt.line), "insert %*d %n", &kept);
-    prompt_keep(&m->prompt, (size_t)kept);
+    prompt_keep(&m->prompt, (size_t)model_step_at(str_text(&m->prompt.line)));
 }
 
 /* Opens the prompt that a refused line came from, with that line. */

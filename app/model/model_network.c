@@ -275,7 +275,7 @@ void model_kernel_keep(struct model *m)
     take_steps(m, k);
     str_clear(&m->network->opened);
     put_current(&m->network->opened, k);
-    k->session->dirty = false;
+    session_settled(k->session);
     session_autosave_drop(k->session);           /* the network's session has its steps now */
 }
 

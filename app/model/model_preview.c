@@ -65,14 +65,11 @@ static bool is_change(const char *line)
 }
 
 /* Whether the line looks like a complete step, so that trying it is worth the time. */
-static bool is_step(const char *line)
+static bool is_step(const struct model *m, const char *line)
 {
-    int used = 0;
-    if (is_change(line))
+    const char *step = line + model_step_at(line);
+    if (is_change(line) || model_lacks_group(m, line))
         return true;
-    sscanf(line, "edit %*d %n", &used);
-    sscanf(line, "insert %*d %n", &used);
-    const char *step = line + used;
     return str_starts(step, "loop ") || str_starts(step, "layout ")
         || str_starts(step, "algorithm ");
 }
@@ -83,7 +80,7 @@ void model_preview_update(struct model *m)
     const struct program *p = model_program(m);
     const char *line = m->prompt.open && m->prompt.mark == ':' ? str_text(&m->prompt.line) : "";
     line += strspn(line, " ");
-    if (!p || !is_step(line)) {
+    if (!p || !is_step(m, line)) {
         v->program = NULL;
         v->late = false;
         str_clear(&v->line);
@@ -92,6 +89,9 @@ void model_preview_update(struct model *m)
     if (v->stamp == m->stamp && streq(str_text(&v->line), line))
         return;
     bool slow = v->slow && v->stamp == m->stamp;
+    struct str whole = {0};
+    struct err ignored;
+    int at;
     str_clear(&v->note);
     str_clear(&v->line);
     str_add(&v->line, line);
@@ -103,11 +103,15 @@ void model_preview_update(struct model *m)
         return;
     history_free(v->copy);
     double start = clock_s();
-    v->copy = replay(m->session->history, line, &v->program, &v->note);
+    const char *group = model_group(m, line, &at, &ignored);
+    if (group)
+        str_printf(&whole, "%.*s%s %s", at, line, group, line + at);
+    v->copy = replay(m->session->history, group ? str_text(&whole) : line, &v->program, &v->note);
     if (v->program)
         model_describe_tile(m, history_current(v->copy), v->note.len ? " The tile " : "The tile ",
                             &v->note);
     v->slow = clock_s() - start > PREVIEW_S;
+    str_free(&whole);
 }
 
 void model_preview_free(struct model *m)

@@ -87,19 +87,16 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
-/* Applies changed settings. Texts are made again; numbers stay, marked as measured with other
- * settings. */
-static bool changed(struct model *m)
+/* Applies a changed setting, and says its value. Texts are made again; numbers stay, marked as
+ * measured with other settings. */
+static bool changed(struct model *m, const char *name, const char *value, bool is_the_default)
 {
-    struct str now = {0};
-    model_settings(m, &now);
     m->data_stamp++;
     model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
-    model_info(m, "measuring with %s from now on; m measures again",
-               now.len ? str_text(&now) : "the default settings");
-    str_free(&now);
+    model_info(m, "%s %s%s from now on; m measures again", name, value,
+               is_the_default ? ", the default," : "");
     return true;
 }
 
@@ -111,22 +108,29 @@ bool model_set_cache(struct model *m, const char *arg)
         m->error_col = e.at.col > 0 ? e.at.col + (int)strlen("cache ") : 0;
         return model_error(m, &e);
     }
+    struct str now = {0};
     m->set.cache = cache;
     note_cache(m);
-    return changed(m);
+    cache_config_print(&now, &m->stands_for.cache);
+    changed(m, "cache", str_text(&now), is_default(arg));
+    str_free(&now);
+    return true;
 }
 
 bool model_set_compiler(struct model *m, const char *arg)
 {
-    struct compiler found;
+    struct compiler found = {0};
     struct err e;
+    bool by_default = is_default(arg);
     if (strlen(arg) >= sizeof m->set.compiler)
         return model_say_error(m, "that name of a compiler is too long", "");
-    if (!is_default(arg) && !compiler_find(arg, &found, &e))
+    bool ok = compiler_find(by_default ? NULL : arg, &found, &e);
+    if (!ok && !by_default)
         return model_error(m, &e);
-    strcpy(m->set.compiler, is_default(arg) ? "" : arg);
+    strcpy(m->set.compiler, by_default ? "" : arg);
     note_compiler(m);
-    return changed(m);
+    return changed(m, "compiler", !by_default ? arg : ok ? basename(found.path) : "none is found",
+                   by_default);
 }
 
 bool model_set_isa(struct model *m, const char *arg)
@@ -138,7 +142,7 @@ bool model_set_isa(struct model *m, const char *arg)
     m->set.target = t;
     note_compiler(m);
     m->stamp++;                           /* the nest shows which tiles do not fit the registers */
-    return changed(m);
+    return changed(m, "isa", target_or_host(t)->isa, !t);
 }
 
 /* Returns the target for whose registers the code of a state is made. This is the chosen target, if
@@ -212,5 +216,6 @@ bool model_set_sim_budget(struct model *m, const char *arg)
         return model_say_error(m, "the budget is the number of accesses above which a sample is "
                                "simulated, 1 to 1e15", "sim_budget 5e9");
     m->set.sim_budget = n;
-    return changed(m);
+    return changed(m, "sim_budget", n > 0 ? arg : setting_info[SETTING_SIM_BUDGET].fallback,
+                   !(n > 0));
 }

@@ -209,10 +209,9 @@ static bool has_parallel_loop(const struct program *p)
 
 void model_threads_note(const struct model *m, struct str *out)
 {
-    int cores = machine_this()->cores;
-    if (m->threads > cores)
-        str_printf(out, "; %d threads take turns on %d core%s", m->threads, cores,
-                   cores == 1 ? "" : "s");
+    if (m->threads > m->cores)
+        str_printf(out, "; %d threads take turns on %d core%s", m->threads, m->cores,
+                   m->cores == 1 ? "" : "s");
     if (m->threads > 1 && m->session && !has_parallel_loop(model_program(m)))
         str_add(out, "; one thread does all the work here, for no loop is parallel (p makes one)");
 }
@@ -264,7 +263,7 @@ void model_note(struct model *m, struct str *out)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))
         note_tile(m, s, out);
-    if (m->threads > 1 || !has_parallel_loop(p))
+    if (m->threads > 1 || m->cores < 2 || !has_parallel_loop(p))
         return;
     if (m->parallel_said == 0)
         m->parallel_said = model_tag(m) + 1;

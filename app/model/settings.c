@@ -313,11 +313,17 @@ bool settings_parse(const char *name, const char *text, size_t n, struct app_set
     return ok;
 }
 
+bool settings_path(struct str *out)
+{
+    bool known = dir_config(out);
+    str_add(out, known ? "/settings.yaml" : "settings.yaml");
+    return known;
+}
+
 bool settings_read(struct app_settings *out, struct err *e)
 {
     struct str path = {0}, text = {0};
-    bool there = dir_config(&path);
-    str_add(&path, "/settings.yaml");
+    bool there = settings_path(&path);
     there = there && file_exists(str_text(&path));
     bool ok = !there || file_read_regular(str_text(&path), MOST_BYTES, &text, e);
     if (!settings_parse(str_text(&path), str_text(&text), ok ? text.len : 0, out, e))

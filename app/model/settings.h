@@ -47,6 +47,8 @@ struct app_settings {
     struct setting_given given[SETTING_COUNT];
 };
 
+/* Appends the path of this user's file; its name alone, and false, without a home folder. */
+bool settings_path(struct str *out);
 /* Reads this user's file.  After an error, *e has its place in the file, and *out the defaults.
  * The caller frees *out in both cases. */
 bool settings_read(struct app_settings *out, struct err *e);

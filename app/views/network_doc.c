@@ -244,7 +244,6 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
                        const struct kernel_table *t, int width)
 {
     struct str text = {0};
-    const char *label = t->bounded ? "bound:" : "peak:";
     int above = 0, fewer = 0;
     for (int i = 0; i < net->n_tasks && t->columns.part > 0; i++) {
         above += row[i].seconds > 0 && part_of(&row[i], t) >= 1.005;
@@ -254,12 +253,12 @@ static void put_shares(struct doc *d, const struct network *net, const struct ke
         str_printf(&text, "the share counts the operations that are executed; %d kernel%s fewer "
                    "than the definition, which GFLOP/s counts (padding, Winograd)",
                    fewer, fewer == 1 ? " needs" : "s need");
-        measurement_doc_row(d, label, STYLE_NOTE, 0, &text, width);
+        measurement_doc_row(d, "share:", STYLE_NOTE, 0, &text, width);
     }
     if (above > 0) {
         str_printf(&text, "%d kernel%s above 1x: the limits were measured while the machine was "
                    "slower", above, above == 1 ? " is" : "s are");
-        measurement_doc_row(d, label, STYLE_NOTE, 0, &text, width);
+        measurement_doc_row(d, "share:", STYLE_NOTE, 0, &text, width);
     }
 }
 

@@ -11,7 +11,8 @@
 #define MOST_PLOT_ROWS 24
 #define TRIALS_IN_SIGHT 3                /* least rows of trials below the plot */
 #define BAR_FROM 60                      /* columns from which a pane has a progress bar */
-#define STAGE_FROM 78  /* columns from which a pane shows how much of the stage is left */
+#define WORDS_FROM 70                    /* columns from which all numbers have their words */
+#define STAGE_FROM 92  /* columns from which a pane shows how much of the stage is left */
 #define OF_THE_OUTPUT 14                 /* columns of " of the output" */
 #define HEADING_FROM 54  /* columns from which the heading of the trials is complete */
 #define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
@@ -65,7 +66,7 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
          : replays ? "reading the stored trials" : v->doing;
 }
 
-/* Adds "joint  ████▌·····  184 of 1000, measuring, 5:38 min left". */
+/* Adds "joint  ████▌·····  184 of 1000 trials, measuring, 5:38 min left". */
 static void put_state(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct str left = {0};
@@ -77,14 +78,15 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
         doc_put(d, STYLE_GOOD, " ");
     }
     doc_printf(d, STYLE_STRONG, "%d of %d", v->done, v->budget);
-    str_printf(&left, ", %s", phase_text(v, look));
+    str_printf(&left, "%s, %s", look->width < WORDS_FROM ? "" : " trials", phase_text(v, look));
     if (runs && isfinite(v->left_s)) {
         str_add(&left, ", ");
         text_duration(&left, v->left_s);
         str_add(&left, " left");
     }
     if (runs && look->width >= STAGE_FROM && (v->stage == STAGE_JOINT || v->stage == STAGE_LOOPS))
-        str_printf(&left, " (stage: %d of %d)", v->stage_done, v->stage_budget);
+        str_printf(&left, " (stage %s: %d of %d)", stage_name[v->stage], v->stage_done,
+                   v->stage_budget);
     put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
 }
 
@@ -249,22 +251,25 @@ static void put_times(struct doc *d, const struct tune_view *v, const struct tun
 
 /* --- The plot and what its colours mean ------------------------------------------------------- */
 
+/* Adds "a  2.40 ms best of  25 trials  N H W O" for each of the first layouts. */
 static void put_legend(struct doc *d, const struct tune_families *f, int rows, int width)
 {
     for (int i = 0; i < f->n && i < rows; i++) {
         struct str s = {0}, cell = {0};
         const struct tune_family *one = &f->family[i];
-        bool last = i == rows - 1 && f->n > rows;
+        bool last = i == rows - 1 && f->n > rows, narrow = width < HEADING_FROM;
         doc_printf(d, tune_plot_style(i), "%c ", tune_plot_letter(i));
         if (isfinite(one->best_ms))
             text_ms(&s, one->best_ms);
         else
             str_add(&s, "-");
         text_right(&cell, str_text(&s), 8);
-        str_printf(&cell, " %4d  %s", one->trials, one->text);
+        str_printf(&cell, "%s of %3d trial%s  %s", narrow ? "" : " best", one->trials,
+                   one->trials == 1 ? " " : "s", one->text);
         str_clear(&s);
         if (last)
-            str_printf(&s, "  (and %d more)", f->n - rows);
+            str_printf(&s, "  (and %d more%s)", f->n - rows,
+                       width < WORDS_FROM ? "" : f->n - rows == 1 ? " layout" : " layouts");
         int room = width - 3 - text_width(str_text(&s));
         struct str fit = {0};
         text_fit(&fit, str_text(&cell), room < 10 ? 10 : room);

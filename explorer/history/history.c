@@ -40,6 +40,7 @@ void history_free(struct history *h)
         return;
     vec_free(&h->states);
     vec_free(&h->branches);
+    vec_free(&h->saved);
     vec_free(&h->path);
     vec_free(&h->changes);
     arena_free(h->arena);
@@ -312,7 +313,9 @@ static bool repeat(struct history *h)
     if (x->kept)
         x->kept = history_keep(h, x->before.tip);
     stand(h, &x->after);
-    h->said = arena_printf(h->arena, "redid: %s", x->what);
+    h->said = arena_printf(h->arena, "redid: %s%s%s%s", x->what,
+                           x->kept ? "; the measured steps from before are branch " : "",
+                           x->kept ? x->kept : "", x->kept ? " again" : "");
     h->said_at = x->to;
     h->n_done++;
     return true;
@@ -415,6 +418,25 @@ int history_branch_with(const struct history *h, const char *const *step, int n)
         if (has_steps(history_state(h, history_branch(h, i)->tip)->program, step, n))
             found = i == now || found != now ? i : found;
     return found;
+}
+
+void history_saved(struct history *h)
+{
+    vec_clear(&h->saved);
+    for (int i = 0; i < h->branches.len; i++)
+        vec_push(&h->saved, h->branches.data[i]);
+    h->saved_current = h->current;
+}
+
+bool history_is_saved(const struct history *h)
+{
+    bool same = h->saved.len == h->branches.len && h->saved_current == h->current;
+    for (int i = 0; same && i < h->saved.len; i++) {
+        const struct branch *was = &h->saved.data[i], *now = &h->branches.data[i];
+        same = streq(was->name, now->name) && was->at == now->at
+            && history_leads(h, was->tip, now->tip);
+    }
+    return same;
 }
 
 bool history_branch_switch(struct history *h, const char *name, struct err *e)

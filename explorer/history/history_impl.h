@@ -19,6 +19,8 @@ struct history {
     VEC(struct state *) states;
     VEC(struct branch) branches;
     int current;                          /* index of the current branch */
+    VEC(struct branch) saved;             /* branches and current at history_saved */
+    int saved_current;
     VEC(int) path;                        /* the last result of history_path */
     VEC(struct past_change) changes;  /* changes of the past; those from n_done on are taken back */
     int n_done;

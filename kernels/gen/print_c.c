@@ -249,9 +249,9 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
     emit_leave(m, mark);
 }
 
-/* Prints what keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration beside the
- * first, so it unrolls a loop of two completely, however large that gets; without the pragma it
- * unrolls no loop whose code would grow. */
+/* Prints what keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration beside
+ * the first, so it unrolls a loop of two completely, however large that gets; without the pragma
+ * it unrolls no loop whose code would grow. */
 static void print_rolled(struct emit *m, const struct code *c)
 {
     bool pair = code_trips(c) == 2;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/winograd.h"
@@ -410,6 +412,26 @@ void export_put_word(struct str *out, const char *text)
     str_add_char(out, '\'');
 }
 
+/* Whether writing a program there would destroy something: the path exists, and is no program. */
+static bool is_taken(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !(S_ISREG(st.st_mode) && access(path, X_OK) == 0);
+}
+
+/* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.
+ * The name of a file that is no program gets another .out. */
+static void add_binary(struct str *out, const char *file)
+{
+    str_printf(out, "%s%s", file[0] == '/' ? "" : "./", file);
+    if (str_ends(file, ".c"))
+        out->data[out->len -= 2] = '\0';
+    else
+        str_add(out, ".out");
+    while (is_taken(str_text(out)))
+        str_add(out, ".out");
+}
+
 /* When no compiler is found here, uses gcc and its flags: the file may be compiled elsewhere. */
 static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
                         struct err *e)
@@ -421,11 +443,7 @@ static bool add_command(struct str *out, const struct export *x, const struct ex
     if (!compiler_find(o->compiler, &cc, o->compiler ? e : &ignored) && o->compiler)
         return false;
     str_add(&file, named ? o->file : "kernel.c");
-    str_printf(&binary, "%s%s", str_text(&file)[0] == '/' ? "" : "./", str_text(&file));
-    if (str_ends(str_text(&binary), ".c"))
-        binary.data[binary.len -= 2] = '\0';
-    else
-        str_add(&binary, ".out");
+    add_binary(&binary, str_text(&file));
     str_add(out, cc.path);
     for (const char *const *f = target_flags(x->target, cc.is_clang); *f; f++)
         if (!x->program->autovectorize || !target_binds(*f))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/base/file.h"
+#include "kernels/base/rng.h"
 #include "profile/host/machine.h"
 
 bool session_new(const char *spec, struct session **out, struct err *e)
@@ -31,6 +32,25 @@ void session_free(struct session *s)
     }
     vec_free(&s->ports);
     free(s);
+}
+
+static uint64_t texts_of(const struct session *s)
+{
+    uint64_t hash = hash_bytes(s->title, strlen(s->title), s->network);
+    hash = hash_bytes(str_text(&s->note), s->note.len, hash);
+    return hash_bytes(str_text(&s->kernels), s->kernels.len, hash);
+}
+
+void session_settled(struct session *s)
+{
+    s->dirty = false;
+    s->saved_texts = texts_of(s);
+    history_saved(s->history);
+}
+
+bool session_is_settled(const struct session *s)
+{
+    return s->saved_texts == texts_of(s) && history_is_saved(s->history);
 }
 
 int session_measured_here(struct session *s)

@@ -45,6 +45,7 @@ struct session {
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;  /* whether steps or texts changed since the last load or save */
     bool numbers;  /* whether measurements were made since the last load or save */
+    uint64_t saved_texts;  /* hash of title, note and kernels at the last session_settled */
     uint64_t on_disk;  /* hash of the file's content when it was loaded or saved; 0 = unknown */
     uint64_t kernel_of;  /* identifies the network that this session is a kernel of; 0: of none */
     bool network;                       /* whether the file has `kernels:`, even if it lists none */
@@ -57,6 +58,11 @@ struct session {
 
 bool session_new(const char *spec, struct session **out, struct err *e);
 void session_free(struct session *s);
+/* Notes that nothing has changed: steps and texts are those of the file, or of a new session. */
+void session_settled(struct session *s);
+/* Whether an undo led back to the steps and texts of the last session_settled, so that nothing but
+ * undone steps and measurements would be lost. */
+bool session_is_settled(const struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
 /* Returns the name that the model has for an input or output; the tensor's own name without a
  * model. */

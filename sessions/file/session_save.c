@@ -268,7 +268,8 @@ static bool save(struct session *s, const char *path, uint64_t seen, bool beside
         session_autosave_drop(s);
         s->on_disk = file_content(str_text(&text), text.len);
         snprintf(s->path, sizeof s->path, "%s", str_text(&where));
-        s->dirty = s->numbers = false;
+        s->numbers = false;
+        session_settled(s);
         session_recent_put(s->path);
     }
     str_free(&text);

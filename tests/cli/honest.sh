@@ -35,15 +35,9 @@ if "$TILESCOPE" run "$big" --meters none --isa avx2 > /dev/null 2>&1; then
     t 0 'vfmadd[0-9]*ps' show "$big" --what asm --isa avx2 "${free[@]}"
 
     # Loops of two stay loops as well: three of them around four sums.
-    cat > "$dir/pairs.steps" <<- 'END'
-	loop split C K 2 2 2 8
-	loop split C M 2 4
-	loop split C N 2 8
-	loop reorder C M.0 N.0 K.0 K.1 K.2 K.3 M.1 N.1
-	loop cache_write C at=N.0
-	loop unroll C M.1
-	loop vectorize C N.1
-	END
+    printf '%s\n' 'loop split C K 2 2 2 8' 'loop split C M 2 4' 'loop split C N 2 8' \
+        'loop reorder C M.0 N.0 K.0 K.1 K.2 K.3 M.1 N.1' 'loop cache_write C at=N.0' \
+        'loop unroll C M.1' 'loop vectorize C N.1' > "$dir/pairs.steps"
     t 0 'vfmadd' show gmm m=8 k=64 n=16 --what asm --isa avx2 --steps "$dir/pairs.steps"
     same 'loops of two' 4 "$(grep -c 'vfmadd' <<< "$out")"
 fi

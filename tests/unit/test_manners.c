@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "app/ui/grid_svg.h"
 #include "kernels/base/file.h"
+#include "profile/build/build.h"
 #include "sessions/file/shipped.h"
 #include "tests/unit/fork_child.h"
 #include "tests/unit/model_help.h"
@@ -216,6 +217,27 @@ static void test_kept_branch_is_explained(void **state)
     model_free(m);
 }
 
+/* A redo of a change of past steps keeps the measured steps again.  They were not undone. */
+static void test_redone_change_is_explained(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 160, 24);
+    press(m, "p m");
+    measured(m, 3, 0.01, 1000);
+    type_line(m, "edit 1 loop unroll C K");
+    assert_shows(m, "the measured steps from before are branch main~1; u takes it back");
+    press(m, "u");
+    assert_shows(m, "undid: edit 1 loop unroll C K");
+    press(m, "C-r");
+    assert_hides(m, "the undone steps");
+    assert_shows(m, "redid: edit 1 loop unroll C K; the measured steps from before are branch "
+                    "main~1 again");
+    press(m, "u C-r u C-r");
+    assert_int_equal(history_n_branches(m->session->history), 2);
+    model_free(m);
+}
+
 /* A key that scrolls sideways says where a cut step can be read. */
 static void test_cut_rows_are_told(void **state)
 {
@@ -238,13 +260,34 @@ static void test_cut_rows_are_told(void **state)
 static void test_bindings_are_in_a_file(void **state)
 {
     (void)state;
-    static const char *const lines[] = { "bind F5 loop split", "map x undo", "set keys F5" };
+    static const char *const lines[] = {
+        "bind F5 loop split", "map x undo", "set keys F5", "key F5 undo", "record", "macro a",
+    };
     struct model *m = model_on(GMM);
+    struct str path = {0};
+    model_resize(m, 300, 24);
+    settings_path(&path);
+    assert_true(str_text(&path)[0] == '/' && str_ends(str_text(&path), "/settings.yaml"));
     for (int i = 0; i < COUNT_OF(lines); i++) {
         type_line(m, lines[i]);
-        assert_shows(m, "keys are bound by the file settings.yaml");
+        assert_shows(m, "source FILE runs the lines of a file, and steps are such lines");
+        assert_shows(m, str_text(&path));
         press(m, "Esc");
     }
+    str_free(&path);
+    type_line(m, "bind C M block.x");                    /* a step without its group */
+    assert_hides(m, "source FILE");
+    press(m, "Esc");
+    type_line(m, "set theme dark");
+    assert_shows(m, "theme is a command, and no setting of the operator");
+    assert_shows(m, "ix: theme dark");
+    press(m, "Esc");
+    type_line(m, "set threads=2");
+    assert_shows(m, "ix: threads 2");
+    press(m, "Esc");
+    type_line(m, "set propagate off");
+    assert_string_equal(step_of(m), "set propagate off");
+    model_resize(m, 80, 24);
     press(m, "? macro");
     assert_shows(m, "source FILE");
     press(m, "Esc");
@@ -268,7 +311,53 @@ static void test_groups_may_be_left_out(void **state)
     assert_int_equal(m->prompt.at, 9);
     press(m, "Esc");
     type_line(m, "split C N 4");                         /* a loop N and a dimension N */
-    assert_shows(m, "did you mean \"layout split\" or \"loop split\"?");
+    assert_shows(m, "there are two steps of that name: layout split and loop split, and both are");
+    assert_shows(m, "write layout or loop before split");
+    assert_shows(m, "refused at the cursor");
+    assert_int_equal(m->prompt.at, 0);
+    press(m, "Esc");
+    type_line(m, "split C X 4");
+    assert_shows(m, "layout split: ");
+    assert_shows(m, "; loop split: C has no loop X");
+    press(m, "Esc");
+    model_free(m);
+}
+
+/* The same behind edit and insert, and before the line is run. */
+static void test_groups_may_be_left_out_of_changes(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop unroll C M.1");
+    press(m, ": edit Space 2 Space parallel Space C Space M.0");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "in parallel(16)");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop parallel C M.0");
+    assert_shows(m, ":edit 2 loop parallel C M.0");
+    type_line(m, "insert 2 unroll C M.1");
+    assert_string_equal(history_state(m->session->history,
+                                      history_current(m->session->history)->parent)->step,
+                        "loop unroll C M.1");
+    type_line(m, "insert 2 unroll C X");
+    assert_shows(m, "C has no loop X");
+    assert_int_equal(m->prompt.at, 18);
+    press(m, "Esc");
+    type_line(m, "insert 2 split C N 16");
+    assert_shows(m, "write layout or loop before split");
+    assert_int_equal(m->prompt.at, 9);
+    press(m, "Esc");
+    type_line(m, "insert 2 split C M.0 2");              /* no dimension has that name */
+    assert_shows(m, ":insert 2 loop split C M.0 2");
+    type_line(m, "edit 9 split C N 16");
+    assert_shows(m, "has no step 9");
+    press(m, "Esc");
+    type_line(m, "insert 1 set accuracy bf16");          /* set is a group, and a layout step */
+    assert_hides(m, "layout set");
+    press(m, "Esc Esc : parallel Space C Space N");
+    assert_shows(m, "preview: the nest after this step");
+    assert_shows(m, "in parallel(48)");
     press(m, "Esc");
     model_free(m);
 }
@@ -331,7 +420,7 @@ static void test_settings(void **state)
     press(m, "m");
     measured(m, 3, 0.01, 1000);
     press(m, ": cache Space 4K/2/64 Enter : isa Space plain Enter : sim_budget Space 5e9 Enter");
-    assert_shows(m, "isa plain, cache 4K/2/64, sim_budget 5e+09");
+    assert_shows(m, "sim_budget 5e9 from now on; m measures again");
     type_line(m, "threads 2");
     model_resize(m, 160, 24);
     assert_shows(m, "isa plain, threads 2, cache 4K/2/64, sim_budget 5e+09");
@@ -358,10 +447,46 @@ static void test_settings(void **state)
     press(m, ": cache Space 4K/2 Enter");
     assert_true(m->prompt.open);
     press(m, "C-e C-u isa Space Enter : cache Enter : sim_budget Space default Enter");
-    assert_shows(m, "measuring with the default settings");
+    assert_shows(m, "sim_budget 5e8, the default, from now on; m measures again");
     press(m, ": compiler Space nosuchcc Enter");
     assert_true(m->prompt.open);
     press(m, "Esc");
+    model_free(m);
+}
+
+/* A changed setting is said with its own value, also the default's, and not with the others. */
+static void test_settings_say_what_changed(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct compiler cc;
+    struct str says = {0};
+    struct err e;
+    model_resize(m, 160, 24);
+    type_line(m, "threads 99");
+    assert_shows(m, "measuring with 99 threads from now on");
+    type_line(m, "cache 4K/2/64");
+    assert_shows(m, " cache 4K/2/64 from now on; m measures again");
+    type_line(m, "sim_budget 3e9");
+    assert_shows(m, " sim_budget 3e9 from now on; m measures again");
+    type_line(m, "isa plain");
+    assert_shows(m, " isa plain from now on; m measures again");
+    type_line(m, "isa");
+    str_printf(&says, " isa %s, the default, from now on; m measures again", target_host()->isa);
+    assert_shows(m, str_text(&says));
+    assert_true(compiler_find(NULL, &cc, &e));
+    type_line(m, "compiler");
+    str_clear(&says);
+    str_printf(&says, " compiler %s, the default, from now on; m measures again",
+               basename(cc.path));
+    assert_shows(m, str_text(&says));
+    type_line(m, "cache");
+    assert_hides(m, "cache ,");
+    assert_shows(m, ", the default, from now on; m measures again");
+    type_line(m, "threads");
+    assert_shows(m, "measuring with 1 thread, the default, from now on");
+    assert_int_equal(m->threads, 1);
+    str_free(&says);
     model_free(m);
 }
 
@@ -1068,6 +1193,67 @@ static void test_numbers_alone_are_not_offered(void **state)
     session_free(s);
 }
 
+/* An undo back to the steps of the file leaves no change, and nothing to offer later.  Other ways
+ * there, other branches and another title are changes. */
+static void test_undone_changes_are_none(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct autosave found;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_run(s, "loop split C M 4",
+                                                        &(enum command_effect){ 0 }, &e));
+    assert_true(session_save(s, "undone.yaml", &e));
+    session_free(s);
+    assert_true(session_load("undone.yaml", &s, &e));
+    struct model *m = model_new(s, &(struct model_opts){ .no_auto = true }, true);
+    type_line(m, "loop unroll C M.1");
+    assert_shows(m, "undone.yaml (changed)");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    assert_false(session_autosave_of(m->session, &found));
+    press(m, "u");
+    assert_shows(m, "(changed)");                        /* before the steps of the file */
+    press(m, "C-r");
+    assert_hides(m, "(changed)");
+    press(m, "C-r");
+    assert_shows(m, "(changed)");
+    type_line(m, "goto 1");                              /* which undoes nothing: the step is kept */
+    assert_shows(m, "(changed)");
+    type_line(m, "edit 1 loop split C M 8");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    type_line(m, "drop 1");
+    press(m, "u");
+    assert_hides(m, "(changed)");
+    type_line(m, "loop unroll C K");
+    type_line(m, "title other");
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    press(m, "C-r");
+    type_line(m, "w");
+    type_line(m, "loop unroll C M.1");
+    press(m, "u");
+    assert_hides(m, "(changed)");                        /* what was saved is the file's */
+    type_line(m, "branch b");
+    type_line(m, "loop unroll C M.1");
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    type_line(m, "switch main");
+    type_line(m, "delete b");
+    press(m, "u C-r");
+    assert_hides(m, "(changed)");
+    type_line(m, "undo");
+    type_line(m, "loop split C N 4");                    /* replaces a step of the file */
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    type_line(m, "w");
+    press(m, "C-r u q");
+    assert_true(m->out.quit);
+    model_free(m);
+    unlink("undone.yaml");
+}
+
 /* Without a file, the same operator finds it: on the command line, by `new` and on its own. */
 static void test_killed_operator_is_offered(void **state)
 {
@@ -1123,6 +1309,33 @@ static void export_says_how_to_compile(void **state)
     model_free(m);
 }
 
+/* A session may have the name that the program would get: the command gives the program another. */
+static void export_spares_files_that_are_no_programs(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct str text = {0};
+    struct err e;
+    model_resize(m, 300, 40);
+    type_line(m, "w conv");
+    type_line(m, "export conv.c");
+    assert_shows(m, " conv.c -o ./conv.out -lm && ./conv.out");
+    assert_true(file_read("conv.c", 1 << 20, &text, &e));
+    assert_non_null(strstr(str_text(&text), " conv.c -o ./conv.out -lm && ./conv.out\n"));
+    str_free(&text);
+    assert_int_equal(mkdir("conv.out", 0777), 0);        /* nor can gcc write to a folder */
+    press(m, "Esc");
+    type_line(m, "export conv.c");
+    press(m, "Enter");
+    assert_shows(m, " -o ./conv.out.out -lm && ./conv.out.out");
+    assert_int_equal(chmod("conv", 0755), 0);            /* a program is made again */
+    press(m, "Esc");
+    type_line(m, "export conv.c");
+    press(m, "Enter");
+    assert_shows(m, " -o ./conv -lm && ./conv");
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1135,11 +1348,13 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
         cmocka_unit_test(test_groups_may_be_left_out),
+        cmocka_unit_test(test_groups_may_be_left_out_of_changes),
         cmocka_unit_test(test_missing_simulation_says_how),
-        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_say_what_changed),
         cmocka_unit_test(test_tile_without_sums),
         cmocka_unit_test(test_preview),
         cmocka_unit_test(test_preview_of_changes), cmocka_unit_test(test_ledger_marks),
@@ -1162,8 +1377,10 @@ int main(void)
         cmocka_unit_test(test_no_orphaned_heading),
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
+        cmocka_unit_test(export_spares_files_that_are_no_programs),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
+        cmocka_unit_test(test_undone_changes_are_none),
         cmocka_unit_test(test_killed_operator_is_offered),
     };
     return cmocka_run_group_tests(tests, in_private_folders, NULL);

@@ -1393,6 +1393,7 @@ static void test_threads(void **state)
 {
     (void)state;
     struct model *m = model_on(GMM);
+    m->cores = 2;
     press(m, "A m");
     deliver(m, finished(m, LANE_MEASURE, 8, true));
     press(m, "p");
@@ -1423,6 +1424,23 @@ static void test_threads(void **state)
     model_free(m);
 }
 
+/* No more threads are advised than this process has cores. */
+static void test_threads_on_one_core(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    m->cores = 1;
+    press(m, "p");
+    assert_hides(m, "threads 2");
+    assert_true(model_run(m, "threads 2"));
+    assert_non_null(strstr(str_text(&m->message.text), "2 threads take turns on 1 core"));
+    assert_true(model_run(m, "threads 1"));
+    m->cores = 2;
+    assert_true(model_run(m, "loop split C K 4"));
+    assert_shows(m, "parallel, but measuring with 1 thread: :threads 2");
+    model_free(m);
+}
+
 static void test_copies_are_told(void **state)
 {
     (void)state;
@@ -1432,6 +1450,7 @@ static void test_copies_are_told(void **state)
     assert_shows(m, " overlap");
     press(m, ": layout Space unfold Space Ker Space KH Space tile=2 Space stride=1 Enter");
     assert_shows(m, "Ker is stored 1.33 times: tiles");
+    m->cores = 2;
     press(m, "u p");
     assert_shows(m, "parallel, but measuring with 1 thread");
     press(m, "p p");
@@ -1850,7 +1869,7 @@ int main(void)
         cmocka_unit_test(test_measuring),
         cmocka_unit_test(test_numbers_are_kept),
         cmocka_unit_test(test_measuring_all),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_threads_on_one_core),
         cmocka_unit_test(test_copies_are_told),
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),

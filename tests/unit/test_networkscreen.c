@@ -139,6 +139,8 @@ static void export_is_copied(void **state)
     hand_in(m, false);
     type_line(m, "export lib");
     assert_shows(m, "save it with s, then tilescope export FILE.yaml -o FOLDER");
+    model_resize(m, 300, 24);
+    assert_shows(m, "; or Enter opens a kernel, and there `export FILE.c` writes it alone");
     assert_int_equal(m->out.copy.len, 0);
     type_line(m, "w exported.yaml");
     type_line(m, "export lib");
@@ -162,7 +164,7 @@ static void shares_above_the_peak(void **state)
     peak = 1;
     hand_in(m, true);
     peak = 100;
-    assert_shows(m, "above 1x: the limits were measured while");
+    assert_shows(m, "share:    1 kernel is above 1x: the limits were measured while");
     model_free(m);
 }
 
@@ -176,7 +178,8 @@ static void shares_count_what_is_executed(void **state)
     hand_in_spec(m, WINOGRAD, true);
     share = 0.8;
     assert_shows(m, "80.0 GFLOP/s, 40.0 executed; 40 % of peak (100.0)");
-    assert_shows(m, "the share counts the operations that are executed; 1 kernel needs fewer than "
+    assert_shows(m, "share:    the share counts the operations that are executed; 1 kernel needs "
+                    "fewer than "
                     "the definition");
     const struct network_task *t = &m->network->timed->net->task[0];
     char direct[32], executed[32];

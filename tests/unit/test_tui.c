@@ -87,7 +87,7 @@ static void test_simple_terminals(void **state)
         struct tty *t = tty_start(&(struct tty_opts){
             .w = 80, .h = 24, .argv = on_conv, .term = table[i].term, .locale = table[i].locale,
         });
-        tty_press(t, "p");
+        tty_press(t, "p k");              /* without the note of p, which depends on the cores */
         tty_golden(t, table[i].name);
         quit(t);
     }

@@ -783,7 +783,7 @@ static void tunes(void **state)
     tty_wait_idle(t, LIMIT_S);
     tty_assert_shows(t, "from the records: ");
     tty_assert_shows(t, "measures again");
-    tty_assert_shows(t, "16 of 16, known from the records");
+    tty_assert_shows(t, "16 of 16 trials, known from the records");
     tty_press(t, "j j Enter");
     tty_assert_shows(t, "is branch ");
     assert_int_equal(count_records(&run, &runs), 17);
@@ -818,7 +818,7 @@ static void pauses_dies_goes_on(void **state)
     tty_wait_shows(t, "measuring,", LIMIT_S);
     tty_send(t, "x");
     tty_wait_idle(t, LIMIT_S);
-    tty_assert_shows(t, "of 300, stopped");
+    tty_assert_shows(t, "of 300 trials, stopped");
     tty_assert_shows(t, "takes it back; t goes on where it");
     assert_true(count_records(&run, &runs) >= before);
     assert_int_equal(runs, 2);

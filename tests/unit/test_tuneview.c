@@ -209,7 +209,8 @@ static void says_what_it_knows(void **state)
     struct tune_look look = { .width = 100, .height = 40, .selected = -1, .phase = TUNE_RUNNING };
     const char *text = pane(&s->view, look, true);
     assert_has(text, "loops   ███·······");
-    assert_has(text, "30 of 100, measuring, 28 s left");
+    assert_has(text, "30 of 100 trials, measuring, 28 s left (stage loops: 0 of 70)");
+    assert_has(text, " a   622 µs best of ");      /* numbers of layouts have words */
     assert_has(text, "no forecast to judge yet");
     assert_null(strstr(text, "agents"));
     s->view.accuracy = (struct tune_accuracy){ true, 0.5, 1, 8 };

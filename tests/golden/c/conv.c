@@ -21,6 +21,12 @@ static inline const float *again(const float *p)
 #else
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
+/* Stays a loop of two: gcc unrolls it because of "unroll 1", and does not without it. */
+#if defined __clang__
+#define ROLLED_PAIR _Pragma("clang loop unroll(disable)")
+#else
+#define ROLLED_PAIR
+#endif
 
 /* kernel
  *   Inp_in   [1][2][6][14]  read
@@ -52,7 +58,7 @@ void kernel(const float *restrict Inp_in, const float *restrict Ker, const float
         v16 acc12_1 = {0}, acc13_0 = {0}, acc13_1 = {0};
         ROLLED
         for (long kh = 0; kh < 3; kh++) {
-            ROLLED
+            ROLLED_PAIR
             for (long i = 0; i < 2; i++) {
                 /* unrolled KW(3) W(14) O.0(2), lanes O.1(16) */
                 const float *inp = &Inp[32*h + 32*kh + i];

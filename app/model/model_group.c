@@ -1,0 +1,118 @@
+/* Steps that are typed without their group: `vectorize C N` for `loop vectorize C N`. */
+#include "app/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/model/appcmd.h"
+
+int model_step_at(const char *line)
+{
+    int at = 0;
+    sscanf(line, "edit %*d %n", &at);
+    sscanf(line, "insert %*d %n", &at);
+    return at;
+}
+
+/* Whether a group has a step of that name, as `loop` has vectorize. */
+static bool has_step(const char *group, const char *line)
+{
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        if (streq(step_info((enum step_kind)k)->room, group)
+            && str_begins(line, step_info((enum step_kind)k)->verb))
+            return true;
+    return false;
+}
+
+/* Whether the line begins with a group or a command. */
+static bool is_whole(const char *line, const char *step)
+{
+    bool group = false;
+    for (int k = 0; k < STEP_KIND_COUNT; k++)
+        group = group || str_begins(step, step_info((enum step_kind)k)->room);
+    return group || (step == line && appcmd_known(line));
+}
+
+bool model_lacks_group(const struct model *m, const char *line)
+{
+    const char *step = line + model_step_at(line);
+    return m->session && (has_step("loop", step) || has_step("layout", step))
+        && !is_whole(line, step);
+}
+
+/* Returns a copy of the program, with or without its loop steps; NULL: there is none without
+ * them. */
+static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)
+{
+    const char **step = ARENA_ARRAY(a, const char *, p->n_steps + 1);
+    const struct program *out;
+    struct err ignored;
+    int n = 0, bad;
+    for (int i = 0; i < p->n_steps; i++)
+        if (loops || !str_starts(p->steps[i], "loop "))
+            step[n++] = p->steps[i];
+    return program_replay(a, p->base->spec, step, n, &out, &bad, &ignored) ? out : NULL;
+}
+
+/* Returns the program to which the step of a line will be applied; NULL: no step has the number in
+ * the line. */
+static const struct program *before_step(const struct model *m, const char *line)
+{
+    const struct history *h = m->session->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (model_step_at(line) == 0)
+        return model_program(m);
+    long number = strtol(line + strcspn(line, " "), NULL, 10);
+    return number >= 1 && number <= n ? history_state(h, path[number - 1])->program : NULL;
+}
+
+/* Whether the step of a line is legal in a group after program p.  *e: why it is not.  Layout steps
+ * at the end go before the loop steps. */
+static bool is_legal(struct arena *a, const struct program *p, const char *group, const char *line,
+                     struct err *e)
+{
+    const struct program *ignored;
+    int at = model_step_at(line);
+    const struct program *copy = copy_of(a, p, at > 0 || streq(group, "loop"));
+    return !copy || program_apply_line(copy, arena_printf(a, "%s %s", group, line + at), &ignored,
+                                       e);
+}
+
+/* Says that both groups have the step, and that it is legal in both or in none. */
+static void refuse_both(const char *line, bool legal, const struct err *of_layout,
+                        const struct err *of_loop, struct err *e)
+{
+    const char *step = line + model_step_at(line);
+    int n = (int)strcspn(step, " ");
+    err_set(e, ERR_NAME, "there are two steps of that name: layout %.*s and loop %.*s%s", n, step,
+            n, step, legal ? ", and both are possible here" : "");
+    if (!legal && streq(of_layout->text, of_loop->text))
+        err_set(e, ERR_NAME, "%.*s: %.200s", n, step, of_loop->text);
+    else if (!legal)
+        err_set(e, ERR_NAME, "layout %.*s: %.200s; loop %.*s: %.200s", n, step, of_layout->text, n,
+                step, of_loop->text);
+    err_fix(e, "write layout or loop before %.*s", n, step);
+}
+
+const char *model_group(const struct model *m, const char *line, int *at, struct err *why)
+{
+    struct err of_layout = {0}, of_loop = {0};
+    *at = model_step_at(line);
+    const char *step = line + *at;
+    bool loop = has_step("loop", step), layout = has_step("layout", step);
+    if (!model_lacks_group(m, line))
+        return NULL;
+    const struct program *p = before_step(m, line);
+    if (!p)
+        return loop ? "loop" : "layout";  /* the line will be refused for its number */
+    if (loop && layout) {
+        struct arena *a = arena_new();
+        loop = is_legal(a, p, "loop", line, &of_loop);
+        layout = is_legal(a, p, "layout", line, &of_layout);
+        arena_free(a);
+        if (loop == layout)
+            refuse_both(line, loop, &of_layout, &of_loop, why);
+    }
+    return loop == layout ? NULL : loop ? "loop" : "layout";
+}
