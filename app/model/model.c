@@ -108,6 +108,8 @@ void model_show_session(struct model *m, struct session *s)
     m->measure_wanted = m->measure_all = m->numbers_asked = false;
     m->late.len = 0;
     m->last_view = m->focus = s ? PANE_MAIN : PANE_LEDGER;
+    if (m->view[PANE_SIDE] == VIEW_COMPARE)
+        m->view[PANE_SIDE] = m->under.view;
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
     for (int i = 0; i < DOC_COUNT; i++)

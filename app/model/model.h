@@ -114,6 +114,7 @@ struct model {
     enum pane focus;
     enum pane last_view;  /* MAIN or SIDE: the one that is shown when there is room for only one */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
+    struct covered { enum pane focus, last_view; enum view view; } under;  /* the comparison */
     bool zoom;
     struct columns columns;              /* the chosen columns of the ledger */
     int wider, split;  /* columns by which Steps, and the nest beside two others, are wider */
@@ -136,6 +137,8 @@ struct model {
      * covered: the search that holds again when help is closed */
     struct str search, filter, covered;
     int search_from;                     /* the line where an incremental search began */
+    /* The line found last; the cursor of a list may rest beside it. */
+    struct found { const struct pane_doc *in; int line, cursor; } found;
     int hot;  /* the line where the assembly of the hottest loop begins; -1: unknown */
     bool to_hot;                         /* whether to scroll to it as soon as it is known */
     char lit[136];                       /* the loop to which C and assembly were scrolled last */

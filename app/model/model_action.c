@@ -306,8 +306,11 @@ static void back(struct model *m)
 
 static void find_again(struct model *m, int dir)
 {
-    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++)
-        model_search(m, dir, model_focused(m)->scroll.cursor);
+    const struct pane_doc *p = model_focused(m);
+    for (int i = 0; i < (m->count > 0 ? m->count : 1); i++) {
+        bool there = m->found.in == p && m->found.cursor == p->scroll.cursor;
+        model_search(m, dir, there ? m->found.line : p->scroll.cursor);
+    }
 }
 
 /* --- Help, and the menu of actions at the cursor ---------------------------------------------- */

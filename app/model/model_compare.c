@@ -146,23 +146,21 @@ static bool is_shown(const struct model *m)
 
 static void show(struct model *m)
 {
-    struct marking *k = &m->marking;
-    if (m->view[PANE_SIDE] != VIEW_COMPARE) {
-        k->focus = (int)m->focus;
-        k->last_view = (int)m->last_view;
-        k->view = (int)m->view[PANE_SIDE];
-    }
+    if (m->view[PANE_SIDE] != VIEW_COMPARE)
+        m->under = (struct covered){ m->focus, m->last_view, m->view[PANE_SIDE] };
+    else if (m->focus != PANE_SIDE)
+        m->under.focus = m->focus;
     model_show_view(m, VIEW_COMPARE);
 }
 
 bool model_compare_close(struct model *m)
 {
-    struct marking *k = &m->marking;
     if (!m->session || m->zoom || !is_shown(m))
         return false;
-    model_show_view(m, (enum view)k->view);
-    m->last_view = (enum pane)k->last_view;
-    m->focus = (enum pane)k->focus;
+    m->n_jumps = 0;
+    m->view[PANE_SIDE] = m->under.view;
+    m->last_view = m->under.last_view;
+    m->focus = m->under.focus;
     return true;
 }
 

@@ -9,8 +9,8 @@
 int model_step_at(const char *line)
 {
     int at = 0;
-    sscanf(line, "edit %*d %n", &at);
-    sscanf(line, "insert %*d %n", &at);
+    if (str_begins(line, "edit") || str_begins(line, "insert"))
+        sscanf(line, "%*s %*d %n", &at);
     return at;
 }
 

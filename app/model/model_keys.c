@@ -52,6 +52,7 @@ bool model_search(struct model *m, int dir, int from)
         return false;
     }
     doc_scroll_to(&p->doc, &p->scroll, found, p->height);
+    m->found = (struct found){ p, found, p->scroll.cursor };
     if (!m->prompt.open)
         say_found(m, &p->doc, found, dir > 0 ? found <= from : found >= from);
     return true;

@@ -65,7 +65,6 @@ struct marking {
     int found_of[2];                     /* the states that it bisected between, earlier first */
     struct ablation *ablation;           /* result of the ablation; NULL: none */
     int ablated;                         /* the state that the ablation is of */
-    int focus, last_view, view;          /* what was shown before the comparison, for Esc */
 };
 
 /* A kernel of the network that was opened.  was: its text and the steps that the session began with

@@ -56,6 +56,19 @@ static struct history *replay(const struct history *h, const char *line,
     return copy;
 }
 
+/* Appends that a tile is to no good after the step, unless it is so already. */
+static void note_tile(const struct model *m, const struct state *after, struct str *out)
+{
+    struct str now = {0}, then = {0};
+    model_describe_tile(m, after, "The tile ", &then);
+    if (then.len > 0)
+        model_describe_tile(m, history_current(m->session->history), "The tile ", &now);
+    if (!streq(str_text(&now), str_text(&then)))
+        str_printf(out, "%s%s", out->len > 0 ? " " : "", str_text(&then));
+    str_free(&now);
+    str_free(&then);
+}
+
 /* Whether the line is a complete `drop N` or `move N M`. */
 static bool is_change(const char *line)
 {
@@ -108,8 +121,7 @@ void model_preview_update(struct model *m)
         str_printf(&whole, "%.*s%s %s", at, line, group, line + at);
     v->copy = replay(m->session->history, group ? str_text(&whole) : line, &v->program, &v->note);
     if (v->program)
-        model_describe_tile(m, history_current(v->copy), v->note.len ? " The tile " : "The tile ",
-                            &v->note);
+        note_tile(m, history_current(v->copy), &v->note);
     v->slow = clock_s() - start > PREVIEW_S;
     str_free(&whole);
 }

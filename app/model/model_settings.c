@@ -125,12 +125,13 @@ bool model_set_compiler(struct model *m, const char *arg)
     if (strlen(arg) >= sizeof m->set.compiler)
         return model_say_error(m, "that name of a compiler is too long", "");
     bool ok = compiler_find(by_default ? NULL : arg, &found, &e);
-    if (!ok && !by_default)
+    if (ok || by_default) {
+        strcpy(m->set.compiler, by_default ? "" : arg);
+        note_compiler(m);
+    }
+    if (!ok)
         return model_error(m, &e);
-    strcpy(m->set.compiler, by_default ? "" : arg);
-    note_compiler(m);
-    return changed(m, "compiler", !by_default ? arg : ok ? basename(found.path) : "none is found",
-                   by_default);
+    return changed(m, "compiler", by_default ? basename(found.path) : arg, by_default);
 }
 
 bool model_set_isa(struct model *m, const char *arg)

@@ -215,7 +215,8 @@ int doc_row(const struct doc *d, const struct scroll *s, int row, int h)
     return row < head_rows(d, h) ? row : s->top + row;
 }
 
-/* Scrolls so that the cursor is visible; in a list also the headings above its first entry. */
+/* Scrolls so that the cursor is visible; in a list also the headings above its first entry, and
+ * the lines below its last one. */
 static void show_cursor(const struct doc *d, struct scroll *s, int h)
 {
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
@@ -225,6 +226,10 @@ static void show_cursor(const struct doc *d, struct scroll *s, int h)
         s->top = s->cursor - h + 1;
     if (d->is_list && s->cursor < h && resting_line(d, 0, 1) == s->cursor)
         s->top = 0;
+    int below = d->lines.len - s->cursor;
+    if (d->is_list && below <= h - head_rows(d, h)
+        && resting_line(d, d->lines.len - 1, -1) == s->cursor)
+        s->top = last_top;
     s->top = clamp(s->top, 0, last_top);
     const struct line *l = doc_at(d, s);
     s->item = l && l->n_items > 0 ? clamp(s->item, 0, l->n_items - 1) : s->item;

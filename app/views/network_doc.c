@@ -40,17 +40,18 @@ static bool same_task(const struct network_task *x, const struct network_task *y
     return same;
 }
 
-/* Returns the seconds of all calls of a task, which may have another number in `timed`; -1: not
- * measured. */
-static double seconds_of(const struct network_task *t, const struct network_look *k)
+/* Returns the seconds of all calls of a task, which may have another number in `timed`, and in
+ * *calls how many were timed; -1: not measured. */
+static double seconds_of(const struct network_task *t, const struct network_look *k, int *calls)
 {
-    double sum = -1;
-    if (!k->m || !k->m->call_s)
-        return -1;
-    for (int i = 0; i < k->timed->module->n_calls; i++)
-        if (same_task(t, &k->timed->task[k->timed->call[i].task]))
-            sum = (sum < 0 ? 0 : sum) + k->m->call_s[i];
-    return sum;
+    double sum = 0;
+    *calls = 0;
+    for (int i = 0; k->m && k->m->call_s && i < k->timed->module->n_calls; i++)
+        if (same_task(t, &k->timed->task[k->timed->call[i].task])) {
+            sum += k->m->call_s[i];
+            ++*calls;
+        }
+    return *calls > 0 ? sum : -1;
 }
 
 static int by_time(const void *p, const void *q)
@@ -88,9 +89,10 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     struct kernel_row *row = xcalloc((size_t)net->n_tasks + 1, sizeof *row);
     struct kernel_profile *is = xcalloc((size_t)net->n_tasks + 1, sizeof *is);
     network_profile(k->model, net, k->m ? k->m->threads : 1, k->m ? k->m->isa : "", is);
-    for (int i = 0; i < net->n_tasks; i++)
-        row[i] = (struct kernel_row){ i, seconds_of(&net->task[i], k), misses_of(net, i, k),
-                                      is[i], is_chosen(&net->task[i], k->chosen) };
+    for (int i = 0, calls; i < net->n_tasks; i++)
+        row[i] = (struct kernel_row){ i, seconds_of(&net->task[i], k, &calls),
+                                      misses_of(net, i, k), is[i],
+                                      is_chosen(&net->task[i], k->chosen) };
     qsort(row, (size_t)net->n_tasks, sizeof *row, by_time);
     free(is);
     return row;
@@ -374,12 +376,13 @@ static void put_calls(struct doc *d, const struct network *net, int task, int wi
 static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
 {
     struct str text = {0};
-    double seconds = seconds_of(t, k);
-    if (seconds < 0 || t->count < 2)
+    int calls;
+    double seconds = seconds_of(t, k, &calls);
+    if (calls < 2)
         return;
     text_ms(&text, 1e3 * seconds);
-    str_printf(&text, " in its %d calls, ", t->count);
-    text_ms(&text, 1e3 * seconds / t->count);
+    str_printf(&text, " in its %d calls, ", calls);
+    text_ms(&text, 1e3 * seconds / calls);
     str_add(&text, " each");
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }

@@ -126,7 +126,7 @@ static void put_pair(struct model *m, struct doc *d, int width)
     doc_line(d, STYLE_PLAIN, "");
     if (fits || k->what == COMPARE_NEST)
         compare_doc_lines(d, side, (enum compare_of)k->what, k->what == COMPARE_NEST, width);
-    else
+    else if (state[0] != state[1])
         doc_line(d, STYLE_DIM, k->what == COMPARE_C ? "The C of both comes with their times."
                                : "The assembly of both comes with their times.");
     compare_doc_misses(d, side, width);

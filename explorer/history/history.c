@@ -176,15 +176,21 @@ bool history_leads(const struct history *h, int old, int young)
     return young == old;
 }
 
+/* Whether a state from `young` back to `old`, which is not included, was measured. */
+static bool has_measured(const struct history *h, int young, int old)
+{
+    for (int id = young; id != old; id = h->states.data[id]->parent)
+        if (h->states.data[id]->measured)
+            return true;
+    return false;
+}
+
 bool history_precious(const struct history *h, int old, int below)
 {
     for (int i = 0; i < h->branches.len; i++)
         if (i != h->current && history_leads(h, old, h->branches.data[i].tip))
             return false;
-    for (int id = old; id != below; id = h->states.data[id]->parent)
-        if (h->states.data[id]->measured)
-            return true;
-    return false;
+    return has_measured(h, old, below);
 }
 
 const char *history_keep(struct history *h, int tip)
@@ -434,7 +440,7 @@ bool history_is_saved(const struct history *h)
     for (int i = 0; same && i < h->saved.len; i++) {
         const struct branch *was = &h->saved.data[i], *now = &h->branches.data[i];
         same = streq(was->name, now->name) && was->at == now->at
-            && history_leads(h, was->tip, now->tip);
+            && history_leads(h, was->tip, now->tip) && !has_measured(h, now->tip, was->tip);
     }
     return same;
 }

@@ -236,7 +236,7 @@ static const char rolled_macro[] =
     "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
 static const char rolled_pair_macro[] =
-    "/* Stays a loop of two: gcc unrolls it because of \"unroll 1\", and does not without it. */\n"
+    "/* Stays a loop of two: gcc -O2 unrolls it because of \"unroll 1\", and not without. */\n"
     "#if defined __clang__\n#define ROLLED_PAIR _Pragma(\"clang loop unroll(disable)\")\n"
     "#else\n#define ROLLED_PAIR\n#endif\n";
 

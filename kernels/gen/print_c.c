@@ -251,7 +251,7 @@ static void print_bound(struct emit *m, const struct code *c, bool alone)
 
 /* Prints what keeps a loop from being unrolled.  For gcc, "unroll 1" allows one iteration beside
  * the first, so it unrolls a loop of two completely, however large that gets; without the pragma
- * it unrolls no loop whose code would grow. */
+ * it unrolls, at -O2, no loop whose code would grow. */
 static void print_rolled(struct emit *m, const struct code *c)
 {
     bool pair = code_trips(c) == 2;

@@ -7,7 +7,7 @@
 
 /* The version of the generated code.  Raise it with every change that changes times, so that stored
  * times of older code are not taken for those of today's code. */
-#define GEN_VERSION 1
+#define GEN_VERSION 2
 
 struct unit;                              /* gen_impl.h: a function during generation */
 

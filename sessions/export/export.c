@@ -412,11 +412,20 @@ void export_put_word(struct str *out, const char *text)
     str_add_char(out, '\'');
 }
 
-/* Whether writing a program there would destroy something: the path exists, and is no program. */
+/* Whether writing a program there would destroy something: the path exists, and is no program.
+ * The permissions do not tell: on some file systems every file may be executed. */
 static bool is_taken(const char *path)
 {
+    char start[4] = {0};
     struct stat st;
-    return stat(path, &st) == 0 && !(S_ISREG(st.st_mode) && access(path, X_OK) == 0);
+    if (stat(path, &st) != 0)
+        return false;
+    FILE *f = S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    bool program = f && fread(start, 1, sizeof start, f) == sizeof start
+                && memcmp(start, "\177ELF", sizeof start) == 0;
+    if (f)
+        fclose(f);
+    return !program;
 }
 
 /* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.

@@ -92,6 +92,15 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     press(m, "= Esc q");
     assert_int_equal(m->view[PANE_SIDE], VIEW_ASM);
     assert_int_equal(m->out.quit, false);
+    /* What is marked or set meanwhile does not change where Esc goes. */
+    press(m, "5 =");
+    type_line(m, "focus steps");
+    press(m, "Space =");
+    type_line(m, "threads 2");
+    press(m, "Esc Esc");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_ASM);
+    assert_int_equal(m->last_view, PANE_SIDE);
+    type_line(m, "threads 1");
     type_line(m, "mark off");
     assert_hides(m, "= 0 as given");
     model_free(m);

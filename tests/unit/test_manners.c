@@ -1193,6 +1193,24 @@ static void test_numbers_alone_are_not_offered(void **state)
     session_free(s);
 }
 
+/* Measured steps are work, also when they are undone: they can be redone until one quits. */
+static void test_undone_measurements_are_changes(void **state)
+{
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new(GMM, &s, &e) && session_save(s, "measured.yaml", &e));
+    session_free(s);
+    assert_true(session_load("measured.yaml", &s, &e));
+    struct model *m = model_new(s, &(struct model_opts){ .no_auto = true }, true);
+    type_line(m, "loop unroll C K");
+    press(m, "m");
+    measured(m, 3, 0.31, 80900);
+    press(m, "u");
+    assert_shows(m, "(changed)");
+    model_free(m);
+}
+
 /* An undo back to the steps of the file leaves no change, and nothing to offer later.  Other ways
  * there, other branches and another title are changes. */
 static void test_undone_changes_are_none(void **state)
@@ -1218,7 +1236,7 @@ static void test_undone_changes_are_none(void **state)
     assert_hides(m, "(changed)");
     press(m, "C-r");
     assert_shows(m, "(changed)");
-    type_line(m, "goto 1");                              /* which undoes nothing: the step is kept */
+    type_line(m, "goto 1");              /* which undoes nothing: the step is kept */
     assert_shows(m, "(changed)");
     type_line(m, "edit 1 loop split C M 8");
     press(m, "u");
@@ -1328,7 +1346,12 @@ static void export_spares_files_that_are_no_programs(void **state)
     type_line(m, "export conv.c");
     press(m, "Enter");
     assert_shows(m, " -o ./conv.out.out -lm && ./conv.out.out");
-    assert_int_equal(chmod("conv", 0755), 0);            /* a program is made again */
+    assert_int_equal(chmod("conv", 0755), 0);            /* which makes it no program */
+    press(m, "Esc");
+    type_line(m, "export conv.c");
+    press(m, "Enter");
+    assert_shows(m, " -o ./conv.out.out -lm && ./conv.out.out");
+    assert_true(file_write_atomic("conv", "\177ELF...", 7, &e));  /* a program is made again */
     press(m, "Esc");
     type_line(m, "export conv.c");
     press(m, "Enter");
@@ -1380,6 +1403,7 @@ int main(void)
         cmocka_unit_test(export_spares_files_that_are_no_programs),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
+        cmocka_unit_test(test_undone_measurements_are_changes),
         cmocka_unit_test(test_undone_changes_are_none),
         cmocka_unit_test(test_killed_operator_is_offered),
     };

@@ -208,6 +208,16 @@ static void lists_of_kernels(void **state)
     m->data_stamp++;
     screen_refresh(m);
     golden(m, 160, 30, "network-bounds-160x30");
+    model_resize(m, 44, 12);
+    press(m, "G");                                       /* the facts are below the last kernel */
+    assert_shows(m, " memory:");
+    press(m, "/ memory Enter");
+    assert_shows(m, "line 1 of 1 with memory");
+    press(m, "/ KiB Enter");                             /* more than one of these lines has it */
+    for (int i = 0, last = m->found.line; i < 4; i++, last = m->found.line) {
+        press(m, "n");
+        assert_int_not_equal(m->found.line, last);
+    }
     model_free(m);
 }
 

@@ -68,8 +68,9 @@ static void its_ports(void **state)
     assert_int_equal(p.loop, 1);
     assert_int_equal(p.n, 4);
     port_pressure_print(&text, &p);
-    assert_string_equal(str_text(&text), "by llvm-mca's model of native: 1.5 cycles an iteration at "
-                        "least, 4.1 predicted, IPC 0.73; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
+    assert_string_equal(str_text(&text),
+                        "by llvm-mca's model of native: 1.5 cycles an iteration at least, "
+                        "4.1 predicted, IPC 0.73; XPort1 1.5, XPort23.1 0.8, XPort23.0 0.2");
     str_free(&text);
     snprintf(line, sizeof line, "%s/seen", dir);
     FILE *f = fopen(line, "r");

@@ -21,7 +21,7 @@ static inline const float *again(const float *p)
 #else
 #define ROLLED _Pragma("GCC unroll 1")
 #endif
-/* Stays a loop of two: gcc unrolls it because of "unroll 1", and does not without it. */
+/* Stays a loop of two: gcc -O2 unrolls it because of "unroll 1", and not without. */
 #if defined __clang__
 #define ROLLED_PAIR _Pragma("clang loop unroll(disable)")
 #else
