@@ -281,6 +281,10 @@ const char *model_tile_note(const struct model *m, const struct state *s, const 
 void model_describe_tile(const struct model *m, const struct state *s, const char *before,
                          struct str *out);
 
+/* The same, unless state `than` has that tile for the same reason. */
+void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
+                    const char *before, struct str *out);
+
 /* model_tour.c: the guided tour. */
 
 bool model_tour(struct model *m, const char *arg);       /* the command `tour` */
@@ -314,10 +318,10 @@ void model_forget_menu(struct model *m);
 /* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
 int model_step_at(const char *line);
 bool model_lacks_group(const struct model *m, const char *line);
-/* Returns the group that the step of a line lacks, and sets *at to the place of the step.  That is
- * the only group with such a step, or else the only one in which the step is legal.  NULL: the line
- * lacks none, or why->text says why none can be chosen. */
-const char *model_group(const struct model *m, const char *line, int *at, struct err *why);
+/* Appends the line with the group that its step lacks.  That is the only group with such a step, or
+ * else the only one in which the step is legal.  False: the line lacks none, or why->text says why
+ * none can be chosen. */
+bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why);
 
 /* model_command.c: command lines. */
 
@@ -398,11 +402,12 @@ void model_threads_note(const struct model *m, struct str *out);
 /* Appends remarks on the current program, such as overlapping tiles. */
 void model_note(struct model *m, struct str *out);
 
-/* model_settings.c: the commands cache, compiler, isa, sim_budget and columns; settings. */
+/* model_settings.c: the commands threads, cache, compiler, isa, sim_budget, columns; settings. */
 
 void model_apply_settings(struct model *m, const struct model_opts *o);
 bool model_set_columns(struct model *m, const char *arg);
 bool model_set_theme(struct model *m, const char *arg);
+bool model_set_threads(struct model *m, const char *arg);
 bool model_set_cache(struct model *m, const char *arg);
 bool model_set_compiler(struct model *m, const char *arg);
 bool model_set_isa(struct model *m, const char *arg);

@@ -153,24 +153,6 @@ static bool measure_fresh(struct model *m)
     return true;
 }
 
-static bool set_threads(struct model *m, const char *arg)
-{
-    long long n = 1;
-    bool by_default = !arg[0] || streq(arg, "default");
-    if (!by_default && !str_to_int64(arg, 1, 1024, &n))
-        return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
-    m->threads = (int)n;
-    model_compare_outdate(m);
-    struct str note = {0};
-    model_threads_note(m, &note);
-    model_info(m, "measuring with %d thread%s%s from now on; m measures again%s", m->threads,
-               n == 1 ? "" : "s", by_default ? ", the default," : "", str_text(&note));
-    str_free(&note);
-    if (m->network)
-        model_network_update(m);
-    return true;
-}
-
 /* Sets the baselines; without an argument turns all on, or all off when some are on. */
 static bool set_baselines(struct model *m, const char *arg)
 {
@@ -236,7 +218,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_ZOOM:       m->zoom = !m->zoom && (m->session || m->network); return true;
     case APP_WIDER:      return make_wider(m, arg);
     case APP_AUTO:       return set_auto(m, arg);
-    case APP_THREADS:    return set_threads(m, arg);
+    case APP_THREADS:    return model_set_threads(m, arg);
     case APP_CACHE:      return model_set_cache(m, arg);
     case APP_COMPILER:   return model_set_compiler(m, arg);
     case APP_ISA:        return model_set_isa(m, arg);
@@ -402,17 +384,14 @@ static bool refuse_unknown(struct model *m, const char *line)
     return false;
 }
 
-/* Runs a line with the group that its step lacks, and shows it so.  at: the place of the group. */
-static bool run_in_group(struct model *m, const char *group, int at, const char *line)
+/* Runs a line to which the group of its step was added, and shows it so. */
+static bool run_in_group(struct model *m, const char *whole, const char *line)
 {
-    struct str all = {0};
-    str_printf(&all, "%.*s%s %s", at, line, group, line + at);
-    model_echo(m, str_text(&all));
-    bool ok = model_command(m, str_text(&all));
-    int more = (int)strlen(group) + 1;   /* the prompt has the line as it was typed */
-    if (m->error_col > at)
+    int at = model_step_at(line), more = (int)(strlen(whole) - strlen(line));
+    model_echo(m, whole);
+    bool ok = model_command(m, whole);
+    if (m->error_col > at)               /* the prompt has the line as it was typed */
         m->error_col = m->error_col > at + more ? m->error_col - more : 0;
-    str_free(&all);
     return ok;
 }
 
@@ -432,8 +411,9 @@ static bool run_line(struct model *m, const char *line)
     after_effect(m, effect);
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
-    bool back = str_starts(line, "undo") || str_starts(line, "redo") || str_starts(line, "goto");
-    if (back && !str_starts(line, "goto"))
+    bool undone = str_starts(line, "undo") || str_starts(line, "redo");
+    bool back = undone || str_starts(line, "goto");
+    if (undone)
         model_undone(m);
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : "");
@@ -485,15 +465,15 @@ bool model_command(struct model *m, const char *line)
     if (id >= 0)
         return run_app(m, (enum app_command)id, line + n + strspn(line + n, " "));
     struct err e = {0};
-    int at;
-    const char *group = model_group(m, line, &at, &e);
-    if (group)
-        return run_in_group(m, group, at, line);
+    struct str whole = {0};
+    bool lacks = model_with_group(m, line, &whole, &e);
+    bool ok = lacks ? run_in_group(m, str_text(&whole), line) : !e.text[0] && run_line(m, line);
+    str_free(&whole);
     if (e.text[0]) {
-        m->error_col = at + 1;
-        return model_error(m, &e);
+        m->error_col = model_step_at(line) + 1;
+        model_error(m, &e);
     }
-    return run_line(m, line);
+    return ok;
 }
 
 void model_keep_number(struct model *m)

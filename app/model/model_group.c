@@ -95,11 +95,11 @@ static void refuse_both(const char *line, bool legal, const struct err *of_layou
     err_fix(e, "write layout or loop before %.*s", n, step);
 }
 
-const char *model_group(const struct model *m, const char *line, int *at, struct err *why)
+/* Returns the group that the step of a line lacks; NULL: see model_with_group. */
+static const char *group_of(const struct model *m, const char *line, struct err *why)
 {
     struct err of_layout = {0}, of_loop = {0};
-    *at = model_step_at(line);
-    const char *step = line + *at;
+    const char *step = line + model_step_at(line);
     bool loop = has_step("loop", step), layout = has_step("layout", step);
     if (!model_lacks_group(m, line))
         return NULL;
@@ -115,4 +115,13 @@ const char *model_group(const struct model *m, const char *line, int *at, struct
             refuse_both(line, loop, &of_layout, &of_loop, why);
     }
     return loop == layout ? NULL : loop ? "loop" : "layout";
+}
+
+bool model_with_group(const struct model *m, const char *line, struct str *out, struct err *why)
+{
+    const char *group = group_of(m, line, why);
+    int at = model_step_at(line);
+    if (group)
+        str_printf(out, "%.*s%s %s", at, line, group, line + at);
+    return group != NULL;
 }

@@ -80,7 +80,7 @@ static void enter_search(struct model *m)
     bool found = search_typed(m);
     prompt_close(&m->prompt);
     if (found && m->search.len > 0)
-        model_search(m, 1, m->search_from - 1);          /* and says where */
+        say_found(m, &model_focused(m)->doc, m->found.line, m->found.line < m->search_from);
 }
 
 /* --- The prompt ------------------------------------------------------------------------------- */

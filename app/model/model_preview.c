@@ -56,19 +56,6 @@ static struct history *replay(const struct history *h, const char *line,
     return copy;
 }
 
-/* Appends that a tile is to no good after the step, unless it is so already. */
-static void note_tile(const struct model *m, const struct state *after, struct str *out)
-{
-    struct str now = {0}, then = {0};
-    model_describe_tile(m, after, "The tile ", &then);
-    if (then.len > 0)
-        model_describe_tile(m, history_current(m->session->history), "The tile ", &now);
-    if (!streq(str_text(&now), str_text(&then)))
-        str_printf(out, "%s%s", out->len > 0 ? " " : "", str_text(&then));
-    str_free(&now);
-    str_free(&then);
-}
-
 /* Whether the line is a complete `drop N` or `move N M`. */
 static bool is_change(const char *line)
 {
@@ -104,7 +91,6 @@ void model_preview_update(struct model *m)
     bool slow = v->slow && v->stamp == m->stamp;
     struct str whole = {0};
     struct err ignored;
-    int at;
     str_clear(&v->note);
     str_clear(&v->line);
     str_add(&v->line, line);
@@ -116,12 +102,11 @@ void model_preview_update(struct model *m)
         return;
     history_free(v->copy);
     double start = clock_s();
-    const char *group = model_group(m, line, &at, &ignored);
-    if (group)
-        str_printf(&whole, "%.*s%s %s", at, line, group, line + at);
-    v->copy = replay(m->session->history, group ? str_text(&whole) : line, &v->program, &v->note);
+    bool lacks = model_with_group(m, line, &whole, &ignored);
+    v->copy = replay(m->session->history, lacks ? str_text(&whole) : line, &v->program, &v->note);
     if (v->program)
-        note_tile(m, history_current(v->copy), &v->note);
+        model_new_tile(m, history_current(v->copy), history_current(m->session->history),
+                       v->note.len > 0 ? " The tile " : "The tile ", &v->note);
     v->slow = clock_s() - start > PREVIEW_S;
     str_free(&whole);
 }

@@ -100,6 +100,24 @@ static bool changed(struct model *m, const char *name, const char *value, bool i
     return true;
 }
 
+bool model_set_threads(struct model *m, const char *arg)
+{
+    long long n = 1;
+    bool by_default = is_default(arg);
+    if (!by_default && !str_to_int64(arg, 1, 1024, &n))
+        return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
+    m->threads = (int)n;
+    model_compare_outdate(m);
+    struct str note = {0};
+    model_threads_note(m, &note);
+    model_info(m, "measuring with %d thread%s%s from now on; m measures again%s", m->threads,
+               n == 1 ? "" : "s", by_default ? ", the default," : "", str_text(&note));
+    str_free(&note);
+    if (m->network)
+        model_network_update(m);
+    return true;
+}
+
 bool model_set_cache(struct model *m, const char *arg)
 {
     struct cache_config cache = {0};
@@ -208,6 +226,19 @@ void model_describe_tile(const struct model *m, const struct state *s, const cha
     if (tile)
         str_printf(out, "%s%s %s", before, tile, str_text(&says));
     str_free(&says);
+}
+
+void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
+                    const char *before, struct str *out)
+{
+    struct str now = {0}, then = {0};
+    model_describe_tile(m, s, before, &now);
+    if (now.len > 0)
+        model_describe_tile(m, than, before, &then);
+    if (!streq(str_text(&now), str_text(&then)))
+        str_add(out, str_text(&now));
+    str_free(&now);
+    str_free(&then);
 }
 
 bool model_set_sim_budget(struct model *m, const char *arg)

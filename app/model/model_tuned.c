@@ -96,17 +96,6 @@ static void note_place(const struct history *h, const struct tuning *t,
         str_printf(&to->back, "; :undo %d takes it back", t->n_lines);
 }
 
-/* Returns the speedup of the search's best trial over the start in the final; NAN: unknown. */
-static double best_in_final(const struct tune_result *r)
-{
-    bool compared = r && r->compared && r->view->best >= 0 && r->finalist[0].c == r->start;
-    for (int i = 1; compared && i < r->n_finalists; i++)
-        if (r->finalist[i].c == r->view->trial[r->view->best]
-            && r->finalist[i].compared.ratio.ratio > 0)
-            return 1 / r->finalist[i].compared.ratio.ratio;
-    return NAN;
-}
-
 static struct tune_winner winner_of(const struct model *m, const struct tuning *t)
 {
     const struct tune_result *r = t->result;
@@ -117,8 +106,10 @@ static struct tune_winner winner_of(const struct model *m, const struct tuning *
         .trial = r && r->best ? r->best->trial : -1,
     };
     if (w.is_start) {
-        w.speedup = best_in_final(r);
-        w.in_turns = isfinite(w.speedup);
+        struct ratio gain = { .ratio = NAN };
+        w.in_turns = r && r->view->best >= 0
+                  && tuning_gain(r, r->view->trial[r->view->best], &gain);
+        w.speedup = gain.ratio;
     }
     return w;
 }

@@ -240,19 +240,6 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-/* Notes a tile that is to no good since the last step. */
-static void note_tile(const struct model *m, const struct state *s, struct str *out)
-{
-    struct str now = {0}, before = {0};
-    model_describe_tile(m, s, "", &now);
-    if (now.len > 0)
-        model_describe_tile(m, history_state(m->session->history, s->parent), "", &before);
-    if (now.len > 0 && !streq(str_text(&now), str_text(&before)))
-        str_printf(out, "%s%s", out->len ? "; " : "", str_text(&now));
-    str_free(&now);
-    str_free(&before);
-}
-
 void model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
@@ -262,7 +249,8 @@ void model_note(struct model *m, struct str *out)
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))
-        note_tile(m, s, out);
+        model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
+                       out);
     if (m->threads > 1 || m->cores < 2 || !has_parallel_loop(p))
         return;
     if (m->parallel_said == 0)

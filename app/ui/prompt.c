@@ -275,8 +275,8 @@ static bool is_history_key(int key)
     return key == K_UP || key == K_DOWN || key == K_CTRL('p') || key == K_CTRL('n');
 }
 
-/* Whether the cursor is inside a quoted word, before the quote that ends it: typing that quote then
- * goes past it, as in editors. */
+/* Whether the cursor is before the quote that ends a quoted word.  Typing that quote goes past it,
+ * as in editors. */
 static bool closes_quote(const struct prompt *p)
 {
     const char *line = str_text(&p->line);

@@ -380,9 +380,12 @@ static void describe_held(const struct ledger_row *r, struct str *out)
     }
 }
 
-static void describe_row(const struct model *m, const struct ledger_row *r, int i,
+/* Returns whether the text says what is wrong with a row or what its star means, so that it must be
+ * read whole. */
+static bool describe_row(const struct model *m, const struct ledger_row *r, int i,
                          const struct measurement *of, struct str *out)
 {
+    bool refused = r->m && !r->m->verified && r->m->reason[0];
     str_printf(out, "%d: ", i);
     if (i == 0)
         spec_print_brief(out, history_spec(m->session->history));
@@ -392,12 +395,13 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
         describe_held(r, out);
     else if (r->ahead)
         str_add(out, " (undone; Enter goes there)");
-    else if (r->m && !r->m->verified && r->m->reason[0])
+    else if (refused)
         str_printf(out, ": %s", r->m->reason);
     else if (r->m && r->m->latency.runs > 0)
         describe_time(r, out);
     else if (r->m && gpu_memory_untimed_ms(r->m) > 0)
         describe_simulated(r->m, out);
+    size_t plain = out->len;
     if (r->note)
         str_printf(out, "; %s", r->note);
     if (!r->held)
@@ -415,12 +419,14 @@ static void describe_row(const struct model *m, const struct ledger_row *r, int 
     }
     if (r->m)
         describe_settings(m, r, of, out);
+    bool noted = out->len > plain;
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
         str_add(out, "; ");
         text_ms(out, b->latency.min_ms);
         str_printf(out, " by %s", b->implementation);
     }
+    return r->held || refused || noted || (r->m && measurement_noisy(r->m));
 }
 
 /* Returns the row under the cursor, of n rows; -1: none. */
@@ -450,14 +456,8 @@ bool view_ledger_explains(const struct model *m)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
-    const struct ledger_row *r = i >= 0 ? &rows[i] : NULL;
     struct str says = {0};
-    if (r)
-        describe_row(m, r, i, reference_of(rows, n), &says);
-    bool noted = strstr(str_text(&says), "; * ") || strstr(str_text(&says), "; the tile ");
-    bool explains = r && (r->held || r->note || noted
-                          || (r->m && (measurement_noisy(r->m)
-                                       || (!r->m->verified && r->m->reason[0]))));
+    bool explains = i >= 0 && describe_row(m, &rows[i], i, reference_of(rows, n), &says);
     str_free(&says);
     free(rows);
     return explains;

@@ -173,6 +173,11 @@ bool stats_undecided(const struct ratio *r)
     return stats_verdict(r) == VERDICT_SAME && r->high - r->low > WIDE;
 }
 
+struct ratio ratio_inverse(const struct ratio *r)
+{
+    return (struct ratio){ 1 / r->ratio, 1 / r->high, 1 / r->low };
+}
+
 static void print_interval(struct str *out, const struct ratio *r, const char *what)
 {
     int decimals = r->ratio >= 99.5 ? 0 : r->ratio >= 9.95 ? 1 : r->ratio >= 0.995 ? 2 : 3;
@@ -190,6 +195,6 @@ void ratio_print(struct str *out, const struct ratio *r)
 
 void ratio_print_times(struct str *out, const struct ratio *r)
 {
-    const struct ratio inverse = { 1 / r->ratio, 1 / r->high, 1 / r->low };
+    const struct ratio inverse = ratio_inverse(r);
     print_interval(out, r->ratio < 1 ? &inverse : r, r->ratio < 1 ? "x faster" : "x slower");
 }

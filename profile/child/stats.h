@@ -44,6 +44,7 @@ enum verdict stats_verdict(const struct ratio *r);
 bool stats_undecided(const struct ratio *r);
 /* names of enum verdict: "", "faster", "slower", "no difference that these runs show" */
 extern const char *const verdict_name[];
+struct ratio ratio_inverse(const struct ratio *r);       /* of time a / time b */
 /* Appends "1.32 (1.30 to 1.34)", with three digits of the ratio. */
 void ratio_print(struct str *out, const struct ratio *r);
 /* Appends "1.32x slower (1.30 to 1.34)"; when it is faster, the three numbers are inverted. */

@@ -43,7 +43,7 @@ struct batch_opts {
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */
     /* see struct batch_item; 0 = 3; < 0: every candidate gets all its samples */
     double give_up_ratio;
-    /* Time limit of a call, as a multiple of the fastest call (at least 0.5 s). A call that takes
+    /* Time limit of a call, as a multiple of the fastest call (at least 2 s). A call that takes
      * longer is killed and counts as a timeout. 0 = the lesser of 100 times the fastest call, and
      * 10 times plus one second. The limit is never more than measure.limit_s. */
     double kill_ratio;

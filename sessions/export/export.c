@@ -2,11 +2,11 @@
  * text and a few functions and calls that depend on the tensors. */
 #include "sessions/export/export.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/winograd.h"
@@ -416,13 +416,13 @@ void export_put_word(struct str *out, const char *text)
  * The permissions do not tell: on some file systems every file may be executed. */
 static bool is_taken(const char *path)
 {
-    char start[4] = {0};
+    char start[SELFMAG] = {0};
     struct stat st;
     if (stat(path, &st) != 0)
         return false;
     FILE *f = S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
     bool program = f && fread(start, 1, sizeof start, f) == sizeof start
-                && memcmp(start, "\177ELF", sizeof start) == 0;
+                && memcmp(start, ELFMAG, SELFMAG) == 0;
     if (f)
         fclose(f);
     return !program;

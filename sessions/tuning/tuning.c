@@ -189,20 +189,21 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
     return records_add(q->records, &rec, e);
 }
 
-/* Sets the speedup, and its interval if the session's schedule and the winner were in the final. */
-static void take_speedup(struct tuning *t)
+bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out)
 {
-    const struct tune_result *r = t->result;
     const struct tune_finalist *f = r->finalist;
-    t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
-    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++) {
-        const struct ratio *to = &f[i].compared.ratio;
-        if (f[i].c != r->best || !(to->ratio > 0))
-            continue;
-        t->speedup = 1 / to->ratio;
-        t->speedup_low = to->high > 0 ? 1 / to->high : 0;
-        t->speedup_high = to->low > 0 ? 1 / to->low : 0;
-    }
+    for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++)
+        if (f[i].c == c && f[i].compared.ratio.ratio > 0) {
+            *out = ratio_inverse(&f[i].compared.ratio);
+            return true;
+        }
+    return false;
+}
+
+/* Returns the speedup by times that were not measured in turns; NAN: unknown. */
+static double speedup_of(const struct tuning *t)
+{
+    return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
 static const struct measurement *in_final(const struct tune_result *r,
@@ -236,7 +237,11 @@ static void take_result(struct tuning *t)
     t->final_best = r->best ? in_final(r, r->best) : NULL;
     t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms
                : r->best ? r->best->ms : INFINITY;
-    take_speedup(t);
+    struct ratio gain = { .ratio = speedup_of(t) };
+    tuning_gain(r, r->best, &gain);
+    t->speedup = gain.ratio;
+    t->speedup_low = gain.low;
+    t->speedup_high = gain.high;
     memcpy(t->failed, r->view->failed, sizeof t->failed);
 }
 
@@ -321,7 +326,7 @@ static bool answer(struct tuning *t, struct inquiry *q, struct err *e)
             t->start_ms = t->simulated ? r->simulated_ms : r->min_ms;
     }
     t->is_start = isfinite(t->best_ms) && won_by_session(t, q);
-    t->speedup = t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
+    t->speedup = speedup_of(t);
     return true;
 }
 

@@ -121,6 +121,9 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
 /* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);
+/* Sets *out to the time of the session's schedule / time of c, with its interval.  False, without a
+ * change of *out: not both were in the final. */
+bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
 /* Prints `tilescope tune --json` (schema.md). */
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);
 #endif

@@ -92,7 +92,7 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     press(m, "= Esc q");
     assert_int_equal(m->view[PANE_SIDE], VIEW_ASM);
     assert_int_equal(m->out.quit, false);
-    /* What is marked or set meanwhile does not change where Esc goes. */
+    /* Esc goes to the same view, whatever is marked or set meanwhile. */
     press(m, "5 =");
     type_line(m, "focus steps");
     press(m, "Space =");
