@@ -267,6 +267,20 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
+static bool has_branches(const struct session *s)
+{
+    return history_n_branches(s->history) > 1 && !s->path[0];
+}
+
+/* Drops the autosave of a kernel whose steps the network's session has now.  Other branches are in
+ * no other file, so they stay recoverable. */
+static void settle_autosave(struct session *s)
+{
+    struct err ignored;
+    if (!has_branches(s) || !session_autosave(s, &ignored))
+        session_autosave_drop(s);
+}
+
 void model_kernel_keep(struct model *m)
 {
     struct app_kernel *k = find_kernel(m->network, m->session);
@@ -276,16 +290,14 @@ void model_kernel_keep(struct model *m)
     str_clear(&m->network->opened);
     put_current(&m->network->opened, k);
     session_settled(k->session);
-    session_autosave_drop(k->session);           /* the network's session has its steps now */
+    settle_autosave(k->session);
 }
 
 int model_network_branches(const struct model *m)
 {
     int count = 0;
-    for (int i = 0; m->network && i < m->network->kernels.len; i++) {
-        const struct session *s = m->network->kernels.data[i].session;
-        count += history_n_branches(s->history) > 1 && !s->path[0];
-    }
+    for (int i = 0; m->network && i < m->network->kernels.len; i++)
+        count += has_branches(m->network->kernels.data[i].session);
     return count;
 }
 
@@ -318,7 +330,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
-    session_autosave_drop(k->session);  /* the network's session has the kernel's steps now */
+    settle_autosave(k->session);
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");

@@ -553,6 +553,44 @@ static void kill_now(struct tty *t)
     tty_free(t);
 }
 
+/* The network's session has one branch of a kernel; kill -9 loses no other either. */
+static void killed_branches_are_offered(void **state)
+{
+    (void)state;
+    struct tty *t = tty_on_resnet8();
+    tty_press(t, "Enter");
+    tty_bytes(t, ":branch other\r");
+    tty_assert_shows(t, "other");
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+    tty_bytes(t, ":switch main\r");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "measured: no");
+    kill_now(t);
+
+    t = tty_on_resnet8();
+    tty_assert_shows(t, "ago? resnet8.onnx:");
+    tty_press(t, "y");
+    tty_assert_shows(t, "tilescope  resnet8.onnx: c2d");
+    tty_bytes(t, ":switch other\r");
+    tty_assert_shows(t, "set propagate off");
+    tty_bytes(t, ":switch main\r");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "measured: no");
+    tty_press(t, "q");
+    tty_assert_shows(t, "Still quit?");
+    tty_send(t, "y");
+    assert_int_equal(tty_end(t), 0);
+
+    t = tty_on_resnet8();                 /* quitting gave them up */
+    tty_assert_shows(t, "measured: no");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "Steps");
+    tty_press(t, "Esc");
+    tty_send(t, "q");
+    assert_int_equal(tty_end(t), 0);
+}
+
 /* Q and kill -9 lose no change of a kernel: the network and the kernel offer it, and then the
  * network its own. */
 static void a_killed_kernel_is_offered(void **state)
@@ -1055,6 +1093,7 @@ int main(void)
         cmocka_unit_test(the_network_is_cut_and_joined),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
+        cmocka_unit_test(killed_branches_are_offered),
         cmocka_unit_test(a_killed_kernel_is_offered),
         cmocka_unit_test(other_work_is_not_offered),
         cmocka_unit_test(the_start_page_opens_a_kernel_in_its_network),
