@@ -318,6 +318,9 @@ void model_forget_menu(struct model *m);
 /* Returns the place of the step in a line: behind `edit N` or `insert N`, else 0. */
 int model_step_at(const char *line);
 bool model_lacks_group(const struct model *m, const char *line);
+/* Returns the group for the completion of a line whose step lacks it: `loop` if both have such a
+ * step.  NULL: the line lacks none. */
+const char *model_group_completed(const struct model *m, const char *line);
 /* Appends the line with the group that its step lacks.  That is the only group with such a step, or
  * else the only one in which the step is legal.  False: the line lacks none, or why->text says why
  * none can be chosen. */

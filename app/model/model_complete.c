@@ -165,6 +165,20 @@ static void add_help(struct completions *c)
     }
 }
 
+/* Completes a line of the explorer.  A step that lacks its group is completed as with it. */
+static void complete_step(const struct model *m, struct arena *a, const char *line,
+                          const char *const *names, struct completions *out)
+{
+    const char *group = model_group_completed(m, line);
+    int at = group ? model_step_at(line) : 0;
+    if (group)
+        line = arena_printf(a, "%.*s%s %s", at, line, group, line + at);
+    command_complete(a, m->session->history, line, names, out);
+    if (group)
+        out->replace_from -= (int)strlen(group) + 1;
+    add_help(out);
+}
+
 static void put_words(struct word_list *w, int from, struct completions *out)
 {
     out->n = w->found.len;
@@ -192,8 +206,7 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     if (m->prompt.mark != ':')
         return;
     if (id < 0 && m->session) {
-        command_complete(a, m->session->history, line, names, out);
-        add_help(out);
+        complete_step(m, a, line, names, out);
         return;
     }
     struct word_list w = {.a = a, .prefix = word};

@@ -40,6 +40,13 @@ bool model_lacks_group(const struct model *m, const char *line)
         && !is_whole(line, step);
 }
 
+const char *model_group_completed(const struct model *m, const char *line)
+{
+    if (!model_lacks_group(m, line))
+        return NULL;
+    return has_step("loop", line + model_step_at(line)) ? "loop" : "layout";
+}
+
 /* Returns a copy of the program, with or without its loop steps; NULL: there is none without
  * them. */
 static const struct program *copy_of(struct arena *a, const struct program *p, bool loops)

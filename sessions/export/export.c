@@ -549,7 +549,8 @@ bool export_command(const struct session *s, const struct export_opts *o, struct
     struct export x;
     struct str kernel = {0};
     if (export_is_cuda(s, o)) {
-        str_printf(out, "nvcc -c %s", o->file);
+        str_add(out, "nvcc -c ");
+        export_put_word(out, o->file);
         return true;
     }
     bool ok = prepare(s, o, &x, &kernel, e) && add_command(out, &x, o, e);

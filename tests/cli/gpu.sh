@@ -33,6 +33,7 @@ t 2 'this schedule is for a GPU, and a C file runs on a CPU' export gpu.yaml -o 
 t 2 'fix: a name that ends in .cu gets its CUDA C' export gpu.yaml
 same 'nothing was written' '' "$(ls kernel.c 2> /dev/null)"
 t 0 'compile it with' export gpu.yaml -o kernel.cu
+t 0 "nvcc -c 'my kernel.cu'" export gpu.yaml -o 'my kernel.cu'
 t 2 'cpu.cu: this schedule is for a CPU, and a .cu file has CUDA C' export "$op" -o cpu.cu
 t 2 'fix: a name that ends in .c; expert --target cuda' export "$op" -o cpu.cu
 same 'no CUDA C was written' '' "$(ls cpu.cu 2> /dev/null)"

@@ -693,7 +693,13 @@ static void test_completion(void **state)
     assert_string_equal(str_text(&m->prompt.line), "loop vectorize ");
     press(m, "Tab N Enter");
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
-    press(m, "Esc : vi Tab p Tab");
+    press(m, "Esc Esc : vectorize Space Tab");            /* a step without its group */
+    assert_string_equal(str_text(&m->prompt.line), "vectorize C ");
+    press(m, "Tab");
+    assert_shows(m, " N ");
+    press(m, "Esc Esc : edit Space 1 Space unroll Space Tab");
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 unroll C ");
+    press(m, "Esc Esc : vi Tab p Tab");
     assert_string_equal(str_text(&m->prompt.line), "view profile ");
     press(m, "Esc : auto Space o Tab");
     assert_shows(m, "off");
