@@ -231,14 +231,19 @@ static const char prefetch_helper[] =          /* the text, for a type and its s
     "static inline void %sprefetch(const %s *p, long by)\n"
     "{\n    __builtin_prefetch((const void *)((__UINTPTR_TYPE__)p + %d * (__UINTPTR_TYPE__)by));\n"
     "}\n";
-static const char rolled_macro[] =
-    "/* Stays a loop: unrolled, it would need more registers than there are. */\n"
-    "#if defined __clang__\n#define ROLLED _Pragma(\"clang loop unroll(disable)\")\n"
-    "#else\n#define ROLLED _Pragma(\"GCC unroll 1\")\n#endif\n";
-static const char rolled_pair_macro[] =
-    "/* Stays a loop of two: gcc -O2 unrolls it because of \"unroll 1\", and not without. */\n"
-    "#if defined __clang__\n#define ROLLED_PAIR _Pragma(\"clang loop unroll(disable)\")\n"
-    "#else\n#define ROLLED_PAIR\n#endif\n";
+static const char rolled_macro[] =       /* the text, for a reason, a name and gcc's pragma */
+    "/* %s */\n#if defined __clang__\n#define %s _Pragma(\"clang loop unroll(disable)\")\n"
+    "#else\n#define %s%s\n#endif\n";
+
+static void add_rolled_macro(struct str *out, bool pair)
+{
+    const char *name = pair ? "ROLLED_PAIR" : "ROLLED";
+    str_printf(out, rolled_macro,
+               pair ? "Stays a loop of two: gcc -O2 unrolls it because of \"unroll 1\", and not "
+                      "without."
+                    : "Stays a loop: unrolled, it would need more registers than there are.",
+               name, name, pair ? "" : " _Pragma(\"GCC unroll 1\")");
+}
 
 /* Emits a copy of 16 bytes by a CUDA vector type, which the host twin does not have. */
 static void helper_copy(struct str *out, const struct elem_type *type, int lanes, bool twin)
@@ -325,9 +330,9 @@ void emit_helpers(struct emit *m, struct str *out)
             str_printf(out, prefetch_helper, prefix, of->c, of->bytes);
     }
     if (n->rolled)
-        str_add(out, rolled_macro);
+        add_rolled_macro(out, false);
     if (n->rolled_pair)
-        str_add(out, rolled_pair_macro);
+        add_rolled_macro(out, true);
     if (out->len > start)
         str_add_char(out, '\n');
 }
