@@ -112,10 +112,14 @@ static bool search_runs(const struct model *m)
     return (m->tuner.out && !model_tune_waits(m)) || model_network_searches(m);
 }
 
-/* The roofs that a view waits for come before steps that are measured later by themselves. */
+/* A comparison that was asked for comes first, and the roofs that a view waits for come before
+ * steps that are measured later by themselves. */
 static bool desired_measurement(const struct model *m, struct desired_job *out)
 {
     int state = m->measure_all ? first_unmeasured(m->session->history) : late_state(m);
+    *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
+    if (m->marking.wanted)
+        return true;
     *out = (struct desired_job){ JOB_MACHINE, tag_of(m, 0) };
     if (model_wants_roofs(m) && !m->measure_wanted && !(m->measure_all && state >= 0))
         return true;
@@ -123,9 +127,7 @@ static bool desired_measurement(const struct model *m, struct desired_job *out)
         *out = (struct desired_job){ JOB_MEASURE, model_tag(m) };
     else if (state >= 0)
         *out = (struct desired_job){ JOB_MEASURE, tag_of(m, state) };
-    else if (m->marking.wanted)
-        *out = (struct desired_job){ m->marking.job, tag_of(m, m->marking.number) };
-    return m->measure_wanted || state >= 0 || m->marking.wanted;
+    return m->measure_wanted || state >= 0;
 }
 
 bool model_desired_job(const struct model *m, enum job_lane lane, struct desired_job *out)
