@@ -233,15 +233,17 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
     str_ms(out, best_ms);
     if (t->is_start)
         str_add(out, ", unchanged: nothing is shown to be faster");
-    else if (isfinite(t->speedup))
-        str_printf(out, ", %.2fx as fast", t->speedup);
-    if (!t->is_start && t->speedup_low > 0)
-        str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
+    else
+        tuning_print_speedup(t, "", out);
     if (m ? m->gflops > 0 : t->gflops > 0)
         str_printf(out, ", %.1f GFLOP/s", m ? m->gflops : t->gflops);
     if (m && m->peak_fraction > 0)
         str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
     str_add(out, "\n");
+    if (t->other_contract[0]) {
+        label(out, "contract:");
+        str_printf(out, "%s\n", t->other_contract);
+    }
     label(out, "verified:");
     cli_paint(out, u->cli->color_out, PAINT_GOOD, "true");
     str_add(out, "\n");

@@ -51,14 +51,13 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
     text_ms(out, t->best_ms);
     if (t->simulated)
         str_printf(out, " simulated on %s", t->simulated);
-    if (isfinite(t->speedup))
-        str_printf(out, ", %.2fx as fast as before", t->speedup);
-    if (isfinite(t->speedup) && t->speedup_low > 0)
-        str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
+    tuning_print_speedup(t, " as before", out);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)
         if (t->m.baseline[i].available)
             str_printf(out, ", %.2fx as fast as %s", t->m.baseline[i].ratio, vendor_name[i]);
     str_printf(out, "; %d step%s on branch %s", t->n_lines, t->n_lines == 1 ? "" : "s", branch);
+    if (t->other_contract[0])
+        str_printf(out, "; other contract: %s", t->other_contract);
 }
 
 /* The user's place in the history before the result was applied. had: the branch that had the
@@ -140,6 +139,8 @@ static void ended_well(struct model *m, const struct tuning *t)
         note_place(h, t, &was, str_text(&branch), &m->tuner);
     if (t->answered)
         str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
+    if (t->other_contract[0])
+        str_printf(note, "other contract: %s; ", t->other_contract);
     str_add(note, t->note);
     while (note->len > 0 && strchr("; ", note->data[note->len - 1]))
         note->data[--note->len] = 0;

@@ -111,7 +111,8 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
             str_add(&s, ")");
         }
     } else if (isfinite(w->speedup)) {
-        str_printf(&s, ", %.2fx the start", w->speedup);
+        str_printf(&s, ", %s%.2fx the start", w->in_turns || v->simulated[0] ? "" : "about ",
+                   w->speedup);
         if (w->low > 0)
             str_printf(&s, " (%.2f to %.2f)", w->low, w->high);
         str_add(&s, w->in_turns ? ", both timed in turns" : "");

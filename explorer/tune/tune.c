@@ -14,6 +14,7 @@
 #define CLEARLY 1.5  /* candidates slower than this multiple of the best time are not compared */
 #define WORTH 0.97  /* least gain that is worth a longer comparison: time / time of the first */
 #define LONGER 4                         /* factor by which a longer comparison is longer */
+#define GAIN_ROUNDS 12                   /* rounds that compare the winner with a slow start */
 
 const char *const search_end_name[] = {
     [SEARCH_BUDGET] = "budget spent", [SEARCH_EXHAUSTED] = "space exhausted",
@@ -104,6 +105,13 @@ static bool is_undecided(const struct tune_result *r)
     return faster && r->finalist[0].compared.m.outcome == OUTCOME_OK;
 }
 
+/* Returns the seconds for which candidates are compared. */
+static double compare_time_s(const struct tune_opts *o)
+{
+    double s = o->compare_s > 0 ? o->compare_s : fmin(COMPARE_S, fmax(0.3, 0.005 * o->budget));
+    return o->compare_s <= 0 && o->time_s > 0 ? fmin(s, fmax(0.1, COMPARE_SHARE * o->time_s)) : s;
+}
+
 /* Compares the finalists; on a busy machine compares once more, for longer. False: cancelled, or
  * not possible; the result is then the best candidate of the search. */
 static bool compare(struct tune_result *r, const struct tune_opts *o, const struct cancel *cancel,
@@ -113,9 +121,7 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     struct compared *out = xcalloc(TUNE_FINALISTS + 1, sizeof *out);
     struct measure_opts mo = o->kernels.measure;
     struct comparison how;
-    mo.time_s = o->compare_s > 0 ? o->compare_s : fmin(COMPARE_S, fmax(0.3, 0.005 * o->budget));
-    if (o->compare_s <= 0 && o->time_s > 0)
-        mo.time_s = fmin(mo.time_s, fmax(0.1, COMPARE_SHARE * o->time_s));
+    mo.time_s = compare_time_s(o);
     for (int i = 0; i < r->n_finalists; i++)
         p[i] = program_of(r, r->finalist[i].c, o->kernels.spec);
     for (int again = 0; again < 2; again++, mo.time_s *= LONGER) {
@@ -134,6 +140,27 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     const struct tune_candidate *best = winner(r);
     r->best = best ? best : fastest_left(r);
     return true;
+}
+
+/* Compares the winner with a start that was too slow for the final, so that the gain is a ratio of
+ * times in turns.  A call of the start must be short enough for GAIN_ROUNDS in COMPARE_S. */
+static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
+                               const struct cancel *cancel)
+{
+    const struct tune_candidate *c[2] = { r->start, r->best };
+    const struct program *p[2];
+    struct measure_opts mo = o->kernels.measure;
+    struct comparison how;
+    struct err ignored;
+    bool in_final = r->compared && r->finalist[0].c == r->start;
+    if (!r->start || r->start->outcome != OUTCOME_OK || r->start == r->best || in_final
+        || 1e-3 * r->start->ms * GAIN_ROUNDS > COMPARE_S)
+        return;
+    for (int i = 0; i < 2; i++)
+        p[i] = program_of(r, c[i], o->kernels.spec);
+    mo.time_s = fmax(compare_time_s(o), 1e-3 * r->start->ms * GAIN_ROUNDS);
+    r->gained = measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored)
+             && r->gain[1].ratio.ratio > 0;
 }
 
 static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
@@ -186,6 +213,8 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
         r->best = fastest_left(r);
         r->measured = false;
     }
+    if (alone && r->best && !o->kernels.simulated && !cancelled(cancel))
+        compare_with_start(r, o, cancel);
     r->final_s = clock_s() - began;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "explorer/tune/tidy.h"
+#include "kernels/program/contract.h"
 #include "sessions/tuning/tuning_impl.h"
 
 /* --- Choice of the run ---------------------------------------------------------------------- */
@@ -192,12 +193,13 @@ static bool record_winner(struct tuning *t, struct inquiry *q, struct err *e)
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out)
 {
     const struct tune_finalist *f = r->finalist;
+    const struct ratio *x = r->gained && c == r->best ? &r->gain[1].ratio : NULL;
     for (int i = 1; r->compared && f[0].c == r->start && i < r->n_finalists; i++)
-        if (f[i].c == c && f[i].compared.ratio.ratio > 0) {
-            *out = ratio_inverse(&f[i].compared.ratio);
-            return true;
-        }
-    return false;
+        if (f[i].c == c && f[i].compared.ratio.ratio > 0)
+            x = &f[i].compared.ratio;
+    if (x)
+        *out = ratio_inverse(x);
+    return x != NULL;
 }
 
 /* Returns the speedup by times that were not measured in turns; NAN: unknown. */
@@ -206,9 +208,12 @@ static double speedup_of(const struct tuning *t)
     return t->is_start ? 1 : isfinite(t->start_ms) ? t->start_ms / t->best_ms : NAN;
 }
 
-static const struct measurement *in_final(const struct tune_result *r,
+/* Returns the measurement of the start or the winner in the comparison of both, or in the final. */
+static const struct measurement *in_turns(const struct tune_result *r,
                                           const struct tune_candidate *c)
 {
+    if (r->gained && (c == r->start || c == r->best))
+        return &r->gain[c == r->best].m;
     for (int i = 0; r->compared && i < r->n_finalists; i++)
         if (r->finalist[i].c == c && r->finalist[i].compared.m.outcome == OUTCOME_OK)
             return &r->finalist[i].compared.m;
@@ -233,8 +238,8 @@ static void take_result(struct tuning *t)
         t->spread = r->m.latency.spread;
     }
     t->ledger = r->ledger;
-    t->final_start = r->start ? in_final(r, r->start) : NULL;
-    t->final_best = r->best ? in_final(r, r->best) : NULL;
+    t->final_start = r->start ? in_turns(r, r->start) : NULL;
+    t->final_best = r->best ? in_turns(r, r->best) : NULL;
     t->best_ms = t->measured && !t->simulated ? r->m.latency.min_ms
                : r->best ? r->best->ms : INFINITY;
     struct ratio gain = { .ratio = speedup_of(t) };
@@ -342,7 +347,7 @@ bool tuning_open(const struct session *s, const struct tuning_opts *o,
     q->data_seed = o->measure.seed;
     q->mem = t->mem = arena_new();
     q->scratch = arena_new();
-    t->note = "";
+    t->note = t->other_contract = "";
     t->start_ms = t->best_ms = INFINITY;
     t->spread = NAN;
     bool ok = tuning_ask(q, s, o, e) && records_open(o->records, &q->records, e);
@@ -400,6 +405,22 @@ void tuning_drop(struct inquiry *q)
     tuning_free(t);
 }
 
+/* Notes in which layouts the winner's inputs and outputs differ from those of the session. */
+static void note_contract(struct tuning *t, const struct inquiry *q)
+{
+    const struct program *was, *now;
+    struct str text = {0};
+    struct err ignored;
+    int bad;
+    if (isfinite(t->best_ms) && !t->is_start
+        && program_replay(t->mem, q->spec, q->schedule[0].line, q->schedule[0].n, &was, &bad,
+                          &ignored)
+        && program_replay(t->mem, q->spec, t->line, t->n_lines, &now, &bad, &ignored))
+        contract_difference(&text, now, was);
+    t->other_contract = arena_strdup(t->mem, str_text(&text));
+    str_free(&text);
+}
+
 bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, struct err *e)
 {
     struct tuning *t = q->t;
@@ -413,6 +434,8 @@ bool tuning_close(struct inquiry *q, double compare_s, struct tuning **out, stru
             stop_run(q);
         ok = ok && end_run(t, q, e);
     }
+    if (ok)
+        note_contract(t, q);
     free_inquiry(q);
     if (ok)
         *out = t;

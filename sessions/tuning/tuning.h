@@ -56,14 +56,15 @@ struct tuning {
     int trials, replayed;  /* trials of the run, and how many of them the records had */
     double start_ms;  /* time of the session's schedule before; INFINITY: unknown */
     double best_ms;                      /* time of the winner; INFINITY: no winner */
-    /* The session's schedule and the winner, timed in turns in the final; NULL: not in the
-     * final. */
+    /* The session's schedule and the winner, timed in turns in the final or after it; NULL: not
+     * timed there. */
     const struct measurement *final_start, *final_best;
     bool is_start;                       /* whether the session's schedule itself is the winner */
-    /* Time of the session / time of the winner: from the final if both were in it, else start_ms /
-     * best_ms; NAN: unknown.  low, high: its 95 % interval in the final; 0: not in the final. */
+    /* Time of the session / time of the winner, timed in turns if that was possible, else start_ms /
+     * best_ms; NAN: unknown.  low, high: the 95 % interval; 0: they were not timed in turns. */
     double speedup, speedup_low, speedup_high;
     int n_lines; const char *const *line;            /* the winner's steps */
+    const char *other_contract;  /* how its contract differs from the session's (contract.h) or "" */
     /* m: the winner's measurement, if it was made in this call */
     bool measured; struct measurement m;
     double gflops, spread;  /* of the winner, measured now or recorded; 0, NAN: unknown */
@@ -119,10 +120,13 @@ bool tuning_past(const struct tuning *t, struct arena *a, struct tune_view *out,
  * branch "tuned". If the session's schedule won, adds only its measurement; if the operator without
  * steps won, `here` undoes all steps. */
 bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct err *e);
+/* Appends ", 1.25x as fast" and `than`, which is " as before" or empty, and the interval.  A ratio
+ * of times that were not measured in turns is "about" that.  Appends nothing if it is unknown. */
+void tuning_print_speedup(const struct tuning *t, const char *than, struct str *out);
 /* Counts the expert schedules among the seeds; t->result must exist. */
 int tuning_experts(const struct tuning *t);
 /* Sets *out to the time of the session's schedule / time of c, with its interval.  False, without a
- * change of *out: not both were in the final. */
+ * change of *out: they were not timed in turns. */
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
 /* Prints `tilescope tune --json` (schema.md). */
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);

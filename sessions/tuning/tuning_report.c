@@ -80,6 +80,7 @@ static json_t *best_of(const struct tuning *t)
     bool full = t->measured;
     return json_make("steps", json_texts(t->line, t->n_lines), "ms", JSON(t->best_ms),
                      "is_start", JSON(t->is_start),
+                     "other_contract", JSON_OR_NULL(t->other_contract),
                      "verified", json_boolean(!full || t->m.verified),
                      "gflops", JSON_OR_NULL(t->gflops),
                      "peak_fraction", JSON_OR_NULL(full ? t->m.peak_fraction : 0),
@@ -137,6 +138,16 @@ static json_t *times_of(const struct tune_result *r)
     return json_make("total", JSON(t->elapsed + r->final_s), "compile", JSON(t->compile),
                      "measure", JSON(t->measure), "model", JSON(t->model),
                      "search", JSON(t->search), "final", JSON(r->final_s));
+}
+
+void tuning_print_speedup(const struct tuning *t, const char *than, struct str *out)
+{
+    if (!isfinite(t->speedup))
+        return;
+    str_printf(out, ", %s%.2fx as fast%s", t->speedup_low > 0 || t->simulated ? "" : "about ",
+               t->speedup, than);
+    if (t->speedup_low > 0)
+        str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
 }
 
 int tuning_experts(const struct tuning *t)

@@ -292,6 +292,7 @@ static struct app_job *result(struct model *m, const struct desired_job *w, enum
     struct tuning *t = j->tuning = xcalloc(1, sizeof *t);
     t->mem = arena_new();
     t->note = "layouts stay as they are";
+    t->other_contract = "";
     t->end = end;
     t->start_ms = 8;
     t->best_ms = best_ms;
@@ -335,7 +336,7 @@ static void results_are_branches(void **state)
     bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
     assert_string_equal(branch_of(m), "main");
     assert_string_equal(step_of(m), "loop split C M 4");
-    assert_shows(m, "tuned: 2.00 ms, 4.00x as fast as before; 1 step on branch main");
+    assert_shows(m, "tuned: 2.00 ms, about 4.00x as fast as before; 1 step on branch main");
     assert_shows(m, "layouts stay as they are");
     press(m, "t");
     bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
@@ -381,12 +382,12 @@ static void results_leave_other_branches_alone(void **state)
     assert_string_equal(history_branch(h, 2)->name, "tuned");
     assert_string_equal(history_state(h, history_branch(h, 2)->tip)->step, "loop split C M 4");
     assert_int_equal(history_branch(h, 1)->tip, 0);
-    assert_shows(m, "1 step on branch tuned");
+    assert_shows(m, "the best is on branch tuned");
     press(m, "t : branch Space bare Enter");              /* as bare as where it started */
     bring_back(m, SEARCH_BUDGET, "loop split C M 8", 2);
     assert_string_equal(branch_of(m), "bare");
     assert_string_equal(step_of(m), "");
-    assert_shows(m, "1 step on branch tuned2");
+    assert_shows(m, "the best is on branch tuned2");
     press(m, ": switch Space main Enter t");              /* no steps at all are the best */
     bring_back(m, SEARCH_BUDGET, NULL, 4);
     assert_string_equal(branch_of(m), "main");
@@ -425,18 +426,27 @@ static void the_best_is_that_of_the_result(void **state)
         if (i == 2) {
             j->tuning->final_start = j->tuning->final_best = &timed;
             j->tuning->speedup = 1.25;
+            j->tuning->other_contract = "A arrives as KM instead of MK";
+            j->tuning->speedup_low = 1.2;
+            j->tuning->speedup_high = 1.3;
         }
         j->tuning->result = i == 3 ? &final : NULL;
         model_done(m, j);
         j->tuning->result = NULL;
         job_free(j);
-        assert_hides(m, "x the start (");
-        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start, both timed in turns"
-                       : i == 1 ? "best    5.00 ms, 1.60x the start"
+        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start (1.20 to 1.30), both timed in turns"
+                       : i == 1 ? "best    5.00 ms, about 1.60x the start"
                        : "best    8.00 ms, the start: nothing is shown to be faster than this "
                          "(trial ");
         assert_shows(m, i == 0 ? " in the search)" : i == 3 ? " in the search, 1.25x the start when"
-                       : i == 2 ? "1.25x as fast as before" : "1.60x as fast as before");
+                       : i == 2 ? "1.25x as fast as before (1.20 to 1.30)"
+                       : "about 1.60x as fast as before");
+        if (i == 2) {
+            assert_shows(m, "on branch main; other contract: A arrives as KM instead of MK");
+            assert_shows(m, "the best is on branch main; other contract: A arrives as KM");
+        } else {
+            assert_hides(m, "other contract");
+        }
         assert_shows(m, won ? "; 1 step on branch main"
                             : "tuned: nothing is shown to be faster than this");
         model_free(m);
@@ -684,7 +694,13 @@ static struct model *tuned(const char *line, bool answered)
         fail_msg("%s", j->e.text);
     assert_int_equal(j->tuning->answered, answered);
     const struct tune_result *r = j->tuning->result;
-    for (int i = 0; r && r->compared && i < r->n_finalists; i++) {
+    if (r && r->best != r->start)          /* timed in turns, in the final or afterwards */
+        assert_true(j->tuning->speedup_low > 0 && j->tuning->final_start);
+    if (r && r->gained) {
+        assert_true(j->tuning->final_start == &r->gain[0].m);
+        assert_true(j->tuning->final_best == &r->gain[1].m);
+    }
+    for (int i = 0; r && r->compared && !r->gained && i < r->n_finalists; i++) {
         const struct measurement *seen = &r->finalist[i].compared.m;
         assert_true(r->finalist[i].c != r->start || j->tuning->final_start == seen);
         assert_true(r->finalist[i].c != r->best || j->tuning->final_best == seen);
