@@ -66,6 +66,8 @@ bool measurement_merge(struct measurement *m, const struct measurement *old, boo
     m->measurements = times_of(m) + times_of(old);
     if (stays)
         take_clock(m, old);
+    else if (!has_baseline(m))            /* ratios of times in turns stay true */
+        memcpy(m->baseline, old->baseline, sizeof m->baseline);
     if (m->cold_latency.runs == 0)
         take_cold(m, old);
     if (!m->sim.available && old->sim.available)

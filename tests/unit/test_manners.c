@@ -109,6 +109,13 @@ static void test_partial_numbers_merge(void **state)
     sim.sim.l1_misses = 2000;
     history_add_measured(m->session->history, 0, &sim, false);
     assert_true(numbers(m)->latency.min_ms == 3 && numbers(m)->sim.l1_misses == 2000);
+    struct measurement beside = *numbers(m), faster = beside;
+    beside.baseline[0] = (struct baseline){ .available = true, .ratio = 1.5 };
+    history_add_measured(m->session->history, 0, &beside, false);
+    faster.latency.min_ms = 2;            /* alone: the ratio stays that of the turns */
+    history_add_measured(m->session->history, 0, &faster, false);
+    assert_true(numbers(m)->latency.min_ms == 2);
+    assert_true(numbers(m)->baseline[0].available && numbers(m)->baseline[0].ratio == 1.5);
     model_free(m);
 }
 
