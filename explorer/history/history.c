@@ -495,6 +495,17 @@ void history_set_measured(struct history *h, int state, const struct measurement
     mine->sim.detail = kept;
 }
 
+void history_recall(struct history *h, int state)
+{
+    const struct state *s = h->states.data[state];
+    for (int i = state - 1; i >= 0 && !s->held && !s->measured; i--) {
+        const struct state *old = h->states.data[i];
+        if (old->measured && !old->held
+            && has_steps(old->program, s->program->steps, s->program->n_steps))
+            history_set_measured(h, state, old->measured);
+    }
+}
+
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest)
 {
     struct measurement *both = xmalloc(sizeof *both);

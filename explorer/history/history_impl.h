@@ -33,6 +33,8 @@ struct branch *history_here(struct history *h);
 /* Adds a state and returns its id.  held: as in struct state. */
 int history_add(struct history *h, int parent, const char *step, const struct program *p,
                 const char *held);
+/* Copies to a state the measurement of an older state with the same steps, if there is one. */
+void history_recall(struct history *h, int state);
 /* Whether a state from old (included) back to below (excluded) has a measurement that would be
  * lost: no other branch contains `old`. */
 bool history_precious(const struct history *h, int old, int below);

@@ -6,6 +6,8 @@
 #include "explorer/history/history_impl.h"
 #include "explorer/history/rename.h"
 
+#define MOST_LISTED 8                     /* steps that no longer apply, in a message */
+
 /* A step of the branch after the change.  was: the state that had the step before; -1: the step is
  * new. */
 struct rebase_item { const char *text; int was; };
@@ -104,6 +106,7 @@ static void add_state(struct replay *r, const char *text, const struct program *
     r->last = history_add(r->h, r->last, text, p, held);
     r->h->states.data[r->last]->origin = streq(origin, text) ? NULL : origin;
     note_other_loops(r, old, text);
+    history_recall(r->h, r->last);
     if (was == r->at)
         r->new_at = r->last;
 }
@@ -185,6 +188,7 @@ static bool apply_new(struct replay *r, const struct rebase_item *x)
         return false;
     }
     r->last = history_add(r->h, r->last, s->text, next, NULL);
+    history_recall(r->h, r->last);
     return true;
 }
 
@@ -344,6 +348,21 @@ static void print_other(const struct history *h, struct str *out)
         str_printf(out, ", and so in %d later step%s", did->other - 1, did->other > 2 ? "s" : "");
 }
 
+/* Appends "; 2 no longer apply and are kept for repair (steps 6, 8)". */
+static void print_held(const struct history *h, struct str *out)
+{
+    const struct rebased *did = &h->rebased;
+    int n, at, listed = 0;
+    const int *path = history_path(h, h->current, &n, &at);
+    str_printf(out, "; %d no longer appl%s and %s kept for repair (step%s ", did->held,
+               did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are",
+               did->held == 1 ? "" : "s");
+    for (int i = did->first_held; i < n && listed <= MOST_LISTED; i++)
+        if (history_state(h, path[i])->held && listed++ < MOST_LISTED)
+            str_printf(out, "%s%d", listed > 1 ? ", " : "", i);
+    str_add(out, listed > MOST_LISTED ? ", ...)" : ")");
+}
+
 void history_rebased_print(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
@@ -354,8 +373,7 @@ void history_rebased_print(const struct history *h, struct str *out)
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);
     if (did->held)
-        str_printf(out, "; %d no longer appl%s and %s kept for repair (step %d)", did->held,
-                   did->held == 1 ? "ies" : "y", did->held == 1 ? "is" : "are", did->first_held);
+        print_held(h, out);
     if (did->other)
         print_other(h, out);
     if (did->kept)

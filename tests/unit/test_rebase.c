@@ -228,6 +228,43 @@ static void test_other_loops(void **state)
     history_free(h);
 }
 
+/* All steps that no longer apply are named. */
+static void test_held_are_named(void **state)
+{
+    (void)state;
+    struct history *h = must_open("gmm m=64 k=32 n=512");
+    struct str s = {0};
+    must_run(h, "loop split C N 32");
+    must_run(h, "loop split C M 4");
+    must_run(h, "loop unroll C M.1");
+    must_run(h, "loop parallel C M.0");
+    must_run(h, "edit 1 loop fuse C M N");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "3 later steps replayed; 3 no longer apply and are kept for "
+                        "repair (steps 2, 3, 4); u takes it back");
+    str_free(&s);
+    history_free(h);
+}
+
+/* A change back to known steps has their measurements. */
+static void test_known_steps_are_measured(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    must_run(h, "loop parallel Conv H");
+    must_run(h, "loop unroll Conv KW");
+    must_run(h, "loop unroll Conv KH");
+    measure(h);
+    must_run(h, "drop 2");
+    assert_null(history_current(h)->measured);
+    must_run(h, "insert 2 loop unroll Conv KW");
+    assert_string_equal(history_current(h)->step, "loop unroll Conv KH");
+    assert_non_null(history_current(h)->measured);
+    must_run(h, "edit 2 loop unroll Conv I");
+    assert_null(history_current(h)->measured);
+    history_free(h);
+}
+
 static void test_said(void **state)
 {
     (void)state;
@@ -428,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
         cmocka_unit_test(test_reasons), cmocka_unit_test(test_other_loops),
+        cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
         cmocka_unit_test(test_said),    cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
         cmocka_unit_test(check_pick),
