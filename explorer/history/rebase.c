@@ -366,10 +366,12 @@ static void print_held(const struct history *h, struct str *out)
 void history_rebased_print(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
-    if (did->replayed == 0)
+    bool inserted = streq(did->what, "inserted");         /* perhaps earlier than it was typed */
+    if (inserted || did->replayed == 0)
         str_printf(out, "step %d is %s", did->at, did->what);
-    else
-        str_printf(out, "%d later step%s replayed", did->replayed, did->replayed == 1 ? "" : "s");
+    if (did->replayed)
+        str_printf(out, "%s%d later step%s replayed", inserted ? ", " : "", did->replayed,
+                   did->replayed == 1 ? "" : "s");
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);
     if (did->held)

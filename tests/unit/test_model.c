@@ -326,7 +326,9 @@ static void test_ledger_changes_the_past(void **state)
     press(m, "g j e C-u loop Space split Space C Space K Space 4 Space 8 Enter");
     assert_shows(m, "2 later steps replayed, 1 renamed");
     assert_shows(m, "2 loop unroll C N ");
-    press(m, "g j i layout Space set Space B Space \"N Space K\" Enter g j j d");
+    press(m, "g j i layout Space set Space B Space \"N Space K\" Enter");
+    assert_shows(m, "step 1 is inserted, 3 later steps replayed");
+    press(m, "g j j d");
     assert_shows(m, "2 later steps replayed");
     assert_int_equal(m->pane[DOC_LEDGER].scroll.cursor, 2);
     press(m, "u");                                       /* the cursor stays at the change */

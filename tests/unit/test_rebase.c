@@ -218,6 +218,9 @@ static void test_other_loops(void **state)
     assert_string_equal(history_state(h, path[3])->note,
                         "N.1 is now another loop (extent 4, was 64)");
     must_run(h, "insert 4 loop parallel C N.0");
+    str_clear(&s);
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "step 4 is inserted; u takes it back");
     path = history_path(h, 0, &n, &at);
     assert_non_null(history_state(h, path[3])->note);     /* it stays */
     must_run(h, "undo");
