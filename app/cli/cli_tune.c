@@ -182,7 +182,8 @@ static void show(void *ctx, const struct tune_view *v)
     bool terminal = t->cli->progress, stage = v->stage != t->last_stage;
     double every = terminal ? DRAW_EVERY_S : v->best != t->last_best ? LINE_EVERY_S
                                                                      : QUIET_AT_MOST_S;
-    if (t->quiet || v->done == 0 || (!stage && since < every))
+    bool final = terminal && v->stage == STAGE_DONE;      /* few and long */
+    if (t->quiet || v->done == 0 || (!stage && !final && since < every))
         return;
     struct str line = {0};
     add_progress(&line, v);

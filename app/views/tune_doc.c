@@ -57,11 +57,12 @@ static const char *phase_text(const struct tune_view *v, const struct tune_look 
 {
     static const char *const text[] = {
         [TUNE_PREPARING] = "preparing", [TUNE_PAUSING] = "pausing after this batch",
-        [TUNE_PAUSED] = "paused", [TUNE_FINISHING] = "comparing the best head to head",
-        [TUNE_STOPPING] = "stopping", [TUNE_LENDING] = "letting a step be measured",
+        [TUNE_PAUSED] = "paused", [TUNE_STOPPING] = "stopping",
+        [TUNE_LENDING] = "letting a step be measured",
     };
     bool replays = v->replayed > 0 && v->replayed == v->done;
     return look->phase == TUNE_ENDED ? look->end
+         : look->phase == TUNE_FINISHING ? v->doing
          : look->phase != TUNE_RUNNING ? text[look->phase]
          : replays ? "reading the stored trials" : v->doing;
 }

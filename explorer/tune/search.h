@@ -69,6 +69,8 @@ bool search_extend(struct search *s, int budget, double time_s);
 /* Returns the text that identifies step lines: each line and a newline, in arena a. */
 const char *search_text(struct arena *a, const char *const *line, int n);
 const struct tune_view *search_view(struct search *s);   /* valid until s changes */
+/* Shows the search to its sink.  doing: what it does now, a text that lives as long as s. */
+void search_show(struct search *s, const char *doing);
 /* Stores the fastest distinct candidates, best first; returns their number, at most max. */
 int search_best(const struct search *s, const struct tune_candidate **out, int max);
 #endif

@@ -76,7 +76,6 @@ int search_pick(struct search *s, int want, struct tune_candidate **out);
  * sink.  False: stop. */
 bool search_measure(struct search *s, struct tune_candidate **c, int n, struct err *e);
 bool search_should_stop(const struct search *s);
-void search_show(struct search *s, const char *doing);
 
 /* search_follow.c: notes how the followed schedule does in this round, before the picked candidates
  * are measured, and its latency after that. */

@@ -158,6 +158,7 @@ static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
         return;
     for (int i = 0; i < 2; i++)
         p[i] = program_of(r, c[i], o->kernels.spec);
+    search_show(r->search, "comparing it with the start");
     mo.time_s = fmax(compare_time_s(o), 1e-3 * r->start->ms * GAIN_ROUNDS);
     r->gained = measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored)
              && r->gain[1].ratio.ratio > 0;
@@ -197,6 +198,7 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     double began = clock_s();
     if (!o->kernels.simulated)            /* a simulated time has no spread */
         choose_finalists(r);
+    search_show(r->search, "comparing the best in turns");
     bool done = r->n_finalists < 2 || cancelled(cancel) || compare(r, o, cancel, &e);
     if (!done && r->n_finalists > 2 && !cancelled(cancel)) {
         r->n_finalists = 2;
@@ -205,6 +207,7 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     if (!done && !cancelled(cancel))
         note_failure(r, "the best were not compared; the fastest of the search is kept", &e);
     bool alone = o->compare_s == 0 && r->best && !cancelled(cancel);
+    search_show(r->search, "measuring the best");
     if (alone && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
         note_failure(r, "the winner was not measured again", &e);
     if (r->best && was_found_out(r, r->best)) {
@@ -224,6 +227,7 @@ static void measure_ledger(struct tune_result *r, const struct cancel *cancel)
     struct err e;
     double began = clock_s();
     struct measurement *m = ARENA_ARRAY(r->mem, struct measurement, r->n_lines + 1);
+    search_show(r->search, "measuring it after each of its steps");
     if (kernels_measure_steps(r->kernels, r->line, r->n_lines, m, cancel, &e))
         r->ledger = m;
     r->final_s += clock_s() - began;

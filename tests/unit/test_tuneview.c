@@ -115,6 +115,7 @@ static void long_lines_go_on(void **state)
 {
     (void)state;
     struct tune_script *s = script_new(SEED, 400, 1000);
+    s->view.doing = "comparing the best in turns";
     for (int w = 40; w <= 100; w += 5) {
         struct tune_look look = {
             .width = w, .height = 40, .selected = -1, .phase = TUNE_FINISHING,
@@ -128,7 +129,7 @@ static void long_lines_go_on(void **state)
             assert_true(text_width(d.lines.data[i].text) <= w - 2);
             str_printf(&text, " %s", d.lines.data[i].text + strspn(d.lines.data[i].text, " "));
         }
-        assert_has(str_text(&text), "comparing the best head to head");
+        assert_has(str_text(&text), "comparing the best in turns");
         assert_has(str_text(&text), "; 44 more refused before compiling");
         assert_has(str_text(&text), "0.81 of loops; 25 episodes");
         str_free(&text);
@@ -216,9 +217,10 @@ static void says_what_it_knows(void **state)
     s->view.accuracy = (struct tune_accuracy){ true, 0.5, 1, 8 };
     s->view.agents = (struct tune_agents){ true, 0.25, 2, 0, 1 };
     look.phase = TUNE_FINISHING;
+    s->view.doing = "comparing the best in turns";
     text = pane(&s->view, look, true);
     assert_has(text, "final   ");
-    assert_has(text, "comparing the best head to head");
+    assert_has(text, "comparing the best in turns");
     assert_null(strstr(text, "left"));
     assert_has(text, "50 % of pairs in order, recall at 8 100 %");
     assert_has(text, "entropy 0.25 of layouts, 2.00 of loops; 1 episode\n");
