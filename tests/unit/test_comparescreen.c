@@ -133,7 +133,8 @@ static void noisy_comparisons_are_said(void **state)
     time[1].verdict = VERDICT_SAME;
     m->data_stamp++;
     assert_shows(m, "0.900 (0.610 to 1.820)  undecided: the interval is wider than 10 %");
-    assert_shows(m, "noisy: the middle half spreads over 48 % of A; the load of the machine was 6.2");
+    assert_shows(m, "noisy: the middle half spreads over 48 % of A; the load of the machine "
+                 "was 6.2");
     assert_shows(m, "A takes ");
     assert_shows(m, " (medians) when it was measured by itself: the machine was");
     assert_shows(m, "load was 6.2 here");
@@ -184,7 +185,8 @@ static void comparisons_follow_the_settings(void **state)
     model_free(m);
 }
 
-/* Whenever zooming shows both sides, the first lines say so; narrower screens say what they lack. */
+/* Whenever zooming shows both sides, the first lines say so; narrower screens say what is lacking.
+ */
 static void zooming_is_offered_where_it_helps(void **state)
 {
     (void)state;
