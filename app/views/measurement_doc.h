@@ -20,7 +20,7 @@ struct measurement_look {
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
 /* Returns the simulated misses with which those of the current state are compared: of the nearest
- * earlier state that was simulated with the same caches; NULL: none. */
+ * earlier state that was simulated with the same L1; NULL: none. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* Adds a row "label  text", wrapped behind the labels. The first `lead` bytes of the text have
  * style s. Frees the text. */
