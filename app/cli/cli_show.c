@@ -352,7 +352,8 @@ static bool show_roofline(const struct cli *c, struct opened *o, struct str *out
         str_printf(out, "\n%s", str_text(&row));
         str_free(&row);
     }
-    str_printf(out, "\n\n%s\n", roofline_plot_legend);
+    const char *star = roofline_plot_star(step, n);
+    str_printf(out, "%s%s\n\n%s\n", star[0] ? "\n" : "", star, roofline_plot_legend);
     canvas_close(&canvas);
     free(step);
     return true;

@@ -28,7 +28,8 @@ static const struct foreseen *find(const struct model *m, int state, const char 
     return NULL;
 }
 
-/* Returns the state under the cursor of the ledger; -1: none, or its misses are known. */
+/* Returns the state under the cursor of the ledger; -1: none, or its misses are known, or its step
+ * is held and has no effect. */
 static int chosen_state(const struct model *m)
 {
     const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
@@ -38,7 +39,7 @@ static int chosen_state(const struct model *m)
     if (m->focus != PANE_LEDGER || !l || l->id < 0 || l->id >= n)
         return -1;
     const struct state *s = history_state(h, path[l->id]);
-    return s->measured && s->measured->sim.available ? -1 : s->id;
+    return s->held || (s->measured && s->measured->sim.available) ? -1 : s->id;
 }
 
 /* Lists the lines whose forecast is shown, and the state that they start from; "" is the state

@@ -34,7 +34,8 @@ void canvas_dot(struct canvas *c, int x, int y, enum style s)
     if (!cell)
         return;
     cell->dots |= bit[y % 4][x % 2];
-    cell->style = (unsigned char)s;
+    if (!cell->ch)
+        cell->style = (unsigned char)s;
 }
 
 void canvas_line(struct canvas *c, double x0, double y0, double x1, double y1, enum style s,

@@ -285,6 +285,8 @@ void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h)
         int n = d->lines.data[i].n_items;
         if (n > 0) {
             doc_scroll_to(d, s, i, h);
+            if (d->lines.data[i].heading)
+                s->top = clamp(i, 0, d->lines.len > h ? d->lines.len - h : 0);
             s->item = delta > 0 ? 0 : n - 1;
             return;
         }

@@ -20,6 +20,7 @@ void prompt_free(struct prompt *p)
     for (int i = 0; i < p->history.len; i++)
         free(p->history.data[i]);
     vec_free(&p->history);
+    str_free(&p->fresh);
     str_free(&p->line);
     str_free(&p->typed);
     str_free(&p->tail);
@@ -80,6 +81,7 @@ void prompt_remember(struct prompt *p, const char *line)
             break;
         }
     vec_push(&p->history, xstrdup(line));
+    str_printf(&p->fresh, "%s\n", line);
     p->history_at = p->history.len;
 }
 

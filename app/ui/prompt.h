@@ -20,6 +20,7 @@ struct prompt {
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     struct str kept;                     /* "edit 3 ", which C-u leaves on the line; or "" */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
+    struct str fresh;  /* lines remembered since the owner stored them, each with a line end */
     int history_at;  /* index in the history; history.len = the line being typed */
     struct str typed;                    /* the typed line, while an older one is shown */
     struct arena *arena;                 /* owns the completions */

@@ -1,8 +1,8 @@
 #include "app/views/compare_doc.h"
 
-#include <math.h>
 #include <string.h>
 #include "app/ui/text.h"
+#include "app/views/measurement_doc.h"
 #include "kernels/program/contract.h"
 
 #define CONTEXT 3                         /* number of equal lines shown around a difference */
@@ -22,18 +22,20 @@ static void put_simulated(struct doc *d, const struct compare_side side[2], int 
     str_free(&text);
 }
 
-/* Says that the times of a side spread, and the load of the machine. */
+/* Says which side's times are noisy and why, and the load of the machine. */
 static void put_noise(struct doc *d, const struct compared time[2], int width)
 {
-    const struct latency *a = &time[0].m.latency, *b = &time[1].m.latency;
     struct str text = {0};
-    if (fmax(a->spread, b->spread) > STATS_NOISY) {
-        str_printf(&text, "noisy: the middle half of the times spreads over %.0f %% of A, %.0f %% "
-                   "of B", 100 * a->spread, 100 * b->spread);
-        if (time[1].m.load > 0)
-            str_printf(&text, "; the load of the machine was %.1f", time[1].m.load);
-        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
+    for (int i = 0; i < 2; i++) {
+        struct str why = {0};
+        if (measurement_doc_noise(&why, &time[i].m.latency))
+            str_printf(&text, "%s%s of %c", text.len ? "; " : "noisy: ", str_text(&why), 'A' + i);
+        str_free(&why);
     }
+    if (text.len > 0 && time[1].m.load > 0)
+        str_printf(&text, "; the load of the machine was %.1f", time[1].m.load);
+    if (text.len > 0)
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width, 3);
     str_free(&text);
 }
 

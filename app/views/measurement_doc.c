@@ -46,16 +46,23 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
     measurement_doc_row(d, "failed:", STYLE_BAD, lead, &text, width);
 }
 
+bool measurement_doc_noise(struct str *out, const struct latency *l)
+{
+    if (!latency_noisy(l))
+        return false;
+    if (latency_spreads(l))
+        str_printf(out, "the middle half spreads over %.0f %%", 100 * l->spread);
+    else
+        str_printf(out, "the median is %.0f %% above the best time",
+                   100 * (l->median_ms / l->min_ms - 1));
+    return true;
+}
+
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width)
 {
     struct str text = {0};
-    if (!latency_noisy(l))
+    if (!measurement_doc_noise(&text, l))
         return;
-    if (latency_spreads(l))
-        str_add(&text, "the middle half spreads over more than 10 %");
-    else
-        str_printf(&text, "the median is %.0f %% above the best time",
-                   100 * (l->median_ms / l->min_ms - 1));
     str_add(&text, l->noisy ? ", however often it was sampled" : "");
     if (load > 0)
         str_printf(&text, "; the load of the machine was %.1f", load);
@@ -293,7 +300,7 @@ const struct sim_result *measurement_before(const struct history *h, const struc
 {
     for (int id = history_current(h)->parent; id >= 0; id = history_state(h, id)->parent) {
         const struct measurement *r = history_state(h, id)->measured;
-        if (r && r->sim.available && cache_config_same(&r->sim.cache, &now->cache))
+        if (r && r->sim.available && cache_config_same_l1(&r->sim.cache, &now->cache))
             return &r->sim;
     }
     return NULL;

@@ -20,12 +20,14 @@ struct measurement_look {
 };
 void measurement_doc(struct doc *d, const struct measurement *m, const struct measurement_look *k);
 /* Returns the simulated misses with which those of the current state are compared: of the nearest
- * earlier state that was simulated with the same caches; NULL: none. */
+ * earlier state that was simulated with the same L1; NULL: none. */
 const struct sim_result *measurement_before(const struct history *h, const struct sim_result *now);
 /* Adds a row "label  text", wrapped behind the labels. The first `lead` bytes of the text have
  * style s. Frees the text. */
 void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t lead,
                          struct str *text, int width);
+/* Appends why a latency is noisy, "the middle half spreads over 24 %". Returns whether it is. */
+bool measurement_doc_noise(struct str *out, const struct latency *l);
 /* Adds a row "noisy:" that doubts a latency, with the load of the machine when it was measured. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
 /* Adds the simulator's part of the document. */

@@ -84,16 +84,18 @@ static void name_slopes(struct roofs_plot *p, double peak)
     }
 }
 
-/* Writes the name of a peak at its right end: above the line, else below it, else nowhere. */
+/* Writes the name of a peak at its right end: above the line, else below it, else further left,
+ * else nowhere. */
 static void name_peak(struct roofs_plot *p, int row, enum style s, const char *name)
 {
-    int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w;
-    for (int at = row - 1; at <= row + 1; at += 2)
-        if (at >= 0 && at < p->plot.rows && col >= PLOT_LEFT
-            && !canvas_written(p->plot.c, col - 1, at, w + 1)) {
-            canvas_text(p->plot.c, col, at, s, name);
-            return;
-        }
+    int w = text_width(name), col = PLOT_LEFT + p->plot.cols - w, least = col - p->plot.cols / 2;
+    for (; col >= PLOT_LEFT && col >= least; col--)
+        for (int at = row - 1; at <= row + 1; at += 2)
+            if (at >= 0 && at < p->plot.rows
+                && !canvas_written(p->plot.c, col - 1, at, w + 2)) {
+                canvas_text(p->plot.c, col, at, s, name);
+                return;
+            }
 }
 
 /* Draws the peaks. Peaks of the same height in this plot share one line and its names: "avx512,
@@ -155,10 +157,10 @@ void roofline_plot(struct canvas *c, const struct machine_model *model,
               (struct plot_axis){ span.y_lo, span.y_hi, true, "GFLOP/s" });
     double peak = machine_model_peak(model, p.threads);
     plot_axes(&p.plot);
+    put_steps(&p, step, n);               /* names are written where no step is */
     put_slopes(&p, peak);
     put_peaks(&p);
     name_slopes(&p, peak);
-    put_steps(&p, step, n);
 }
 
 const char roofline_plot_legend[] =
@@ -166,6 +168,14 @@ const char roofline_plot_legend[] =
     "Numbers: steps.";
 
 /* --- The table -------------------------------------------------------------------------------- */
+
+const char *roofline_plot_star(const struct roof_step *step, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!step[i].r.simulated)
+            return "*: not simulated; inputs and outputs once";
+    return "";
+}
 
 void roofline_plot_heading(struct str *out)
 {
@@ -175,7 +185,9 @@ void roofline_plot_heading(struct str *out)
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width)
 {
     const struct roofline *r = &s->r;
-    str_printf(out, "%s%3d %9.3g %7.4g", s->here ? ">" : " ", s->position, r->intensity, r->gflops);
+    char intensity[32];
+    snprintf(intensity, sizeof intensity, "%s%.3g", s->r.simulated ? "" : "*", r->intensity);
+    str_printf(out, "%s%3d %9s %7.4g", s->here ? ">" : " ", s->position, intensity, r->gflops);
     if (r->bound > 0)
         str_printf(out, " %7.4g %5s %3.0f %%  ", r->bound, roofline_by_name(r->by),
                    100 * r->fraction);

@@ -13,10 +13,12 @@
 void roofline_plot(struct canvas *c, const struct machine_model *model,
                    const struct roof_step *step, int n);
 /* Print a heading, and a row per step: number, FLOP/byte, GFLOP/s, bound, share of it; the rest of
- * width is for the step's text. */
+ * width is for the step's text. A star marks FLOP/byte without a simulation. */
 void roofline_plot_heading(struct str *out);
 void roofline_plot_row(struct str *out, const struct roof_step *s, int width);
 /* Appends a sentence about what limits the current point. */
 void roofline_plot_remark(struct str *out, const struct roof_step *here);
 extern const char roofline_plot_legend[];
+/* Returns what the star in rows of these steps means; "" without a star. */
+const char *roofline_plot_star(const struct roof_step *step, int n);
 #endif

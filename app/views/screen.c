@@ -276,6 +276,8 @@ static void refresh_panes(struct model *m)
         unsigned stamp = model_view[v].rebuilt == REBUILT_STATE ? m->stamp : both;
         if (v == VIEW_TUNE)
             stamp = stamp * 10007 + (unsigned)model_tune_selected(m) + 2;
+        else if (v == VIEW_COMPARE)       /* it says whether zooming helps on this screen */
+            stamp = stamp * 10007 + (unsigned)m->w;
         refresh(m, (enum doc_id)v, f->pane[p], build[v], stamp);
         if (f->pane[p].h > 0)
             follow_loop(m, v, f->pane[p].h - 1);

@@ -7,6 +7,8 @@
 #include "app/ui/text.h"
 #include "app/views/view.h"
 
+#define TITLE_FILE_MIN 8        /* with fewer columns in the title, a longer name is left out */
+
 static void add_hit(struct model *m, struct rect r, int key)
 {
     vec_push(&m->hits, (struct hit){r, key});
@@ -46,15 +48,19 @@ static void put_file(const struct session *s, struct str *out)
         str_add(out, "(not saved)");
 }
 
+/* Draws name, operator, settings with file, and status. The status has priority. Changed settings
+ * take the room of the operator, and a file name alone leaves it a third of the row. */
 static void draw_title(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.title;
+    int third = r.x + r.w / 3;
     struct str status = {0}, file = {0};
     const char *what = "layouts and loop schedules of tensor operators";
     const struct session *s = model_shows_network(m) ? m->network->session : m->session;
     put_status(m, &status);
     if (s) {
         model_settings(m, &file);
+        third = file.len > 0 ? 0 : third;
         str_add(&file, file.len > 0 ? "  " : "");
         put_file(s, &file);
         what = s->title[0] ? s->title : history_spec(s->history);
@@ -62,13 +68,11 @@ static void draw_title(const struct model *m, struct grid *g)
     int right = r.x + r.w - 1 - text_width(str_text(&status));
     grid_text(g, right, r.y, STYLE_NOTE, str_text(&status));
     right -= status.len > 0 ? 2 : 0;
-    right -= text_width(str_text(&file));
-    if (right > r.w / 3)
-        grid_text(g, right, r.y, STYLE_DIM, str_text(&file));
-    else
-        right += text_width(str_text(&file));
-    int x = grid_fit(g, r.x + 1, r.y, right - 2, STYLE_TITLE, "tilescope");
-    grid_fit(g, x + 2, r.y, right - x - 4, STYLE_PLAIN, what);
+    int x = grid_fit(g, r.x + 1, r.y, right - 2, STYLE_TITLE, "tilescope") + 2;
+    int w = text_width(str_text(&file)), room = right - (x > third ? x : third);
+    w = w <= room ? w : room >= TITLE_FILE_MIN ? room : 0;
+    grid_fit(g, right - w, r.y, w, STYLE_DIM, str_text(&file));
+    grid_fit(g, x, r.y, right - w - 2 - x, STYLE_PLAIN, what);
     str_free(&status);
     str_free(&file);
 }
@@ -454,7 +458,7 @@ static void draw_bottom(struct model *m, struct grid *g)
         "y", "open them", "n", "open without them", "d", "discard them", NULL,
     };
     const char *leave = m->tuner.out ? "stop it" : m->then == AFTER_QUIT ? "quit" : "leave";
-    const char *const stop[] = {"y", leave, "n", "stay", NULL};
+    const char *const stop[] = {"y", leave, "n c", "stay", NULL};
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "app/model/job.h"
@@ -128,6 +129,66 @@ static void resize(struct tui *t)
     model_resize(t->model, w, h);
 }
 
+/* Appends the path of a file that is kept between sessions. */
+static bool kept_file(struct str *out, const char *name)
+{
+    struct err ignored;
+    bool ok = dir_state(out, &ignored);
+    str_printf(out, "/%s", name);
+    return ok;
+}
+
+/* Loads the lines that were typed at the prompt in earlier sessions. */
+static void load_prompt(struct prompt *p)
+{
+    struct str path = {0}, text = {0};
+    struct err ignored;
+    char *rest = NULL;
+    if (kept_file(&path, "prompt")
+        && file_read_regular(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
+        char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
+        for (; line; line = strtok_r(NULL, "\n", &rest))
+            prompt_remember(p, line);
+    }
+    str_clear(&p->fresh);
+    str_free(&path);
+    str_free(&text);
+}
+
+/* Appends to a regular file, by one write, so that lines of several programs do not mix. Returns
+ * false when the file would become too long. */
+static bool append_prompt(const char *path, const struct str *lines)
+{
+    struct stat is;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+    bool plain = fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode);
+    bool fits = !plain || (size_t)is.st_size + lines->len <= PROMPT_FILE_MAX;
+    if (plain && fits && write(fd, lines->data, lines->len) < 0)
+        errno = 0;                        /* then only this history is not kept */
+    if (fd >= 0)
+        close(fd);
+    return fits;
+}
+
+/* Stores the lines that were run since the last call. A file that is too long begins anew with the
+ * lines of this program. */
+static void store_prompt(struct prompt *p)
+{
+    struct str path = {0}, all = {0};
+    struct err ignored;
+    if (p->fresh.len > 0 && kept_file(&path, "")
+        && dir_make(str_text(&path), &ignored)) {
+        str_add(&path, "prompt");
+        for (int i = 0; i < p->history.len; i++)
+            str_printf(&all, "%s\n", p->history.data[i]);
+        if (!append_prompt(str_text(&path), &p->fresh))
+            file_write_atomic(str_text(&path), str_text(&all), all.len, &ignored);
+    }
+    str_clear(&p->fresh);
+    str_free(&path);
+    str_free(&all);
+}
+
 static void handle_input(struct tui *t)
 {
     while (!t->model->out.quit && term_read(t->term, &t->event)) {
@@ -141,6 +202,7 @@ static void handle_input(struct tui *t)
         else if (t->event.kind == TERM_MOUSE)
             screen_mouse(t->model, &t->event.mouse);
     }
+    store_prompt(&t->model->prompt);
 }
 
 static void empty_outbox(struct tui *t)
@@ -253,43 +315,6 @@ static void catch_signals(sigset_t *waiting)
     pthread_sigmask(SIG_BLOCK, &ours, waiting);
 }
 
-/* Appends the path of a file that is kept between sessions. */
-static bool kept_file(struct str *out, const char *name)
-{
-    struct err ignored;
-    bool ok = dir_state(out, &ignored);
-    str_printf(out, "/%s", name);
-    return ok;
-}
-
-/* Loads the lines that were typed at the prompt in earlier sessions. */
-static void load_prompt(struct prompt *p)
-{
-    struct str path = {0}, text = {0};
-    struct err ignored;
-    char *rest = NULL;
-    if (kept_file(&path, "prompt")
-        && file_read_regular(str_text(&path), PROMPT_FILE_MAX, &text, &ignored)) {
-        char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL;
-        for (; line; line = strtok_r(NULL, "\n", &rest))
-            prompt_remember(p, line);
-    }
-    str_free(&path);
-    str_free(&text);
-}
-
-static void save_prompt(const struct prompt *p)
-{
-    struct str path = {0}, text = {0};
-    struct err ignored;
-    for (int i = 0; i < p->history.len; i++)
-        str_printf(&text, "%s\n", p->history.data[i]);
-    if (text.len > 0 && kept_file(&path, "prompt"))
-        file_write_atomic(str_text(&path), str_text(&text), text.len, &ignored);
-    str_free(&path);
-    str_free(&text);
-}
-
 /* Loads the widths of panes. */
 static void load_panes(struct model *m)
 {
@@ -353,7 +378,6 @@ int tui_run(struct session *s, const struct term_opts *to, const struct model_op
     int wider = t.model->wider, split = t.model->split;
     loop(&t);
     term_close(t.term);
-    save_prompt(&t.model->prompt);
     save_panes(t.model, wider, split);
     if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");

@@ -6,19 +6,22 @@
 
 #define FAR 1.25                          /* ratio of two times that one machine does not explain */
 
-/* hint: how to see the texts side by side, "; ..."; or "". */
+/* hint: how to see the texts side by side, "; ..."; or "". It gets a line of its own where it does
+ * not fit behind the names. */
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
     for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
         doc_printf(d, k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
                    name[i]);
-    static const char *const next = "   (Space: next";
-    bool fits = k->what != MARKING_ABLATION
-             && doc_col(d) + text_width(next) + text_width(hint) + 4 < width;
-    if (width >= 50)
-        doc_printf(d, STYLE_DIM, "%s%s)", next, fits ? hint : "");
-    doc_end(d);
+    struct str keys = {0};
+    str_printf(&keys, "(Space: next%s)", k->what == MARKING_ABLATION ? "" : hint);
+    if (doc_col(d) + 3 + text_width(str_text(&keys)) <= width)
+        doc_put(d, STYLE_DIM, "   ");
+    else
+        doc_end(d);
+    doc_wrap(d, STYLE_DIM, str_text(&keys), width, 1);
+    str_free(&keys);
 }
 
 /* Appends "tiled, step 3 of 7: loop vectorize C N". */
@@ -164,8 +167,8 @@ void view_compare_build(struct model *m, struct pane_doc *p, int width)
         return;
     }
     bool narrow = width - 2 < COMPARE_SIDE_BY_SIDE;
-    put_what(d, k, width, !narrow ? "" : m->w - 2 >= COMPARE_SIDE_BY_SIDE
-             ? "; + zooms: side by side" : "; side by side from 90 columns");
+    put_what(d, k, width - 2, !narrow ? "" : m->w - 2 >= COMPARE_SIDE_BY_SIDE
+             ? "; + shows them side by side" : "; + shows them side by side from 90 columns");
     if (k->what != MARKING_ABLATION)
         put_pair(m, d, width - 2);
     else if (k->wanted && k->job == JOB_ABLATE)

@@ -69,7 +69,7 @@ static struct made_with wanted_for(const struct model *m, const struct ledger_ro
 
 static bool other_cache(const struct measurement *a, const struct made_with *w)
 {
-    return a->sim.available && w->cache && !cache_config_same(&a->sim.cache, w->cache);
+    return a->sim.available && w->cache && !cache_config_same_l1(&a->sim.cache, w->cache);
 }
 
 static bool other_version(const struct measurement *a, const struct made_with *w)

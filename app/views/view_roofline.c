@@ -36,6 +36,7 @@ static void put_table(struct doc *d, const struct roof_step *step, int n, int wi
         roofline_plot_row(&row, &step[i], width - 2);
         doc_line(d, step[i].here ? STYLE_STRONG : STYLE_PLAIN, str_text(&row));
     }
+    doc_wrap(d, STYLE_DIM, roofline_plot_star(step, n), width - 2, 0);
     str_free(&row);
 }
 
@@ -60,6 +61,7 @@ static void put_plot(const struct model *m, struct pane_doc *p, const struct roo
         str_free(&line);
     }
     int rows = p->height - d->lines.len, legend = width < 100 ? 3 : 2;
+    legend += roofline_plot_star(step, n)[0] != '\0';
     if (rows - n - 2 - legend >= ENOUGH_ROWS)
         rows -= n + 2 + legend;
     rows = rows > MOST_PLOT_ROWS ? MOST_PLOT_ROWS : rows < ROOF_PLOT_MIN_H ? ROOF_PLOT_MIN_H : rows;

@@ -539,7 +539,7 @@ static void add_change(const struct history *h, struct ledger_row *row,
     row->has_change = true;
     row->change = row->m->latency.min_ms / before->latency.min_ms - 1;
     row->has_misses_change = row->m->sim.available && before->sim.available
-                          && cache_config_same(&row->m->sim.cache, &before->sim.cache);
+                          && cache_config_same_l1(&row->m->sim.cache, &before->sim.cache);
     if (row->has_misses_change)
         row->misses_change = row->m->sim.l1_misses - before->sim.l1_misses;
 }

@@ -402,3 +402,24 @@ bool cache_config_same(const struct cache_config *a, const struct cache_config *
     str_free(&y);
     return same;
 }
+
+/* Leaves the first n levels. Returns whether the others had no influence on them. */
+static bool cut_levels(struct cache_config *c, int n)
+{
+    bool idle = true;
+    for (int i = n; i < c->n_levels; i++) {
+        idle = idle && !c->level[i].inclusive;
+        c->level[i] = (struct cache_level){0};
+    }
+    c->n_levels = n;
+    return idle;
+}
+
+bool cache_config_same_l1(const struct cache_config *a, const struct cache_config *b)
+{
+    struct cache_config x = *a, y = *b;
+    int n = a->n_levels < b->n_levels ? a->n_levels : b->n_levels;
+    if (n == 0)
+        return cache_config_same(a, b);
+    return cut_levels(&x, n) && cut_levels(&y, n) && cache_config_same(&x, &y);
+}

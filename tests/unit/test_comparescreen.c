@@ -119,7 +119,8 @@ static void noisy_comparisons_are_said(void **state)
     assert_shows(m, "= times both again");
     struct compared *time = m->marking.pair->time;
     for (int i = 0; i < 2; i++)
-        time[i].m.latency.spread = 0.02;
+        time[i].m.latency = (struct latency){ .median_ms = 2, .min_ms = 1.95, .spread = 0.02,
+                                              .runs = 9 };
     m->data_stamp++;
     assert_hides(m, "noisy:");
     assert_hides(m, "when it was measured by itself");
@@ -132,10 +133,16 @@ static void noisy_comparisons_are_said(void **state)
     time[1].verdict = VERDICT_SAME;
     m->data_stamp++;
     assert_shows(m, "0.900 (0.610 to 1.820)  undecided: the interval is wider than 10 %");
-    assert_shows(m, "noisy: the middle half of the times spreads over 48 % of A, 2 % of B");
+    assert_shows(m, "noisy: the middle half spreads over 48 % of A; the load of the machine "
+                 "was 6.2");
     assert_shows(m, "A takes ");
     assert_shows(m, " (medians) when it was measured by itself: the machine was");
     assert_shows(m, "load was 6.2 here");
+    time[0].m.latency.spread = 0.02;                     /* the rule of the list of steps */
+    time[1].m.latency.min_ms = 1;
+    m->data_stamp++;
+    assert_shows(m, "noisy: the median is 100 % above the best time of B; the load");
+    assert_hides(m, "middle half");
     press(m, "=");
     assert_shows(m, "timing both in turns");
     do_job(m, JOB_COMPARE);
@@ -175,6 +182,29 @@ static void comparisons_follow_the_settings(void **state)
     assert_true(model_run(m, "isa default"));
     assert_null(m->marking.pair);                        /* it was of other settings */
     assert_true(m->marking.state >= 0);
+    model_free(m);
+}
+
+/* Whenever zooming shows both sides, the first lines say so; narrower screens say what is lacking.
+ */
+static void zooming_is_offered_where_it_helps(void **state)
+{
+    (void)state;
+    static const int columns[] = { 80, 89, 90, 92, 110, 140, 160, 185 };
+    struct model *m = with_steps();
+    assert_true(model_run(m, "mark 0"));
+    press(m, "=");
+    for (int i = 0; i < COUNT_OF(columns); i++) {
+        model_resize(m, columns[i], 30);
+        assert_shows(m, "(Space: next; + shows them");
+        assert_true(columns[i] >= 90 || strstr(screen_of(m), "90 columns)"));
+        if (columns[i] >= 90)
+            assert_hides(m, "90 columns");
+        press(m, "+");
+        if (columns[i] >= 90)
+            assert_hides(m, "+ shows them");
+        press(m, "+");
+    }
     model_free(m);
 }
 
@@ -324,6 +354,7 @@ int main(void)
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_marked_state_is_shown_beside_the_current_one),
+        cmocka_unit_test(zooming_is_offered_where_it_helps),
         cmocka_unit_test(branches_can_be_marked),
         cmocka_unit_test(jobs_of_an_old_mark_are_dropped),
         cmocka_unit_test(comparisons_follow_the_settings),

@@ -248,7 +248,7 @@ static void noise_is_marked(void **state)
     noisy_times = true;
     hand_in(m, true);
     assert_shows(m, "spread 30.0 %");
-    assert_shows(m, "noisy:    the middle half spreads over more than 10 %");
+    assert_shows(m, "noisy:    the middle half spreads over 30 %");
     assert_shows(m, "the load of the machine");
     noisy_times = false;
     model_free(m);
@@ -751,7 +751,7 @@ static void lost_branches_are_told(void **state)
     press(m, "Esc q");
     assert_false(m->out.quit);
     assert_shows(m, "A network keeps one branch of a kernel; 1 kernel has more. Still quit?");
-    assert_shows(m, " y quit  n stay");                  /* nothing runs that y would stop */
+    assert_shows(m, " y quit  n c stay");                  /* nothing runs that y would stop */
     press(m, "n");
     assert_false(m->out.quit);
     assert_true(model_run(m, "w lost.yaml"));

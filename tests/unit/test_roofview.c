@@ -158,6 +158,29 @@ static void views(void **state)
     }
 }
 
+/* No step is written over the name of a roof, and no name over a step. */
+static void names_of_roofs_are_whole(void **state)
+{
+    (void)state;
+    struct machine_model model = roof_model();
+    for (int i = 0; i < 400; i++) {
+        struct roof_step step[] = { { .position = 77, .here = true, .threads = 1,
+                                      .r = { .intensity = 0.2 * pow(1.25, i % 20),
+                                             .gflops = 2 * pow(1.25, (double)(i / 20)) } } };
+        struct canvas c;
+        struct str out = {0};
+        canvas_open(&c, 60, 16);
+        roofline_plot(&c, &model, step, 1);
+        canvas_print(&c, &out, true);
+        static const char *const text[] = { "L2 100", "L3 40", "DRAM 10", "avx512 200", "77" };
+        for (int k = 0; k < COUNT_OF(text); k++)
+            if (!strstr(str_text(&out), text[k]))
+                fail_msg("%s is not in %d:\n%s", text[k], i, str_text(&out));
+        str_free(&out);
+        canvas_close(&c);
+    }
+}
+
 /* Made to the height of the pane: another height is another plot. */
 static void fits_its_pane(void **state)
 {
@@ -195,6 +218,12 @@ static void text_and_svg(void **state)
     assert_string_equal(str_text(&out), "   # FLOP/byte GFLOP/s   bound    by share  step\n"
                         "   0     0.466     1.4    46.6    L2   3 %  as given\n"
                         "   1       1.4     2.5   139.8    L2   2 %  layout set B \"N/16 K 16n\"");
+    assert_string_equal(roofline_plot_star(step, n), "");
+    step[1].r.simulated = false;
+    str_clear(&out);
+    roofline_plot_row(&out, &step[1], 50);
+    assert_non_null(strstr(str_text(&out), "   1      *1.4     2.5"));
+    assert_non_null(strstr(roofline_plot_star(step, n), "*: not simulated"));
     const struct history *h = m->session->history;
     str_clear(&out);
     if (!roofline_steps_chart(h, &model, CHART_SCRIPT, NULL, &out, &e)
@@ -290,6 +319,7 @@ int main(void)
         cmocka_unit_test(canvas_shapes), cmocka_unit_test(canvas_dots), cmocka_unit_test(views),
         cmocka_unit_test(fits_its_pane), cmocka_unit_test(text_and_svg),
         cmocka_unit_test(measures_the_machine), cmocka_unit_test(numbers),
+        cmocka_unit_test(names_of_roofs_are_whole),
     };
     return cmocka_run_group_tests_name("roofview", tests, set_up, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/views/view.h"
@@ -140,6 +141,151 @@ static void reports_have_the_rows_that_they_need(void **state)
     model_free(m);
 }
 
+/* The title cuts settings that do not fit, and gives them the room of the operator. */
+static void the_title_cuts_what_does_not_fit(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=512 k=256 n=512");
+    m->autorun = true;                                   /* no "auto off" */
+    assert_true(model_run(m, "w gmm.yaml"));
+    assert_shows(m, "tilescope  gmm m=512 k=256 n=512");
+    type_line(m, "cache 16K/4/64");
+    type_line(m, "isa sse");
+    type_line(m, "compiler gcc");
+    type_line(m, "threads 2");
+    for (int w = 80; w <= 90; w++) {
+        model_resize(m, w, 24);
+        assert_shows(m, "isa sse, compiler gcc, threads 2, cache 16K/4/64  gmm.yaml");
+        assert_shows(m, " tilescope  gmm m");
+    }
+    model_resize(m, 60, 24);
+    assert_shows(m, " tilescope  isa sse, compiler gcc, threads 2, cache 16K/4/…");
+    model_resize(m, 80, 24);
+    m->progress[LANE_MEASURE] = (struct job_progress){ .kind = JOB_MEASURE, .running = true,
+                                                       .what = "timing", .fraction = 0.4 };
+    assert_shows(m, " tilescope  isa sse, compiler gcc, ");
+    assert_shows(m, "… ");
+    assert_shows(m, "measuring: timing 40 %");
+    m->progress[LANE_MEASURE] = (struct job_progress){ .running = false };
+    model_free(m);
+}
+
+/* Left and Right go to a tensor: its heading is the first row of the pane. */
+static void a_tensor_begins_at_the_top_of_the_layouts(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "3 g");
+    for (int i = 0; i < 2; i++) {
+        const char *const keys[] = { "Right", "Left" };
+        press(m, keys[i]);
+        screen_refresh(m);
+        const struct pane_doc *p = &m->pane[VIEW_LAYOUT];
+        assert_true(p->doc.lines.data[p->scroll.cursor].heading);
+        assert_int_equal(p->scroll.top, p->scroll.cursor);
+        assert_true(i == 1 || p->scroll.cursor > p->height / 2);
+    }
+    model_free(m);
+}
+
+/* A held step has no effect, so nothing is predicted of it. */
+static void held_steps_are_not_predicted(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 200, 30);
+    type_line(m, "loop split C N 16 3");
+    type_line(m, "loop unroll C N.1");
+    type_line(m, "focus steps");
+    press(m, "G");
+    assert_shows(m, "predicted");
+    type_line(m, "insert 2 loop split C N.1 3 1");
+    type_line(m, "focus steps");
+    press(m, "G k j");
+    assert_shows(m, "kept for repair, without effect");
+    assert_hides(m, "predicted");
+    model_free(m);
+}
+
+static struct cache_config cache_of(const char *text)
+{
+    struct cache_config c;
+    struct err e;
+    if (!cache_config_parse(text, &c, &e))
+        fail_msg("%s", e.text);
+    return c;
+}
+
+static void simulated(struct model *m, const char *cache, double ms)
+{
+    measured(m, ms, true);
+    struct measurement r = *history_current(m->session->history)->measured;
+    r.sim.available = true;
+    r.sim.cache = cache_of(cache);
+    r.sim.l1_misses = 80900;
+    history_set_measured(m->session->history, history_current(m->session->history)->id, &r);
+}
+
+/* A sampled simulation has L1 only: its misses are those of the same cache. */
+static void one_l1_has_one_kind_of_misses(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 160, 30);
+    simulated(m, "32K/8/64", 7);
+    type_line(m, "loop unroll C N");
+    simulated(m, "32K/8/64,1M/16/64", 3);
+    type_line(m, "focus steps");
+    press(m, "g");
+    assert_shows(m, "80.9k");
+    assert_hides(m, "*80.9k");
+    assert_hides(m, "misses of cache");
+    struct ledger_row row[2];
+    assert_int_equal(history_ledger(m->session->history, row, 2), 2);
+    assert_true(row[1].has_misses_change);
+    simulated(m, "16K/4/64,1M/16/64", 3);
+    m->data_stamp++;
+    assert_shows(m, "*80.9k");
+    assert_shows(m, "* misses of cache 32K/8/64");
+    model_free(m);
+    static const struct { const char *a, *b; bool same; } of[] = {
+        { "32K/8/64", "32K/8/64,1M/16/64", true }, { "32K/8/64,2M/16/64", "32K/8/64", true },
+        { "32K/8/64", "32K/8/64,1M/16/64/inclusive", false },
+        { "32K/8/64", "16K/8/64,1M/16/64", false },
+        { "32K/8/64,1M/16/64", "32K/8/64,2M/16/64", false },
+        { "32K/8/64", "32K/8/64,1M/16/64,prefetch=next", false },
+    };
+    for (int i = 0; i < COUNT_OF(of); i++) {
+        struct cache_config a = cache_of(of[i].a), b = cache_of(of[i].b);
+        if (cache_config_same_l1(&a, &b) != of[i].same)
+            fail_msg("%s and %s", of[i].a, of[i].b);
+    }
+}
+
+/* kill -9 loses no line of the prompt, and two programs keep the lines of both. */
+static void lines_of_the_prompt_survive_a_kill(void **state)
+{
+    (void)state;
+    const char *const argv[] = { "--no-auto", GMM, NULL };
+    const struct tty_opts on_gmm = { .w = 80, .h = 24, .argv = argv };
+    struct tty *t[2] = { tty_start(&on_gmm), tty_start(&on_gmm) };
+    tty_bytes(t[0], ":loop parallel C M\r");
+    tty_assert_shows(t[0], "parallel(");
+    tty_bytes(t[1], ":loop unroll C K\r");
+    tty_assert_shows(t[1], "unroll(");
+    for (int i = 0; i < 2; i++) {
+        tty_kill(t[i], 9);
+        assert_int_equal(tty_end(t[i]), -1);
+    }
+    t[0] = tty_start(&on_gmm);
+    tty_press(t[0], "n : Up");
+    tty_assert_shows(t[0], ":loop unroll C K");
+    tty_press(t[0], "Up");
+    tty_assert_shows(t[0], ":loop parallel C M");
+    tty_send(t[0], "Esc : q! Enter");
+    assert_int_equal(tty_end(t[0]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +294,11 @@ int main(void)
         cmocka_unit_test(a_loop_tells_its_steps),
         cmocka_unit_test(steps_of_the_command_line_are_safe_at_once),
         cmocka_unit_test(reports_have_the_rows_that_they_need),
+        cmocka_unit_test(the_title_cuts_what_does_not_fit),
+        cmocka_unit_test(a_tensor_begins_at_the_top_of_the_layouts),
+        cmocka_unit_test(held_steps_are_not_predicted),
+        cmocka_unit_test(one_l1_has_one_kind_of_misses),
+        cmocka_unit_test(lines_of_the_prompt_survive_a_kill),
     };
     private_folders();
     return cmocka_run_group_tests(tests, NULL, NULL);
