@@ -90,7 +90,7 @@ static bool script_line(void *of, const struct cli_line *l, struct err *e)
     struct script *s = of;
     struct opened *o = s->o;
     enum command_effect effect = EFFECT_NONE;
-    if (str_starts(l->text + strspn(l->text, " \t"), "module ")) {
+    if (str_begins(l->text + strspn(l->text, " \t"), "module")) {
         if (session_network_step(o->session, l->text, e))
             return true;
     } else if (session_run(o->session, l->text, &effect, e)) {

@@ -331,6 +331,8 @@ bool model_with_group(const struct model *m, const char *line, struct str *out, 
 /* Runs a line as the prompt does; false when it was refused (the message has the reason). */
 bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
+/* Whether an app_command can run where the model is: many need a session. */
+bool model_command_fits(const struct model *m, int id);
 void model_keep_number(struct model *m);  /* C-u then leaves "edit 3 " of "edit 3 ..." */
 void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);

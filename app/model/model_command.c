@@ -189,6 +189,21 @@ static bool show_branches(struct model *m)
     return true;
 }
 
+static bool refuse_module(struct model *m)
+{
+    return model_say_error(m, "a kernel cannot be cut or joined here: the list of a network's "
+                           "kernels does that",
+                           m->network   ? "Esc goes back to the list"
+                           : m->session ? "network shows the list of a graph without steps"
+                                        : "e model.onnx");
+}
+
+bool model_command_fits(const struct model *m, int id)
+{
+    bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
+    return m->session || !appcmd_info((enum app_command)id)->session || (m->network && saves);
+}
+
 static bool run_app(struct model *m, enum app_command id, const char *arg)
 {
     switch (id) {
@@ -200,6 +215,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_NEW:        return model_new_session(m, arg, 4);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_NETWORK:    return model_network(m, arg);
+    case APP_MODULE:     return refuse_module(m);
     case APP_EXPERT:     return model_expert(m, arg);
     case APP_TUNE:       return model_tune(m, arg);
     case APP_MARK:       return model_mark(m, arg);
@@ -449,17 +465,16 @@ bool model_command(struct model *m, const char *line)
         return model_network_measure(m);
     if (model_shows_network(m) && id == APP_TUNE)
         model_kernel_open(m);
-    bool saves = id == APP_WRITE || id == APP_WRITE_QUIT || id == APP_TITLE;
-    if (model_shows_network(m) && id < 0 && model_network_takes(line))
+    if (model_shows_network(m) && model_network_takes(line))
         return model_network_step(m, line);
-    bool kernel = id < 0 || (appcmd_info((enum app_command)id)->session && !saves);
     if (model_shows_network(m) && id == APP_EXPORT)
         return refuse_export(m);
-    if (model_shows_network(m) && kernel)
+    bool fits = id >= 0 && model_command_fits(m, id);
+    if (model_shows_network(m) && !fits)
         return model_say_error(m, "this needs a kernel: the network itself takes no steps but "
                                "module cut and module join",
                                "Enter opens the selected kernel; m measures the network");
-    if (!m->session && !m->network && (id < 0 || appcmd_info((enum app_command)id)->session))
+    if (!m->session && !m->network && !fits)
         return model_say_error(m, "no operator is open yet", "pick one from the list, or type: "
                                "new c2d n=1 i=64 h=56 w=56 o=64 k=3 p=1");
     if (id >= 0)

@@ -2,6 +2,7 @@
 #include "app/model/model.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/model/appcmd.h"
@@ -96,6 +97,90 @@ static void offer_tune(struct word_list *w)
         offer(w, arena_printf(w->a, "strategy=%s", strategy_get(i)->name), strategy_get(i)->what);
 }
 
+/* Returns the only part that reads tensor t, or -1. */
+static int only_reader(const struct network *net, int t)
+{
+    int reader = -1, n = 0;
+    for (int i = 0; i < net->parts.n; i++)
+        for (int k = 0; k < net->parts.part[i].n_operands; k++)
+            if (net->parts.part[i].operand[k].tensor == t && (n == 0 || reader != i)) {
+                reader = i;
+                n++;
+            }
+    return n == 1 ? reader : -1;
+}
+
+/* Offers the tensors inside the kernels, at which they can be cut; those of the selected kernel
+ * first. */
+static void offer_inner(struct word_list *w, const struct model *m, const struct network *net)
+{
+    int selected = model_kernel(m);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < net->module->n_calls; i++) {
+            const struct network_call *c = &net->call[i];
+            if (c->part < 0 || (c->task == selected) != (pass == 0))
+                continue;
+            const struct net_part *p = &net->parts.part[c->part];
+            const char *help = arena_printf(w->a, "inside kernel %d, which makes %s", c->task,
+                                            net->graph->tensor[p->out].name);
+            for (int k = 0; k < p->n_inner; k++)
+                offer(w, net->graph->tensor[p->inner[k]].name, help);
+        }
+}
+
+/* Offers the results of kernels that one other kernel reads alone, or, after the name of such a
+ * result, the result of that kernel. */
+static void offer_joined(struct word_list *w, const struct network *net, const char *first)
+{
+    for (int i = 0; i < net->parts.n; i++) {
+        const struct net_part *p = &net->parts.part[i];
+        const struct tensor *t = &net->graph->tensor[p->out];
+        int by = t->role == TENSOR_OUTPUT ? -1 : only_reader(net, p->out);
+        if (by < 0 || net->parts.part[by].constant != p->constant
+            || (first && !streq(first, t->name)))
+            continue;
+        const char *reader = net->graph->tensor[net->parts.part[by].out].name;
+        offer(w, first ? reader : t->name,
+              arena_printf(w->a, first ? "reads %s" : "read by the kernel of %s alone",
+                           first ? t->name : reader));
+    }
+}
+
+/* Completes `module cut T` and `module join A B`. */
+static void offer_module(struct word_list *w, const struct model *m, const char *before)
+{
+    const struct network_made *made = model_shows_network(m) ? m->network->made : NULL;
+    char verb[8] = "", first[128] = "", second[2] = "";
+    int n = sscanf(before, "%7s %127s %1s", verb, first, second);
+    n = n > 0 && *w->prefix ? n - 1 : n;  /* words before the one that is completed */
+    if (made && n < 1) {
+        offer(w, "cut", "end a kernel at a tensor inside it");
+        offer(w, "join", "make one kernel of two, of which the second alone reads the first");
+    } else if (made && n == 1 && streq(verb, "cut")) {
+        offer_inner(w, m, made->net);
+    } else if (made && n < 3 && streq(verb, "join")) {
+        offer_joined(w, made->net, n > 1 ? first : NULL);
+    }
+}
+
+/* Offers the commands that can run where the model is: for the list of a network also those of the
+ * history that it takes. */
+static void offer_commands(struct word_list *w, const struct model *m)
+{
+    for (int i = 0; i < appcmd_rows() && model_shows_network(m); i++) {
+        struct command_row row = appcmd_row(i);
+        if (streq(row.name, "undo") || streq(row.name, "redo") || streq(row.name, "measure"))
+            offer(w, row.name, row.help);
+    }
+    for (int i = 0; i < APP_COUNT; i++) {
+        bool opens = m->network && (i == APP_TUNE || i == APP_EXPORT);  /* a kernel, or says how */
+        bool other = i == APP_MODULE && !model_shows_network(m);
+        if ((opens || model_command_fits(m, i)) && !other)
+            offer(w, appcmd_info((enum app_command)i)->name,
+                  appcmd_info((enum app_command)i)->help);
+    }
+}
+
 static void offer_argument(struct word_list *w, const struct model *m, enum app_command id,
                            const char *before)
 {
@@ -129,6 +214,9 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
     case APP_HELP:
         for (int i = 0; help_topic_name(i); i++)
             offer(w, help_topic_name(i), help_topic_summary(i));
+        break;
+    case APP_MODULE:
+        offer_module(w, m, before);
         break;
     case APP_EXPERT:
         offer_experts(w, m);
@@ -195,8 +283,9 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     const char *names[APP_COUNT + 1] = {0};
     size_t n = strcspn(start, " ");
     int id = start[n] == ' ' ? appcmd_find(start, n) : -1;
-    for (int i = 0; i < APP_COUNT; i++)
-        names[i] = appcmd_info((enum app_command)i)->name;
+    for (int i = 0, k = 0; i < APP_COUNT; i++)
+        if (i != APP_MODULE)              /* of the list of a network only */
+            names[k++] = appcmd_info((enum app_command)i)->name;
     if (m->prompt.mark == PROMPT_SAVE) {
         struct word_list files = {.a = a, .prefix = line};
         offer_files(&files);
@@ -213,7 +302,6 @@ void model_complete(void *ctx, struct arena *a, const char *line, struct complet
     if (id >= 0)
         offer_argument(&w, m, (enum app_command)id, start + n + 1);
     else if (start[n] == 0)
-        for (int i = 0; i < APP_COUNT; i++)
-            offer(&w, names[i], appcmd_info((enum app_command)i)->help);
+        offer_commands(&w, m);
     put_words(&w, (int)(word - line), out);
 }

@@ -531,10 +531,26 @@ static double work(const struct network *net)
     return flops;
 }
 
+/* Says when kernels with chosen steps leave the network or come back: `module cut` ends them. */
+static void say_idle(struct model *m, const struct network *old, const struct network *now)
+{
+    const char *kernels = str_text(&m->network->session->kernels);
+    int was = session_network_idle(old, kernels), is = session_network_idle(now, kernels);
+    int n = is > was ? is - was : was - is;
+    if (is > was)
+        model_info(m, "the chosen steps of %d kernel%s are out of use, since the network has no "
+                   "such kernel%s now; its session keeps them", n, n == 1 ? "" : "s",
+                   n == 1 ? "" : "s");
+    if (is < was)
+        model_info(m, "the chosen steps of %d kernel%s are in use again", n, n == 1 ? "" : "s");
+}
+
 /* Takes over a newly built network. Measures it at once if that takes only seconds. */
 static void take_made(struct model *m, struct app_job *j)
 {
     struct app_network *n = m->network;
+    if (n->made)
+        say_idle(m, n->made->net, j->network->net);
     if (n->made != n->timed)
         network_made_free(n->made);
     n->made = j->network;

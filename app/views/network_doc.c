@@ -8,6 +8,7 @@
 #include "app/views/measurement_doc.h"
 #include "app/views/network_head.h"
 #include "sessions/file/kernels_text.h"
+#include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
 
 #define CALLS_NAMED 4                     /* most calls of one kernel that are named */
@@ -40,8 +41,9 @@ static bool same_task(const struct network_task *x, const struct network_task *y
     return same;
 }
 
-/* Returns the seconds of all calls of a task, which may have another number in `timed`, and in
- * *calls how many were timed; -1: not measured. */
+/* Returns the seconds of all calls of a task, and in *calls how many were timed; -1: not measured.
+ * `timed` may have the task under another number, and may call it more or less often: then each
+ * call counts as the mean of those that were timed. */
 static double seconds_of(const struct network_task *t, const struct network_look *k, int *calls)
 {
     double sum = 0;
@@ -51,7 +53,7 @@ static double seconds_of(const struct network_task *t, const struct network_look
             sum += k->m->call_s[i];
             ++*calls;
         }
-    return *calls > 0 ? sum : -1;
+    return *calls > 0 ? sum / *calls * t->count : -1;
 }
 
 static int by_time(const void *p, const void *q)
@@ -269,7 +271,8 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
                         const struct kernel_table *table)
 {
     const struct kernel_columns *c = &table->columns;
-    bool known = !table->timed || r->seconds >= 0, bound = r->is.bound_s > 0;
+    bool sums = r->is.flops > 0;          /* else a transposition or a conversion */
+    bool known = table->timed ? r->seconds >= 0 : sums, bound = r->is.bound_s > 0;
     double amount = table->timed ? r->seconds : r->is.flops;
     double gflops = 1e-9 * r->is.flops / r->seconds;
     struct str text = {0};
@@ -277,8 +280,6 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     put_digits(d, c->ms, known, amount / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
-    /* without arithmetic (a transposition) there is no speed and no peak */
-    bool sums = r->is.flops > 0;
     put_number(d, c->gflops, known && sums, "%.1f", gflops);
     if (known && (bound || (!table->bounded && sums)))
         text_share(&text, part_of(r, table));
@@ -320,6 +321,7 @@ void network_doc(struct doc *d, const struct network *net, const struct network_
         sum.untimed += table.timed && row[i].seconds < 0;
         sum.chosen += row[i].chosen;
     }
+    sum.idle = k->chosen ? session_network_idle(net, k->chosen) : 0;
     network_head_doc(d, net, k, &sum);
     if (!k->list_first) {
         network_facts_doc(d, net, k, &sum);
@@ -372,18 +374,46 @@ static void put_calls(struct doc *d, const struct network *net, int task, int wi
     measurement_doc_row(d, "makes:", STYLE_PLAIN, 0, &text, width);
 }
 
+/* Names the tensors of the network that stay inside the calls of a task, of the first calls only.
+ * The text of the kernel has other names for them. */
+static void put_inner(struct doc *d, const struct network *net, int task, int width)
+{
+    struct str text = {0};
+    int n = 0;
+    for (int i = 0; i < net->module->n_calls && n < CALLS_NAMED; i++) {
+        const struct network_call *c = &net->call[i];
+        if (c->task != task || c->part < 0 || net->parts.part[c->part].n_inner == 0)
+            continue;
+        const struct net_part *p = &net->parts.part[c->part];
+        for (int t = 0; t < p->n_inner; t++)
+            str_printf(&text, "%s%s", t ? ", " : n ? "; " : "",
+                       net->graph->tensor[p->inner[t]].name);
+        n++;
+    }
+    if (n > 0 && net->task[task].count > n)
+        str_printf(&text, "; and in %d more", net->task[task].count - n);
+    if (n > 0)
+        measurement_doc_row(d, "inside:", STYLE_PLAIN, 0, &text, width);
+}
+
 /* Says that the time in the list is that of all calls. */
 static void put_time(struct doc *d, const struct network_task *t, const struct network_look *k)
 {
     struct str text = {0};
     int calls;
     double seconds = seconds_of(t, k, &calls);
-    if (calls < 2)
+    if (calls == 0 || (calls < 2 && t->count < 2))
         return;
     text_ms(&text, 1e3 * seconds);
-    str_printf(&text, " in its %d calls, ", calls);
-    text_ms(&text, 1e3 * seconds / calls);
-    str_add(&text, " each");
+    str_printf(&text, " in its %d call%s", t->count, t->count == 1 ? "" : "s");
+    if (t->count > 1) {
+        str_add(&text, ", ");
+        text_ms(&text, 1e3 * seconds / t->count);
+        str_add(&text, " each");
+    }
+    if (calls != t->count)
+        str_printf(&text, ", by the %d call%s that %s measured", calls, calls == 1 ? "" : "s",
+                   calls == 1 ? "was" : "were");
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 
@@ -398,6 +428,7 @@ void network_doc_kernel(struct doc *d, const struct network *net, int task,
     put_time(d, t, k);
     put_tensors(d, t, width);
     put_calls(d, net, task, width);
+    put_inner(d, net, task, width);
     if (is_chosen(t, k->chosen)) {
         str_add(&text, "of your choice, by hand or by the tuner, instead of an expert's");
         measurement_doc_row(d, "* steps:", STYLE_NOTE, 0, &text, width);

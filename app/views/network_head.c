@@ -220,6 +220,9 @@ void network_facts_doc(struct doc *d, const struct network *net, const struct ne
         str_printf(&text, "; %d kernel%s by winograd", other, other == 1 ? "" : "s");
     if (sum->chosen)
         str_printf(&text, "; * %d with chosen steps", sum->chosen);
+    if (sum->idle)
+        str_printf(&text, "; the chosen steps of %d kernel%s are out of use", sum->idle,
+                   sum->idle == 1 ? "" : "s");
     measurement_doc_row(d, "network:", STYLE_PLAIN, 0, &text, k->width);
     for (int i = 0; i < net->parts.n_steps; i++)
         str_printf(&text, "%s%s", i ? "; " : "", net->parts.step[i]);

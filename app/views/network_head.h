@@ -20,8 +20,9 @@ struct network_look {
     bool list_first;                      /* whether the facts are below the list of kernels */
 };
 
-/* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out. */
-struct kernel_sums { double s, bound_s; int untimed, chosen; };
+/* The sums over the rows.  s, bound_s: seconds.  untimed: kernels that s leaves out.  idle: kernels
+ * with chosen steps that are in no row. */
+struct kernel_sums { double s, bound_s; int untimed, chosen, idle; };
 
 void network_head_doc(struct doc *d, const struct network *net, const struct network_look *k,
                       const struct kernel_sums *sum);

@@ -348,11 +348,15 @@ static void write_part(struct cutter *c, const struct cut_group *g, struct net_p
         str_add(&w.text, "; ");
         write_statement(&w, g, &c->g->statement[g->member[i]], !chain);
     }
+    int *inner = ARENA_ARRAY(c->a, int, g->n);
+    for (int i = 0; i < g->n - 1; i++)
+        inner[i] = c->g->statement[g->member[i]].out;
     *part = (struct net_part){
         .spec = g->n == 1 && w.family ? w.family->spec : arena_strdup(c->a, str_text(&w.text)),
         .result = w.name_of.data[g->n - 1], .out = g->out, .constant = g->constant,
         .n_operands = w.operands.len,
         .operand = ARENA_DUP(c->a, w.operands.data, w.operands.len),
+        .n_inner = g->n - 1, .inner = inner,
         .first = g->member[0], .last = g->member[g->n - 1],
         .view = cutter_is_view(c, g),
     };

@@ -25,6 +25,7 @@ struct net_part {
     int out;                              /* the tensor of the network that it computes */
     int n_operands;
     const struct part_operand *operand;
+    int n_inner; const int *inner;        /* the tensors of the network that stay inside */
     int first, last;                      /* its first and last statement */
     /* Whether the statement only reshapes operand 0: same elements, same row-major order (reshape,
      * identity). It needs no kernel where the layout allows a view. */

@@ -7,6 +7,8 @@
 #include "kernels/ops/compose_ops.h"
 
 #define MOST_BY_RULE 9                    /* most statements of a kernel made by the rule */
+#define TENSORS_FIX \
+    "Tab in the list of kernels offers tensors, and show --what simplified prints them"
 #define MOST 48  /* most statements of a kernel made by steps: a longer function compiles slowly */
 
 /* --- The rule --------------------------------------------------------------------------------- */
@@ -146,7 +148,7 @@ static bool find_made(const struct cutter *c, const char *name, int *tensor, str
     *tensor = graph_tensor(c->g, name);
     if (*tensor < 0) {
         err_set(e, ERR_NAME, "the network has no tensor %.80s", name);
-        return err_fix(e, "show --what simplified lists the tensors that are left");
+        return err_fix(e, TENSORS_FIX);
     }
     return c->maker[*tensor] >= 0
         || err_set(e, ERR_STEP, "no kernel computes %.80s", name_of(c, *tensor));
@@ -246,14 +248,14 @@ static bool apply(struct cutter *c, const char *step, struct err *e)
     for (char *w = strtok_r(text, " \t", &rest); w && n < COUNT_OF(word);
          w = strtok_r(NULL, " \t", &rest))
         word[n++] = w;
-    bool module = n > 1 && streq(word[0], "module");
+    bool module = n > 0 && streq(word[0], "module");
     if (module && n == 3 && streq(word[1], "cut"))
         return cut(c, word[2], e) && is_sound(c, e);
     if (module && n == 4 && streq(word[1], "join"))
         return join(c, word[2], word[3], e) && is_sound(c, e);
     err_set(e, ERR_SYNTAX, "a step of a network is: module cut TENSOR, or: module join TENSOR "
             "TENSOR");
-    return err_fix(e, "the steps of a kernel belong to the kernel");
+    return err_fix(e, module ? TENSORS_FIX : "the steps of a kernel belong to the kernel");
 }
 
 bool cutter_make(struct cutter *c, struct arena *a, const struct graph *g, int n_steps,

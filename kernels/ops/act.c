@@ -110,7 +110,7 @@ static const struct val *apply(const struct graph *g, enum act f, const struct v
     case ACT_NEG: return minus;
     case ACT_ABS: return bin(g, VAL_MAX, x, minus);
     case ACT_RECIPROCAL: return bin(g, VAL_DIV, num(g, 1), x);
-    case ACT_IDENTITY: return mul(g, x, num(g, 1));
+    case ACT_IDENTITY: return x;
     case ACT_FLOOR: return un(g, VAL_FLOOR, x);
     case ACT_SIN: return un(g, VAL_SIN, x);
     case ACT_COS: return un(g, VAL_COS, x);

@@ -192,7 +192,7 @@ static bool check_calls(struct net_run *r, struct err *e)
     double since = clock_s();
     for (int i = 0; i < r->module->n_calls && !r->opts->unchecked; i++) {
         char what[64];
-        snprintf(what, sizeof what, "checking kernel %d of %d", i + 1, r->module->n_calls);
+        snprintf(what, sizeof what, "checking call %d of %d", i + 1, r->module->n_calls);
         report(r, what, (double)i / r->module->n_calls);
         if (cancelled(r->cancel))
             return err_set(e, ERR_CANCEL, "cancelled");

@@ -91,6 +91,26 @@ char *session_network_undo(struct session *s)
     return last;
 }
 
+static bool has_kernel(const struct network *net, const char *spec)
+{
+    for (int i = 0; i < net->n_tasks; i++)
+        if (!net->task[i].conversion && streq(net->task[i].spec, spec))
+            return true;
+    return false;
+}
+
+int session_network_idle(const struct network *net, const char *kernels)
+{
+    struct arena *a = arena_new();
+    const char *spec;
+    const char *const *line;
+    int n, idle = 0;
+    for (const char *at = kernels; kernels_next(&at, a, &spec, &n, &line);)
+        idle += !streq(spec, KERNELS_MODULE) && !has_kernel(net, spec);
+    arena_free(a);
+    return idle;
+}
+
 bool session_is_network(const struct session *s)
 {
     const struct program *p = history_current(s->history)->program;

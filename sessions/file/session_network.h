@@ -22,6 +22,9 @@ bool session_network_step(struct session *s, const char *line, struct err *e);
 /* Removes the last step of the network and returns it, for the caller to free; NULL: there is
  * none. */
 char *session_network_undo(struct session *s);
+/* Returns the number of kernels in `kernels` that the network does not have: their steps are out of
+ * use. */
+int session_network_idle(const struct network *net, const char *kernels);
 /* Whether a session is a graph of several kernels that has no steps of its own. */
 bool session_is_network(const struct session *s);
 /* Whether such a session opens as a network by default: it is a model, its file says so, or its

@@ -467,6 +467,45 @@ static void command_opens_graphs_without_steps(void **state)
     model_free(m);
 }
 
+/* Times are those of all calls, also when a step changed how many there are. */
+static void times_follow_the_calls(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    model_resize(m, 240, 40);
+    hand_in(m, true);
+    int conv = 0;
+    struct network *net = (struct network *)m->network->made->net;
+    while (!str_starts(net->task[conv].spec, "c2d "))
+        conv++;
+    press(m, "G");
+    while (model_kernel(m) != conv)
+        press(m, "Up");
+    assert_hides(m, "time: ");            /* of one call: as in the list */
+    m->network->build_wanted = true;
+    hand_in(m, false);
+    ((struct network_task *)m->network->made->net->task)[conv].count = 2;
+    m->data_stamp++;
+    screen_refresh(m);
+    assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, by the 1 call that was "
+                    "measured");
+    assert_shows(m, "    2   0.400 50.0% ");
+    model_free(m);
+}
+
+/* A conversion does no arithmetic: it has no speed and no share of the work. */
+static void conversions_are_no_work(void **state)
+{
+    (void)state;
+    struct model *m = network_on(NET);
+    model_resize(m, 160, 30);
+    hand_in(m, false);
+    assert_shows(m, "     1       -     -  1  conversion");
+    hand_in(m, true);
+    assert_shows(m, "     1   0.100 16.7%       -    -  1  conversion");
+    model_free(m);
+}
+
 /* Steps of the network itself: refused with a reason, undone, redone, and saved. */
 static void the_network_is_cut_and_joined(void **state)
 {
@@ -478,6 +517,11 @@ static void the_network_is_cut_and_joined(void **state)
     assert_int_equal(m->network->made->net->parts.n, 2);
     assert_false(model_run(m, "module cut y"));
     assert_shows(m, "is the result of a kernel already");
+    assert_false(model_run(m, "module cut "));
+    assert_shows(m, "Tab in the list of kernels offers tensors");
+    assert_false(model_run(m, "module cut Add"));        /* its name in the kernel's text */
+    assert_shows(m, "Tab in the list of kernels offers tensors");
+    assert_shows(m, "inside:   b");
     assert_false(model_run(m, "undo"));
     assert_true(model_run(m, "module join a b"));
     run_jobs(m);
@@ -504,6 +548,85 @@ static void the_network_is_cut_and_joined(void **state)
     assert_false(model_run(m, "redo"));
     run_jobs(m);
     assert_int_equal(m->network->made->net->parts.n, 2);
+    model_free(m);
+}
+
+/* Returns the words that complete the line, with a blank after each. */
+static const char *completions_of(struct model *m, const char *line)
+{
+    static char text[4096];
+    struct arena *a = arena_new();
+    struct completions c = {0};
+    m->prompt.mark = ':';
+    model_complete(m, a, line, &c);
+    text[0] = 0;
+    for (int i = 0; i < c.n; i++)
+        strcat(strcat(text, c.item[i].word), " ");
+    arena_free(a);
+    return text;
+}
+
+/* Tab in the list of kernels offers what the list takes: its steps with their tensors. */
+static void lines_of_the_network_are_completed(void **state)
+{
+    (void)state;
+    struct model *m = network_on("x = input m=8 k=8; a = gmm(x) n=8; r = add(a, x); "
+                                 "b = gmm(r) n=8; s = add(b, x); y = relu(s)");
+    assert_string_equal(completions_of(m, "module "), "");       /* the network is not built yet */
+    run_jobs(m);
+    assert_string_equal(completions_of(m, "mod"), "module ");
+    assert_string_equal(completions_of(m, "meas"), "measure ");
+    assert_string_equal(completions_of(m, "und"), "undo ");
+    assert_string_equal(completions_of(m, "bl"), "");            /* blame is refused here */
+    assert_string_equal(completions_of(m, "w"), "w wq ");
+    assert_string_equal(completions_of(m, "module "), "cut join ");
+    while (!strstr(m->network->made->net->task[model_kernel(m)].spec, "Relu"))
+        press(m, "Down");
+    assert_string_equal(completions_of(m, "module cut "), "b s a ");     /* selected ones first */
+    assert_string_equal(completions_of(m, "module cut s"), "s ");
+    assert_string_equal(completions_of(m, "module cut s "), "");
+    assert_string_equal(completions_of(m, "module join "), "r ");
+    assert_string_equal(completions_of(m, "module join r "), "y ");
+    assert_string_equal(completions_of(m, "module join r y"), "y ");
+    assert_string_equal(completions_of(m, "module join a "), "");
+    press(m, "? m o d u l e");
+    assert_shows(m, "module cut T|join A B");
+    press(m, "Esc Enter");
+    assert_non_null(m->session);
+    assert_string_equal(completions_of(m, "modu"), "");
+    assert_false(model_run(m, "module cut s"));
+    assert_shows(m, "Esc goes back to the list");
+    model_free(m);
+}
+
+/* A cut through a kernel with chosen steps says that they are out of use, until it is undone. */
+static void idle_steps_are_told(void **state)
+{
+    (void)state;
+    struct model *m = network_on("x = input m=8 k=8; a = gmm(x) n=8; b = gmm(a) n=8; "
+                                 "y = add(b, x)");
+    model_resize(m, 160, 40);
+    run_jobs(m);
+    while (!strstr(m->network->made->net->task[model_kernel(m)].spec, "Add"))
+        press(m, "Down");
+    press(m, "Enter");
+    assert_true(model_run(m, "set propagate off"));
+    press(m, "Esc");
+    run_jobs(m);
+    assert_shows(m, "* 1 with chosen steps");
+    assert_hides(m, "out of use");
+    type_line(m, "module cut b");
+    run_jobs(m);
+    assert_string_equal(str_text(&m->message.text),
+                        "the chosen steps of 1 kernel are out of use, since the network has no "
+                        "such kernel now; its session keeps them");
+    press(m, "G");
+    assert_shows(m, "no conversions; the chosen steps of 1 kernel are out of use");
+    press(m, "u");
+    run_jobs(m);
+    assert_string_equal(str_text(&m->message.text),
+                        "the chosen steps of 1 kernel are in use again");
+    assert_hides(m, "out of use");
     model_free(m);
 }
 
@@ -1040,6 +1163,7 @@ static void a_late_cancel_keeps_what_was_found(void **state)
 static void note_what(void *ctx, const char *what, double fraction)
 {
     (void)fraction;
+    assert_null(strstr(what, "checking kernel"));        /* what it counts are calls */
     *(bool *)ctx |= strstr(what, "checking") || strstr(what, "whole graph");
 }
 
@@ -1091,6 +1215,10 @@ int main(void)
         cmocka_unit_test(conversions_do_not_change),
         cmocka_unit_test(command_opens_graphs_without_steps),
         cmocka_unit_test(the_network_is_cut_and_joined),
+        cmocka_unit_test(lines_of_the_network_are_completed),
+        cmocka_unit_test(idle_steps_are_told),
+        cmocka_unit_test(times_follow_the_calls),
+        cmocka_unit_test(conversions_are_no_work),
         cmocka_unit_test(errors_are_shown),
         cmocka_unit_test(a_model_opens_as_a_network),
         cmocka_unit_test(killed_branches_are_offered),
