@@ -174,15 +174,16 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
     for (int i = walk_site_loop(r->walk, p->by); i >= 0; i = loop[i].parent) {
-        int64_t bytes = walk_stride(r->walk, p->by, i), sets = lens_sets(r->l, bytes);
+        struct walk_part part = lens_way(r->l, p->by, i)->part[0];
+        int64_t bytes = part.stride, sets = lens_sets(r->l, bytes);
         if (bytes == 0 || bytes % r->l->line_bytes != 0)
             continue;
-        sets = sets < loop[i].trips ? sets : loop[i].trips;
-        if (loop[i].trips <= sets * r->l->ways)
+        sets = sets < part.trips ? sets : part.trips;
+        if (part.trips <= sets * r->l->ways)
             continue;
         p->loop = i;
         p->stride = bytes;
-        p->trips = loop[i].trips;
+        p->trips = part.trips;
         p->sets = (int)sets;
         return;
     }
@@ -255,7 +256,7 @@ static void take_code(struct lens_run *r)
     const struct walk_loop *loop = walk_loops(r->walk, &l->n_loops);
     struct lens_site *s = ARENA_ARRAY(l->arena, struct lens_site, l->n_sites + 1);
     struct lens_loop *o = ARENA_ARRAY(l->arena, struct lens_loop, l->n_loops + 1);
-    int64_t *stride = ARENA_ARRAY(l->arena, int64_t, l->n_sites * l->n_loops + 1);
+    struct walk_way *way = ARENA_ARRAY(l->arena, struct walk_way, l->n_sites * l->n_loops + 1);
     for (int i = 0; i < l->n_sites; i++) {
         int in = walk_site_loop(r->walk, i);
         int64_t bytes, lines;
@@ -267,7 +268,7 @@ static void take_code(struct lens_run *r)
             .bytes = joined ? bytes : 1, .pieces = joined ? 1 : lines,
         };
         for (int k = 0; k < l->n_loops; k++)
-            stride[i * l->n_loops + k] = walk_stride(r->walk, i, k);
+            way[i * l->n_loops + k] = walk_way(r->walk, i, k);
     }
     for (int i = 0; i < l->n_loops; i++)
         o[i] = (struct lens_loop){ arena_strdup(l->arena, loop[i].axis), loop[i].node,
@@ -275,7 +276,7 @@ static void take_code(struct lens_run *r)
     r->value = ARENA_ARRAY(l->arena, int64_t, l->n_loops + 1);
     l->site = s;
     l->loop = o;
-    l->stride = stride;
+    l->way = way;
     l->along = arena_strdup(l->arena, walk_along(r->walk));
 }
 

@@ -45,7 +45,9 @@ static json_t *cause_json(const struct lens *l, const struct lens_cause *c)
     return json_put(o, "kind", JSON(miss_kind_name[lens_kind(c)]),
                     "loop", JSON_IF(c->moves >= 0, l->loop[c->moves].axis),
                     "stride_bytes", JSON_IF(c->moves >= 0, c->stride),
+                    "stride_every", JSON_IF(c->moves >= 0, c->moves_every),
                     "again", JSON_IF(c->again >= 0, l->loop[c->again].axis),
+                    "again_after", JSON_IF(c->again >= 0, c->again_after),
                     "lines_again", JSON_IF(c->again >= 0, c->lines),
                     "lines_between", JSON_IF(c->again >= 0, c->touched));
 }
