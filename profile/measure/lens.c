@@ -4,6 +4,7 @@
 #include "kernels/gen/walk.h"
 #include "profile/measure/job.h"
 #include "profile/measure/lens_whole.h"
+#include "profile/measure/program_text.h"
 #include "profile/sim/cachesim.h"
 #include "profile/sim/lru.h"
 
@@ -385,6 +386,12 @@ static bool few_lines(const struct cache_config *c, uint64_t first, uint64_t end
                    (double)(end - first) / 1048576, (double)(MOST_LINES_SEEN * line) / 1048576);
 }
 
+static bool for_cpu(const struct program *p, const struct target *t, struct err *e)
+{
+    return !program_text_is_gpu(p, t)
+        || err_set(e, ERR_RANGE, "the lens shows the L1 of a CPU, and this kernel is for a GPU");
+}
+
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e)
 {
@@ -397,7 +404,8 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
     struct lens_cells whole = {0};
     int n_sites;
     *l = (struct lens){ .arena = a, .cache = predict_cache(&o->cache) };
-    bool ok = program_lower(p, &f, e) && walk_open(f, &gen, &r.walk, e);
+    bool ok = for_cpu(p, o->target, e) && program_lower(p, &f, e)
+           && walk_open(f, &gen, &r.walk, e);
     unsigned long long *base = ARENA_ARRAY(a, unsigned long long, ok ? f->n_buffers + 1 : 1);
     uint64_t end = ok ? measure_place_buffers(f, base) : 0;
     if (ok)
@@ -504,6 +512,19 @@ int lens_first_conflict(const struct lens *l, int at)
         if (l->touch[i].conflict)
             return i;
     return -1;
+}
+
+int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST])
+{
+    int i = turn_from(l, at + 1) - 1, n = 0, kept = 0;
+    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+        n++;
+    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+        if (--n < LENS_DEEPEST) {
+            loop[n] = k;
+            kept++;
+        }
+    return kept;
 }
 
 int64_t lens_value(const struct lens *l, int loop, int at)

@@ -11,6 +11,7 @@
 #define LENS_PAIRS 6
 #define LENS_CULPRITS 3                   /* most accesses that are blamed for the misses */
 #define LENS_SHARE 0.1                    /* least share of all misses of each of them */
+#define LENS_DEEPEST 64                   /* most loops around a touch */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
 /* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
@@ -139,6 +140,8 @@ void lens_held(const struct lens *l, int at, bool *held);
 int lens_next(const struct lens *l, int loop, int at, int dir);
 /* Returns the first conflict miss from touch `at` on; -1: none. */
 int lens_first_conflict(const struct lens *l, int at);
+/* Stores the loops around touch `at`, the outermost first. Returns their number. */
+int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST]);
 /* Returns the value of a loop at touch `at`; -1: no iteration of it has begun in the window. */
 int64_t lens_value(const struct lens *l, int loop, int at);
 #endif

@@ -91,7 +91,8 @@ void lens_report_json(struct str *out, const struct lens *l, const struct foreca
             json_array_append_new(cures, json_put(prediction_json(&cure[i].misses),
                                   "step", JSON(cure[i].line),
                                   "helps", JSON(forecast_helps(&cure[i], now)),
-                                  "other_contract", JSON(cure[i].other_contract)));
+                                  "other_contract", JSON(cure[i].other_contract),
+                                  "tile", JSON(tile_fate_name[cure[i].tile])));
     json_t *o = json_make("format", JSON(1), "cache", JSON(str_text(&cache)),
                           "sets", JSON(l->n_sets), "ways", JSON(l->ways),
                           "along", JSON(l->along), "iterations", JSON(l->iterations),
