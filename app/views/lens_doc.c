@@ -148,8 +148,8 @@ static void put_effect(struct lens_pane *v, int i, int column)
         doc_end(v->d);
         doc_pad(v->d, 6);
     }
-    doc_wrap(v->d, k->cure[i].tile == TILE_STAYS ? STYLE_GOOD : STYLE_BAD, str_text(&text), k->width,
-             8);
+    doc_wrap(v->d, k->cure[i].tile == TILE_STAYS ? STYLE_GOOD : STYLE_BAD, str_text(&text),
+             k->width, 8);
     for (int at = first; at < v->d->lines.len; at++)
         v->d->lines.data[at].id = i;
     str_free(&text);

@@ -46,7 +46,8 @@ bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
 /* Sorts the rows: one step before several, then those that take a tile out of its registers; of
- * each, the fewest misses first; unknown misses last. Rows whose predictions differ by less than a sample can tell keep their order. */
+ * each, the fewest misses first; unknown misses last. Rows whose predictions differ by less than a
+ * sample can tell keep their order. */
 void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the misses after the steps are clearly fewer than now. */

@@ -106,7 +106,8 @@ const char *tile_spill_note(const struct func *f, const struct target *t, struct
     return f->buffer[s.tile].name;
 }
 
-const char *tile_that_leaves(const struct func *f, const struct func *than, const struct target *t)
+const char *tile_that_leaves(const struct func *f, const struct func *than,
+                             const struct target *t)
 {
     for (int i = than->n_params; i < than->n_buffers; i++) {
         int64_t n = tile_registers(than, i, t);

@@ -17,5 +17,6 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
  * no tile spills. */
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out);
 /* Returns the name of a tile that lies in registers in `than`, but not in f; NULL: there is none. */
-const char *tile_that_leaves(const struct func *f, const struct func *than, const struct target *t);
+const char *tile_that_leaves(const struct func *f, const struct func *than,
+                             const struct target *t);
 #endif

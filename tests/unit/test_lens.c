@@ -706,8 +706,8 @@ static void says_why_nothing_helps(void **state)
     arena_free(a);
 }
 
-/* One step before several, and those that cost a tile last; then the misses; what a sample cannot tell apart keeps its order, but a
- * contract that stays comes first. */
+/* One step before several, and those that cost a tile last; then the misses; what a sample cannot
+ * tell apart keeps its order, but a contract that stays comes first. */
 static void ranking(void **state)
 {
     struct forecast row[] = {
@@ -775,7 +775,8 @@ int main(void)
         cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
         cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),
         cmocka_unit_test(halves_of_rows), cmocka_unit_test(fused_loops),
-        cmocka_unit_test(registers_come_first), cmocka_unit_test(cures_capacity), cmocka_unit_test(pads_come_first),
+        cmocka_unit_test(registers_come_first), cmocka_unit_test(cures_capacity),
+        cmocka_unit_test(pads_come_first),
         cmocka_unit_test(nests_are_joined), cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),

@@ -235,7 +235,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(change_to_nothing), cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
+        cmocka_unit_test(change_to_nothing),
+        cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
         cmocka_unit_test(random_results),
     };
     return cmocka_run_group_tests_name("simview", tests, set_up, NULL);
