@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include "app/views/lens_doc.h"
+#include "profile/measure/program_text.h"
 #include "sessions/report/lens_report.h"
 
 #define LENS_ROWS 16
@@ -25,9 +26,11 @@ bool cli_lens(const struct cli *c, struct opened *o, struct str *out, struct err
     struct lens *l;
     struct forecast cure[FORECAST_CURES], now;
     if (!args_target(c->args, &opts.target, e)
-        || (cache && !cache_config_parse(cache, &opts.cache, e))
-        || !lens_open(p, &opts, c->cancel, &l, e))
+        || (cache && !cache_config_parse(cache, &opts.cache, e)))
         return false;
+    if (!lens_open(p, &opts, c->cancel, &l, e))
+        return program_text_is_gpu(p, opts.target)
+             ? err_fix(e, "run SESSION --meters sim simulates the memory of the GPU") : false;
     struct progress pr = cli_progress(c);
     int n = forecast_cures(p, l, l->arena, cure);
     bool ok = forecast_lens(p, &l->cache, opts.target, &pr, c->cancel, cure, n, &now, e);

@@ -281,7 +281,8 @@ const char *model_tile_note(const struct model *m, const struct state *s, const 
 void model_describe_tile(const struct model *m, const struct state *s, const char *before,
                          struct str *out);
 
-/* The same, unless state `than` has that tile for the same reason. */
+/* The same, unless state `than` has that tile for the same reason.  Without such a tile, names one
+ * that leaves the registers. */
 void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
                     const char *before, struct str *out);
 

@@ -75,7 +75,7 @@ void model_lensed(struct model *m, struct app_job *j)
     free(k->cure);
     str_clear(&k->why);
     if (!j->ok)
-        str_add(&k->why, j->e.text);
+        str_printf(&k->why, "%s%s%s", j->e.text, j->e.fix[0] ? ": " : "", j->e.fix);
     k->have = true;
     k->tag = j->tag;
     k->asked = j->lens_from;
@@ -93,8 +93,10 @@ void model_lensed(struct model *m, struct app_job *j)
         return;
     int first = lens_first_conflict(k->lens, 0);
     k->at = first > 0 ? first : 0;
-    k->loop = k->loop < k->lens->n_loops ? k->loop : -1;
-    k->loop = k->loop < 0 ? k->lens->n_loops - 1 : k->loop;
+    int around[LENS_DEEPEST], n = lens_around(k->lens, k->at, around), i = 0;
+    while (i < n && around[i] != k->loop)
+        i++;
+    k->loop = i < n ? k->loop : n > 0 ? around[n - 1] : -1;
 }
 
 /* --- Commands --------------------------------------------------------------------------------- */
@@ -152,6 +154,21 @@ static int next_iteration(const struct lensing *k, int dir, long long n)
     return at;
 }
 
+/* Chooses the next inner one of the loops around the touch; after the innermost one, and after a
+ * loop that is not around the touch, the outermost one. */
+static bool next_loop(struct model *m)
+{
+    struct lensing *k = &m->lensing;
+    int around[LENS_DEEPEST], n = lens_around(k->lens, k->at, around), i = 0;
+    if (n == 0)
+        return model_say_error(m, "no loop is around this touch", "");
+    while (i < n && around[i] != k->loop)
+        i++;
+    k->loop = around[i < n - 1 ? i + 1 : 0];
+    model_info(m, ". and , play iterations of %s", k->lens->loop[k->loop].axis);
+    return true;
+}
+
 static bool set_from(struct model *m, const char *arg)
 {
     long long n = -1;
@@ -181,8 +198,7 @@ static bool play(struct model *m, const char *word, long long n)
     if (streq(word, "conflict"))
         return go_to(m, lens_first_conflict(k->lens, k->at + 1),
                      "no later conflict miss in this window");
-    k->loop = k->lens->n_loops > 0 ? (k->loop + 1) % k->lens->n_loops : -1;
-    return true;
+    return next_loop(m);
 }
 
 bool model_lens(struct model *m, const char *arg)

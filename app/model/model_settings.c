@@ -228,6 +228,21 @@ void model_describe_tile(const struct model *m, const struct state *s, const cha
     str_free(&says);
 }
 
+/* Appends `before` and the tile that is in registers in state `than`, but not in s. */
+static void describe_leaving(const struct model *m, const struct state *s, const struct state *than,
+                             const char *before, struct str *out)
+{
+    const struct func *f, *old;
+    struct err ignored;
+    const struct target *t = target_of(m, s);
+    const char *tile = t && program_lower(s->program, &f, &ignored)
+                    && program_lower(than->program, &old, &ignored) ? tile_that_leaves(f, old, t)
+                                                                    : NULL;
+    if (tile)
+        str_printf(out, "%s%s leaves the registers: some loops over it are neither unrolled nor "
+                   "vectorized", before, tile);
+}
+
 void model_new_tile(const struct model *m, const struct state *s, const struct state *than,
                     const char *before, struct str *out)
 {
@@ -235,6 +250,8 @@ void model_new_tile(const struct model *m, const struct state *s, const struct s
     model_describe_tile(m, s, before, &now);
     if (now.len > 0)
         model_describe_tile(m, than, before, &then);
+    else
+        describe_leaving(m, s, than, before, &now);
     if (!streq(str_text(&now), str_text(&then)))
         str_add(out, str_text(&now));
     str_free(&now);

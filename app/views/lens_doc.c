@@ -127,6 +127,10 @@ static void add_change(struct str *out, const char *what, int64_t from, int64_t 
  * fit or column is 0. */
 static void put_effect(struct lens_pane *v, int i, int column)
 {
+    static const char *const cost[TILE_FATE_COUNT] = {
+        "", ", but the tile spills: usually slower",
+        ", but the tile leaves the registers: usually slower",
+    };
     const struct lens_look *k = v->k;
     const struct prediction *to = &k->cure[i].misses, *from = &k->now->misses;
     struct str text = {0};
@@ -136,6 +140,7 @@ static void put_effect(struct lens_pane *v, int i, int column)
     if (to->fraction < 1)
         str_printf(&text, " (of L1, from %.2g %% of the run)", 100 * to->fraction);
     str_add(&text, k->cure[i].other_contract ? ", other contract" : "");
+    str_add(&text, cost[k->cure[i].tile]);
     doc_pad(v->d, column);
     bool fits = column > 0 && doc_col(v->d) + text_width(str_text(&text)) <= k->width;
     int first = v->d->lines.len;
@@ -143,7 +148,8 @@ static void put_effect(struct lens_pane *v, int i, int column)
         doc_end(v->d);
         doc_pad(v->d, 6);
     }
-    doc_wrap(v->d, STYLE_GOOD, str_text(&text), k->width, 8);
+    doc_wrap(v->d, k->cure[i].tile == TILE_STAYS ? STYLE_GOOD : STYLE_BAD, str_text(&text),
+             k->width, 8);
     for (int at = first; at < v->d->lines.len; at++)
         v->d->lines.data[at].id = i;
     str_free(&text);
@@ -279,12 +285,12 @@ static void put_touch(struct lens_pane *v, const struct lens_touch *t)
 static void put_loops(struct lens_pane *v)
 {
     const struct lens *l = v->l;
+    int around[LENS_DEEPEST], n = lens_around(l, v->k->at, around);
     doc_put(v->d, STYLE_DIM, "  loops:");
-    for (int i = 0; i < l->n_loops; i++) {
-        int64_t value = lens_value(l, i, v->k->at);
-        if (value >= 0)
-            doc_printf(v->d, i == v->k->loop && v->k->keys ? STYLE_TAB : STYLE_PLAIN, " %s=%lld",
-                       l->loop[i].axis, (long long)value);
+    for (int i = 0; i < n; i++) {
+        doc_put(v->d, STYLE_PLAIN, " ");
+        doc_printf(v->d, around[i] == v->k->loop && v->k->keys ? STYLE_TAB : STYLE_PLAIN, "%s=%lld",
+                   l->loop[around[i]].axis, (long long)lens_value(l, around[i], v->k->at));
     }
     end(v);
 }

@@ -85,7 +85,8 @@ static void add_lines(struct str *out, int64_t n)
     str_add(out, n == 1 ? " line" : " lines");
 }
 
-/* "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." */
+/* "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." or "MN
+ * moves it by 2 048 bytes every 512 iterations." */
 static void add_move(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     if (c->moves < 0 || c->again < 0)
@@ -94,24 +95,44 @@ static void add_move(struct str *out, const struct lens *l, const struct lens_ca
     str_printf(out, "%s%s moves it by ", l->loop[c->moves].axis,
                innermost ? ", the innermost loop," : "");
     str_count(out, c->stride);
-    str_printf(out, " bytes: every iteration needs %s. ",
-               innermost ? "another line" : "other lines");
+    if (c->moves_every == 1) {
+        str_printf(out, " bytes: every iteration needs %s. ",
+                   innermost ? "another line" : "other lines");
+        return;
+    }
+    str_add(out, " bytes every ");
+    str_count(out, c->moves_every);
+    str_add(out, " iterations. ");
+}
+
+/* "The next iteration of N needs" or "After 512 iterations, MN needs". */
+static void add_needs(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    const char *loop = l->loop[c->again].axis;
+    if (c->again_after == 1) {
+        str_printf(out, "The next iteration of %s needs", loop);
+        return;
+    }
+    str_add(out, "After ");
+    str_count(out, c->again_after);
+    str_printf(out, " iterations, %s needs", loop);
 }
 
 /* "The next iteration of N needs its 512 lines again, but by then 545 lines were touched, and L1
  * holds 512." */
 static void add_again(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
-    const char *loop = c->again >= 0 ? l->loop[c->again].axis : NULL;
+    bool loop = c->again >= 0;
     int64_t lines = loop ? c->lines : l->buffer[l->site[c->site].buffer].lines;
     if (!loop && !c->before) {
         str_add(out, "Its lines are evicted before they are touched again.");
         return;
     }
     if (loop)
-        str_printf(out, "The next iteration of %s needs its ", loop);
+        add_needs(out, l, c);
     else
-        str_add(out, "An earlier nest has touched its ");
+        str_add(out, "An earlier nest has touched");
+    str_add(out, " its ");
     add_lines(out, lines);
     str_add(out, loop ? " again, but by then " : ", but L1 holds ");
     if (loop) {
@@ -164,8 +185,7 @@ static void add_not_better(struct str *out, const struct lens *l, const struct l
     text_count(out, llround(l->all.compulsory));
     str_add(out, " of the ");
     text_count(out, llround(l->all.misses));
-    str_add(out, " misses are compulsory. The others stay, because the working set of each "
-                 "candidate is larger than L1.");
+    str_add(out, " misses are compulsory. Steps that the lens does not try may avoid others.");
 }
 
 void lens_no_cure_print(struct str *out, const struct lens *l, const struct lens_look *k)

@@ -8,7 +8,7 @@
 #include "app/ui/text.h"
 
 #define INDENT 2
-#define CHANGE_WIDTH 8
+#define CHANGE_WIDTH 9                    /* of " -100.0 %" */
 #define RATE_WIDTH 10
 #define MOST_BAR 40
 #define MOST_SITES 8

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/history/command.h"
+#include "kernels/gen/tile_registers.h"
 #include "kernels/program/contract.h"
 
 #define SAME 1.05  /* up to this ratio, two predictions do not differ for certain */
@@ -13,6 +14,12 @@ const char *const cure_result_name[CURE_RESULT_COUNT] = {
 #define RESULT(id, name) [CURE_##id] = name,
     CURE_RESULTS(RESULT)
 #undef RESULT
+};
+
+const char *const tile_fate_name[TILE_FATE_COUNT] = {
+#define FATE(id, name) [TILE_##id] = name,
+    TILE_FATES(FATE)
+#undef FATE
 };
 
 /* Runs the lines of a row on a copy of the session. *changes: how many of them to undo. */
@@ -51,6 +58,19 @@ static bool has_other_contract(const struct program *p, const struct program *th
     return other;
 }
 
+static enum tile_fate fate_of(const struct program *p, const struct program *than,
+                              const struct target *target)
+{
+    const struct target *t = target_or_host(target);
+    const struct func *f, *old;
+    struct tile_spill ignored;
+    struct err e;
+    if (!program_lower(p, &f, &e) || !program_lower(than, &old, &e))
+        return TILE_STAYS;
+    return tile_that_spills(f, t, &ignored) && !tile_that_spills(old, t, &ignored) ? TILE_SPILLS
+         : tile_that_leaves(f, old, t) ? TILE_LEAVES : TILE_STAYS;
+}
+
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
                     const struct progress *pr, const struct cancel *c, struct forecast *row, int n,
                     struct forecast *none, struct err *e)
@@ -70,6 +90,7 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
         row[i].ok = run_lines(h, &row[i], &changes);
         const struct program *after = history_current(h)->program;
         row[i].other_contract = row[i].ok && has_other_contract(after, p);
+        row[i].tile = row[i].ok ? fate_of(after, p, o->target) : TILE_STAYS;
         row[i].ok = row[i].ok && predict_misses(after, o, c, &row[i].misses, &refused);
         for (; ok && changes > 0; changes--)
             ok = history_undo(h, 1, e);
@@ -80,11 +101,12 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
 
 /* --- Ranking ---------------------------------------------------------------------------------- */
 
-enum group { ONE_STEP, SEVERAL_STEPS, UNKNOWN_MISSES };
+enum group { ONE_STEP, SEVERAL_STEPS, COSTS_A_TILE, UNKNOWN_MISSES };
 
 static enum group group_of(const struct forecast *row)
 {
-    return !row->ok ? UNKNOWN_MISSES : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
+    return !row->ok ? UNKNOWN_MISSES : row->tile != TILE_STAYS ? COSTS_A_TILE
+         : forecast_is_long(row) ? SEVERAL_STEPS : ONE_STEP;
 }
 
 /* Returns the best of n rows: of those that differ by less than a sample can tell, the first one

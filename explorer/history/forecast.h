@@ -7,6 +7,17 @@
 
 #define FORECAST_CURES 64
 
+/* What steps do to a tile that is in registers: it no longer fits, or loops that stay loops walk it
+ * in memory. Both cost more time than misses do. */
+#define TILE_FATES(X) X(STAYS, "stays") X(SPILLS, "spills") X(LEAVES, "leaves")
+enum tile_fate {
+#define FATE(id, name) TILE_##id,
+    TILE_FATES(FATE)
+#undef FATE
+    TILE_FATE_COUNT
+};
+extern const char *const tile_fate_name[TILE_FATE_COUNT];
+
 /* A line of the prompt (command.h), or several with \n between them, and the misses of the program
  * after them.  ok: the misses are known.  They are not for a refused step, or when the prediction
  * took too long.  held: later steps that no longer apply.  other_contract: the step changes the
@@ -16,6 +27,7 @@ struct forecast {
     bool ok, other_contract;
     int held;
     struct prediction misses;
+    enum tile_fate tile;
 };
 
 /* Predicts p after each of the n rows alone.  `none` gets the prediction of p itself. pr: gets
@@ -33,8 +45,9 @@ int forecast_cures(const struct program *p, const struct lens *l, struct arena *
 bool forecast_lens(const struct program *p, const struct cache_config *cache,
                    const struct target *target, const struct progress *pr, const struct cancel *c,
                    struct forecast *row, int n, struct forecast *now, struct err *e);
-/* Sorts the rows: one step before several, then the fewest misses first; unknown misses last. Rows
- * whose predictions differ by less than a sample can tell keep their order. */
+/* Sorts the rows: one step before several, then those that take a tile out of its registers; of
+ * each, the fewest misses first; unknown misses last. Rows whose predictions differ by less than a
+ * sample can tell keep their order. */
 void forecast_rank(struct forecast *row, int n);
 bool forecast_is_long(const struct forecast *row);       /* whether it has several lines */
 /* Whether the misses after the steps are clearly fewer than now. */

@@ -281,7 +281,7 @@ static bool fits(const struct curing *c, const struct around *r, int around, int
         trips[j] = c->l->loop[j].trips;
     trips[r->loop[i]] = a;
     trips[r->loop[k]] = b;
-    return (double)lens_touched(c->l, r->loop[around], trips)
+    return (double)lens_touched(c->l, r->loop[around], 1, trips)
         <= ROOM * c->l->n_sets * c->l->ways;
 }
 
@@ -311,8 +311,16 @@ static int64_t extent_of(const struct around *r, int i)
 /* Returns the most iterations of loop i whose lines fit into the sets that it reaches. */
 static int64_t most_of(const struct curing *c, const struct around *r, int i)
 {
-    int64_t sets = lens_sets(c->l, lens_stride(c->l, r->site, r->loop[i]));
-    return (int64_t)(ROOM * (double)(sets * c->l->ways));
+    const struct walk_way *way = lens_way(c->l, r->site, r->loop[i]);
+    int64_t most = 1;
+    for (int k = 0; k < way->n; k++) {
+        int64_t sets = lens_sets(c->l, way->part[k].stride);
+        int64_t room = (int64_t)(ROOM * (double)(sets * c->l->ways));
+        if (room < way->part[k].trips)
+            return most * room;
+        most *= way->part[k].trips;
+    }
+    return most;
 }
 
 static int64_t least_of(int64_t a, int64_t b)

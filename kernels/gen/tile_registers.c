@@ -105,3 +105,15 @@ const char *tile_spill_note(const struct func *f, const struct target *t, struct
         str_printf(out, ", and operands need %lld", (long long)s.operands);
     return f->buffer[s.tile].name;
 }
+
+const char *tile_that_leaves(const struct func *f, const struct func *than,
+                             const struct target *t)
+{
+    for (int i = than->n_params; i < than->n_buffers; i++) {
+        int64_t n = tile_registers(than, i, t);
+        for (int k = f->n_params; n > 0 && n <= t->registers && k < f->n_buffers; k++)
+            if (streq(f->buffer[k].name, than->buffer[i].name) && tile_registers(f, k, t) == 0)
+                return f->buffer[k].name;
+    }
+    return NULL;
+}

@@ -16,4 +16,7 @@ bool tile_that_spills(const struct func *f, const struct target *t, struct tile_
 /* Returns the name of that tile and adds "spills: takes 32 of 16 vector registers" to *out; NULL:
  * no tile spills. */
 const char *tile_spill_note(const struct func *f, const struct target *t, struct str *out);
+/* Returns the name of a tile that lies in registers in `than`, but not in f; NULL: none does. */
+const char *tile_that_leaves(const struct func *f, const struct func *than,
+                             const struct target *t);
 #endif

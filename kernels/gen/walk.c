@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_COMPARED (1 << 16)           /* iterations; more of them are taken for even */
+
 /* --- From code to nodes ----------------------------------------------------------------------- */
 
 typedef VEC(struct walk_node) nodes;
@@ -276,17 +278,73 @@ static const struct walk_node *find_loop(const struct walk_node *v, int n, int l
     return found;
 }
 
-int64_t walk_stride(const struct walk *w, int site, int loop)
+/* Whether the loop over `var` moves an access by a constant, *stride. */
+static bool moves_evenly(const struct walk_node *v, const struct expr *var, int64_t *stride)
+{
+    *stride = 0;
+    for (int i = 0; i < v->n; i++) {
+        if (v->product[i].var == var->var)
+            *stride += v->product[i].coef;
+        else if (v->product[i].var < 0 && expr_uses(v->product[i].other, var))
+            return false;
+    }
+    return true;
+}
+
+/* Returns the address of an access without that of its buffer. */
+static inline int64_t offset(const struct walk *w, const struct walk_node *v)
+{
+    int64_t at = v->rest;
+    for (int i = 0; i < v->n; i++) {
+        const struct product *p = &v->product[i];
+        at += p->coef * (p->var >= 0 ? w->value[p->var] : expr_eval(p->other, w->value));
+    }
+    return at;
+}
+
+/* Returns how far iteration i of a loop is from its first one, in bytes.  Other loops are in their
+ * current iterations. */
+static int64_t way_to(const struct walk *w, const struct walk_node *v, const struct walk_node *loop,
+                      int64_t i)
+{
+    int64_t *value = &w->value[loop->var->var], was = *value;
+    *value = expr_eval(loop->begin, w->value);
+    int64_t first = offset(w, v);
+    *value += i;
+    int64_t to = offset(w, v);
+    *value = was;
+    return to - first;
+}
+
+/* Adds the next part, whose iterations are `period` ones of the loop: as many of `left` as move by
+ * the stride of the first one.  Returns their number. */
+static int64_t add_part(const struct walk *w, const struct walk_node *v,
+                        const struct walk_node *loop, int64_t period, int64_t left,
+                        struct walk_way *out)
+{
+    int64_t stride = way_to(w, v, loop, period), n = 2;
+    while (n < left && n < MOST_COMPARED && way_to(w, v, loop, n * period) == n * stride)
+        n++;
+    if (n == MOST_COMPARED || out->n == WALK_MOST_PARTS - 1)
+        n = left;
+    out->part[out->n++] = (struct walk_part){ stride, n };
+    return n;
+}
+
+struct walk_way walk_way(const struct walk *w, int site, int loop)
 {
     const struct walk_node *v = w->use[site].access, *l = find_loop(w->root, w->n_root, loop);
-    int64_t stride = 0;
-    for (int i = 0; v && l && i < v->n; i++) {
-        if (v->product[i].var == l->var->var)
-            stride += v->product[i].coef;
-        else if (v->product[i].var < 0 && expr_uses(v->product[i].other, l->var))
-            return 0;
+    struct walk_way out = { 1, { { 0, w->loops.data[loop].trips } } };
+    if (!v || !l || moves_evenly(v, l->var, &out.part[0].stride) || out.part[0].trips < 2)
+        return out;
+    int64_t left = out.part[0].trips;
+    out.n = 0;
+    for (int64_t period = 1; left > 1;) {
+        int64_t n = add_part(w, v, l, period, left, &out);
+        period *= n;
+        left = (left + n - 1) / n;
     }
-    return stride;
+    return out;
 }
 
 /* --- Counting --------------------------------------------------------------------------------- */
@@ -363,12 +421,7 @@ bool walk_count(struct walk *w, double *iterations, double *accesses, double *al
 
 static inline unsigned long long address(const struct walk *w, const struct walk_node *v)
 {
-    int64_t at = v->rest;
-    for (int i = 0; i < v->n; i++) {
-        const struct product *p = &v->product[i];
-        at += p->coef * (p->var >= 0 ? w->value[p->var] : expr_eval(p->other, w->value));
-    }
-    return w->base[v->buffer] + (unsigned long long)at;
+    return w->base[v->buffer] + (unsigned long long)offset(w, v);
 }
 
 static void run(struct walk *w, const struct walk_node *v, int n);

@@ -35,9 +35,14 @@ int walk_site_loop(const struct walk *w, int site);
  * last one, and the cache lines if the first one begins a line. */
 void walk_site_reach(const struct walk *w, int site, int line_bytes, int64_t *bytes,
                      int64_t *lines);
-/* Returns by how many bytes that access moves with each iteration of a loop; 0 when it does not, or
- * not by a constant. */
-int64_t walk_stride(const struct walk *w, int site, int loop);
+/* The way of that access along a loop.  A loop with one part moves the access by `stride` bytes in
+ * each of `trips` iterations.  The way 64*(i % 2) + 4096*(i / 2) has two parts, the innermost
+ * first: it moves by 64 bytes twice, and by 4096 bytes every two iterations. */
+#define WALK_MOST_PARTS 4
+struct walk_part { int64_t stride, trips; };
+struct walk_way { int n; struct walk_part part[WALK_MOST_PARTS]; };
+/* Returns that way.  It has one part of stride 0 when the loop does not move the access. */
+struct walk_way walk_way(const struct walk *w, int site, int loop);
 /* After this moment of clock_s, or when c is raised, walks end early; 0, NULL: never. */
 void walk_limit(struct walk *w, double deadline, const struct cancel *c);
 void walk_stop(struct walk *w);                /* ends the walk; for use in a callback */

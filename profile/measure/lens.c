@@ -4,6 +4,7 @@
 #include "kernels/gen/walk.h"
 #include "profile/measure/job.h"
 #include "profile/measure/lens_whole.h"
+#include "profile/measure/program_text.h"
 #include "profile/sim/cachesim.h"
 #include "profile/sim/lru.h"
 
@@ -174,15 +175,16 @@ static void find_stride(const struct lens_run *r, struct lens_pair *p)
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
     for (int i = walk_site_loop(r->walk, p->by); i >= 0; i = loop[i].parent) {
-        int64_t bytes = walk_stride(r->walk, p->by, i), sets = lens_sets(r->l, bytes);
+        struct walk_part part = lens_way(r->l, p->by, i)->part[0];
+        int64_t bytes = part.stride, sets = lens_sets(r->l, bytes);
         if (bytes == 0 || bytes % r->l->line_bytes != 0)
             continue;
-        sets = sets < loop[i].trips ? sets : loop[i].trips;
-        if (loop[i].trips <= sets * r->l->ways)
+        sets = sets < part.trips ? sets : part.trips;
+        if (part.trips <= sets * r->l->ways)
             continue;
         p->loop = i;
         p->stride = bytes;
-        p->trips = loop[i].trips;
+        p->trips = part.trips;
         p->sets = (int)sets;
         return;
     }
@@ -255,7 +257,7 @@ static void take_code(struct lens_run *r)
     const struct walk_loop *loop = walk_loops(r->walk, &l->n_loops);
     struct lens_site *s = ARENA_ARRAY(l->arena, struct lens_site, l->n_sites + 1);
     struct lens_loop *o = ARENA_ARRAY(l->arena, struct lens_loop, l->n_loops + 1);
-    int64_t *stride = ARENA_ARRAY(l->arena, int64_t, l->n_sites * l->n_loops + 1);
+    struct walk_way *way = ARENA_ARRAY(l->arena, struct walk_way, l->n_sites * l->n_loops + 1);
     for (int i = 0; i < l->n_sites; i++) {
         int in = walk_site_loop(r->walk, i);
         int64_t bytes, lines;
@@ -267,7 +269,7 @@ static void take_code(struct lens_run *r)
             .bytes = joined ? bytes : 1, .pieces = joined ? 1 : lines,
         };
         for (int k = 0; k < l->n_loops; k++)
-            stride[i * l->n_loops + k] = walk_stride(r->walk, i, k);
+            way[i * l->n_loops + k] = walk_way(r->walk, i, k);
     }
     for (int i = 0; i < l->n_loops; i++)
         o[i] = (struct lens_loop){ arena_strdup(l->arena, loop[i].axis), loop[i].node,
@@ -275,7 +277,7 @@ static void take_code(struct lens_run *r)
     r->value = ARENA_ARRAY(l->arena, int64_t, l->n_loops + 1);
     l->site = s;
     l->loop = o;
-    l->stride = stride;
+    l->way = way;
     l->along = arena_strdup(l->arena, walk_along(r->walk));
 }
 
@@ -384,6 +386,12 @@ static bool few_lines(const struct cache_config *c, uint64_t first, uint64_t end
                    (double)(end - first) / 1048576, (double)(MOST_LINES_SEEN * line) / 1048576);
 }
 
+static bool for_cpu(const struct program *p, const struct target *t, struct err *e)
+{
+    return !program_text_is_gpu(p, t)
+        || err_set(e, ERR_RANGE, "the lens shows the L1 of a CPU, and this kernel is for a GPU");
+}
+
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e)
 {
@@ -396,7 +404,8 @@ bool lens_open(const struct program *p, const struct lens_opts *o, const struct 
     struct lens_cells whole = {0};
     int n_sites;
     *l = (struct lens){ .arena = a, .cache = predict_cache(&o->cache) };
-    bool ok = program_lower(p, &f, e) && walk_open(f, &gen, &r.walk, e);
+    bool ok = for_cpu(p, o->target, e) && program_lower(p, &f, e)
+           && walk_open(f, &gen, &r.walk, e);
     unsigned long long *base = ARENA_ARRAY(a, unsigned long long, ok ? f->n_buffers + 1 : 1);
     uint64_t end = ok ? measure_place_buffers(f, base) : 0;
     if (ok)
@@ -503,6 +512,19 @@ int lens_first_conflict(const struct lens *l, int at)
         if (l->touch[i].conflict)
             return i;
     return -1;
+}
+
+int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST])
+{
+    int i = turn_from(l, at + 1) - 1, n = 0, kept = 0;
+    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+        n++;
+    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+        if (--n < LENS_DEEPEST) {
+            loop[n] = k;
+            kept++;
+        }
+    return kept;
 }
 
 int64_t lens_value(const struct lens *l, int loop, int at)

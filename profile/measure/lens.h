@@ -4,12 +4,14 @@
  * access, it has the misses by kind and the loops that cause them (lens_cause.c). */
 #ifndef TS_PROFILE_LENS_H
 #define TS_PROFILE_LENS_H
+#include "kernels/gen/walk.h"
 #include "profile/measure/predict.h"
 
 #define LENS_TOUCHES (1 << 16)            /* most touches of a window */
 #define LENS_PAIRS 6
 #define LENS_CULPRITS 3                   /* most accesses that are blamed for the misses */
 #define LENS_SHARE 0.1                    /* least share of all misses of each of them */
+#define LENS_DEEPEST 64                   /* most loops around a touch */
 #define LENS_PREFETCH 0xffffu             /* the site of a line that a prefetcher brought */
 
 /* from: the window begins at this iteration of the marked loops (gen.h), all nests counted
@@ -65,15 +67,16 @@ extern const char *const miss_kind_name[3];
 /* The misses of `site` in the whole run, estimated unless everything was simulated.  Those that are
  * neither compulsory nor conflict misses are capacity misses.
  *
- * moves: the innermost loop that moves the access to another line in each iteration, by `stride`
- * bytes; -1: none.  again: the innermost loop whose next iteration needs the same lines again,
- * after more lines were touched than L1 holds: `touched`, of which `lines` by this access; -1:
- * none.  before: code before this nest touches the same buffer. */
+ * moves: the innermost loop that moves the access to another line, by `stride` bytes every
+ * `moves_every` iterations; -1: none.  again: the innermost loop that needs the same lines again
+ * after `again_after` iterations, in which more lines were touched than L1 holds: `touched`, of
+ * which `lines` by this access; -1: none.  before: code before this nest touches the same
+ * buffer. */
 struct lens_cause {
     int site;
     double misses, compulsory, conflict;
     int moves, again;
-    int64_t stride, lines, touched;
+    int64_t stride, moves_every, again_after, lines, touched;
     bool before;
 };
 struct lens_site_count;                   /* defined in lens_whole.h */
@@ -94,7 +97,7 @@ struct lens {
     int n_buffers; const struct lens_buffer *buffer;
     int n_sites; const struct lens_site *site;
     int n_loops; const struct lens_loop *loop;
-    const int64_t *stride;                /* lens_stride */
+    const struct walk_way *way;           /* lens_way */
     const struct lens_cause *cause;       /* n_sites, the most misses first */
     struct { double misses, compulsory, conflict; } all;  /* sums of the causes */
     int n_touches; const struct lens_touch *touch;
@@ -106,14 +109,16 @@ struct lens {
 bool lens_open(const struct program *p, const struct lens_opts *o, const struct cancel *c,
                struct lens **out, struct err *e);
 void lens_free(struct lens *l);
-/* Returns by how many bytes an access moves with each iteration of a loop; 0: it does not, or not
- * by a constant. */
+/* Returns how a loop moves an access. */
+const struct walk_way *lens_way(const struct lens *l, int site, int loop);
+/* Returns by how many bytes the second iteration of a loop moves an access: with one part of its
+ * way, each one does. */
 int64_t lens_stride(const struct lens *l, int site, int loop);
-/* Returns how many lines an access touches in one iteration of the loop `around` (-1: in the whole
- * run), computed from its strides.  trips[loop]: iterations to assume; NULL: as they are. */
-int64_t lens_lines(const struct lens *l, int site, int around, const int64_t *trips);
+/* Returns how many lines an access touches in n iterations of the loop `around` (-1: in the whole
+ * run), computed from its ways.  trips[loop]: iterations to assume; NULL: as they are. */
+int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const int64_t *trips);
 /* Is lens_lines of all accesses together. */
-int64_t lens_touched(const struct lens *l, int around, const int64_t *trips);
+int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t *trips);
 /* Returns how many sets a loop reaches that moves an access by so many bytes in each iteration. */
 int64_t lens_sets(const struct lens *l, int64_t stride);
 /* Returns the kind of most of the misses. */
@@ -135,6 +140,8 @@ void lens_held(const struct lens *l, int at, bool *held);
 int lens_next(const struct lens *l, int loop, int at, int dir);
 /* Returns the first conflict miss from touch `at` on; -1: none. */
 int lens_first_conflict(const struct lens *l, int at);
+/* Stores the loops around touch `at`, the outermost first. Returns their number. */
+int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST]);
 /* Returns the value of a loop at touch `at`; -1: no iteration of it has begun in the window. */
 int64_t lens_value(const struct lens *l, int loop, int at);
 #endif

@@ -12,9 +12,14 @@ static int64_t magnitude(int64_t v)
     return v < 0 ? -v : v;
 }
 
+const struct walk_way *lens_way(const struct lens *l, int site, int loop)
+{
+    return &l->way[site * l->n_loops + loop];
+}
+
 int64_t lens_stride(const struct lens *l, int site, int loop)
 {
-    return l->stride[site * l->n_loops + loop];
+    return lens_way(l, site, loop)->part[0].stride;
 }
 
 /* --- Footprints ------------------------------------------------------------------------------- */
@@ -27,18 +32,33 @@ static int by_stride(const void *a, const void *b)
     return x->stride != y->stride ? (x->stride > y->stride ? 1 : -1) : 0;
 }
 
-/* Lists the loops inside of `around` that move an access, the smallest stride first. Loops with one
- * stride count as one loop, as h and kh do in h + kh. Returns -1 when the access is elsewhere. */
-static int list_reaches(const struct lens *l, int site, int around, const int64_t *trips,
-                        struct reach *r)
+/* Adds those parts of a way that so many iterations of its loop reach.  Returns their number. */
+static int add_reaches(const struct walk_way *way, int64_t iterations, struct reach *r)
+{
+    int n = 0;
+    for (int i = 0; i < way->n && iterations > 1; i++) {
+        const struct walk_part *part = &way->part[i];
+        bool last = i == way->n - 1 || part->trips > iterations;
+        if (part->stride != 0)
+            r[n++] = (struct reach){ magnitude(part->stride), last ? iterations : part->trips };
+        iterations = last ? 1 : (iterations + part->trips - 1) / part->trips;
+    }
+    return n;
+}
+
+/* Lists the parts of the ways that move an access in `iterations` of `around`, the smallest stride
+ * first. Loops with one stride count as one loop, as h and kh do in h + kh. Returns -1 when the
+ * access is elsewhere. */
+static int list_reaches(const struct lens *l, int site, int around, int64_t iterations,
+                        const int64_t *trips, struct reach *r)
 {
     int n = 0, kept = 0, i = l->site[site].loop;
     for (; i >= 0 && i != around; i = l->loop[i].parent)
-        if (lens_stride(l, site, i) != 0)
-            r[n++] = (struct reach){ magnitude(lens_stride(l, site, i)),
-                                     trips ? trips[i] : l->loop[i].trips };
+        n += add_reaches(lens_way(l, site, i), trips ? trips[i] : l->loop[i].trips, r + n);
     if (i != around)
         return -1;
+    if (around >= 0)
+        n += add_reaches(lens_way(l, site, around), iterations, r + n);
     if (n > 0)
         qsort(r, (size_t)n, sizeof *r, by_stride);
     for (int k = 0; k < n; k++)
@@ -49,13 +69,13 @@ static int list_reaches(const struct lens *l, int site, int around, const int64_
     return kept;
 }
 
-int64_t lens_lines(const struct lens *l, int site, int around, const int64_t *trips)
+int64_t lens_lines(const struct lens *l, int site, int around, int64_t n, const int64_t *trips)
 {
-    struct reach *r = xcalloc((size_t)l->n_loops + 1, sizeof *r);
-    int n = list_reaches(l, site, around, trips, r);
+    struct reach *r = xcalloc((size_t)l->n_loops * WALK_MOST_PARTS + 1, sizeof *r);
+    int reaches = list_reaches(l, site, around, n, trips, r);
     const struct lens_site *s = &l->site[site];
     int64_t bytes = s->bytes, pieces = s->pieces, most = l->buffer[s->buffer].lines;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < reaches; i++) {
         bool joined = r[i].stride <= bytes || r[i].stride <= l->line_bytes;
         bytes += joined ? r[i].stride * (r[i].trips - 1) : 0;
         pieces *= joined ? 1 : r[i].trips;
@@ -63,14 +83,14 @@ int64_t lens_lines(const struct lens *l, int site, int around, const int64_t *tr
     }
     free(r);
     int64_t lines = pieces * ((bytes + l->line_bytes - 1) / l->line_bytes);
-    return n < 0 ? 0 : lines < most ? lines : most;
+    return reaches < 0 ? 0 : lines < most ? lines : most;
 }
 
-int64_t lens_touched(const struct lens *l, int around, const int64_t *trips)
+int64_t lens_touched(const struct lens *l, int around, int64_t n, const int64_t *trips)
 {
     int64_t sum = 0, *most = xcalloc((size_t)l->n_buffers + 1, sizeof *most);
     for (int i = 0; i < l->n_sites; i++) {
-        int64_t lines = lens_lines(l, i, around, trips), *of = &most[l->site[i].buffer];
+        int64_t lines = lens_lines(l, i, around, n, trips), *of = &most[l->site[i].buffer];
         *of = lines > *of ? lines : *of;
     }
     for (int i = 0; i < l->n_buffers; i++)
@@ -81,25 +101,38 @@ int64_t lens_touched(const struct lens *l, int around, const int64_t *trips)
 
 /* --- Causes ----------------------------------------------------------------------------------- */
 
+/* Looks at one loop around the access of a cause: does it move the access to another line, or does
+ * it need the same lines again too late? */
+static void look_at_loop(const struct lens *l, int loop, struct lens_cause *c)
+{
+    const struct walk_way *way = lens_way(l, c->site, loop);
+    int64_t room = (int64_t)l->n_sets * l->ways, every = 1;
+    for (int i = 0; i < way->n && c->again < 0; every *= way->part[i++].trips) {
+        int64_t stride = way->part[i].stride;
+        if (way->part[i].trips < 2)
+            continue;
+        if (magnitude(stride) < l->line_bytes) {
+            c->again = lens_touched(l, loop, every, NULL) > room ? loop : -1;
+            c->again_after = every;
+        } else if (c->moves < 0) {
+            c->moves = loop;
+            c->stride = stride;
+            c->moves_every = every;
+        }
+    }
+}
+
 /* Finds the loop whose iterations access the same lines again too late, and the loop that moves the
  * access from line to line until then. */
 static void find_loops(const struct lens *l, struct lens_cause *c)
 {
-    int64_t room = (int64_t)l->n_sets * l->ways;
     c->moves = c->again = -1;
-    for (int i = l->site[c->site].loop; i >= 0 && c->again < 0; i = l->loop[i].parent) {
-        int64_t stride = lens_stride(l, c->site, i);
-        if (l->loop[i].trips < 2)
-            continue;
-        if (magnitude(stride) >= l->line_bytes) {
-            c->stride = c->moves < 0 ? stride : c->stride;
-            c->moves = c->moves < 0 ? i : c->moves;
-        } else if (lens_touched(l, i, NULL) > room) {
-            c->again = i;
-        }
-    }
-    c->lines = c->again >= 0 ? lens_lines(l, c->site, c->again, NULL) : 0;
-    c->touched = c->again >= 0 ? lens_touched(l, c->again, NULL) : 0;
+    for (int i = l->site[c->site].loop; i >= 0 && c->again < 0; i = l->loop[i].parent)
+        look_at_loop(l, i, c);
+    if (c->again < 0)
+        return;
+    c->lines = lens_lines(l, c->site, c->again, c->again_after, NULL);
+    c->touched = lens_touched(l, c->again, c->again_after, NULL);
 }
 
 /* Whether code before the nest of the access touches its buffer. */

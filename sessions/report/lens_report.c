@@ -45,7 +45,9 @@ static json_t *cause_json(const struct lens *l, const struct lens_cause *c)
     return json_put(o, "kind", JSON(miss_kind_name[lens_kind(c)]),
                     "loop", JSON_IF(c->moves >= 0, l->loop[c->moves].axis),
                     "stride_bytes", JSON_IF(c->moves >= 0, c->stride),
+                    "stride_every", JSON_IF(c->moves >= 0, c->moves_every),
                     "again", JSON_IF(c->again >= 0, l->loop[c->again].axis),
+                    "again_after", JSON_IF(c->again >= 0, c->again_after),
                     "lines_again", JSON_IF(c->again >= 0, c->lines),
                     "lines_between", JSON_IF(c->again >= 0, c->touched));
 }
@@ -89,7 +91,8 @@ void lens_report_json(struct str *out, const struct lens *l, const struct foreca
             json_array_append_new(cures, json_put(prediction_json(&cure[i].misses),
                                   "step", JSON(cure[i].line),
                                   "helps", JSON(forecast_helps(&cure[i], now)),
-                                  "other_contract", JSON(cure[i].other_contract)));
+                                  "other_contract", JSON(cure[i].other_contract),
+                                  "tile", JSON(tile_fate_name[cure[i].tile])));
     json_t *o = json_make("format", JSON(1), "cache", JSON(str_text(&cache)),
                           "sets", JSON(l->n_sets), "ways", JSON(l->ways),
                           "along", JSON(l->along), "iterations", JSON(l->iterations),

@@ -24,6 +24,11 @@ t 2 'gpu.yaml and --isa plain do not go together: A_tile lies in shared memory' 
 t 2 'fix: leave --isa out, or --target cuda' run gpu.yaml --isa plain
 t 2 'gpu.yaml and --isa plain do not go together' bench gpu.yaml "$op" --isa plain --time 500
 
+# The lens is of a CPU's caches.
+t 2 'the lens shows the L1 of a CPU, and this kernel is for a GPU' show gpu.yaml --what lens
+t 2 'fix: run SESSION --meters sim' show gpu.yaml --what lens
+t 2 'the lens shows the L1 of a CPU' show "$op" --what lens --target cuda
+
 # Names of places are whole.
 t 0 '^ +shared ld ' run gpu.yaml --meters sim
 same 'nothing is cut' 0 "$(grep -c '…' <<< "$out")"

@@ -53,6 +53,17 @@ t 0 'Load B.k..n. has 65.5k of the 67.7k misses in L1, nearly all of them capaci
 t 0 '^  loop reorder C K.0 M N K.1$' "${lens[@]}"
 t 0 '"step": "loop split C K 8.nloop reorder C K.0 M N K.1"' "${lens[@]}" --json
 t 0 '"step": "layout pad B N after=16"' "${lens[@]}" --json
+cat > "$dir/tile.steps" << 'S'
+loop split Conv W 7 4
+loop split Conv O 8 16
+loop reorder Conv N H W.0 O.0 I KH KW W.1 O.1
+loop cache_write Conv at=O.0
+loop unroll Conv W.1
+loop vectorize Conv O.1
+S
+lens=(show 'c2d n=1 i=128 h=28 w=28 o=128 k=3 p=1' --steps "$dir/tile.steps" --what lens)
+COLUMNS=200 t 0 'but the tile leaves the registers: usually slower' "${lens[@]}"
+t 0 '"tile": "leaves"' "${lens[@]}" --json
 if command -v objdump > /dev/null; then
     t 0 'ret' show "$gmm" --what asm
 fi

@@ -359,10 +359,10 @@ static void footprints(void **state)
         int at = (int)(streq(*axis, "KW") ? 0 : streq(*axis, "KH") ? 1 : streq(*axis, "W") ? 2 : 3);
         assert_string_equal(l->loop[loop].axis, *axis);
         if (at != 2)
-            assert_int_equal(lens_lines(l, site, loop, NULL), lines[at]);
+            assert_int_equal(lens_lines(l, site, loop, 1, NULL), lines[at]);
         loop = l->loop[loop].parent;
     }
-    assert_int_equal(lens_lines(l, site, -1, NULL), 13456);
+    assert_int_equal(lens_lines(l, site, -1, 1, NULL), 13456);
     assert_int_equal(lens_sets(l, 2048), 2);
     assert_int_equal(lens_sets(l, -4096), 1);
     assert_int_equal(lens_sets(l, 2112), 64);
@@ -388,17 +388,130 @@ static void straight_code_counts(void **state)
         const struct lens_site *s = &l->site[i];
         if (!s->is_store && s->text[0] == 'A') {
             assert_true(s->pieces == 4 && s->bytes == 1);
-            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 4 * 4);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, 1, NULL), 4 * 4);
             rows++;
         }
         if (!s->is_store && s->text[0] == 'B') {
             assert_true(s->pieces == 1 && s->bytes == 128);
-            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, NULL), 64 * 2);
+            assert_int_equal(lens_lines(l, i, l->loop[s->loop].parent, 1, NULL), 64 * 2);
             vectors++;
         }
     }
     assert_true(rows == 1 && vectors == 1);
     lens_free(l);
+    arena_free(a);
+}
+
+/* A 4 x 16 tile that reads B in rows of 128 bytes, or halves of them. */
+#define TILED(notation) \
+    "layout set B \"" notation "\"", "loop split C M 128 4", "loop split C N 32 16", \
+    "loop reorder C M.0 N.0 K M.1 N.1", "loop cache_write C at=N.0", "loop unroll C M.1", \
+    "loop vectorize C N.1"
+
+static void assert_way(const struct lens *l, const char *text, const char *axis,
+                       const struct walk_part *part, int n)
+{
+    int site = 0, loop = 0;
+    while (l->site[site].is_store || !str_starts(l->site[site].text, text))
+        site++;
+    while (!streq(l->loop[loop].axis, axis))
+        loop++;
+    const struct walk_way *way = lens_way(l, site, loop);
+    assert_int_equal(way->n, n);
+    for (int i = 0; i < n; i++)
+        if (way->part[i].stride != part[i].stride || way->part[i].trips != part[i].trips)
+            fail_msg("%s along %s: part %d moves by %lld, %lld times", text, axis, i,
+                     (long long)way->part[i].stride, (long long)way->part[i].trips);
+}
+
+/* N.0 moves B to the other half of its rows and then to other rows: it is not the loop that needs
+ * the same lines again.  Both layouts have the same reason, and a cure. */
+static void halves_of_rows(void **state)
+{
+    static const char *const steps[][7] = { { TILED("N/32 K 32n") }, { TILED("N/16 K 16n") } };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct arena *a = arena_new();
+        const struct program *p = replayed(a, "gmm m=512 k=512 n=512", steps[i], 7);
+        struct lens *l = lens_of(p, "32K/8/64", -1, 0);
+        struct forecast row[FORECAST_CURES], now;
+        struct err e;
+        const struct lens_cause *c = &l->cause[0];
+        assert_true(str_starts(l->site[c->site].text, "B["));
+        assert_string_equal(l->loop[c->again].axis, "M.0");
+        assert_true(c->again_after == 1 && c->lines == 16384 && c->touched == 16640);
+        assert_string_equal(l->loop[c->moves].axis, "K");
+        assert_true(c->moves_every == 1 && c->stride == (i ? 64 : 128));
+        if (i == 0)
+            assert_way(l, "B[", "N.0", (struct walk_part[]){ { 64, 2 }, { 65536, 16 } }, 2);
+        int n = forecast_cures(p, l, a, row), tiles = 0;
+        for (int k = 0; k < n; k++)
+            if (str_starts(row[k].line, "loop split C N.0 "))
+                row[tiles++] = row[k];
+        assert_true(forecast_lens(p, &l->cache, fixed_target(), NULL, NULL, row, tiles, &now, &e));
+        assert_true(forecast_least(row, tiles)->misses.l1_misses < now.misses.l1_misses / 5);
+        assert_int_equal(forecast_result(l, &now, row, tiles), CURE_HELPS);
+        lens_free(l);
+        arena_free(a);
+    }
+}
+
+/* A fused loop stays in a row of A for 512 iterations.  Its next iteration needs the column of B
+ * again; only every 512th one needs other lines of A. */
+static void fused_loops(void **state)
+{
+    static const char *const steps[] = { "loop fuse C M N" };
+    struct arena *a = arena_new();
+    struct lens *l = lens_of(replayed(a, "gmm m=512 k=512 n=512", steps, 1), "32K/8/64", -1, 0);
+    const struct lens_cause *c = &l->cause[0];
+    struct str text = {0};
+    int loop = l->site[c->site].loop;
+    (void)state;
+    assert_way(l, "A[", "M_N", (struct walk_part[]){ { 0, 512 }, { 2048, 512 } }, 2);
+    assert_way(l, "B[", "M_N", (struct walk_part[]){ { 4, 512 }, { 0, 512 } }, 2);
+    assert_string_equal(l->loop[c->again].axis, "M_N");
+    assert_true(c->lines == 512 && c->touched == 545);
+    loop = l->loop[loop].parent;
+    assert_int_equal(lens_lines(l, c->site, loop, 512, NULL), 512 * 32);
+    assert_int_equal(lens_lines(l, c->site, -1, 1, NULL), 512 * 32);
+    struct lens_cause late = *c;
+    late.again_after = 512;
+    late.moves = loop;
+    late.moves_every = 512;
+    lens_reason_print(&text, l, &late);
+    assert_string_equal(str_text(&text), "M_N moves it by 2 048 bytes every 512 iterations. After "
+                        "512 iterations, M_N needs its 512 lines again, but by then 545 lines were "
+                        "touched, and L1 holds 512.");
+    str_free(&text);
+    lens_free(l);
+    arena_free(a);
+}
+
+/* A cure that takes a tile out of its registers, or makes one that does not fit, comes last. */
+static void registers_come_first(void **state)
+{
+    static const char *const steps[] = {
+        "loop split Conv W 7 4", "loop split Conv O 2 16",
+        "loop reorder Conv N H W.0 O.0 I KH KW W.1 O.1", "loop cache_write Conv at=O.0",
+        "loop unroll Conv W.1", "loop vectorize Conv O.1",
+    };
+    static const enum tile_fate want[] = { TILE_STAYS, TILE_STAYS, TILE_LEAVES, TILE_SPILLS };
+    struct forecast now, row[] = {
+        { .line = "loop reorder Conv O.0 I KH KW W.0" },
+        { .line = "loop reorder Conv O.0 I KH KW W.0\nloop unroll Conv W.0" },
+        { .line = "loop split Conv I 4\nloop reorder Conv I.0 O.0 I.1" },
+        { .line = "layout reorder Inp N H W I" },
+    };
+    struct arena *a = arena_new();
+    struct cache_config cache;
+    struct err e;
+    (void)state;
+    assert_true(cache_config_parse("4K/4/64", &cache, &e));
+    assert_true(forecast_lens(replayed(a, "c2d n=1 i=16 h=7 w=28 o=32 k=3 p=1", steps, 6), &cache,
+                              target_named("avx2"), NULL, NULL, row, 4, &now, &e));
+    for (int i = 0; i < 4; i++)
+        if (!row[i].ok || row[i].tile != want[i])
+            fail_msg("%s: the tile %s", row[i].line, tile_fate_name[row[i].tile]);
     arena_free(a);
 }
 
@@ -583,8 +696,7 @@ static void says_why_nothing_helps(void **state)
     lens_no_cure_print(&text, l, &look);
     assert_says(&text, "No candidate leaves clearly fewer misses: the best of 1, loop split C M 4; "
                        "loop serial C M.0, leaves 99 %. 32.8k of the 279k misses are "
-                       "compulsory. The others stay, because the working set of each candidate is "
-                       "larger than L1.");
+                       "compulsory. Steps that the lens does not try may avoid others.");
     row[0].misses.l1_misses = 890;
     assert_int_equal(forecast_result(l, &now, row, 1), CURE_HELPS);
     lens_no_cure_print(&text, l, &look);
@@ -594,20 +706,21 @@ static void says_why_nothing_helps(void **state)
     arena_free(a);
 }
 
-/* One step before several; then the misses; what a sample cannot tell apart keeps its order, but a
- * contract that stays comes first. */
+/* One step before several, and those that cost a tile last; then the misses; what a sample cannot
+ * tell apart keeps its order, but a contract that stays comes first. */
 static void ranking(void **state)
 {
     struct forecast row[] = {
-        { "a\nb", true, false, 0, { .l1_misses = 10 } },
-        { "refused", false, false, 0, { .l1_misses = 0 } },
-        { "c", true, false, 0, { .l1_misses = 300 } },
-        { "other", true, true, 0, { .l1_misses = 100 } },
-        { "d", true, false, 0, { .l1_misses = 104 } },
-        { "e", true, false, 0, { .l1_misses = 101 } },
-        { "f", true, false, 0, { .l1_misses = 106 } },
+        { "a\nb", true, false, 0, { .l1_misses = 10 }, TILE_STAYS },
+        { "refused", false, false, 0, { .l1_misses = 0 }, TILE_STAYS },
+        { "c", true, false, 0, { .l1_misses = 300 }, TILE_STAYS },
+        { "other", true, true, 0, { .l1_misses = 100 }, TILE_STAYS },
+        { "d", true, false, 0, { .l1_misses = 104 }, TILE_STAYS },
+        { "e", true, false, 0, { .l1_misses = 101 }, TILE_STAYS },
+        { "tile", true, false, 0, { .l1_misses = 5 }, TILE_LEAVES },
+        { "f", true, false, 0, { .l1_misses = 106 }, TILE_STAYS },
     };
-    static const char *const want[] = { "d", "e", "other", "f", "c", "a\nb", "refused" };
+    static const char *const want[] = { "d", "e", "other", "f", "c", "a\nb", "tile", "refused" };
     (void)state;
     forecast_rank(row, COUNT_OF(row));
     for (int i = 0; i < COUNT_OF(row); i++)
@@ -661,7 +774,9 @@ int main(void)
         cmocka_unit_test(no_cure_is_left_out), cmocka_unit_test(cures),
         cmocka_unit_test(causes), cmocka_unit_test(kinds_are_exact), cmocka_unit_test(footprints),
         cmocka_unit_test(straight_code_counts), cmocka_unit_test(pieces_of_a_loop),
-        cmocka_unit_test(cures_capacity), cmocka_unit_test(pads_come_first),
+        cmocka_unit_test(halves_of_rows), cmocka_unit_test(fused_loops),
+        cmocka_unit_test(registers_come_first), cmocka_unit_test(cures_capacity),
+        cmocka_unit_test(pads_come_first),
         cmocka_unit_test(nests_are_joined), cmocka_unit_test(sentences),
         cmocka_unit_test(says_why_nothing_helps), cmocka_unit_test(ranking),
         cmocka_unit_test(golden),

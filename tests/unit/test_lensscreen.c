@@ -91,6 +91,48 @@ static void playback(void **state)
     model_free(m);
 }
 
+/* o goes through the loops that the playback shows, not those of other nests, and says which one
+ * is chosen. */
+static void loops_around_a_touch(void **state)
+{
+    static const char *const axis[] = { "H", "W", "I", "KH", "KW", "N", "O" };
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=4 h=8 w=8 o=8 k=3 p=1");
+    type_line(m, "cache 4K/4/64");
+    press(m, "L");
+    do_one_job(m, JOB_LENS);
+    const struct lensing *k = &m->lensing;
+    int around[LENS_DEEPEST], n = lens_around(k->lens, k->at, around), seen[COUNT_OF(axis)] = {0};
+    assert_true(n > 2 && n < k->lens->n_loops && k->loop == around[n - 1]);
+    for (int i = 0; i < 2 * n; i++) {
+        char text[64];
+        press(m, "o");
+        const char *name = k->lens->loop[k->loop].axis;
+        assert_int_equal(k->loop, around[i % n]);
+        snprintf(text, sizeof text, ". and , play iterations of %s", name);
+        assert_shows(m, text);
+        for (int j = 0; j < COUNT_OF(axis); j++)
+            seen[j] += streq(axis[j], name);
+    }
+    for (int j = 0; j < COUNT_OF(axis); j++)
+        assert_true(seen[j] == 0 || seen[j] == 2);
+    model_free(m);
+}
+
+/* A kernel for a GPU has no such lens; the view says where the simulated GPU is. */
+static void not_for_a_gpu(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=16 k=16 n=16");
+    model_resize(m, 120, 40);
+    type_line(m, "loop bind C M block.x");
+    press(m, "L");
+    do_one_job(m, JOB_LENS);
+    assert_shows(m, "the lens shows the L1 of a CPU, and this kernel is for a GPU");
+    assert_shows(m, "6 shows the simulated memory of the GPU");
+    model_free(m);
+}
+
 /* Where no miss of the run is by a conflict, z says so, and no fix promises to find one. */
 static void no_conflict_to_find(void **state)
 {
@@ -346,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(playback),
+        cmocka_unit_test(loops_around_a_touch), cmocka_unit_test(not_for_a_gpu),
         cmocka_unit_test(no_conflict_to_find), cmocka_unit_test(small_screen),
         cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),

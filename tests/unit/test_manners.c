@@ -654,6 +654,20 @@ static void test_preview_of_changes(void **state)
     assert_shows(m, "The tile C_acc spills: takes 48 of 16 vector registers");
     press(m, "Esc");
     model_free(m);
+    /* And that a tile leaves its registers. */
+    m = model_on(GMM);
+    model_resize(m, 120, 40);
+    type_line(m, "isa avx2");
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop split C N 16");
+    type_line(m, "loop reorder C M.0 N.0 K M.1 N.1");
+    type_line(m, "loop cache_write C at=N.0");
+    type_line(m, "loop unroll C M.1");
+    type_line(m, "loop vectorize C N.1");
+    press(m, ": loop Space serial Space C Space M.1");
+    assert_shows(m, "The tile C_acc leaves the registers: some loops over it");
+    press(m, "Esc");
+    model_free(m);
 }
 
 /* The reason why a step is held is shown whole, also after it was measured. */

@@ -1286,7 +1286,7 @@ static void test_measuring(void **state)
     for (int i = 0; i < 2; i++) {                         /* 4,000 misses, and 10,000 before */
         const char *row = strstr(strstr(screen_of(m), "  change"), sum[i]);
         assert_non_null(row);
-        assert_true(strstr(row, "4000   -60 %") && strstr(row, "-60 %") < strchr(row, '\n'));
+        assert_true(strstr(row, "4000    -60 %") && strstr(row, "-60 %") < strchr(row, '\n'));
     }
     press(m, "1 U");
     deliver(m, finished(m, LANE_MEASURE, 1, false));

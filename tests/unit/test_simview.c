@@ -90,6 +90,22 @@ static struct model *profile(const struct sim_result *s, int w, int h)
     return m;
 }
 
+/* A change to none is apart from the number of misses. */
+static void change_to_nothing(void **state)
+{
+    struct sim_result s;
+    (void)state;
+    fill_result(&s, NULL);
+    struct model *m = profile(&s, 100, 40);
+    struct measurement r = *history_state(m->session->history, 0)->measured;
+    type_line(m, "loop split C N 16");
+    r.sim.by_tensor[0].cost.l1_misses = 0;
+    history_set_measured(m->session->history, 1, &r);
+    model_changed(m);
+    assert_shows(m, " 0 -100.0 %");
+    model_free(m);
+}
+
 static void views(void **state)
 {
     (void)state;
@@ -219,6 +235,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(change_to_nothing),
         cmocka_unit_test(views), cmocka_unit_test(parts), cmocka_unit_test(even_conflicts),
         cmocka_unit_test(random_results),
     };
