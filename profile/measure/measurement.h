@@ -121,9 +121,9 @@ static inline bool measurement_noisy(const struct measurement *m)
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m of a program from its older one. Keeps older values that *m did
  * not measure, baselines too, whose ratios are of times in turns. Keeps the older time if it is
- * faster, unless the newest is wanted (`newest`), or only *m has baselines. Does nothing when either
- * measurement is not OK, or they were measured in different ways. Returns whether the older time was
- * faster and was kept. */
+ * faster, unless the newest is wanted (`newest`), or only *m has baselines. Does nothing when
+ * either measurement is not OK, or they were measured in different ways. Returns whether the older
+ * time was faster and was kept. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {
