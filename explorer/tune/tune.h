@@ -44,7 +44,7 @@ struct tune_result {
     bool compared;  /* whether there was a final; if not, `best` is the best of the search */
     int n_finalists; struct tune_finalist finalist[TUNE_FINALISTS + 1];
     int n_rounds;                        /* rounds of the comparison */
-    /* whether the start, too slow for the final, and the winner were compared afterwards: [0], [1] */
+    /* whether the start, too slow for the final, and the winner were compared after it: [0], [1] */
     bool gained; struct compared gain[2];
     bool measured;  /* whether m is valid: the winner measured alone, beside the baselines */
     struct measurement m;

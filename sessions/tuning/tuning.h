@@ -60,11 +60,11 @@ struct tuning {
      * timed there. */
     const struct measurement *final_start, *final_best;
     bool is_start;                       /* whether the session's schedule itself is the winner */
-    /* Time of the session / time of the winner, timed in turns if that was possible, else start_ms /
-     * best_ms; NAN: unknown.  low, high: the 95 % interval; 0: they were not timed in turns. */
+    /* Time of the session / time of the winner, timed in turns if that was possible, else
+     * start_ms / best_ms; NAN: unknown.  low, high: the 95 % interval; 0: not timed in turns. */
     double speedup, speedup_low, speedup_high;
     int n_lines; const char *const *line;            /* the winner's steps */
-    const char *other_contract;  /* how its contract differs from the session's (contract.h) or "" */
+    const char *other_contract;  /* how its contract differs from the session's (contract.h), "" */
     /* m: the winner's measurement, if it was made in this call */
     bool measured; struct measurement m;
     double gflops, spread;  /* of the winner, measured now or recorded; 0, NAN: unknown */
