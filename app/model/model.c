@@ -406,4 +406,5 @@ void model_discard(struct model *m)
 {
     discard(m->session);
     discard(m->network ? m->network->session : NULL);
+    model_network_give_up(m);
 }

@@ -437,6 +437,7 @@ void model_kernel_recovered(struct model *m, struct session *s /* taken */);
 void model_kernel_keep(struct model *m);
 /* Returns how many kernels have several branches and no file: the network's has one of each. */
 int model_network_branches(const struct model *m);
+void model_network_give_up(struct model *m);     /* other branches of its kernels are not kept */
 /* Appends what the file of the network leaves out of the kernels that were opened; or nothing. */
 void model_network_left_out(const struct model *m, struct str *out);
 void model_kernel_leave(struct model *m);  /* shows the network; asks first if a tuner is running */

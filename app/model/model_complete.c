@@ -169,7 +169,8 @@ static void offer_commands(struct word_list *w, const struct model *m)
 {
     for (int i = 0; i < appcmd_rows() && model_shows_network(m); i++) {
         struct command_row row = appcmd_row(i);
-        if (streq(row.name, "undo") || streq(row.name, "redo") || streq(row.name, "measure"))
+        bool own = appcmd_find(row.name, strlen(row.name)) >= 0;      /* they come below */
+        if (!own && (model_network_takes(row.name) || streq(row.name, "measure")))
             offer(w, row.name, row.help);
     }
     for (int i = 0; i < APP_COUNT; i++) {

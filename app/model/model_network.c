@@ -48,6 +48,20 @@ static void forget_undone(struct app_network *n)
     vec_clear(&n->undone);
 }
 
+static bool has_branches(const struct session *s)
+{
+    return history_n_branches(s->history) > 1 && !s->path[0];
+}
+
+void model_network_give_up(struct model *m)
+{
+    for (int i = 0; m->network && i < m->network->kernels.len; i++)
+        if (has_branches(m->network->kernels.data[i].session))
+            session_autosave_drop(m->network->kernels.data[i].session);
+    if (m->network)
+        m->network->gave_up = true;
+}
+
 void model_network_close(struct model *m)
 {
     struct app_network *n = m->network;
@@ -56,7 +70,7 @@ void model_network_close(struct model *m)
     forget_made(n);
     for (int i = 0; i < n->kernels.len; i++) {
         struct session *s = n->kernels.data[i].session;
-        if (!s->dirty && !s->numbers)     /* else they are offered at the next start */
+        if (!s->dirty && !s->numbers && !has_branches(s))    /* else offered at the next start */
             session_autosave_drop(s);
         session_free(s);
         free(n->kernels.data[i].was);
@@ -267,18 +281,15 @@ static void take_steps(struct model *m, const struct app_kernel *k)
     arena_free(a);
 }
 
-static bool has_branches(const struct session *s)
-{
-    return history_n_branches(s->history) > 1 && !s->path[0];
-}
-
 /* Drops the autosave of a kernel whose steps the network's session has now.  Other branches are in
  * no other file, so they stay recoverable. */
-static void settle_autosave(struct session *s)
+static void settle_autosave(const struct app_kernel *k)
 {
     struct err ignored;
-    if (!has_branches(s) || !session_autosave(s, &ignored))
-        session_autosave_drop(s);
+    if (has_branches(k->session) && !k->conversion)
+        session_autosave(k->session, &ignored);      /* else the earlier one stays */
+    else
+        session_autosave_drop(k->session);
 }
 
 void model_kernel_keep(struct model *m)
@@ -290,13 +301,13 @@ void model_kernel_keep(struct model *m)
     str_clear(&m->network->opened);
     put_current(&m->network->opened, k);
     session_settled(k->session);
-    settle_autosave(k->session);
+    settle_autosave(k);
 }
 
 int model_network_branches(const struct model *m)
 {
     int count = 0;
-    for (int i = 0; m->network && i < m->network->kernels.len; i++)
+    for (int i = 0; m->network && !m->network->gave_up && i < m->network->kernels.len; i++)
         count += has_branches(m->network->kernels.data[i].session);
     return count;
 }
@@ -330,7 +341,7 @@ void model_network_show(struct model *m)
         take_steps(m, k);
     if (m->network->session->dirty)
         model_keep_safe(m);
-    settle_autosave(k->session);
+    settle_autosave(k);
     if (refused)
         model_info(m, "the steps of a conversion stay in its session: the network makes "
                    "conversions from the layouts of the kernels beside them");

@@ -78,6 +78,7 @@ struct app_network {
     struct network_made *timed;  /* the last network with measurements, perhaps `made`; or NULL */
     bool sorted;                         /* whether the list on the screen is sorted by times */
     VEC(struct app_kernel) kernels;
+    bool gave_up;                        /* whether the kernels' other branches are not kept */
     struct scroll at;                    /* the place in the list, kept while a kernel is shown */
     struct str opened;                   /* what was opened, in the form of network_order */
     int tag;                             /* tag of its jobs; changes with the network */

@@ -8,7 +8,7 @@
 /* The phase of a search, as the screen shows it.
  * PREPARING: no snapshot exists yet.  LENDING: it waits while something else is measured.
  * PAUSING, STOPPING: requested, but a batch is still being measured.
- * FINISHING: the best candidates are timed against each other. */
+ * FINISHING: the best candidates and the start are timed in turns, then the winner by itself. */
 enum tune_phase {
     TUNE_PREPARING, TUNE_RUNNING, TUNE_LENDING, TUNE_PAUSING, TUNE_PAUSED, TUNE_FINISHING,
     TUNE_STOPPING, TUNE_ENDED
@@ -16,9 +16,8 @@ enum tune_phase {
 
 /* The winner of a search that has ended.  is_start: the winner is the start, since no candidate is
  * shown to be faster.  speedup: that of the winner over the start; if the start has won, that of
- * the search's best trial; NAN: unknown.  in_turns: whether speedup is of the final comparison, in
- * which both were timed in turns.  low, high: its 95 % interval; 0: unknown.  trial: the number of
- * the winner's trial, or -1: unknown. */
+ * the search's best trial; NAN: unknown.  in_turns: whether both were timed in turns.  low, high:
+ * its 95 % interval; 0: unknown.  trial: the number of the winner's trial, or -1: unknown. */
 struct tune_winner {
     bool known, is_start, in_turns; double ms, speedup, low, high; int trial;
 };

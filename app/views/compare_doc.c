@@ -29,7 +29,7 @@ static void put_noise(struct doc *d, const struct compared time[2], int width)
     for (int i = 0; i < 2; i++) {
         struct str why = {0};
         if (measurement_doc_noise(&why, &time[i].m.latency))
-            str_printf(&text, "%s%s of %c", text.len ? "; " : "noisy: ", str_text(&why), 'A' + i);
+            str_printf(&text, "%s%c is noisy: %s", text.len ? "; " : "", 'A' + i, str_text(&why));
         str_free(&why);
     }
     if (text.len > 0 && time[1].m.load > 0)

@@ -200,7 +200,8 @@ static void put_baselines(struct doc *d, const struct measurement *m,
             continue;
         if (b->available) {
             add_latency(&text, &b->latency, k->exact);
-            str_printf(&text, "; %.2f times this kernel's minimum", b->ratio);
+            str_printf(&text, "; %.2f times this kernel's minimum when both were timed in turns",
+                       b->ratio);
         } else {
             str_printf(&text, "not available: %s", b->reason);
         }

@@ -412,8 +412,7 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
         str_add(&text, " each");
     }
     if (calls != t->count)
-        str_printf(&text, ", by the %d call%s that %s measured", calls, calls == 1 ? "" : "s",
-                   calls == 1 ? "was" : "were");
+        str_printf(&text, ", estimated from %d measured call%s", calls, calls == 1 ? "" : "s");
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 

@@ -163,8 +163,8 @@ static bool append_prompt(const char *path, const struct str *lines)
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
     bool plain = fd >= 0 && fstat(fd, &is) == 0 && S_ISREG(is.st_mode);
     bool fits = !plain || (size_t)is.st_size + lines->len <= PROMPT_FILE_MAX;
-    if (plain && fits && write(fd, lines->data, lines->len) < 0)
-        errno = 0;                        /* then only this history is not kept */
+    bool stored = plain && fits && write(fd, lines->data, lines->len) >= 0;
+    (void)stored;                         /* else only this history is not kept */
     if (fd >= 0)
         close(fd);
     return fits;
@@ -379,7 +379,8 @@ int tui_run(struct session *s, const struct term_opts *to, const struct model_op
     loop(&t);
     term_close(t.term);
     save_panes(t.model, wider, split);
-    if (model_unsaved(t.model) || (!t.model->out.quit && model_has_news(t.model)))
+    if (model_unsaved(t.model) || model_network_branches(t.model) > 0
+        || (!t.model->out.quit && model_has_news(t.model)))
         fprintf(stderr, "Unsaved changes are kept: tilescope without arguments offers them.\n");
     else
         model_discard(t.model);

@@ -11,7 +11,7 @@ static int64_t counted(const struct model *m)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
     bool whole = r && r->sim.available && r->sim.fraction == 1;
-    bool same = whole && cache_config_same(&r->sim.cache, &m->lensing.lens->cache);
+    bool same = whole && cache_config_same_l1(&r->sim.cache, &m->lensing.lens->cache);
     return same ? r->sim.l1_misses : -1;
 }
 

@@ -58,17 +58,28 @@ static bool has_other_contract(const struct program *p, const struct program *th
     return other;
 }
 
-static enum tile_fate fate_of(const struct program *p, const struct program *than,
-                              const struct target *target)
+/* The program before the steps.  func: NULL if it cannot be lowered; spills: whether a tile of it
+ * does. */
+struct tiles_before { const struct target *target; const struct func *func; bool spills; };
+
+static struct tiles_before tiles_of(const struct program *p, const struct target *target)
 {
-    const struct target *t = target_or_host(target);
-    const struct func *f, *old;
+    struct tiles_before b = { .target = target_or_host(target) };
     struct tile_spill ignored;
     struct err e;
-    if (!program_lower(p, &f, &e) || !program_lower(than, &old, &e))
+    b.spills = program_lower(p, &b.func, &e) && tile_that_spills(b.func, b.target, &ignored);
+    return b;
+}
+
+static enum tile_fate fate_of(const struct program *p, const struct tiles_before *b)
+{
+    const struct func *f;
+    struct tile_spill ignored;
+    struct err e;
+    if (!b->func || !program_lower(p, &f, &e))
         return TILE_STAYS;
-    return tile_that_spills(f, t, &ignored) && !tile_that_spills(old, t, &ignored) ? TILE_SPILLS
-         : tile_that_leaves(f, old, t) ? TILE_LEAVES : TILE_STAYS;
+    return !b->spills && tile_that_spills(f, b->target, &ignored) ? TILE_SPILLS
+         : tile_that_leaves(f, b->func, b->target) ? TILE_LEAVES : TILE_STAYS;
 }
 
 bool forecast_steps(const struct program *p, const struct predict_opts *o,
@@ -83,6 +94,7 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
     for (int i = 0; ok && i < p->n_steps && !cancelled(c); i++)
         ok = history_apply(h, p->steps[i], e);
     none->ok = ok && predict_misses(p, o, c, &none->misses, &refused);
+    struct tiles_before before = tiles_of(p, o->target);
     for (int i = 0; ok && i < n && !cancelled(c); i++) {
         int changes = 0;
         report(pr, i + 1, n);
@@ -90,7 +102,7 @@ bool forecast_steps(const struct program *p, const struct predict_opts *o,
         row[i].ok = run_lines(h, &row[i], &changes);
         const struct program *after = history_current(h)->program;
         row[i].other_contract = row[i].ok && has_other_contract(after, p);
-        row[i].tile = row[i].ok ? fate_of(after, p, o->target) : TILE_STAYS;
+        row[i].tile = row[i].ok ? fate_of(after, &before) : TILE_STAYS;
         row[i].ok = row[i].ok && predict_misses(after, o, c, &row[i].misses, &refused);
         for (; ok && changes > 0; changes--)
             ok = history_undo(h, 1, e);

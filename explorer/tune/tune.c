@@ -121,6 +121,7 @@ static bool compare(struct tune_result *r, const struct tune_opts *o, const stru
     struct compared *out = xcalloc(TUNE_FINALISTS + 1, sizeof *out);
     struct measure_opts mo = o->kernels.measure;
     struct comparison how;
+    search_show(r->search, "comparing the best in turns");
     mo.time_s = compare_time_s(o);
     for (int i = 0; i < r->n_finalists; i++)
         p[i] = program_of(r, r->finalist[i].c, o->kernels.spec);
@@ -160,8 +161,13 @@ static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
         p[i] = program_of(r, c[i], o->kernels.spec);
     search_show(r->search, "comparing it with the start");
     mo.time_s = fmax(compare_time_s(o), 1e-3 * r->start->ms * GAIN_ROUNDS);
-    r->gained = measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored)
-             && r->gain[1].ratio.ratio > 0;
+    if (!measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored))
+        return;
+    r->gained = r->gain[1].ratio.ratio > 0;
+    if (r->gain[1].m.outcome != OUTCOME_OK) {
+        r->measured = true;
+        r->m = r->gain[1].m;
+    }
 }
 
 static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
@@ -169,6 +175,7 @@ static bool measure_winner(struct tune_result *r, const struct tune_opts *o,
 {
     const struct program *p = program_of(r, r->best, o->kernels.spec);
     struct measure_opts mo = o->kernels.measure;
+    search_show(r->search, "measuring the best");
     if (!p)
         return err_set(e, ERR_STEP, "its steps do not apply");
     mo.meters = METER_CLOCK;
@@ -198,7 +205,6 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     double began = clock_s();
     if (!o->kernels.simulated)            /* a simulated time has no spread */
         choose_finalists(r);
-    search_show(r->search, "comparing the best in turns");
     bool done = r->n_finalists < 2 || cancelled(cancel) || compare(r, o, cancel, &e);
     if (!done && r->n_finalists > 2 && !cancelled(cancel)) {
         r->n_finalists = 2;
@@ -207,17 +213,16 @@ static void finish(struct tune_result *r, const struct tune_opts *o, const struc
     if (!done && !cancelled(cancel))
         note_failure(r, "the best were not compared; the fastest of the search is kept", &e);
     bool alone = o->compare_s == 0 && r->best && !cancelled(cancel);
-    search_show(r->search, "measuring the best");
     if (alone && !measure_winner(r, o, cancel, &e) && !cancelled(cancel))
         note_failure(r, "the winner was not measured again", &e);
+    if (alone && r->best && !o->kernels.simulated && !cancelled(cancel))
+        compare_with_start(r, o, cancel);
     if (r->best && was_found_out(r, r->best)) {
         err_set(&e, ERR_WRONG, "%s", r->m.reason);
         note_failure(r, "the winner failed when measured again; the next one is kept", &e);
         r->best = fastest_left(r);
-        r->measured = false;
+        r->measured = r->gained = false;
     }
-    if (alone && r->best && !o->kernels.simulated && !cancelled(cancel))
-        compare_with_start(r, o, cancel);
     r->final_s = clock_s() - began;
 }
 

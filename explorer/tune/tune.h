@@ -23,8 +23,8 @@ struct tune_opts {
     /* whether to measure the winner also after each of its lines; not for a GPU, where most of
      * these programs bind no loop */
     bool ledger;
-    /* Seconds of the final comparison.  0: up to 2 s, and then the winner is measured alone; < 0:
-     * no final. */
+    /* Seconds of the final comparison.  0: up to 2 s, after which the winner is measured alone,
+     * and in turns with a start that is too slow for the final; < 0: no final. */
     double compare_s;
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */

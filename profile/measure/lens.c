@@ -514,12 +514,23 @@ int lens_first_conflict(const struct lens *l, int at)
     return -1;
 }
 
+/* Whether loop `inner` is loop `outer` or inside it. */
+static bool is_inside(const struct lens *l, int inner, int outer)
+{
+    while (inner >= 0 && inner != outer)
+        inner = l->loop[inner].parent;
+    return inner >= 0;
+}
+
 int lens_around(const struct lens *l, int at, int loop[LENS_DEEPEST])
 {
-    int i = turn_from(l, at + 1) - 1, n = 0, kept = 0;
-    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+    int i = turn_from(l, at + 1) - 1, n = 0, kept = 0, site = l->touch[at].site;
+    int inner = i >= 0 ? l->turn[i].loop : -1;
+    while (inner >= 0 && site != LENS_PREFETCH && !is_inside(l, l->site[site].loop, inner))
+        inner = l->loop[inner].parent;    /* that loop has ended before the touch */
+    for (int k = inner; k >= 0; k = l->loop[k].parent)
         n++;
-    for (int k = i >= 0 ? l->turn[i].loop : -1; k >= 0; k = l->loop[k].parent)
+    for (int k = inner; k >= 0; k = l->loop[k].parent)
         if (--n < LENS_DEEPEST) {
             loop[n] = k;
             kept++;

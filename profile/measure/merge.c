@@ -15,7 +15,8 @@ bool measurement_same_way(const struct measurement *a, const struct measurement 
         && (a->latency.runs == 0 || b->latency.runs == 0 || same_device(&a->device, &b->device));
 }
 
-/* Copies the time and the members that depend on it: speeds, ratios, and how it was measured. */
+/* Copies the time and the members that depend on it: speeds, and how it was measured; also the
+ * baselines that were timed in turns with it. */
 static void take_clock(struct measurement *m, const struct measurement *from)
 {
     m->latency = from->latency;
@@ -66,7 +67,7 @@ bool measurement_merge(struct measurement *m, const struct measurement *old, boo
     m->measurements = times_of(m) + times_of(old);
     if (stays)
         take_clock(m, old);
-    else if (!has_baseline(m))            /* ratios of times in turns stay true */
+    else if (!newest && !has_baseline(m) && has_baseline(old))
         memcpy(m->baseline, old->baseline, sizeof m->baseline);
     if (m->cold_latency.runs == 0)
         take_cold(m, old);

@@ -62,7 +62,7 @@ static bool search_freely(struct net_tuner *t, const struct network_task *task, 
         tuning_drop(q);
         ok = false;
     }
-    ok = ok && tuning_close(q, 0, &found, e);
+    ok = ok && tuning_close(q, t->time.compare_s, &found, e);
     session_free(s);
     if (!ok)
         return e->code == ERR_NAME || e->code == ERR_CANCEL;  /* the kernel has nothing to search */

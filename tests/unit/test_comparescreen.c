@@ -133,7 +133,7 @@ static void noisy_comparisons_are_said(void **state)
     time[1].verdict = VERDICT_SAME;
     m->data_stamp++;
     assert_shows(m, "0.900 (0.610 to 1.820)  undecided: the interval is wider than 10 %");
-    assert_shows(m, "noisy: the middle half spreads over 48 % of A; the load of the machine "
+    assert_shows(m, "A is noisy: the middle half spreads over 48 %; the load of the machine "
                  "was 6.2");
     assert_shows(m, "A takes ");
     assert_shows(m, " (medians) when it was measured by itself: the machine was");
@@ -141,7 +141,7 @@ static void noisy_comparisons_are_said(void **state)
     time[0].m.latency.spread = 0.02;                     /* the rule of the list of steps */
     time[1].m.latency.min_ms = 1;
     m->data_stamp++;
-    assert_shows(m, "noisy: the median is 100 % above the best time of B; the load");
+    assert_shows(m, "B is noisy: the median is 100 % above the best time; the load");
     assert_hides(m, "middle half");
     press(m, "=");
     assert_shows(m, "timing both in turns");

@@ -119,6 +119,27 @@ static void loops_around_a_touch(void **state)
     model_free(m);
 }
 
+/* A loop that has ended before a touch is not around it. */
+static void loops_that_ended_are_not_around(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=8 k=8 n=8");
+    int stores = 0;
+    type_line(m, "loop cache_write C at=N");
+    press(m, "L");
+    do_one_job(m, JOB_LENS);
+    const struct lens *l = m->lensing.lens;
+    for (int i = 0; i < l->n_touches; i++) {
+        int around[LENS_DEEPEST], n = lens_around(l, i, around);
+        if (l->touch[i].site == LENS_PREFETCH)
+            continue;
+        assert_true(n > 0 && around[n - 1] == l->site[l->touch[i].site].loop);
+        stores += l->site[l->touch[i].site].is_store && streq(l->loop[around[n - 1]].axis, "N");
+    }
+    assert_true(stores > 0);
+    model_free(m);
+}
+
 /* A kernel for a GPU has no such lens; the view says where the simulated GPU is. */
 static void not_for_a_gpu(void **state)
 {
@@ -175,7 +196,10 @@ static void small_screen(void **state)
     r.sim.available = true;
     r.sim.fraction = 1;
     r.sim.l1_misses = 12345;
-    r.sim.cache = m->set.cache;
+    r.sim.cache = m->lensing.lens->cache;
+    r.sim.cache.level[r.sim.cache.n_levels++] = (struct cache_level){
+        .geometry = { 1 << 20, 16, 64 },
+    };
     history_set_measured(m->session->history, 0, &r);
     m->data_stamp++;
     assert_shows(m, "estimated from 3 % of it");
@@ -388,7 +412,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(playback),
-        cmocka_unit_test(loops_around_a_touch), cmocka_unit_test(not_for_a_gpu),
+        cmocka_unit_test(loops_around_a_touch),
+        cmocka_unit_test(loops_that_ended_are_not_around), cmocka_unit_test(not_for_a_gpu),
         cmocka_unit_test(no_conflict_to_find), cmocka_unit_test(small_screen),
         cmocka_unit_test(simulated_again),
         cmocka_unit_test(opens_at_the_top), cmocka_unit_test(predictions_are_cancelled),

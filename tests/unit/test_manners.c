@@ -116,6 +116,12 @@ static void test_partial_numbers_merge(void **state)
     history_add_measured(m->session->history, 0, &faster, false);
     assert_true(numbers(m)->latency.min_ms == 2);
     assert_true(numbers(m)->baseline[0].available && numbers(m)->baseline[0].ratio == 1.5);
+    history_add_measured(m->session->history, 0, &faster, true);      /* only the newest */
+    assert_false(numbers(m)->baseline[0].available);
+    strcpy(faster.baseline[0].reason, "not installed");
+    faster.latency.min_ms = 1;
+    history_add_measured(m->session->history, 0, &faster, false);
+    assert_string_equal(numbers(m)->baseline[0].reason, "not installed");
     model_free(m);
 }
 

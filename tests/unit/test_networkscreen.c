@@ -487,8 +487,8 @@ static void times_follow_the_calls(void **state)
     ((struct network_task *)m->network->made->net->task)[conv].count = 2;
     m->data_stamp++;
     screen_refresh(m);
-    assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, by the 1 call that was "
-                    "measured");
+    assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, estimated from 1 "
+                    "measured call");
     assert_shows(m, "    2   0.400 50.0% ");
     model_free(m);
 }
@@ -690,6 +690,14 @@ static void killed_branches_are_offered(void **state)
     tty_press(t, "Esc");
     tty_assert_shows(t, "measured: no");
     kill_now(t);
+
+    t = tty_on_resnet8();
+    tty_assert_shows(t, "ago? resnet8.onnx:");
+    tty_press(t, "y");
+    tty_assert_shows(t, "tilescope  resnet8.onnx: c2d");
+    tty_press(t, "Esc");
+    tty_send(t, "Q");                     /* which quits at once, and loses nothing either */
+    assert_int_equal(tty_end(t), 0);
 
     t = tty_on_resnet8();
     tty_assert_shows(t, "ago? resnet8.onnx:");
