@@ -471,6 +471,9 @@ bool model_bisect(struct model *m);
 bool model_ablate(struct model *m);
 bool model_pair_fits(const struct model *m);  /* whether marking.pair has the mark and this state */
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */
+bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
+/* Returns what q does where nothing else takes it: "close", "back" to the network, or "quit". */
+const char *model_back_label(const struct model *m);
 bool model_compare_close(struct model *m);  /* returns false when the comparison has no focus */
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */

@@ -290,6 +290,12 @@ static void cancel(struct model *m)
     }
 }
 
+const char *model_back_label(const struct model *m)
+{
+    return m->overlay != OVERLAY_NONE || m->zoom || model_compare_shown(m) ? "close"
+         : m->network && m->session ? "back" : "quit";
+}
+
 static void back(struct model *m)
 {
     if (m->overlay != OVERLAY_NONE)

@@ -139,9 +139,9 @@ static bool compare_branch(struct model *m, const char *name)
                            "a branch, or nest, c, asm or ablation");
 }
 
-static bool is_shown(const struct model *m)
+bool model_compare_shown(const struct model *m)
 {
-    return m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
+    return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
 }
 
 static void show(struct model *m)
@@ -155,7 +155,7 @@ static void show(struct model *m)
 
 bool model_compare_close(struct model *m)
 {
-    if (!m->session || m->zoom || !is_shown(m))
+    if (m->zoom || !model_compare_shown(m))
         return false;
     m->n_jumps = 0;
     m->view[PANE_SIDE] = m->under.view;
@@ -177,7 +177,7 @@ bool model_compare(struct model *m, const char *arg)
         return false;
     if (found >= 0)
         k->what = found;
-    bool again = is_shown(m) && !arg[0] && model_pair_fits(m);
+    bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     show(m);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;

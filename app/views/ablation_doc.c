@@ -34,7 +34,7 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
 
 void ablation_doc(struct doc *d, const struct ablation *a, int width)
 {
-    int nothing = 0, undecided = 0, idle = 0;
+    int nothing = 0, undecided = 0, idle = 0, dead = 0;
     struct str text = {0};
     str_add(&text, "Whole schedule: ");
     text_ms(&text, a->full.m.latency.median_ms);
@@ -45,6 +45,9 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     for (int i = 0; i < a->n; i++) {
         put_row(d, a, &a->row[i], width);
         bool same = a->row[i].result.verdict == VERDICT_SAME, acts = !same || !a->row[i].idle;
+        dead += a->row[i].same;
+        if (a->row[i].same)
+            continue;
         bool wide = acts && stats_undecided(&a->row[i].result.ratio);
         idle += !acts;
         undecided += wide;
@@ -61,8 +64,11 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     if (nothing > 0)
         str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
                    nothing, nothing == 1 ? " makes" : "s make");
-    else if (undecided == 0 && idle < a->n)
-        str_printf(&text, "Every %sstep makes a difference.", idle > 0 ? "other " : "");
+    else if (undecided == 0 && idle + dead < a->n)
+        str_printf(&text, "Every %sstep makes a difference.", idle + dead > 0 ? "other " : "");
+    if (dead > 0)
+        str_printf(&text, "%s%d step%s: the code is the same without %s.", text.len ? " " : "",
+                   dead, dead == 1 ? " does nothing" : "s do nothing", dead == 1 ? "it" : "them");
     if (idle > 0)
         str_printf(&text, "%s%d step%s more threads to act.", text.len ? " " : "", idle,
                    idle == 1 ? " needs" : "s need");

@@ -34,9 +34,14 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
         return;
     str_printf(out, "%s moves by ", l->site[p->by].text);
     str_count(out, p->stride);
-    str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
+    if (p->every > 1)
+        str_printf(out, " bytes every %lld iterations of %s: ", (long long)p->every,
+                   l->loop[p->loop].axis);
+    else
+        str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
     str_count(out, p->trips);
-    str_printf(out, " iterations use %d of %d sets, which hold ", p->sets, l->n_sets);
+    str_printf(out, " %s use %d of %d sets, which hold ",
+               p->every > 1 ? "such moves" : "iterations", p->sets, l->n_sets);
     str_count(out, p->sets * l->ways);
     str_add(out, " lines");
 }

@@ -407,7 +407,11 @@ static void draw_bar(struct model *m, struct grid *g)
     const struct key_binding *fixed[3] = {key_binding_find(&any, 1, '?'),
                                           key_binding_find(&any, 1, ':'), NULL};
     int n = model_contexts(m, chain), right = m->frame.bar.w - 1;
-    fixed[2] = key_binding_find(chain, n, 'q');
+    const struct key_binding *quit = key_binding_find(chain, n, 'q');
+    struct key_binding q = *quit;
+    if (q.action == ACTION_BACK && q.context == KEYS_WORK)
+        q.label = model_back_label(m);
+    fixed[2] = &q;
     int first = right < 40 ? 1 : 3, x = m->frame.bar.x + 1;
     for (int i = 0; i < first; i++)
         right -= bar_width(fixed[i]);
@@ -417,7 +421,7 @@ static void draw_bar(struct model *m, struct grid *g)
             const struct key_binding *b = key_binding_get(i);
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
-            bool skip = b == fixed[0] || b == fixed[1] || b == fixed[2] || other
+            bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
                      || (cure && !model_lens_on_cure(m));
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "explorer/history/rebase.h"
 #include "kernels/base/arena.h"
+#include "kernels/gen/gen.h"
 
 /* --- Leaving steps out ------------------------------------------------------------------------ */
 
@@ -71,20 +72,47 @@ void ablation_free(struct ablation *a)
     free(a);
 }
 
+/* Whether both programs have the same C, and so the same layouts. */
+static bool has_same_code(const struct program *p, const struct program *q,
+                          const struct target *target)
+{
+    struct str text[2] = { { 0 } };
+    struct err ignored;
+    const struct program *of[] = { p, q };
+    bool ok = true;
+    for (int i = 0; i < 2; i++) {
+        const struct func *f;
+        const struct gen_opts o = { .target = target_or_host(target), .openmp = true };
+        ok = ok && program_lower(of[i], &f, &ignored) && gen_c(f, &o, &text[i], &ignored);
+    }
+    ok = ok && streq(str_text(&text[0]), str_text(&text[1]));
+    str_free(&text[0]);
+    str_free(&text[1]);
+    return ok;
+}
+
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e)
 {
     int n = a->n + 1;
     const struct program **p = xcalloc((size_t)n, sizeof *p);
     struct compared *result = xcalloc((size_t)n, sizeof *result);
+    int timed = 1;
     p[0] = a->whole;
-    for (int i = 0; i < a->n; i++)
-        p[i + 1] = a->row[i].program;
-    bool ok = measure_compare_each(p, n, o, pr, c, result, &a->how, e);
+    for (int i = 0; i < a->n; i++) {
+        a->row[i].same = has_same_code(a->whole, a->row[i].program, o->target);
+        if (!a->row[i].same)
+            p[timed++] = a->row[i].program;
+    }
+    bool ok = measure_compare_each(p, timed, o, pr, c, result, &a->how, e);
     a->full = result[0];
     a->threads = o->threads > 1 ? o->threads : 1;
-    for (int i = 0; i < a->n; i++) {
-        a->row[i].result = result[i + 1];
+    for (int i = 0, k = 1; i < a->n; i++) {
+        a->row[i].result = a->row[i].same ? result[0] : result[k++];
+        if (a->row[i].same && ok) {
+            a->row[i].result.ratio = (struct ratio){ .ratio = 1, .low = 1, .high = 1 };
+            a->row[i].result.verdict = VERDICT_SAME;
+        }
         a->row[i].idle = a->threads == 1 && str_begins(a->row[i].text, "loop parallel");
     }
     free(p);
@@ -96,7 +124,9 @@ void ablation_print(struct str *out, const struct ablated *row)
 {
     const struct ratio *r = &row->result.ratio;
     const struct measurement *m = &row->result.m;
-    if (row->idle && row->result.verdict == VERDICT_SAME) {
+    if (row->same) {
+        str_add(out, "nothing: the same code");
+    } else if (row->idle && row->result.verdict == VERDICT_SAME) {
         str_add(out, "cannot act with one thread");
     } else if (row->result.verdict == VERDICT_SAME) {
         str_printf(out, "%s (%.2f to %.2f)", stats_undecided(r) ? "undecided" : "no difference",

@@ -12,6 +12,7 @@ struct ablated {
     const struct program *program;
     struct compared result;
     bool idle;                            /* whether the step cannot act with so few threads */
+    bool same;                            /* whether the code is the same without it; not timed */
 };
 struct ablation {
     struct history *history;              /* owns programs and texts */
@@ -29,7 +30,8 @@ void ablation_free(struct ablation *a);
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
                       const struct cancel *c, struct err *e);
 /* Appends "1.32x slower (1.30 to 1.34)", "no difference (0.99 to 1.02)", "undecided (0.7 to
- * 1.3)", of an idle step "cannot act with one thread", or why there is no time. */
+ * 1.3)", "nothing: the same code", of an idle step "cannot act with one thread", or why there is
+ * no time. */
 void ablation_print(struct str *out, const struct ablated *row);
 
 /* Finds the step that changed the time most, between two states of one schedule. */

@@ -434,11 +434,14 @@ static void for_pairs(struct curing *c, add_fn *add_cures)
  * for. */
 static void add_pads_of_few_sets(struct curing *c, int site)
 {
-    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent)
-        if (lens_sets(c->l, lens_stride(c->l, site, i)) < c->l->n_sets) {
-            add_pads(c, site);
-            return;
-        }
+    for (int i = c->l->site[site].loop; i >= 0; i = c->l->loop[i].parent) {
+        const struct walk_way *way = lens_way(c->l, site, i);
+        for (int k = 0; k < way->n; k++)
+            if (lens_sets(c->l, way->part[k].stride) < c->l->n_sets) {
+                add_pads(c, site);
+                return;
+            }
+    }
 }
 
 int forecast_cures(const struct program *p, const struct lens *l, struct arena *a,

@@ -193,10 +193,10 @@ bool history_precious(const struct history *h, int old, int below)
     return has_measured(h, old, below);
 }
 
-const char *history_keep(struct history *h, int tip)
+const char *history_keep(struct history *h, int tip, int at)
 {
     const char *name = auto_name(h, history_here(h)->name);
-    vec_push(&h->branches, (struct branch){ .name = name, .tip = tip, .at = tip });
+    vec_push(&h->branches, (struct branch){ .name = name, .tip = tip, .at = at });
     return name;
 }
 
@@ -228,7 +228,7 @@ bool history_apply(struct history *h, const char *line, struct err *e)
         return false;
     }
     if (history_keeps_undone(h))
-        history_keep(h, history_here(h)->tip);
+        history_keep(h, history_here(h)->tip, history_here(h)->tip);
     int id = history_add(h, history_here(h)->at, step->text, next, NULL);
     history_here(h)->at = history_here(h)->tip = id;
     return true;
@@ -317,7 +317,7 @@ static bool repeat(struct history *h)
     if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->before))
         return false;
     if (x->kept)
-        x->kept = history_keep(h, x->before.tip);
+        x->kept = history_keep(h, x->before.tip, x->before.at);
     stand(h, &x->after);
     h->said = arena_printf(h->arena, "redid: %s%s%s%s", x->what,
                            x->kept ? "; the measured steps from before are branch " : "",

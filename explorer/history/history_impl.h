@@ -38,6 +38,6 @@ void history_recall(struct history *h, int state);
 /* Whether a state from old (included) back to below (excluded) has a measurement that would be
  * lost: no other branch contains `old`. */
 bool history_precious(const struct history *h, int old, int below);
-/* Makes a branch "NAME~1" that ends at state tip.  Returns its name. */
-const char *history_keep(struct history *h, int tip);
+/* Makes a branch "NAME~1" that ends at state tip, with current state `at`.  Returns its name. */
+const char *history_keep(struct history *h, int tip, int at);
 #endif

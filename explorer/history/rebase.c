@@ -43,6 +43,18 @@ static bool check_number(const struct history *h, int number, int most, struct e
     return most > 0 ? err_fix(e, "use 1 to %d", most) : err_fix(e, "apply a step first");
 }
 
+/* Refuses a move of an applied step behind an undone one, or of an undone step before an applied
+ * one: other steps would be applied then.  at: the number of applied steps. */
+static bool check_move(const struct rebase *c, int at, struct err *e)
+{
+    if (c->kind != REBASE_MOVE || (c->at <= at) == (c->to <= at))
+        return true;
+    err_set(e, ERR_STEP, "step %d is %s, and the move would %s", c->at,
+            c->at <= at ? "applied" : "undone",
+            c->at <= at ? "undo it: the steps after it are undone" : "apply it");
+    return err_fix(e, "redo the undone steps first, or apply another step, which drops them");
+}
+
 /* Lists the steps in the order after the change. */
 static bool list_items(struct replay *r, struct err *e)
 {
@@ -51,7 +63,8 @@ static bool list_items(struct replay *r, struct err *e)
     const int *path = history_path(r->h, r->h->current, &n, &at);
     bool inserts = c->kind == REBASE_INSERT;
     if (!check_number(r->h, c->at, n - 1 + inserts, e)
-        || (c->kind == REBASE_MOVE && !check_number(r->h, c->to, n - 1, e)))
+        || (c->kind == REBASE_MOVE && !check_number(r->h, c->to, n - 1, e))
+        || !check_move(c, at, e))
         return false;
     for (int i = 1; i < n; i++) {
         struct rebase_item x = { r->h->states.data[path[i]]->step, path[i] };
@@ -217,9 +230,10 @@ static bool moves_on(const struct history *h, enum rebase_kind kind, const struc
 /* Sets the branch's new position: the state that replaced its old current state. */
 static int new_place(const struct replay *r, const struct branch *before)
 {
+    bool move = r->change->kind == REBASE_MOVE;           /* as many steps stay applied */
     if (before->at == before->tip)
         return r->last;
-    if (r->new_at >= 0)
+    if (r->new_at >= 0 && !move)
         return r->new_at;
     int n, at;
     history_path(r->h, r->h->current, &n, &at);           /* still the old path */
@@ -254,7 +268,7 @@ static void settle(struct replay *r)
     int at = new_place(r, &before);
     bool on = moves_on(h, r->change->kind, &before);
     const char *kept = !on && history_precious(h, before.tip, below)
-                     ? history_keep(h, before.tip) : NULL;
+                     ? history_keep(h, before.tip, before.at) : NULL;
     history_here(h)->tip = r->last;
     history_here(h)->at = at;
     r->did.kept = kept;

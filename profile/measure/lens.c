@@ -168,25 +168,35 @@ int64_t lens_sets(const struct lens *l, int64_t stride)
          : l->n_sets / gcd(lines, l->n_sets);
 }
 
-/* Finds the innermost loop that makes the access `by` conflict with itself: its iterations access
- * more lines than fit into the sets that they use. */
+/* Whether the iterations of a part access more lines than fit into the sets that they use: then the
+ * access conflicts with itself.  Stores the stride, if so. */
+static bool takes_few_sets(const struct lens *l, const struct walk_part *part, struct lens_pair *p)
+{
+    int64_t sets = lens_sets(l, part->stride);
+    sets = sets < part->trips ? sets : part->trips;
+    if (part->stride == 0 || part->stride % l->line_bytes != 0 || part->trips <= sets * l->ways)
+        return false;
+    p->stride = part->stride;
+    p->trips = part->trips;
+    p->sets = (int)sets;
+    return true;
+}
+
+/* Finds the innermost loop, or part of it, that makes the access `by` conflict with itself. */
 static void find_stride(const struct lens_run *r, struct lens_pair *p)
 {
     int n;
     const struct walk_loop *loop = walk_loops(r->walk, &n);
     for (int i = walk_site_loop(r->walk, p->by); i >= 0; i = loop[i].parent) {
-        struct walk_part part = lens_way(r->l, p->by, i)->part[0];
-        int64_t bytes = part.stride, sets = lens_sets(r->l, bytes);
-        if (bytes == 0 || bytes % r->l->line_bytes != 0)
-            continue;
-        sets = sets < part.trips ? sets : part.trips;
-        if (part.trips <= sets * r->l->ways)
-            continue;
-        p->loop = i;
-        p->stride = bytes;
-        p->trips = part.trips;
-        p->sets = (int)sets;
-        return;
+        const struct walk_way *way = lens_way(r->l, p->by, i);
+        p->every = 1;
+        for (int k = 0; k < way->n; k++) {
+            if (takes_few_sets(r->l, &way->part[k], p)) {
+                p->loop = i;
+                return;
+            }
+            p->every *= way->part[k].trips;
+        }
     }
 }
 

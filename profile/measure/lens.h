@@ -48,15 +48,15 @@ struct lens_loop { const char *axis; int node, parent; int64_t trips; };
 
 /* Conflict misses of `site` on lines that an access at `by` had evicted. line, other: the latest
  * such pair, in `set`, where `held` ways had lines of `other`'s buffer. loop: the loop whose
- * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes in
- * each of `trips` iterations and so uses `sets` sets. */
+ * iterations bring `by` back to few sets, -1: unknown. The loop moves `by` by `stride` bytes
+ * every `every` iterations, `trips` times, and so uses `sets` sets. */
 struct lens_pair {
     int site, by;
     int64_t count;
     int32_t line, other;
     int set, held;
     int loop, sets;
-    int64_t stride, trips;
+    int64_t stride, every, trips;
 };
 
 /* The kinds of misses, as in Hill's model: the first touch of a line; a miss that a fully

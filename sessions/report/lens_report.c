@@ -28,6 +28,7 @@ static json_t *pair_json(const struct lens *l, const struct lens_pair *p)
                           "ways_held", JSON(p->held));
     return json_put(o, "loop", JSON_IF(p->loop >= 0, l->loop[p->loop].axis),
                     "stride_bytes", JSON_IF(p->loop >= 0, p->stride),
+                    "stride_every", JSON_IF(p->loop >= 0, p->every),
                     "iterations", JSON_IF(p->loop >= 0, p->trips),
                     "sets", JSON_IF(p->loop >= 0, p->sets));
 }

@@ -365,7 +365,7 @@ void report_ablation_json(struct str *out, const char *name, const struct ablati
         const struct ablated *row = &a->row[i];
         const struct compared *r = &row->result;
         json_t *o = json_make("step", JSON(row->step), "text", JSON(row->text),
-                              "note", JSON_OR_NULL(row->note),
+                              "note", JSON_OR_NULL(row->note), "same_code", JSON(row->same),
                               "outcome", JSON(outcome_name[r->m.outcome]),
                               "reason", JSON_OR_NULL(r->m.reason),
                               "latency_ms", report_latency_json(&r->m.latency), "ratio",

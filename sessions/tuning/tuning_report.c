@@ -144,8 +144,8 @@ void tuning_print_speedup(const struct tuning *t, const char *than, struct str *
 {
     if (!isfinite(t->speedup))
         return;
-    str_printf(out, ", %s%.2fx as fast%s", t->speedup_low > 0 || t->simulated ? "" : "about ",
-               t->speedup, than);
+    str_printf(out, ", %s%.*fx as fast%s", t->speedup_low > 0 || t->simulated ? "" : "about ",
+               t->speedup >= 100 ? 0 : 2, t->speedup, than);
     if (t->speedup_low > 0)
         str_printf(out, " (%.2f to %.2f)", t->speedup_low, t->speedup_high);
 }

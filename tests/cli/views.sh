@@ -61,6 +61,10 @@ loop cache_write Conv at=O.0
 loop unroll Conv W.1
 loop vectorize Conv O.1
 S
+# A loop that moves an access by half a line and, every 8 iterations, by 16 KB.
+echo 'layout set B "K/8 N 8k"' > "$dir/few.steps"
+t 0 'B.k / 8..n..k % 8. moves by 16 384 bytes every 8 iterations of K: 32 such moves use 1 of 64' \
+    show 'gmm m=512 k=256 n=512' --steps "$dir/few.steps" --what lens --cache 32K/8/64
 lens=(show 'c2d n=1 i=128 h=28 w=28 o=128 k=3 p=1' --steps "$dir/tile.steps" --what lens)
 COLUMNS=200 t 0 'but the tile leaves the registers: usually slower' "${lens[@]}"
 t 0 '"tile": "leaves"' "${lens[@]}" --json

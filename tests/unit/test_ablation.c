@@ -122,8 +122,16 @@ static void check_measure(void **state)
     assert_true(a->n + 1 > MEASURE_MAX_COMPARED);
     if (!ablation_measure(a, &o, NULL, NULL, &e))
         fail_msg("%s", e.text);
-    for (int i = 0; i < a->n; i++)
+    for (int i = 0; i < a->n; i++) {
+        bool dead = str_starts(a->row[i].text, "set propagate");
         assert_true(a->row[i].result.ratio.ratio > 0);
+        assert_int_equal(a->row[i].same, dead);
+        assert_true(!dead || a->row[i].result.ratio.ratio == 1);
+    }
+    struct str out = {0};
+    ablation_print(&out, &a->row[a->n - 1]);
+    assert_string_equal(str_text(&out), "nothing: the same code");
+    str_free(&out);
     assert_true(a->row[3].result.ratio.ratio > 1.5);      /* without vectorize */
     assert_int_equal(a->threads, 1);
     for (int i = 0; i < a->n; i++)

@@ -231,6 +231,38 @@ static void test_other_loops(void **state)
     history_free(h);
 }
 
+/* A move keeps which steps are applied. */
+static void test_moves_beside_undone_steps(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    struct str s = {0};
+    struct err e;
+    int n, at;
+    must_run(h, "loop parallel Conv H");
+    must_run(h, "loop unroll Conv KW");
+    must_run(h, "loop unroll Conv KH");
+    measure(h);
+    must_run(h, "loop unroll Conv I");
+    must_run(h, "undo");
+    must_run(h, "move 3 up");             /* the current one, above an undone one */
+    history_path(h, 0, &n, &at);
+    assert_int_equal(at, 3);
+    assert_string_equal(shown(h, &s), "loop parallel Conv H; loop unroll Conv KH; "
+                                      "loop unroll Conv KW; [loop unroll Conv I");
+    assert_int_equal(history_current(h)->program->n_steps, 3);
+    history_path(h, 1, &n, &at);          /* the branch that keeps the measured steps */
+    assert_int_equal(at, 3);
+    assert_non_null(history_state(h, history_branch(h, 1)->at)->measured);
+    assert_false(run(h, "move 3 down", &e));
+    assert_string_equal(e.text, "step 3 is applied, and the move would undo it: the steps after it "
+                                "are undone");
+    assert_false(run(h, "move 4 2", &e));
+    assert_string_equal(e.text, "step 4 is undone, and the move would apply it");
+    str_free(&s);
+    history_free(h);
+}
+
 /* All steps that no longer apply are named. */
 static void test_held_are_named(void **state)
 {
@@ -468,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
         cmocka_unit_test(test_reasons), cmocka_unit_test(test_other_loops),
+        cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
         cmocka_unit_test(test_said),    cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
