@@ -64,6 +64,16 @@ void model_cured(struct model *m, struct app_job *j)
     }
 }
 
+/* Lists the n loops around the touch.  Returns the place of the chosen loop among them; n: none. */
+static int place_of_loop(const struct lensing *k, int around[LENS_DEEPEST], int *n)
+{
+    int i = 0;
+    *n = lens_around(k->lens, k->at, around);
+    while (i < *n && around[i] != k->loop)
+        i++;
+    return i;
+}
+
 void model_lensed(struct model *m, struct app_job *j)
 {
     struct lensing *k = &m->lensing;
@@ -93,9 +103,7 @@ void model_lensed(struct model *m, struct app_job *j)
         return;
     int first = lens_first_conflict(k->lens, 0);
     k->at = first > 0 ? first : 0;
-    int around[LENS_DEEPEST], n = lens_around(k->lens, k->at, around), i = 0;
-    while (i < n && around[i] != k->loop)
-        i++;
+    int around[LENS_DEEPEST], n, i = place_of_loop(k, around, &n);
     k->loop = i < n ? k->loop : n > 0 ? around[n - 1] : -1;
 }
 
@@ -159,11 +167,9 @@ static int next_iteration(const struct lensing *k, int dir, long long n)
 static bool next_loop(struct model *m)
 {
     struct lensing *k = &m->lensing;
-    int around[LENS_DEEPEST], n = lens_around(k->lens, k->at, around), i = 0;
+    int around[LENS_DEEPEST], n, i = place_of_loop(k, around, &n);
     if (n == 0)
         return model_say_error(m, "no loop is around this touch", "");
-    while (i < n && around[i] != k->loop)
-        i++;
     k->loop = around[i < n - 1 ? i + 1 : 0];
     model_info(m, ". and , play iterations of %s", k->lens->loop[k->loop].axis);
     return true;

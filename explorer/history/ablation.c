@@ -72,23 +72,27 @@ void ablation_free(struct ablation *a)
     free(a);
 }
 
-/* Whether both programs have the same C, and so the same layouts. */
-static bool has_same_code(const struct program *p, const struct program *q,
-                          const struct target *target)
+/* Appends the C of a program, which shows its layouts as well; false if it has none. */
+static bool code_of(const struct program *p, const struct target *target, struct str *out)
 {
-    struct str text[2] = { { 0 } };
+    const struct gen_opts o = { .target = target_or_host(target), .openmp = true };
+    const struct func *f;
     struct err ignored;
-    const struct program *of[] = { p, q };
-    bool ok = true;
-    for (int i = 0; i < 2; i++) {
-        const struct func *f;
-        const struct gen_opts o = { .target = target_or_host(target), .openmp = true };
-        ok = ok && program_lower(of[i], &f, &ignored) && gen_c(f, &o, &text[i], &ignored);
+    return program_lower(p, &f, &ignored) && gen_c(f, &o, out, &ignored);
+}
+
+/* Notes the steps without which the code of the schedule is the same. */
+static void find_same(struct ablation *a, const struct target *target)
+{
+    struct str whole = {0}, code = {0};
+    bool ok = code_of(a->whole, target, &whole);
+    for (int i = 0; ok && i < a->n; i++) {
+        str_clear(&code);
+        a->row[i].same = code_of(a->row[i].program, target, &code)
+                      && streq(str_text(&whole), str_text(&code));
     }
-    ok = ok && streq(str_text(&text[0]), str_text(&text[1]));
-    str_free(&text[0]);
-    str_free(&text[1]);
-    return ok;
+    str_free(&whole);
+    str_free(&code);
 }
 
 bool ablation_measure(struct ablation *a, const struct measure_opts *o, const struct progress *pr,
@@ -99,11 +103,10 @@ bool ablation_measure(struct ablation *a, const struct measure_opts *o, const st
     struct compared *result = xcalloc((size_t)n, sizeof *result);
     int timed = 1;
     p[0] = a->whole;
-    for (int i = 0; i < a->n; i++) {
-        a->row[i].same = has_same_code(a->whole, a->row[i].program, o->target);
+    find_same(a, o->target);
+    for (int i = 0; i < a->n; i++)
         if (!a->row[i].same)
             p[timed++] = a->row[i].program;
-    }
     bool ok = measure_compare_each(p, timed, o, pr, c, result, &a->how, e);
     a->full = result[0];
     a->threads = o->threads > 1 ? o->threads : 1;

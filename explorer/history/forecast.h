@@ -7,8 +7,8 @@
 
 #define FORECAST_CURES 64
 
-/* What steps do to a tile that is in registers: it no longer fits, or loops that stay loops walk it
- * in memory. Both cost more time than misses do. */
+/* The effect of steps on a tile in registers.  SPILLS: it no longer fits.  LEAVES: a loop over it
+ * is neither unrolled nor vectorized, so it lies in memory.  Both cost more time than misses do. */
 #define TILE_FATES(X) X(STAYS, "stays") X(SPILLS, "spills") X(LEAVES, "leaves")
 enum tile_fate {
 #define FATE(id, name) TILE_##id,

@@ -154,13 +154,14 @@ static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
     struct comparison how;
     struct err ignored;
     bool in_final = r->compared && r->finalist[0].c == r->start;
-    if (!r->start || r->start->outcome != OUTCOME_OK || r->start == r->best || in_final
-        || 1e-3 * r->start->ms * GAIN_ROUNDS > COMPARE_S)
+    double start_s = r->start ? 1e-3 * r->start->ms * GAIN_ROUNDS : INFINITY;
+    if (!(start_s <= COMPARE_S) || r->start->outcome != OUTCOME_OK || r->start == r->best
+        || in_final)
         return;
     for (int i = 0; i < 2; i++)
         p[i] = program_of(r, c[i], o->kernels.spec);
     search_show(r->search, "comparing it with the start");
-    mo.time_s = fmax(compare_time_s(o), 1e-3 * r->start->ms * GAIN_ROUNDS);
+    mo.time_s = fmax(compare_time_s(o), start_s);
     if (!measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored))
         return;
     r->gained = r->gain[1].ratio.ratio > 0;
