@@ -155,7 +155,8 @@ static void add_progress(struct str *out, const struct tune_view *v)
         str_add(out, " best ");
         str_ms(out, v->best_ms);
         if (isfinite(v->start_ms))
-            str_printf(out, " (%.2fx the start)", v->start_ms / v->best_ms);
+            str_printf(out, " (%s%.2fx the start)",
+                       v->simulated[0] ? "" : "about ", v->start_ms / v->best_ms);
     }
     if (v->simulated[0])
         str_printf(out, "  simulated on %s", v->simulated);

@@ -92,7 +92,9 @@ static char *entered_line(const struct model *m)
     struct str s = {0};
     if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
         str_add(&s, "w ");
-    const char *typed = str_text(&m->prompt.line);
+    const char *typed = str_text(&m->prompt.line), *kept = str_text(&m->prompt.kept);
+    if (kept[0] && str_starts(typed, kept) && model_step_at(typed + strlen(kept)) > 0)
+        typed += strlen(kept);            /* a whole `edit 2 STEP` behind the key's own "edit 2 " */
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)

@@ -61,7 +61,8 @@ static bool is_change(const char *line)
 {
     int used = 0;
     return (sscanf(line, "drop %*[0-9] %n", &used), used > 0 && !line[used])
-        || (used = 0, sscanf(line, "move %*[0-9] %*[a-z0-9] %n", &used), used > 0 && !line[used]);
+        || (used = 0, sscanf(line, "move %*[0-9] %*[a-z0-9] %n%*[0-9] %n", &used, &used),
+            used > 0 && !line[used]);
 }
 
 /* Whether the line looks like a complete step, so that trying it is worth the time. */

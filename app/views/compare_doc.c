@@ -252,6 +252,7 @@ static const char *site_text(struct str *text, const struct compare_misses *m, i
 static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
                        int width)
 {
+    static const char left_out[] = "(L2: 90 columns)";
     int name = 20, columns = width >= 90 ? 6 : 3;
     struct str text = {0};
     for (int i = 0; i < n; i++) {
@@ -267,6 +268,8 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
     if (columns == 6)
         doc_printf(d, STYLE_DIM, "%*s%*s%*s", COUNT_WIDTH, "L2 A", COUNT_WIDTH, "L2 B",
                    COUNT_WIDTH, "change");
+    else if (doc_col(d) + text_width(left_out) + 2 <= width)
+        doc_printf(d, STYLE_DIM, "  %s", left_out);
     doc_end(d);
     for (int i = 0; i < n; i++) {
         doc_fit(d, STYLE_PLAIN, site_text(&text, &m[i], 0), name);

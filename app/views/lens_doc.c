@@ -23,8 +23,13 @@ static struct line *put_title(struct lens_pane *v, const char *title, const char
 {
     doc_line(v->d, STYLE_PLAIN, "");
     doc_put(v->d, STYLE_STRONG, title);
-    if (doc_col(v->d) + 2 + text_width(remark) <= v->k->width)
+    if (doc_col(v->d) + 2 + text_width(remark) > v->k->width) {
+        doc_end(v->d);
+        doc_pad(v->d, 2);
+        doc_fit(v->d, STYLE_DIM, remark, v->k->width - 2);
+    } else {
         doc_printf(v->d, STYLE_DIM, "  %s", remark);
+    }
     return doc_end(v->d);
 }
 

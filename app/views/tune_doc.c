@@ -140,7 +140,8 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
     if (isfinite(v->start_ms)) {
-        str_printf(&s, ", %.2fx the start (", v->start_ms / v->best_ms);
+        str_printf(&s, ", %s%.2fx the start (", v->simulated[0] ? "" : "about ",
+                   v->start_ms / v->best_ms);
         text_ms(&s, v->start_ms);
         str_add(&s, ")");
     }

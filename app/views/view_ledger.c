@@ -304,7 +304,7 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
     str_printf(&title, " Steps%s%s ", named ? ": " : "", named ? branch : "");
     int x = grid_text(g, r.x + 1, r.y, focused ? STYLE_TITLE : STYLE_STRONG, str_text(&title));
     for (int i = 0; i < c.n; i++)
-        text_right(&cols, c.at[i] == COLUMN_THREADS ? "" : column_info[c.at[i]].name,
+        text_right(&cols, c.at[i] == COLUMN_THREADS ? "t" : column_info[c.at[i]].name,
                    column_info[c.at[i]].width);
     int from = r.x + r.w - text_width(str_text(&cols));
     const char *p = str_text(&cols);

@@ -103,17 +103,27 @@ static bool run_command(struct history *h, enum command_id id, const struct step
     UNREACHABLE();
 }
 
-/* Reads the destination of `move N M|up|down`. */
-static bool take_place(const char *line, const struct step_word *w, int from, int *to,
+static bool is_direction(const struct step_word *w)
+{
+    return streq(w->text, "up") || streq(w->text, "down");
+}
+
+/* Reads the destination of `move N M` or `move N up|down [PLACES]` from n words. */
+static bool take_place(const char *line, const struct step_word *w, int n, int from, int *to,
                        struct err *e)
 {
-    bool up = streq(w->text, "up");
-    if (!up && !streq(w->text, "down"))
+    int places = 1;
+    if (!is_direction(w))
         return take_number(line, w, 0, to, e);
-    *to = up ? from - 1 : from + 1;
+    if (n > 1 && !take_number(line, &w[1], 1, &places, e))
+        return false;
+    *to = streq(w->text, "up") ? from - places : from + places;
     if (*to > 0)
         return true;
-    err_set(e, ERR_RANGE, "step %d is the first one", from);
+    err_set(e, ERR_RANGE, from == 1 ? "step %d is the first one"
+                                    : "step %d cannot move up by %d", from, places);
+    if (from > 1)
+        err_fix(e, "move %d 1", from);
     return error_at(e, line, w->col, w->len);
 }
 
@@ -130,13 +140,14 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
     int most = id == COMMAND_DROP ? 2 : 3;
     if (n < most)
         return lacks_words(id, line, &word[n - 1], e);
+    most += id == COMMAND_MOVE && is_direction(&word[2]);
     if (!step && n > most) {
         err_set(e, ERR_SYNTAX, "there is one word too many: \"%s\"", word[most].text);
         err_fix(e, "%s %s", infos[id].name, infos[id].syntax);
         return error_at(e, line, word[most].col, word[most].len);
     }
     if (!take_number(line, &word[1], 0, &c.at, e)
-        || (id == COMMAND_MOVE && !take_place(line, &word[2], c.at, &c.to, e)))
+        || (id == COMMAND_MOVE && !take_place(line, &word[2], n - 2, c.at, &c.to, e)))
         return false;
     int skipped = step ? word[2].col - word[2].quoted - 1 : 0;
     c.line = line + skipped;
