@@ -34,8 +34,21 @@ static void copy_doc(struct model *m)
 
 /* --- Views and focus -------------------------------------------------------------------------- */
 
+/* Has the layouts open at the tensor of the access under the nest's cursor. */
+static void open_at_access(struct model *m)
+{
+    struct cursor_subject s = model_subject(m);
+    if (!m->to_tensor[0] && s.kind == SUBJECT_ACCESS
+        && graph_tensor(model_program(m)->graph, s.tensor) >= 0) {
+        snprintf(m->to_tensor, sizeof m->to_tensor, "%s", s.tensor);
+        m->pane[VIEW_LAYOUT].stamp = 0;
+    }
+}
+
 void model_show_view(struct model *m, enum view v)
 {
+    if (v == VIEW_LAYOUT && m->focus == PANE_MAIN)
+        open_at_access(m);
     m->n_jumps = 0;
     if (v != VIEW_NEST)
         m->view[PANE_SIDE] = v;

@@ -338,6 +338,32 @@ static void escape_forgets_where_it_went(void **state)
     model_free(m);
 }
 
+static const char *tensor_of_layouts(struct model *m)
+{
+    screen_refresh(m);
+    int t = model_tensor(m);
+    return t >= 0 ? model_program(m)->graph->tensor[t].name : "";
+}
+
+/* 3 shows the tensor of the access under the cursor, also when it showed another one; from a loop
+ * it shows what it showed last. */
+static void layouts_open_at_the_access(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < 20 && strcmp(access_at(m), "A[m][k]") != 0; i++)
+        press(m, "Right");
+    press(m, "3");
+    assert_string_equal(tensor_of_layouts(m), "A");
+    press(m, "1 Right");
+    assert_string_equal(access_at(m), "B[k][n]");
+    press(m, "3");
+    assert_string_equal(tensor_of_layouts(m), "B");
+    press(m, "1 g 3");
+    assert_string_equal(tensor_of_layouts(m), "B");
+    model_free(m);
+}
+
 /* Without Unicode every mark of a view has a letter: the only ? is the key of the help. */
 static void marks_have_letters(void **state)
 {
@@ -366,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),
+        cmocka_unit_test(layouts_open_at_the_access),
         cmocka_unit_test(marks_have_letters),
     };
     if (!getcwd(root, sizeof root))

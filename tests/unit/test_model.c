@@ -321,11 +321,21 @@ static void test_ledger_changes_the_past(void **state)
     assert_shows(m, "2 loop parallel C M");
     press(m, "K J J");
     assert_shows(m, "3 loop parallel C M");
+    press(m, "g j j j 0 2 K");
+    assert_shows(m, "1 loop parallel C M");
+    press(m, "0 2 J");
+    assert_shows(m, "3 loop parallel C M");
     press(m, "g j j K");
     assert_shows(m, "`loop unroll C N.1`, which would then be step 1");
     press(m, "g j e C-u loop Space split Space C Space K Space 4 Space 8 Enter");
     assert_shows(m, "2 later steps replayed, 1 renamed");
     assert_shows(m, "2 loop unroll C N ");
+    press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space K Space 8 Space 4 Enter");
+    assert_shows(m, "1 loop split C K 8 4 ");            /* "edit 1 " was there already */
+    press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space Q Space 8 Space 4 Enter");
+    assert_shows(m, ":edit 1 loop split C Q 8 4");
+    assert_shows(m, "C has no loop Q");
+    press(m, "Esc g j e C-u loop Space split Space C Space K Space 4 Space 8 Enter");
     press(m, "g j i layout Space set Space B Space \"N Space K\" Enter");
     assert_shows(m, "step 1 is inserted, 3 later steps replayed");
     press(m, "g j j d");
