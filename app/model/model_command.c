@@ -276,7 +276,8 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
 
 /* --- Running a command line ------------------------------------------------------------------- */
 
-static void after_effect(struct model *m, enum command_effect effect)
+/* before: the state in which the line ran. */
+static void after_effect(struct model *m, enum command_effect effect, const struct state *before)
 {
     if (effect == EFFECT_MEASURE) {
         m->measure_wanted = m->numbers_asked = true;
@@ -288,8 +289,11 @@ static void after_effect(struct model *m, enum command_effect effect)
         const struct rebased *did = history_rebased(m->session->history);
         struct str what = {0};
         history_rebased_print(m->session->history, &what);
+        size_t said = what.len;
+        model_new_tile(m, history_current(m->session->history), before, "; ", &what);
         model_info(m, "%s", str_text(&what));
-        m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept;
+        m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept
+                        || what.len > said;
         str_free(&what);
         m->pane[DOC_LEDGER].scroll.cursor = did->held ? did->first_held : did->at;
     }
@@ -429,6 +433,7 @@ static bool run_line(struct model *m, const char *line)
 {
     struct err e;
     enum command_effect effect = EFFECT_NONE;
+    const struct state *before = history_current(m->session->history);
     int states = history_n_states(m->session->history);
     int branches = history_n_branches(m->session->history);
     if (!session_run(m->session, line, &effect, &e)) {
@@ -437,7 +442,7 @@ static bool run_line(struct model *m, const char *line)
     }
     if (effect == EFFECT_APP)
         return refuse_unknown(m, line);
-    after_effect(m, effect);
+    after_effect(m, effect, before);
     if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
         look_at_step(m);
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");

@@ -521,6 +521,16 @@ static void test_tile_without_sums(void **state)
     assert_shows(m, "  C_acc keeps no partial sums: no reduction is insid");
     model_free(m);
     m = model_on(GMM);
+    type_line(m, "loop reorder C M K N");
+    type_line(m, "loop cache_write C at=M");
+    assert_hides(m, "partial sums");
+    type_line(m, "edit 1 loop reorder C K M N");         /* a change of the past says so as well */
+    assert_shows(m, "1 later step replayed; u takes it back; C_acc");
+    type_line(m, "edit 1 loop reorder C K N M");         /* no news */
+    assert_shows(m, "1 later step replayed");
+    assert_hides(m, "takes it back; C_acc");
+    model_free(m);
+    m = model_on(GMM);
     press(m, "g j j c");                                 /* K, the innermost one */
     assert_shows(m, "# keeps no partial sums: no reduction is inside of K; at=N does");
     type_line(m, "undo");
