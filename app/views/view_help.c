@@ -12,6 +12,7 @@
 #include "app/ui/text.h"
 
 #define MENU_KEYS 14
+#define LEAST_IN_TEXTS 3                  /* letters of a filter that topics are searched for */
 #define FORECAST_WIDTH 30                 /* "  ≥ 0.198 ms, misses +1000 %" */
 
 /* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
@@ -194,13 +195,42 @@ static void put_topics(const struct model *m, struct doc *d, int width)
         if (m->filter.len == 0 || !passes(m, help_topic_name(i), help_topic_summary(i), ""))
             continue;
         put_heading(d, "Topics", &heading);
-        put_row(m, d, help_topic_name(i), 14, help_topic_summary(i), width, ID_TOPIC + i);
+        put_row(m, d, help_topic_name(i), MENU_KEYS, help_topic_summary(i), width, ID_TOPIC + i);
     }
     for (int i = 0; i < ops_count(); i++)
         str_printf(&names, " %s", ops_get(i)->name);
     if (m->filter.len == 0)
         doc_wrap(d, STYLE_DIM, str_text(&names), width - 2, 2);
     str_free(&names);
+}
+
+/* Adds the topics that have the filter in their text only.  Shorter words are in nearly all. */
+static void put_texts(const struct model *m, struct doc *d, int width)
+{
+    bool heading = false;
+    struct str text = {0};
+    for (int i = 0; m->filter.len >= LEAST_IN_TEXTS && help_topic_name(i); i++) {
+        const char *name = help_topic_name(i);
+        str_clear(&text);
+        if (passes(m, name, help_topic_summary(i), "") || !help_topic(&text, name)
+            || !passes(m, str_text(&text), "", ""))
+            continue;
+        put_heading(d, "Topics whose text has it", &heading);
+        put_row(m, d, name, MENU_KEYS, help_topic_summary(i), width, ID_TOPIC + i);
+    }
+    str_free(&text);
+}
+
+/* Shows a topic at the first place that the filter matches. */
+static void open_topic(struct model *m, const char *name)
+{
+    struct pane_doc *p = &m->pane[DOC_HELP];
+    model_show_topic(m, name);
+    view_help_build(m, p, p->width);
+    if (m->filter.len < LEAST_IN_TEXTS || doc_find(&p->doc, str_text(&m->filter), -1, 1) < 0)
+        return;
+    str_add(&m->search, str_text(&m->filter));
+    model_search(m, 1, -1);
 }
 
 static void put_topic(const struct model *m, struct doc *d, int width)
@@ -238,6 +268,8 @@ void view_help_build(struct model *m, struct pane_doc *p, int width)
         put_signs(m, d, width);
     if (!m->help_menu)
         put_commands(m, d, width);
+    if (!m->help_menu)
+        put_texts(m, d, width);
     if (d->lines.len == 0)
         doc_line(d, STYLE_DIM, "nothing matches; Backspace widens the filter");
 }
@@ -252,7 +284,7 @@ static void run_row(struct model *m, int id)
         return;
     }
     if (id >= ID_TOPIC) {
-        model_show_topic(m, help_topic_name(id - ID_TOPIC));
+        open_topic(m, help_topic_name(id - ID_TOPIC));
         return;
     }
     if (why_not(m, id)) {
@@ -282,6 +314,8 @@ static void edit_filter(struct model *m, int key)
     else if (key == K_BACKSPACE || key == K_CTRL('h'))
         while (m->filter.len > 0 && (m->filter.data[--m->filter.len] & 0xC0) == 0x80)
             ;
+    else if (key == '/' && m->filter.len == 0)
+        model_info(m, "type the word: the list is filtered as you type");
     else if (key >= ' ' && key < K_UP)
         str_add_n(&m->filter, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));
     if (m->filter.data)

@@ -737,7 +737,7 @@ static void test_help(void **state)
     assert_shows(m, ":loop vectorize C M");
     press(m, "F1 layout Space unfold");
     assert_shows(m, "layout unfold T D");
-    press(m, "End Enter");
+    press(m, "Down Enter");
     assert_true(m->prompt.open);
     assert_true(str_starts(str_text(&m->prompt.line), "layout unf"));
     press(m, "Esc : help Space cache Enter");
@@ -746,6 +746,14 @@ static void test_help(void **state)
     assert_int_equal(m->overlay, OVERLAY_NONE);
     press(m, "? zzzz");
     assert_shows(m, "nothing matches");
+    press(m, "C-u / macro");                             /* as in other lists, / begins a filter */
+    assert_shows(m, "Keys and commands with macro");
+    assert_shows(m, "settings       the settings file");
+    press(m, "C-u sim_budget End Enter");                 /* in the text of a topic only */
+    assert_shows(m, "Help: settings");
+    assert_shows(m, "simulate a sample above so many accesses");
+    assert_shows(m, "with sim_budget");
+    press(m, "q");
     model_free(m);
 }
 
