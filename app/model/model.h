@@ -156,6 +156,7 @@ struct model {
     long count;                          /* the count typed before a key; 0 = none */
     bool counting;  /* whether digits extend the count instead of choosing views */
     int error_col;  /* column of an error in the last command line, from 1; 0 = unknown */
+    bool error_before;  /* whether a word is missing before that column */
 
     /* State of questions. */
     enum after_ask then;                 /* the action after the answer, or after the save */

@@ -504,6 +504,7 @@ bool model_command(struct model *m, const char *line)
     str_free(&whole);
     if (e.text[0]) {
         m->error_col = model_step_at(line) + 1;
+        m->error_before = true;
         model_error(m, &e);
     }
     return ok;

@@ -135,11 +135,13 @@ static void enter_command(struct model *m)
     } else if (n > 0) {
         prompt_remember(&m->prompt, line);
         m->error_col = 0;
+        m->error_before = false;
         if (!model_run(m, line) && !m->prompt.open) {
             model_prompt_again(m, line);
-            m->prompt.refused = m->prompt.mark == ':';
-            if (m->error_col > 0 && (size_t)m->error_col <= n)
-                m->prompt.at = (size_t)m->error_col - 1;
+            if (m->prompt.mark == ':')
+                prompt_refuse(&m->prompt, m->error_col);
+            if (m->error_before)
+                m->prompt.at = m->prompt.wrong;
         }
     }
     free(line);

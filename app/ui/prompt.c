@@ -51,6 +51,7 @@ void prompt_open(struct prompt *p, char mark, const char *text)
     p->selected = false;
     str_clear(&p->kept);
     set_line(p, text);
+    p->wrong = p->at;
     p->history_at = p->history.len;
     drop_words(p);
 }
@@ -59,6 +60,19 @@ void prompt_keep(struct prompt *p, size_t n)
 {
     str_clear(&p->kept);
     str_add_n(&p->kept, str_text(&p->line), n);
+}
+
+void prompt_refuse(struct prompt *p, int col)
+{
+    const char *line = str_text(&p->line);
+    p->refused = true;
+    if (col < 1 || (size_t)col > p->line.len)
+        return;
+    size_t from = (size_t)col - 1, to = from;
+    bool quoted = line[from] == '"';
+    to += quoted ? 1 + strcspn(line + from + 1, "\"") : strcspn(line + from, " \"");
+    p->at = to + (quoted && line[to] == '"');
+    p->wrong = from;
 }
 
 void prompt_close(struct prompt *p)
@@ -347,6 +361,13 @@ void prompt_draw(const struct prompt *p, struct grid *g, struct rect r)
     int from = cursor > room ? cursor - room : 0;
     struct rect old = grid_clip(g, r);
     grid_text(g, r.x - from + before, r.y, STYLE_PLAIN | (p->selected ? STYLE_REVERSE : 0), line);
+    if (p->refused && p->wrong < p->at) {
+        struct str word = {0};
+        str_add_n(&word, line + p->wrong, p->at - p->wrong);
+        grid_text(g, r.x - from + before + text_width_n(line, p->wrong), r.y, STYLE_BAD,
+                  str_text(&word));
+        str_free(&word);
+    }
     grid_text(g, r.x, r.y, STYLE_KEY, label);
     grid_unclip(g, old);
     g->cursor_x = r.x + before + cursor - from;

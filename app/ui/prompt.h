@@ -18,6 +18,7 @@ struct prompt {
     size_t at;                           /* the cursor, a byte offset on a character */
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
+    size_t wrong;  /* first byte of the word before the cursor for which it was refused */
     struct str kept;                     /* "edit 3 ", which C-u leaves on the line; or "" */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     struct str fresh;  /* lines remembered since the owner stored them, each with a line end */
@@ -37,6 +38,9 @@ void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
 void prompt_open(struct prompt *p, char mark, const char *text);  /* sets the cursor behind text */
 void prompt_keep(struct prompt *p, size_t n);            /* sets p->kept to n bytes of the line */
+/* Marks the line as refused.  col: the column from 1 of the word at fault, behind which the cursor
+ * goes; 0: unknown. */
+void prompt_refuse(struct prompt *p, int col);
 void prompt_close(struct prompt *p);
 /* Adds a line to the history; a repeated line becomes the newest.  A search begins with '/'. */
 void prompt_remember(struct prompt *p, const char *line);

@@ -445,8 +445,10 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;
-    const char *text = refused && m->error_col > 0
-                     ? " refused at the cursor: change it, or Esc leaves it "
+    bool marked = m->prompt.wrong < m->prompt.at;
+    const char *text = refused && m->error_col > 0 && m->prompt.refused
+                     ? marked ? " refused before the cursor; Esc leaves it "
+                              : " refused at the cursor: change it, or Esc leaves it "
                      : refused ? " refused: change it, or Esc leaves it "
                      : " Enter saves, C-u empties the name ";
     int x = r.x + r.w - text_width(text);

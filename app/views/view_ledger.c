@@ -479,11 +479,46 @@ static void put_best(struct str *out, const struct measurement *r)
     }
 }
 
+/* Appends where a branch that was kept of another differs from it: ", step 4: loop unroll C K" or
+ * ", without step 4".  Nothing for other branches. */
+static void put_kept(const struct history *h, int b, struct str *out)
+{
+    const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');
+    int n, m, at, i = 1, of = -1;
+    for (int k = 0; kept && k < history_n_branches(h); k++)
+        if (strlen(history_branch(h, k)->name) == (size_t)(kept - name)
+            && str_starts(name, history_branch(h, k)->name))
+            of = k;
+    if (!kept)
+        return;
+    str_printf(out, "kept from %.*s", (int)(kept - name), name);
+    if (of < 0)
+        return;
+    VEC(int) own = {0};
+    const int *path = history_path(h, b, &n, &at);
+    for (int k = 0; k < n; k++)
+        vec_push(&own, path[k]);
+    path = history_path(h, of, &m, &at);
+    while (i < n && i < m
+           && streq(history_state(h, own.data[i])->step, history_state(h, path[i])->step))
+        i++;
+    if (i < n)
+        str_printf(out, ", step %d: %s", i, history_state(h, own.data[i])->step);
+    else if (i < m)
+        str_printf(out, ", without step %d", i);
+    vec_free(&own);
+}
+
 void view_branches_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct history *h = m->session->history;
     struct doc *d = &p->doc;
-    int name_width = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
+    int most = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
+    int name_width = 8;
+    for (int b = 0; b < history_n_branches(h); b++) {
+        int w = text_width(history_branch(h, b)->name) + 1;
+        name_width = w > most ? most : w > name_width ? w : name_width;
+    }
     bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
     doc_clear(d);
     doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "step", "best", MISSES_W,
@@ -511,11 +546,13 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         bool other = note.len > 0;
         if (other)
             doc_put(d, STYLE_NOTE, "  other contract");
+        str_clear(&note);
+        put_kept(h, b, &note);
+        if (note.len > 0 && width >= name_width + MISSES_W + (other ? 58 : 42)) {
+            doc_put(d, STYLE_PLAIN, "  ");
+            doc_fit(d, STYLE_DIM, str_text(&note), width - doc_col(d) - 1);
+        }
         str_free(&note);
-        const char *kept = strrchr(history_branch(h, b)->name, '~');
-        if (kept && width >= name_width + MISSES_W + (other ? 58 : 42))
-            doc_printf(d, STYLE_DIM, "  kept from %.*s",
-                       (int)(kept - history_branch(h, b)->name), history_branch(h, b)->name);
         doc_end(d)->id = b;
         if (first && b == history_branch_index(h))
             p->scroll.cursor = d->lines.len - 1;
@@ -543,4 +580,6 @@ void view_branches_hint(const struct model *m, struct str *out)
     if (out->len == 0 && at < n - 1)
         str_printf(out, "%s stands at step %d of %d: its numbers are of that step; Space marks it",
                    b->name, at, n - 1);
+    if (out->len == 0)
+        put_kept(h, l->id, out);
 }

@@ -76,7 +76,8 @@ bool history_add_measured(struct history *h, int state, const struct measurement
 void history_forget_measured(struct history *h, int state);
 
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
- * "dropped", "moved" or "inserted".  first_held: number of the first held step; 0: none.  kept: the
+ * "dropped", "moved" or "inserted"; "" when it changed nothing, so that there is nothing to undo.
+ * first_held: number of the first held step; 0: none.  kept: the
  * branch that keeps the measured steps as they were before; NULL: none. */
 struct rebased {
     const char *what;

@@ -300,7 +300,7 @@ bool history_rebase(struct history *h, const struct rebase *change, struct err *
     int n_states = h->states.len;
     bool ok = list_items(&r, e);
     if (ok && changes_nothing(&r)) {
-        h->rebased = (struct rebased){ .at = change->at, .what = what_of(change->kind) };
+        h->rebased = (struct rebased){ .at = change->at, .what = "" };
     } else if (ok) {
         ok = replay_all(&r);
         if (ok)
@@ -380,6 +380,10 @@ static void print_held(const struct history *h, struct str *out)
 void history_rebased_print(const struct history *h, struct str *out)
 {
     const struct rebased *did = &h->rebased;
+    if (!did->what[0]) {
+        str_printf(out, "step %d is as it was", did->at);
+        return;
+    }
     bool inserted = streq(did->what, "inserted");         /* perhaps earlier than it was typed */
     if (inserted || did->replayed == 0)
         str_printf(out, "step %d is %s", did->at, did->what);

@@ -226,7 +226,9 @@ static void test_kept_branch_is_explained(void **state)
     press(m, "u U");
     assert_shows(m, "the undone steps were measured: branch main~1 keeps them");
     press(m, "B");
-    assert_shows(m, "kept from main");
+    assert_shows(m, "kept from main, step 1: lo");
+    press(m, "j");                                       /* the hint has it whole */
+    assert_shows(m, "\n kept from main, step 1: loop parallel C M");
     model_free(m);
 }
 
@@ -320,8 +322,8 @@ static void test_groups_may_be_left_out(void **state)
     assert_string_equal(step_of(m), "loop vectorize C M.1");
     type_line(m, "unroll C X");                          /* the error of the only such step */
     assert_shows(m, "C has no loop X");
-    assert_shows(m, "refused at the cursor");
-    assert_int_equal(m->prompt.at, 9);
+    assert_shows(m, "refused before the cursor");
+    assert_int_equal(m->prompt.at, 10);
     press(m, "Esc");
     type_line(m, "split C N 4");                         /* a loop N and a dimension N */
     assert_shows(m, "there are two steps of that name: layout split and loop split, and both are");
@@ -355,7 +357,7 @@ static void test_groups_may_be_left_out_of_changes(void **state)
                         "loop unroll C M.1");
     type_line(m, "insert 2 unroll C X");
     assert_shows(m, "C has no loop X");
-    assert_int_equal(m->prompt.at, 18);
+    assert_int_equal(m->prompt.at, 19);
     press(m, "Esc");
     type_line(m, "insert 2 split C N 16");
     assert_shows(m, "write layout or loop before split");
@@ -876,10 +878,12 @@ static void test_clearing_the_prompt(void **state)
     press(m, "C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
     press(m, "loop Space unroll Space C Space X Enter");
-    assert_shows(m, "refused at the cursor");
-    press(m, "C-w C-w C-u");                             /* before the error, which is X */
+    assert_shows(m, "refused before the cursor");
+    press(m, "C-w");                                     /* the word at fault */
+    assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C ");
+    press(m, "C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
-    press(m, "loop Space unroll Space C Space X Enter C-w C-w");
+    press(m, "loop Space unroll Space C Space X Enter Left C-w C-w");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 loop X");
     press(m, "Up C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
@@ -1005,7 +1009,7 @@ static void test_gpu_without_a_device(void **state)
     assert_shows(m, "No times: this schedule is for a GPU, and none is here.");
     assert_hides(m, "Press m");
     press(m, "B");
-    assert_shows(m, "main                         1/1     ≥586 ns    4096");
+    assert_shows(m, "main       1/1     ≥586 ns    4096");
     press(m, "Down");
     assert_shows(m, "≥: simulated on h100");
     model_free(m);

@@ -100,8 +100,9 @@ static void test_error_keeps_the_line(void **state)
     assert_shows(m, ":loop split C X 8");
     assert_int_equal(history_n_states(m->session->history), 1);
     assert_int_equal(m->message.kind, MESSAGE_ERROR);
-    assert_int_equal(m->prompt.at, strlen("loop split C "));
-    press(m, "Del N Enter");
+    assert_int_equal(m->prompt.at, strlen("loop split C X"));   /* behind the wrong word */
+    assert_int_equal(m->prompt.wrong, strlen("loop split C "));
+    press(m, "Backspace N Enter");
     assert_string_equal(step_of(m), "loop split C N 8");
     press(m, ": bogus Enter");
     assert_shows(m, "there is no such step or command");
@@ -332,6 +333,9 @@ static void test_ledger_changes_the_past(void **state)
     assert_shows(m, "2 loop unroll C N ");
     press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space K Space 8 Space 4 Enter");
     assert_shows(m, "1 loop split C K 8 4 ");            /* "edit 1 " was there already */
+    press(m, "g j e Enter");
+    assert_shows(m, "step 1 is as it was");              /* and u would take back another change */
+    assert_hides(m, "u takes it back");
     press(m, "g j e C-u edit Space 1 Space loop Space split Space C Space Q Space 8 Space 4 Enter");
     assert_shows(m, ":edit 1 loop split C Q 8 4");
     assert_shows(m, "C has no loop Q");
@@ -396,7 +400,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
     type_line(m, "loop reorder C N.0 K N.0 K N.0 K M");
     assert_shows(m, "loop N.0 is named twice");
-    assert_shows(m, "refused at the cursor: change it, or Esc leaves it");
+    assert_shows(m, "refused before the cursor; Esc leaves it");
     press(m, "Esc");
     assert_hides(m, "refused");
     model_free(m);

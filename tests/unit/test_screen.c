@@ -33,7 +33,7 @@ static void branches_show_the_time_where_they_stand(void **state)
     (void)state;
     struct model *m = model_on(GMM);
     press(m, "B");
-    assert_shows(m, "main                         0/0           -");
+    assert_shows(m, "main       0/0           -");
     press(m, "Esc");
     measured(m, 7, true);
     press(m, "p");
@@ -44,13 +44,13 @@ static void branches_show_the_time_where_they_stand(void **state)
     press(m, ": l o o p Space s p l i t Space C Space N Space 4 Enter");
     measured(m, 1, false);
     press(m, "B");
-    assert_shows(m, "main                         2/2     5.00 ms");
-    assert_shows(m, "tiled                        3/3           -");
+    assert_shows(m, "main       2/2     5.00 ms");
+    assert_shows(m, "tiled      3/3           -");
     press(m, "Esc");
     measured(m, 2, true);
     press(m, "B");
-    assert_shows(m, "main                         2/2     5.00 ms");
-    assert_shows(m, "tiled                        3/3     2.00 ms");
+    assert_shows(m, "main       2/2     5.00 ms");
+    assert_shows(m, "tiled      3/3     2.00 ms");
     model_free(m);
 }
 
@@ -71,8 +71,8 @@ static void branches_name_the_step_of_their_numbers(void **state)
     assert_shows(m, "B  order, step 0 of 1  (");
     type_line(m, "mark off");
     press(m, "C-r B g");
-    assert_shows(m, "main                         0/1     7.00 ms");
-    assert_shows(m, "order                        1/1           -");
+    assert_shows(m, "main       0/1     7.00 ms");
+    assert_shows(m, "order      1/1           -");
     assert_shows(m, "main stands at step 0 of 1: its numbers are of that step; Space marks it");
     press(m, "Space");
     assert_shows(m, "marked main, step 0 of 1; = compares it with the current step");
