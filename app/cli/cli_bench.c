@@ -302,6 +302,9 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     if (first->gpu)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
                    m->device.reason);
+    if (latency_beside_others(&m->latency))
+        str_printf(out, "note: other programs kept %.1f CPUs busy meanwhile: on a quiet machine the"
+                   " ratios may differ by more than the intervals say\n", m->latency.other_cpus);
     if (m->threads_note[0])
         str_printf(out, "note: %s\n", m->threads_note);
     if (m->huge_asked)

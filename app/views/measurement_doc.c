@@ -48,14 +48,18 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
 
 bool measurement_doc_noise(struct str *out, const struct latency *l)
 {
-    if (!latency_noisy(l))
-        return false;
-    if (latency_spreads(l))
+    bool noisy = latency_noisy(l), beside = latency_beside_others(l);
+    if (latency_spreads(l) && noisy)
         str_printf(out, "the middle half spreads over %.0f %%", 100 * l->spread);
-    else
+    else if (noisy)
         str_printf(out, "the median is %.0f %% above the best time",
                    100 * (l->median_ms / l->min_ms - 1));
-    return true;
+    if (noisy && l->noisy)
+        str_add(out, ", however often it was sampled");
+    if (beside)
+        str_printf(out, "%sother programs kept %.1f CPUs busy meanwhile", noisy ? "; " : "",
+                   l->other_cpus);
+    return noisy || beside;
 }
 
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width)
@@ -63,7 +67,6 @@ void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, 
     struct str text = {0};
     if (!measurement_doc_noise(&text, l))
         return;
-    str_add(&text, l->noisy ? ", however often it was sampled" : "");
     if (load > 0)
         str_printf(&text, "; the load of the machine was %.1f", load);
     if (l->disturbed > 0)

@@ -244,8 +244,11 @@ static void follow_loop(struct model *m, enum view v, int height)
     for (int i = 0; i < p->doc.lines.len && first < 0; i++)
         if (p->doc.lines.data[i].id >= 0 && model_lit(m, v, p->doc.lines.data[i].id))
             first = i;
-    if (first >= 0 && (first < p->scroll.top || first >= p->scroll.top + height))
+    if (first >= 0 && (first < p->scroll.top || first >= p->scroll.top + height * 2 / 3)) {
         doc_scroll_to(&p->doc, &p->scroll, first, height);
+        p->scroll.top = first > height / 4 ? first - height / 4 : 0;  /* its body is seen, too */
+        doc_scroll_fix(&p->doc, &p->scroll, height);
+    }
     if (first >= 0)
         strcpy(m->lit, now);
 }

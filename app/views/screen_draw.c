@@ -7,6 +7,7 @@
 #include "app/ui/text.h"
 #include "app/views/view.h"
 
+#define LEAST_HINT 20           /* columns behind a command that a hint needs */
 #define TITLE_FILE_MIN 8        /* with fewer columns in the title, a longer name is left out */
 
 static void add_hit(struct model *m, struct rect r, int key)
@@ -332,6 +333,8 @@ static void draw_tour(const struct model *m, struct grid *g)
     str_free(&text);
 }
 
+/* The row of a message: what a key or a line did, else what is under the cursor.  The command of a
+ * key is shown before the latter. */
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -350,7 +353,13 @@ static void draw_message(const struct model *m, struct grid *g)
         draw_hint(m, g, r);
         return;
     }
-    if (m->message.echo.len > 0 && (error ? r.h > 1 && !m->prompt.open : !text[0])) {
+    if (m->message.kind == MESSAGE_ECHO) {
+        int x = grid_fit(g, r.x + 1, y, r.w - 2, STYLE_KEY, str_text(&m->message.echo)) + 2;
+        if (x + LEAST_HINT <= r.x + r.w)
+            draw_hint(m, g, (struct rect){x - 1, y, r.x + r.w - x + 1, 1});
+        return;
+    }
+    if (m->message.echo.len > 0 && error && r.h > 1 && !m->prompt.open) {
         grid_fit(g, r.x + 1, y++, r.w - 2, STYLE_KEY, str_text(&m->message.echo));
     } else if (m->message.kind == MESSAGE_INFO && m->message.echo.len > 0) {
         int x = grid_fit(g, r.x + 1, y, r.w / 2, STYLE_KEY, str_text(&m->message.echo));

@@ -322,9 +322,12 @@ void view_ledger_heading(const struct model *m, struct grid *g, struct rect r, b
 static void describe_time(const struct ledger_row *r, struct str *out)
 {
     const struct latency *l = &r->m->latency;
-    bool noisy = measurement_noisy(r->m), wide = latency_spreads(l);
-    str_add(out, noisy ? " (~ noisy" : " (");
-    if (noisy && r->m->load > 0)
+    bool noisy = latency_noisy(l), wide = latency_spreads(l), beside = latency_beside_others(l);
+    str_add(out, noisy ? " (~ noisy" : beside ? " (~ " : " (");
+    if (beside)
+        str_printf(out, "%sbeside %.1f busy CPUs of other programs%s", noisy ? " " : "",
+                   l->other_cpus, noisy ? "" : "; ");
+    else if (noisy && r->m->load > 0)
         str_printf(out, " at load %.1f", r->m->load);
     if (noisy && wide)
         str_printf(out, ": spread %.0f %%, ", l->spread * 100);

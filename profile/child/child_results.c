@@ -3,6 +3,7 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
+#include "profile/host/busy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,6 +99,8 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
         .append = what->append, .give_up_s = what->give_up_s, .steady = what->steady,
         .has_ceiling = c->ceiling_pid != 0,
     };
+    const pid_t own[] = { c->pid, c->ceiling_pid };
+    struct busy from = busy_now(own, COUNT_OF(own));
     double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
     bool ok;
     c->repeat = 0;
@@ -109,6 +112,9 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
              && clock_s() - begin < fmin(c->opts.limit_s, REPEAT_WITHIN_S)
              && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
+    struct busy to = busy_now(own, COUNT_OF(own));
+    if (ok)
+        out->other_cpus = busy_others(&from, &to);
     return ok;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/program/program.h"
 #include "profile/child/stats.h"
 #include "profile/counters/counts.h"
+#include "profile/host/busy.h"
 #include "profile/host/machine.h"
 #include "profile/sim/gpu_device.h"
 #include "profile/sim/sim_result.h"
@@ -21,12 +22,13 @@ extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" 
 /* Times of one call, in milliseconds. runs: number of samples, each the mean of enough calls to
  * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread stayed above
  * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
- * was slow (stats_disturbed); NAN when no ceiling was sampled. */
+ * was slow (stats_disturbed); NAN when no ceiling was sampled. other_cpus: mean number of CPUs that
+ * other programs kept busy meanwhile (host/busy.h); NAN: unknown. */
 struct latency {
     double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
     int runs;
     bool noisy;
-    double disturbed;
+    double disturbed, other_cpus;
 };
 
 struct event_set;                        /* profile/counters/eventset.h */
@@ -113,9 +115,16 @@ static inline bool latency_noisy(const struct latency *l)
     return l->runs > 0 && (latency_spreads(l) || latency_best_is_rare(l));
 }
 
+/* Whether other programs were busy enough meanwhile to slow the kernel. */
+static inline bool latency_beside_others(const struct latency *l)
+{
+    return l->runs > 0 && l->other_cpus >= BUSY_MANY;
+}
+
+/* Whether the times would probably be others on a quiet machine. */
 static inline bool measurement_noisy(const struct measurement *m)
 {
-    return latency_noisy(&m->latency);
+    return latency_noisy(&m->latency) || latency_beside_others(&m->latency);
 }
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);

@@ -31,7 +31,8 @@ t 1 'assertion failed: contenders.B.ratio.high < 0' bench "$gmm" "$gmm" "${quick
 t 0 '"verdict": "' bench "$gmm" "$gmm" "${quick[@]}" --json
 t 1 '^A .* timeout: did not end within 0.02 s' \
     bench 'gmm m=900 k=900 n=900' "$gmm" "$gmm" --limit 0.02 "${quick[@]}"
-same 'the others are timed' 1 "$(grep -cE '^C .*(faster|slower|no difference|undecided)' <<< "$out")"
+same 'the others are timed' 1 \
+    "$(grep -cE '^C .*(faster|slower|no difference|undecided)' <<< "$out")"
 
 # places: FILE#BRANCH@STEP
 cat > "$dir/two.yaml" <<'S'

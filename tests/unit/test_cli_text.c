@@ -49,6 +49,12 @@ static void doubts_are_told(void **state)
     assert_null(strstr(printed(&m), "the ceiling was slow"));
     m.latency.disturbed = 0.9;
     assert_non_null(strstr(printed(&m), "; the ceiling was slow beside 90 % of the samples "));
+    m.latency.noisy = false;
+    m.latency.spread = 0.01;
+    m.latency.other_cpus = 0.24;
+    assert_null(strstr(printed(&m), "noisy:"));
+    m.latency.other_cpus = 0.93;
+    assert_non_null(strstr(printed(&m), "noisy: other programs kept 0.9 CPUs busy meanwhile"));
     snprintf(m.threads_note, sizeof m.threads_note, "two of them on one core");
     assert_non_null(strstr(printed(&m), "threads: two of them on one core "));
     m.latency.runs = 0;

@@ -1570,7 +1570,7 @@ static void test_code_follows_the_cursor(void **state)
     job_run(j, NULL, NULL);
     deliver(m, j);
     assert_shows(m, "▸            for (long k = 0; k < 32; k++) {");
-    assert_shows(m, "\n     for (long m = 0; m < 64; m++) {");
+    assert_shows(m, "c0 += A[32*m + k] * B[48*k + n];");  /* with its body */
     press(m, "1 g 4 Enter");
     assert_string_equal(loop_of(m), "K");
     assert_int_equal(m->focus, PANE_MAIN);

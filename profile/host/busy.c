@@ -1,0 +1,54 @@
+#include "profile/host/busy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "kernels/base/subprocess.h"
+
+#define LEAST_S 0.1                      /* ten ticks */
+
+/* Returns the sum of the busy columns of /proc/stat: user nice system idle iowait irq softirq
+ * steal.  Time stolen by other virtual machines is busy, too. */
+static double all_ticks(void)
+{
+    unsigned long long user, nice, system, idle, wait, irq, soft, steal;
+    FILE *in = fopen("/proc/stat", "re");
+    int n = in ? fscanf(in, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
+                        &idle, &wait, &irq, &soft, &steal) : 0;
+    if (in)
+        fclose(in);
+    return n == 8 ? (double)(user + nice + system + irq + soft + steal) : NAN;
+}
+
+/* Returns the ticks of a process, all threads; 0 when it is gone. */
+static double own_ticks(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long long user, system;
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *in = fopen(path, "re");
+    size_t n = in ? fread(text, 1, sizeof text - 1, in) : 0;
+    if (in)
+        fclose(in);
+    text[n] = 0;
+    const char *name_end = strrchr(text, ')');            /* the name may have blanks */
+    return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                              &user, &system) == 2 ? (double)(user + system) : 0;
+}
+
+struct busy busy_now(const pid_t *own, int n)
+{
+    double tick_s = 1 / (double)sysconf(_SC_CLK_TCK);
+    struct busy b = { .all_s = tick_s * all_ticks(), .at_s = clock_s() };
+    for (int i = 0; i < n; i++)
+        b.own_s += own[i] > 0 ? tick_s * own_ticks(own[i]) : 0;
+    return b;
+}
+
+double busy_others(const struct busy *from, const struct busy *to)
+{
+    double wall_s = to->at_s - from->at_s;
+    double used_s = to->all_s - from->all_s - (to->own_s - from->own_s);
+    return wall_s < LEAST_S || isnan(used_s) ? NAN : used_s > 0 ? used_s / wall_s : 0;
+}

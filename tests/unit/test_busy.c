@@ -1,0 +1,65 @@
+/* How many CPUs other programs use: a process that spins is counted, unless it belongs to the
+ * measurement.  Other work on the machine only adds to it. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "profile/host/busy.h"
+
+#undef fail
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static pid_t spinner(void)
+{
+    pid_t pid = fork();
+    for (volatile unsigned long n = 0; pid == 0; n++)
+        ;
+    return pid;
+}
+
+static void spinning_counts_unless_it_is_own(void **state)
+{
+    (void)state;
+    pid_t pid = spinner();
+    struct busy others = busy_now(NULL, 0), own = busy_now(&pid, 1);
+    usleep(600000);
+    struct busy others_end = busy_now(NULL, 0), own_end = busy_now(&pid, 1);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    double all = busy_others(&others, &others_end), rest = busy_others(&own, &own_end);
+    if (isnan(all))
+        skip();                           /* no /proc/stat here */
+    assert_true(all > 0.3);
+    assert_true(rest >= 0 && rest < all - 0.1);
+}
+
+static void too_short_or_gone_is_unknown(void **state)
+{
+    (void)state;
+    pid_t gone = 0;
+    struct busy a = busy_now(&gone, 1), b = a;
+    assert_true(a.own_s == 0);
+    b.at_s += 0.05;
+    assert_true(isnan(busy_others(&a, &b)));
+    b.at_s += 1;
+    a.all_s = 10;
+    b.all_s = 12;
+    assert_true(fabs(busy_others(&a, &b) - 2 / 1.05) < 1e-9);
+    b.own_s = 3;                                          /* a tick more than was seen in all */
+    assert_true(busy_others(&a, &b) == 0);
+    b.all_s = NAN;
+    assert_true(isnan(busy_others(&a, &b)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spinning_counts_unless_it_is_own),
+        cmocka_unit_test(too_short_or_gone_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
