@@ -182,6 +182,22 @@ static void offer_commands(struct word_list *w, const struct model *m)
     }
 }
 
+static void offer_isas(struct word_list *w)
+{
+    for (int i = 0; i < targets_count(); i++)
+        if (target_get(i)->runs_here())
+            offer(w, target_get(i)->isa, "");
+    offer(w, "cuda", "GPU kernels in CUDA C");
+    offer(w, "default", "the best that this machine has");
+}
+
+static void offer_caches(struct word_list *w)
+{
+    for (int i = 0; i < cache_preset_count; i++)
+        offer(w, cache_preset[i].name, cache_preset[i].what);
+    offer(w, "default", "that of this machine");
+}
+
 static void offer_argument(struct word_list *w, const struct model *m, enum app_command id,
                            const char *before)
 {
@@ -190,6 +206,7 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
                                         "from", "apply" };
     static const char *const compare[] = {"nest", "c", "asm", "ablation", "next"};
     static const char *const onoff[] = {"on", "off"};
+    static const char *const compiler[] = { "gcc", "clang", "default" };
     switch ((int)id) {
     case APP_WRITE: case APP_WRITE_QUIT: case APP_OPEN: case APP_EXPORT: case APP_DUMP:
     case APP_SNAPSHOT: case APP_SOURCE:
@@ -235,6 +252,19 @@ static void offer_argument(struct word_list *w, const struct model *m, enum app_
         break;
     case APP_THEME:
         offer_each(w, theme_name, THEME_COUNT);
+        break;
+    case APP_ISA:
+        offer_isas(w);
+        break;
+    case APP_CACHE:
+        offer_caches(w);
+        break;
+    case APP_COMPILER:
+        offer_each(w, compiler, COUNT_OF(compiler));
+        break;
+    case APP_THREADS:
+    case APP_SIM_BUDGET:
+        offer(w, "default", "");
         break;
     case APP_AUTO:
         offer_each(w, onoff, COUNT_OF(onoff));

@@ -66,7 +66,7 @@ bool model_set_theme(struct model *m, const char *arg)
 
 static bool is_default(const char *arg)
 {
-    return !arg[0] || streq(arg, "default");
+    return !arg[0] || streq(arg, "default") || streq(arg, "auto");
 }
 
 void model_settings(const struct model *m, struct str *out)

@@ -721,7 +721,15 @@ static void test_completion(void **state)
     assert_shows(m, "off");
     press(m, "Esc Esc : re Tab");
     assert_shows(m, "redraw the screen");
-    press(m, "Esc Esc : tune Space fr Tab");
+    press(m, "Esc Esc : cache Space zen Tab");
+    assert_string_equal(str_text(&m->prompt.line), "cache zen3 ");
+    press(m, "C-u isa Space pl Tab");
+    assert_string_equal(str_text(&m->prompt.line), "isa plain ");
+    press(m, "C-u compiler Space c Tab");
+    assert_string_equal(str_text(&m->prompt.line), "compiler clang ");
+    press(m, "C-u isa Space auto Enter");                /* another name of the default */
+    assert_shows(m, ", the default, from now on");
+    press(m, "Esc : tune Space fr Tab");
     assert_string_equal(str_text(&m->prompt.line), "tune fresh ");
     model_free(m);
 }
@@ -1571,7 +1579,7 @@ static void test_code_follows_the_cursor(void **state)
     deliver(m, j);
     assert_shows(m, "▸            for (long k = 0; k < 32; k++) {");
     assert_shows(m, "c0 += A[32*m + k] * B[48*k + n];");  /* with its body */
-    press(m, "1 g 4 Enter");
+    press(m, "4 Enter");
     assert_string_equal(loop_of(m), "K");
     assert_int_equal(m->focus, PANE_MAIN);
     press(m, "4 k k Enter");
