@@ -23,6 +23,10 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
         doc_pad(d, 4);
         doc_wrap(d, STYLE_DIM, row->note, width, 6);
     }
+    if (v == VERDICT_NONE && row->result.m.reason[0]) {
+        doc_pad(d, 4);
+        doc_wrap(d, STYLE_BAD, row->result.m.reason, width, 6);
+    }
     if (other) {
         doc_pad(d, 4);
         doc_printf(d, STYLE_NOTE, "other contract: ");
@@ -34,7 +38,7 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
 
 void ablation_doc(struct doc *d, const struct ablation *a, int width)
 {
-    int nothing = 0, undecided = 0, idle = 0, dead = 0;
+    int nothing = 0, undecided = 0, idle = 0, dead = 0, unknown = 0;
     struct str text = {0};
     str_add(&text, "Whole schedule: ");
     text_ms(&text, a->full.m.latency.median_ms);
@@ -51,6 +55,7 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
         bool wide = acts && stats_undecided(&a->row[i].result.ratio);
         idle += !acts;
         undecided += wide;
+        unknown += a->row[i].result.verdict == VERDICT_NONE;
         nothing += same && acts && !wide;
     }
     str_clear(&text);
@@ -64,7 +69,7 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     if (nothing > 0)
         str_printf(&text, "%d step%s no difference that these runs show: the interval contains 1.",
                    nothing, nothing == 1 ? " makes" : "s make");
-    else if (undecided == 0 && idle + dead < a->n)
+    else if (undecided + unknown == 0 && idle + dead < a->n)
         str_printf(&text, "Every %sstep makes a difference.", idle + dead > 0 ? "other " : "");
     if (dead > 0)
         str_printf(&text, "%s%d step%s: the code is the same without %s.", text.len ? " " : "",

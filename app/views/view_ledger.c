@@ -149,7 +149,7 @@ struct ledger_cell {
 static enum style put_latency(struct str *s, const struct ledger_cell *c)
 {
     const struct ledger_row *r = c->r;
-    if (r->m && r->m->latency.runs > 0) {
+    if (r->m && !r->held && r->m->latency.runs > 0) {
         str_add(s, other_code(r->m, &c->wanted) ? "*" : "");
         text_ms(s, r->m->latency.min_ms);
         return STYLE_PLAIN;
@@ -239,8 +239,11 @@ static void put_columns(struct doc *d, const struct ledger_cell *cell, const str
     };
     for (int i = 0; i < c->n; i++) {
         struct str s = {0};
-        enum style style = put[c->at[i]](&s, cell);
-        bool bad = style == STYLE_BAD && (c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK);
+        enum style style = STYLE_PLAIN;
+        bool judges = c->at[i] == COLUMN_BEST || c->at[i] == COLUMN_OK;
+        if (judges || !cell->r->held)     /* the other numbers are those of the steps before it */
+            style = put[c->at[i]](&s, cell);
+        bool bad = style == STYLE_BAD && judges;
         doc_right(d, cell->r->ahead && !bad ? STYLE_DIM : style, &s, column_info[c->at[i]].width);
     }
 }

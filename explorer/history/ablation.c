@@ -139,7 +139,7 @@ void ablation_print(struct str *out, const struct ablated *row)
     } else if (m->outcome != OUTCOME_OK) {
         str_add(out, outcome_name[m->outcome]);
     } else {
-        str_add(out, "too few samples for an interval");
+        str_add(out, "too few samples");
     }
 }
 

@@ -69,7 +69,7 @@ static void check_print(void **state)
         { { 1.0, 0.61, 1.82 }, OUTCOME_OK, "undecided (0.61 to 1.82)" },
         { { 1.0, 0.94, 1.03 }, OUTCOME_OK, "no difference (0.94 to 1.03)" },
         { { 0, 0, 0 }, OUTCOME_TIMEOUT, "timeout" },
-        { { 0, 0, 0 }, OUTCOME_OK, "too few samples for an interval" },
+        { { 0, 0, 0 }, OUTCOME_OK, "too few samples" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(rows); i++) {

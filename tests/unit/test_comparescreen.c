@@ -319,6 +319,13 @@ static void ablation_names_steps_that_cannot_act(void **state)
     assert_shows(m, "3 steps, 1 thread. Without a step it is:");
     assert_shows(m, "cannot act with one thread");
     assert_shows(m, "Every other step makes a difference. 1 step needs more threads to act.");
+    a->row[0].result.verdict = VERDICT_NONE;
+    a->row[0].result.m.outcome = OUTCOME_LIMIT;
+    snprintf(a->row[0].result.m.reason, sizeof a->row[0].result.m.reason, "of 9 GiB of code");
+    m->data_stamp++;
+    assert_shows(m, "too large");
+    assert_shows(m, "of 9 GiB of code");
+    assert_hides(m, "makes a difference.");
     model_free(m);
 }
 

@@ -713,7 +713,7 @@ static void test_ledger_marks(void **state)
     struct measurement r = *history_state(m->session->history, 1)->measured;
     history_set_measured(m->session->history, history_current(m->session->history)->id, &r);
     m->data_stamp++;
-    assert_shows(m, "3.00 ms          80.9k  !");        /* of the steps before it */
+    assert_shows(m, "held                 !");           /* they are of the steps before it */
     model_resize(m, 160, 30);
     press(m, "k j");
     assert_shows(m, "kept for repair, without effect: ");
