@@ -43,7 +43,7 @@ static void ask_line(struct model *m, const char *line)
     if (allowed) {
         m->overlay = OVERLAY_NONE;
         prompt_open(&m->prompt, ':', str_text(&s));
-        model_keep_number(m);
+        model_keep_head(m);
         if (s.len > 0 && s.data[s.len - 1] == '"')
             m->prompt.at--;
     }
@@ -292,7 +292,8 @@ static void cancel(struct model *m)
 
 const char *model_back_label(const struct model *m)
 {
-    return m->overlay != OVERLAY_NONE || m->zoom || model_compare_shown(m) ? "close"
+    return m->overlay == OVERLAY_NONE && m->zoom ? "all panes"
+         : m->overlay != OVERLAY_NONE || model_compare_shown(m) ? "close"
          : m->network && m->session ? "back" : "quit";
 }
 

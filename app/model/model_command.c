@@ -510,9 +510,12 @@ bool model_command(struct model *m, const char *line)
     return ok;
 }
 
-void model_keep_number(struct model *m)
+void model_keep_head(struct model *m)
 {
-    prompt_keep(&m->prompt, (size_t)model_step_at(str_text(&m->prompt.line)));
+    const char *line = str_text(&m->prompt.line);
+    size_t quote = str_starts(line, "layout set ") ? strcspn(line, "\"") : 0;
+    bool quoted = quote > 0 && line[quote] == '"';
+    prompt_keep(&m->prompt, quoted ? quote + 1 : (size_t)model_step_at(line));
 }
 
 /* Opens the prompt that a refused line came from, with that line. */
@@ -522,7 +525,7 @@ void model_prompt_again(struct model *m, const char *line)
     bool by_key = m->prompt.kept.len > 0;
     prompt_open(&m->prompt, save ? PROMPT_SAVE : ':', save ? line + 2 : line);
     if (by_key)
-        model_keep_number(m);
+        model_keep_head(m);
 }
 
 bool model_run(struct model *m, const char *line)

@@ -145,6 +145,7 @@ static void ended_well(struct model *m, const struct tuning *t)
     while (note->len > 0 && strchr("; ", note->data[note->len - 1]))
         note->data[--note->len] = 0;
     add_result(m, &said, t, str_text(&branch));
+    str_add(&said, str_text(&m->tuner.back));
     if (!ok)
         model_error(m, &e);
     else if (!m->prompt.open)

@@ -271,6 +271,18 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
+/* Empties the line up to what is kept of it, the cursor between quotes; the next time wholly. */
+static void clear_line(struct prompt *p)
+{
+    bool quoted = p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
+    if (p->line.len == p->kept.len + quoted
+        && str_starts(str_text(&p->line), str_text(&p->kept)))
+        str_clear(&p->kept);
+    set_line(p, str_text(&p->kept));
+    if (quoted && p->kept.len > 0)
+        str_add_char(&p->line, '"');
+}
+
 static bool erase(struct prompt *p, int key)
 {
     switch (key) {
@@ -280,7 +292,7 @@ static bool erase(struct prompt *p, int key)
         splice(p, word_before(p), p->at, "", 0);
         return true;
     case K_ALT | 'd': splice(p, p->at, word_after(p), "", 0); return true;
-    case K_CTRL('u'): set_line(p, str_text(&p->kept)); return true;
+    case K_CTRL('u'): clear_line(p); return true;
     case K_CTRL('k'): splice(p, p->at, p->line.len, "", 0); return true;
     default: return false;
     }

@@ -19,7 +19,7 @@ struct prompt {
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     size_t wrong;  /* first byte of the word before the cursor for which it was refused */
-    struct str kept;                     /* "edit 3 ", which C-u leaves on the line; or "" */
+    struct str kept;  /* "edit 3 " or `layout set C "`, which the first C-u leaves; or "" */
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     struct str fresh;  /* lines remembered since the owner stored them, each with a line end */
     int history_at;  /* index in the history; history.len = the line being typed */

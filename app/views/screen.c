@@ -225,7 +225,9 @@ static void follow_misses(struct model *m, int height)
     if (site >= 0 || tensor >= 0)
         doc_scroll_to(&p->doc, &p->scroll, site >= 0 ? site : tensor, height);
     else if (it && it->access && history_current(m->session->history)->measured)
-        model_info(m, "the profile has no row for %s", it->access);
+        model_info(m, "the profile has no row for %s%s", it->access,
+                   graph_tensor(model_program(m)->graph, it->name) < 0
+                   ? ": a tile in registers needs no memory" : "");
     m->to_misses = false;
 }
 

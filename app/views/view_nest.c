@@ -261,7 +261,10 @@ void view_nest_hint(const struct model *m, struct str *out)
     int axis;
     struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS) {
-        str_printf(out, "access %s. Enter goes to its misses.", on.access);
+        bool local = graph_tensor(model_program(m)->graph, on.tensor) < 0;
+        str_printf(out, local ? "access %s, a local tile: in registers it needs no memory. Enter "
+                                "goes to its misses." : "access %s. Enter goes to its misses.",
+                   on.access);
         return;
     }
     if (!model_loop(m, &s, &axis)) {

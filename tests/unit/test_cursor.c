@@ -255,6 +255,21 @@ static void a_row_of_the_profile_leads_to_its_access(void **state)
     model_free(m);
 }
 
+/* The profile has no row of a tile in registers. */
+static void a_tile_in_registers_says_so(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    press(m, "1 g");
+    for (int i = 0; i < 300 && !strstr(access_at(m), "_acc["); i++)
+        press(m, "Right");
+    assert_shows(m, ", a local tile: in registers it needs no memory.");
+    press(m, "Enter");
+    assert_shows(m, "the profile has no row for ");
+    assert_shows(m, ": a tile in registers");
+    model_free(m);
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -389,6 +404,7 @@ int main(void)
         cmocka_unit_test(an_access_survives_wrapped_rows),
         cmocka_unit_test(narrow_rows_have_the_same_accesses),
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
+        cmocka_unit_test(a_tile_in_registers_says_so),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),

@@ -875,9 +875,9 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C K");
     press(m, "Left Left C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
-    press(m, "C-u");
-    assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
-    press(m, "loop Space unroll Space C Space X Enter");
+    press(m, "C-u");                                     /* again: all of it */
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc e C-u loop Space unroll Space C Space X Enter");
     assert_shows(m, "refused before the cursor");
     press(m, "C-w");                                     /* the word at fault */
     assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C ");
@@ -888,6 +888,11 @@ static void test_clearing_the_prompt(void **state)
     press(m, "Up C-u");
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
     press(m, "Esc : C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc Tab 3 e C-u");                         /* between the quotes */
+    assert_true(str_starts(str_text(&m->prompt.line), "layout set C \"\""));
+    assert_int_equal(m->prompt.at, m->prompt.line.len - 1);
+    press(m, "N Space M C-u C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc w");
     assert_shows(m, "save as: gmm.yaml");
