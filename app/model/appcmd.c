@@ -19,7 +19,8 @@ const struct appcmd_info *appcmd_info(enum app_command id)
 static const struct { const char *name, *words; } synonyms[] = {
     { "e", "open load read" }, { "w", "save write" }, { "q", "quit exit close" },
     { "measure", "run time bench" }, { "drop", "remove" },
-    { "source", "macro macros record recording" },
+    { "source", "macro macros record recording" }, { "loop split", "tile strip_mine" },
+    { "loop reorder", "interchange permute" }, { "loop parallel", "parallelize" },
 };
 
 const char *appcmd_synonyms(const char *name)

@@ -292,7 +292,7 @@ static void cancel(struct model *m)
 
 const char *model_back_label(const struct model *m)
 {
-    return m->overlay == OVERLAY_NONE && m->zoom ? "all panes"
+    return m->overlay == OVERLAY_NONE && m->zoom ? "unzoom"
          : m->overlay != OVERLAY_NONE || model_compare_shown(m) ? "close"
          : m->network && m->session ? "back" : "quit";
 }

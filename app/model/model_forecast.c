@@ -200,11 +200,15 @@ static void add_time(const struct model *m, const struct prediction *p, const st
     double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
     if (ms <= 0)
         return;
-    str_add(out, "; at least ");
+    struct str doubts = {0};
+    machine_model_doubts(m->roofs.model, NULL, &doubts);
+    const char *bound = doubts.len > 0 ? "about" : "at least";
+    str_free(&doubts);
+    str_printf(out, "; %s ", bound);
     text_ms(out, ms);
     if (was <= 0)
         return;
-    str_add(out, " (now at least ");
+    str_printf(out, " (now %s ", bound);
     text_ms(out, was);
     str_add(out, ")");
 }

@@ -213,7 +213,7 @@ void roofline_plot_remark(struct str *out, const struct roof_step *here)
         return;
     str_printf(out, ": %.0f %% of the %.4g that ", 100 * r->fraction, r->bound);
     if (r->by == ROOF_FMA)
-        str_add(out, "the FMA units allow");
+        str_add(out, "the FMA ceiling of the machine model allows");
     else
         str_printf(out, "%s's bandwidth allows", roofline_by_name(r->by));
     if (r->fraction > 1.03)

@@ -430,8 +430,9 @@ static void draw_bar(struct model *m, struct grid *g)
             const struct key_binding *b = key_binding_get(i);
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
+            bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
             bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
-                     || (cure && !model_lens_on_cure(m));
+                     || (cure && !model_lens_on_cure(m)) || (search && !m->tuner.out);
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);
         }
@@ -468,12 +469,12 @@ static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 
 static void draw_bottom(struct model *m, struct grid *g)
 {
-    static const char *const ask[] = {"y", "save", "n", "discard", "c", "cancel", NULL};
+    static const char *const ask[] = {"y Enter", "save", "n", "discard", "c", "cancel", NULL};
     static const char *const recover[] = {
-        "y", "open them", "n", "open without them", "d", "discard them", NULL,
+        "y Enter", "open them", "n", "open without them", "d", "discard them", NULL,
     };
     const char *leave = m->tuner.out ? "stop it" : m->then == AFTER_QUIT ? "quit" : "leave";
-    const char *const stop[] = {"y", leave, "n c", "stay", NULL};
+    const char *const stop[] = {"y Enter", leave, "n c", "stay", NULL};
     static const char *const help[] = {
         "Enter", "run", "Up Down", "choose", "Esc", "close", "type", "to filter", NULL,
     };

@@ -132,6 +132,29 @@ static void rank_rows(const struct model *m, struct doc *d)
         }
 }
 
+static bool in_chain(const struct model *m, enum key_context c)
+{
+    for (int i = 0; i < m->help_n; i++)
+        if (m->help_chain[i] == c)
+            return true;
+    return false;
+}
+
+/* Whether all keys of b mean something else where help was opened. */
+static bool is_shadowed(const struct model *m, const struct key_binding *b)
+{
+    struct arena *a = arena_new();
+    bool shadowed = true;
+    char *rest = NULL;
+    for (char *k = strtok_r(arena_strdup(a, b->keys), " ", &rest); k;
+         k = strtok_r(NULL, " ", &rest)) {
+        const struct key_binding *first = key_binding_find(m->help_chain, m->help_n, key_parse(k));
+        shadowed = shadowed && first && first != b;
+    }
+    arena_free(a);
+    return shadowed && in_chain(m, b->context);
+}
+
 static void put_context(const struct model *m, struct doc *d, enum key_context c, int width)
 {
     bool heading = false;
@@ -139,7 +162,7 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
         const struct key_binding *b = key_binding_get(i);
         if (b->context != c || !passes(m, b->keys, b->help, b->line))
             continue;
-        if (m->help_menu && !is_deed(b))
+        if ((m->help_menu && !is_deed(b)) || is_shadowed(m, b))
             continue;
         if (!m->help_menu)
             put_heading(d, key_context_title[c], &heading);
@@ -147,14 +170,6 @@ static void put_context(const struct model *m, struct doc *d, enum key_context c
     }
     if (m->menu_ranked)
         rank_rows(m, d);
-}
-
-static bool in_chain(const struct model *m, enum key_context c)
-{
-    for (int i = 0; i < m->help_n; i++)
-        if (m->help_chain[i] == c)
-            return true;
-    return false;
 }
 
 static void put_commands(const struct model *m, struct doc *d, int width)

@@ -258,8 +258,9 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
     if (text_width(text) > step_width && str_starts(text, "loop "))
         text += strlen("loop ");
     bool marked = r->state == cell->m->marking.state;
-    doc_put(d, marked ? STYLE_NOTE : STYLE_TITLE, marked ? "=" : r->here ? "●" : " ");
-    doc_printf(d, STYLE_DIM, "%2d ", i);
+    bool both = marked && r->here;
+    doc_put(d, marked && !both ? STYLE_NOTE : STYLE_TITLE, r->here ? "●" : marked ? "=" : " ");
+    doc_printf(d, both ? STYLE_NOTE : STYLE_DIM, "%2d%s", i, both ? "=" : " ");
     doc_fit(d, style, text, step_width > 0 ? step_width : 1);
     put_columns(d, cell, c);
     doc_end(d)->id = i;

@@ -114,7 +114,7 @@ static void test_a_session(void **state)
     tty_press(t, "3 Down");
     tty_golden(t, "layout");
     tty_press(t, "4");
-    tty_assert_shows(t, "restrict");
+    tty_assert_shows(t, "for (long n_1 = 0; n_1 < 16; n_1++) {");
     tty_press(t, "6");
     tty_golden(t, "profile-empty");
     quit(t);
