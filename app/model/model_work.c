@@ -234,6 +234,41 @@ static void note_copies(const struct program *p, const char *step, struct str *o
     }
 }
 
+static bool same_layouts(const struct program *p, const struct program *q)
+{
+    bool same = p->graph->n_tensors == q->graph->n_tensors;
+    for (int t = 0; same && t < p->graph->n_tensors; t++) {
+        struct str now = {0}, then = {0};
+        same = layout_notation(p->layout[t], &now) && layout_notation(q->layout[t], &then)
+            && streq(str_text(&now), str_text(&then));
+        str_free(&now);
+        str_free(&then);
+    }
+    return same;
+}
+
+static bool same_order(const struct stage *s, const struct stage *of)
+{
+    bool same = s && of && s->n_axes == of->n_axes;
+    for (int i = 0; same && i < s->n_axes; i++)
+        same = streq(s->axis[i].name, of->axis[i].name);
+    return same;
+}
+
+/* Says that a layout or an order of loops is what it was before the step. */
+static void note_no_change(const struct program *p, const struct program *before, const char *step,
+                           struct str *out)
+{
+    char stage[64] = "";
+    sscanf(step, "loop reorder %63s", stage);
+    int node = stage[0] ? program_stage(p, stage) : -1;
+    bool layout = str_starts(step, "layout ") && same_layouts(p, before);
+    bool order = node >= 0 && node < before->graph->n_nodes
+              && same_order(p->stage[node], before->stage[node]);
+    if (layout || order)
+        str_printf(out, "%sit was so before: the step changes nothing", out->len ? "; " : "");
+}
+
 void model_contract_note(const struct program *p, const struct program *than, struct str *out)
 {
     struct str text = {0};
@@ -248,6 +283,8 @@ void model_note(struct model *m, struct str *out)
     const struct state *s = history_current(m->session->history);
     if (str_starts(s->step, "layout "))
         note_copies(p, s->step, out);
+    if (s->parent >= 0)
+        note_no_change(p, history_state(m->session->history, s->parent)->program, s->step, out);
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))

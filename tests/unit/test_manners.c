@@ -232,6 +232,24 @@ static void test_kept_branch_is_explained(void **state)
     model_free(m);
 }
 
+/* Steps without effect are taken, since later steps may build on them, and say so. */
+static void test_steps_without_effect_say_so(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "layout set B \"K N\"");
+    assert_shows(m, "it was so before: the step changes nothing");
+    type_line(m, "layout set B \"N K\"");
+    assert_hides(m, "changes nothing");
+    type_line(m, "loop reorder C M K N");
+    assert_hides(m, "changes nothing");
+    type_line(m, "loop reorder C M K N");
+    assert_shows(m, "it was so before: the step changes nothing");
+    type_line(m, "loop split C N 16");
+    assert_hides(m, "changes nothing");
+    model_free(m);
+}
+
 /* A redo of a change of past steps keeps the measured steps again.  They were not undone. */
 static void test_redone_change_is_explained(void **state)
 {
@@ -1417,6 +1435,7 @@ int main(void)
         cmocka_unit_test(test_one_statistic),
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
+        cmocka_unit_test(test_steps_without_effect_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
