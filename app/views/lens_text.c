@@ -159,6 +159,15 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
+/* " Its moves use 2 of 64 sets, so that fewer lines would conflict." */
+static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
+{
+    int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
+    if (4 * sets <= l->n_sets && sets * l->ways < c->lines)
+        str_printf(out, " Its moves use %d of %d sets, so that fewer lines would conflict.",
+                   (int)sets, l->n_sets);
+}
+
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     switch (lens_kind(c)) {
@@ -170,6 +179,7 @@ void lens_reason_print(struct str *out, const struct lens *l, const struct lens_
     case MISS_CAPACITY:
         add_move(out, l, c);
         add_again(out, l, c);
+        add_few_sets(out, l, c);
         break;
     case MISS_CONFLICT:
         add_conflict(out, l, c->site);

@@ -481,7 +481,8 @@ static void fused_loops(void **state)
     lens_reason_print(&text, l, &late);
     assert_string_equal(str_text(&text), "M_N moves it by 2 048 bytes every 512 iterations. After "
                         "512 iterations, M_N needs its 512 lines again, but by then 545 lines were "
-                        "touched, and L1 holds 512.");
+                        "touched, and L1 holds 512. Its moves use 2 of 64 sets, so that fewer "
+                        "lines would conflict.");
     str_free(&text);
     lens_free(l);
     arena_free(a);
@@ -648,7 +649,8 @@ static void sentences(void **state)
                        "capacity misses.");
     assert_reason(l, "K, the innermost loop, moves it by 2 048 bytes: every iteration needs "
                      "another line. The next iteration of N needs its 512 lines again, but by "
-                     "then 545 lines were touched, and L1 holds 512.");
+                     "then 545 lines were touched, and L1 holds 512. Its moves use 2 of 64 "
+                     "sets, so that fewer lines would conflict.");
     lens_free(l);
     l = lens_on(a, "gmm m=128 k=256 n=512");
     assert_reason(l, "B[k][n] moves by 2 048 bytes with each K: 256 iterations use 2 of 64 sets, "
