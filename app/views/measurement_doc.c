@@ -57,8 +57,8 @@ bool measurement_doc_noise(struct str *out, const struct latency *l)
     if (noisy && l->noisy)
         str_add(out, ", however often it was sampled");
     if (beside)
-        str_printf(out, "%sother programs kept %.1f CPUs busy meanwhile", noisy ? "; " : "",
-                   l->other_cpus);
+        str_printf(out, "%sother programs used %.0f %% of the CPUs meanwhile",
+                   noisy ? "; " : "", 100 * l->others);
     return noisy || beside;
 }
 

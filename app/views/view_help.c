@@ -241,8 +241,10 @@ static void open_topic(struct model *m, const char *name)
 {
     struct pane_doc *p = &m->pane[DOC_HELP];
     model_show_topic(m, name);
+    if (m->filter.len < LEAST_IN_TEXTS)
+        return;
     view_help_build(m, p, p->width);
-    if (m->filter.len < LEAST_IN_TEXTS || doc_find(&p->doc, str_text(&m->filter), -1, 1) < 0)
+    if (doc_find(&p->doc, str_text(&m->filter), -1, 1) < 0)
         return;
     str_add(&m->search, str_text(&m->filter));
     model_search(m, 1, -1);

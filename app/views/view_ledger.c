@@ -2,6 +2,7 @@
 #include "app/views/view.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
@@ -329,8 +330,8 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     bool noisy = latency_noisy(l), wide = latency_spreads(l), beside = latency_beside_others(l);
     str_add(out, noisy ? " (~ noisy" : beside ? " (~ " : " (");
     if (beside)
-        str_printf(out, "%sbeside %.1f busy CPUs of other programs%s", noisy ? " " : "",
-                   l->other_cpus, noisy ? "" : "; ");
+        str_printf(out, "%sbeside other programs on %.0f %% of the CPUs%s",
+                   noisy ? " " : "", 100 * l->others, noisy ? "" : "; ");
     else if (noisy && r->m->load > 0)
         str_printf(out, " at load %.1f", r->m->load);
     if (noisy && wide)
@@ -491,14 +492,14 @@ static void put_best(struct str *out, const struct measurement *r)
 static void put_kept(const struct history *h, int b, struct str *out)
 {
     const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');
-    int n, m, at, i = 1, of = -1;
-    for (int k = 0; kept && k < history_n_branches(h); k++)
-        if (strlen(history_branch(h, k)->name) == (size_t)(kept - name)
-            && str_starts(name, history_branch(h, k)->name))
-            of = k;
+    char from[64];                        /* names are shorter */
+    struct err ignored;
+    int n, m, at, i = 1;
     if (!kept)
         return;
-    str_printf(out, "kept from %.*s", (int)(kept - name), name);
+    snprintf(from, sizeof from, "%.*s", (int)(kept - name), name);
+    str_printf(out, "kept from %s", from);
+    int of = history_branch_find(h, from, &ignored);
     if (of < 0)
         return;
     VEC(int) own = {0};

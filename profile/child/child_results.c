@@ -114,7 +114,7 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
     c->repeat = 0;
     struct busy to = busy_now(own, COUNT_OF(own));
     if (ok)
-        out->other_cpus = busy_others(&from, &to);
+        out->others = busy_others(&from, &to);
     return ok;
 }
 

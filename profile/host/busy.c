@@ -33,8 +33,10 @@ static double own_ticks(pid_t pid)
         fclose(in);
     text[n] = 0;
     const char *name_end = strrchr(text, ')');            /* the name may have blanks */
-    return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
-                              &user, &system) == 2 ? (double)(user + system) : 0;
+    int fields = !name_end ? 0
+               : sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+                        &user, &system);
+    return fields == 2 ? (double)(user + system) : 0;
 }
 
 struct busy busy_now(const pid_t *own, int n)
@@ -48,7 +50,7 @@ struct busy busy_now(const pid_t *own, int n)
 
 double busy_others(const struct busy *from, const struct busy *to)
 {
-    double wall_s = to->at_s - from->at_s;
+    double wall_s = to->at_s - from->at_s, room_s = wall_s * (double)sysconf(_SC_NPROCESSORS_ONLN);
     double used_s = to->all_s - from->all_s - (to->own_s - from->own_s);
-    return wall_s < LEAST_S || isnan(used_s) ? NAN : used_s > 0 ? used_s / wall_s : 0;
+    return wall_s < LEAST_S || isnan(used_s) ? NAN : used_s > 0 ? used_s / room_s : 0;
 }

@@ -127,7 +127,7 @@ struct latency measure_latency_of(const struct summary *seconds, int runs)
         .p10_ms = 1e3 * k->p10, .p25_ms = 1e3 * k->p25, .p75_ms = 1e3 * k->p75,
         .p90_ms = 1e3 * k->p90, .spread = k->spread, .runs = runs,
         .noisy = k->spread > STATS_NOISY, .disturbed = NAN,
-        .other_cpus = NAN,
+        .others = NAN,
     };
 }
 
@@ -137,7 +137,7 @@ struct latency measure_latency(const struct samples *s, int series)
     struct latency l = measure_latency_of(&s->of[series], s->rounds);
     if (ceiling)
         l.disturbed = stats_disturbed(ceiling, s->rounds);
-    l.other_cpus = s->other_cpus;
+    l.others = s->others;
     return l;
 }
 

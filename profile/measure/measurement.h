@@ -22,13 +22,13 @@ extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" 
 /* Times of one call, in milliseconds. runs: number of samples, each the mean of enough calls to
  * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread stayed above
  * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
- * was slow (stats_disturbed); NAN when no ceiling was sampled. other_cpus: mean number of CPUs that
+ * was slow (stats_disturbed); NAN when no ceiling was sampled. others: share of the CPUs that
  * other programs kept busy meanwhile (host/busy.h); NAN: unknown. */
 struct latency {
     double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
     int runs;
     bool noisy;
-    double disturbed, other_cpus;
+    double disturbed, others;
 };
 
 struct event_set;                        /* profile/counters/eventset.h */
@@ -118,7 +118,7 @@ static inline bool latency_noisy(const struct latency *l)
 /* Whether other programs were busy enough meanwhile to slow the kernel. */
 static inline bool latency_beside_others(const struct latency *l)
 {
-    return l->runs > 0 && l->other_cpus >= BUSY_MANY;
+    return l->runs > 0 && l->others >= BUSY_MUCH;
 }
 
 /* Whether the times would probably be others on a quiet machine. */

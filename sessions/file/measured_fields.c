@@ -39,7 +39,7 @@ const struct fields measured_device_fields = FIELDS(
 const struct fields measured_latency_fields = FIELDS(
     MS(median, ZERO_KEPT), MS(min, ZERO_KEPT), MS(max, ZERO_KEPT), MS(p10, ZERO_UNKNOWN),
     MS(p25, ZERO_UNKNOWN), MS(p75, ZERO_UNKNOWN), MS(p90, ZERO_UNKNOWN), KEPT(spread), KEPT(runs),
-    LEFT_OUT(noisy), KEPT(disturbed), KEPT(other_cpus));
+    LEFT_OUT(noisy), KEPT(disturbed), KEPT(others));
 #undef OF
 
 #define OF baseline

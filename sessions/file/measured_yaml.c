@@ -277,7 +277,7 @@ static bool read_latency(const struct ydoc *d, const struct ynode *measured, con
                          struct latency *out, struct err *e)
 {
     const struct ynode *map = yaml_get(measured, key);
-    out->disturbed = out->other_cpus = NAN;
+    out->disturbed = out->others = NAN;
     return !map || yaml_fields_read(d, map, key, measured_latency_fields, NULL, out, e);
 }
 

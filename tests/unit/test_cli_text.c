@@ -51,10 +51,10 @@ static void doubts_are_told(void **state)
     assert_non_null(strstr(printed(&m), "; the ceiling was slow beside 90 % of the samples "));
     m.latency.noisy = false;
     m.latency.spread = 0.01;
-    m.latency.other_cpus = 0.24;
+    m.latency.others = 0.09;
     assert_null(strstr(printed(&m), "noisy:"));
-    m.latency.other_cpus = 0.93;
-    assert_non_null(strstr(printed(&m), "noisy: other programs kept 0.9 CPUs busy meanwhile"));
+    m.latency.others = 0.43;
+    assert_non_null(strstr(printed(&m), "noisy: other programs used 43 % of the CPUs meanwhile"));
     snprintf(m.threads_note, sizeof m.threads_note, "two of them on one core");
     assert_non_null(strstr(printed(&m), "threads: two of them on one core "));
     m.latency.runs = 0;

@@ -323,7 +323,7 @@ static struct latency some_latency(struct rng *r, double disturbed)
         .median_ms = 0.31, .min_ms = 0.3 + rng_unit(r), .max_ms = 0.4, .p10_ms = 0.301,
         .p25_ms = 0.305, .p75_ms = 0.35, .p90_ms = 0.375, .spread = 0.01, .runs = 41,
         .noisy = rng_range(r, 0, 1), .disturbed = disturbed,
-        .other_cpus = disturbed,
+        .others = disturbed,
     };
 }
 
@@ -402,7 +402,7 @@ static void assert_same_latency(const struct latency *a, const struct latency *b
     assert_true(a->p75_ms == b->p75_ms && a->p90_ms == b->p90_ms && a->spread == b->spread);
     assert_int_equal(a->noisy, b->noisy);
     assert_true(isnan(a->disturbed) ? isnan(b->disturbed) : a->disturbed == b->disturbed);
-    assert_true(isnan(a->other_cpus) ? isnan(b->other_cpus) : a->other_cpus == b->other_cpus);
+    assert_true(isnan(a->others) ? isnan(b->others) : a->others == b->others);
 }
 
 static void assert_same_measurement(const struct measurement *a, const struct measurement *b)
