@@ -45,8 +45,9 @@ static void topic_keys(struct str *out)
     int context = -1;
     str_add(&all, "Every key stands for a line that could be typed at the `:` prompt. "
             "On the prompt, Tab completes, and Up and Down bring back earlier lines. C-w deletes "
-            "the word before the cursor, which is at the error after a refusal. C-u empties the "
-            "line, but leaves the `edit N` or `insert N` of a key. Alt-b and Alt-f (or C-Left and "
+            "the word before the cursor, which after a refusal is the refused one. C-u empties the "
+            "line: first behind the `edit N`, `insert N` or `layout set T` of a key, then whole. "
+            "Alt-b and Alt-f (or C-Left and "
             "C-Right) move by words, and Alt-d deletes the next word.\n");
     str_wrap(out, str_text(&all), HELP_WIDTH, 0);
     str_clear(&all);

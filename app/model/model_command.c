@@ -217,6 +217,15 @@ bool model_command_fits(const struct model *m, int id)
     return m->session || !appcmd_info((enum app_command)id)->session || (m->network && saves);
 }
 
+/* Whether a line that is not a command is an operator, such as `c2d n=1 ...`, or a graph. */
+static bool is_operator(const struct model *m, const char *line, size_t n)
+{
+    char word[40];
+    snprintf(word, sizeof word, "%.*s", (int)n, line);
+    return (ops_find(word) || graph_is_composition(line)) && !appcmd_known(line)
+        && (!m->session || strchr(line, '='));
+}
+
 static bool run_app(struct model *m, enum app_command id, const char *arg)
 {
     switch (id) {
@@ -224,7 +233,10 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_QUIT:       model_ask_save(m, AFTER_QUIT, NULL); return true;
     case APP_QUIT_NOW:   return model_quit_now(m);
     case APP_WRITE_QUIT: return model_save_quit(m, arg);
-    case APP_OPEN:       return model_open_file(m, arg);
+    case APP_OPEN:
+        if (is_operator(m, arg, strcspn(arg, " ")) && !file_exists(arg))
+            return model_new_session(m, arg, 0);
+        return model_open_file(m, arg);
     case APP_NEW:        return model_new_session(m, arg, 4);
     case APP_START:      model_ask_save(m, AFTER_OPEN, NULL); return true;
     case APP_NETWORK:    return model_network(m, arg);
@@ -312,22 +324,15 @@ static void say_note(struct model *m, const char *said)
 {
     struct str note = {0}, more = {0};
     str_add(&note, said);
-    model_note(m, &more);
+    bool more_stays = model_note(m, &more);
     if (more.len > 0)
         str_printf(&note, "%s%s", note.len ? "; " : "", str_text(&more));
     str_free(&more);
-    if (note.len > 0 && m->message.kind != MESSAGE_ERROR)
+    if (note.len > 0 && m->message.kind != MESSAGE_ERROR) {
         model_info(m, "%s", str_text(&note));
+        m->message.stays = more_stays;
+    }
     str_free(&note);
-}
-
-/* Whether a line that is not a command is an operator, such as `c2d n=1 ...`, or a graph. */
-static bool is_operator(const struct model *m, const char *line, size_t n)
-{
-    char word[40];
-    snprintf(word, sizeof word, "%.*s", (int)n, line);
-    return (ops_find(word) || graph_is_composition(line)) && !appcmd_known(line)
-        && (!m->session || strchr(line, '='));
 }
 
 /* Refuses `export` for a network: the command line does that, and shows its progress.  Copies the

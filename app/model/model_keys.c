@@ -93,12 +93,19 @@ static char *entered_line(const struct model *m)
     if (m->prompt.mark == PROMPT_SAVE && m->prompt.line.len > 0)
         str_add(&s, "w ");
     const char *typed = str_text(&m->prompt.line), *kept = str_text(&m->prompt.kept);
-    if (kept[0] && str_starts(typed, kept) && model_step_at(typed + strlen(kept)) > 0)
-        typed += strlen(kept);            /* a whole `edit 2 STEP` behind the key's own "edit 2 " */
+    const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
+    bool whole = model_step_at(rest) > 0
+              || (str_begins(kept, "layout") && str_begins(rest, "layout"));
+    if (whole)                            /* `edit 2 STEP` behind the key's own "edit 2 " */
+        typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
-    for (size_t n = strlen(line); n > 0 && line[n - 1] == ' ';)
-        line[--n] = 0;
+    size_t n = strlen(line);
+    if (whole && str_ends(line, "\"\""))
+        n--;                              /* the other quote of the key's own line */
+    while (n > 0 && line[n - 1] == ' ')
+        n--;
+    line[n] = 0;
     str_free(&s);
     return line;
 }

@@ -323,10 +323,13 @@ static bool start(struct model *m, const char *arg)
     if (stopped > 0 && o.budget > 0 && o.budget != stopped)
         model_info(m, "a new search of %d trials; from the same step, `:tune %d` still continues "
                    "the one that was stopped", o.budget, stopped);
+    struct str from = {0};
+    model_state_name(m, state, false, &from);
     if (!arg[0] && !same && stopped == 0)
-        model_info(m, "%ssearch of %d trials; `:tune 100` or 0100t makes 100; x stops",
-                   new ? "the session has changed: a new " : "", o.budget ? o.budget
-                                                                          : TUNING_BUDGET);
+        model_info(m, "%ssearch of %d trials from %s; `:tune 100` or 0100t makes 100; x stops",
+                   new ? "the session has changed: a new " : "",
+                   o.budget ? o.budget : TUNING_BUDGET, str_text(&from));
+    str_free(&from);
     if (model_program(m)->n_algorithms > 0)
         model_info(m, "searching direct loops; schedules with an algorithm are only compared with "
                    "the result");
@@ -441,12 +444,15 @@ static bool open_trial(struct model *m, const char *arg)
         struct str time = {0};
         model_edited(m);
         str_add(&time, isfinite(ms) ? ", " : "");
-        if (isfinite(ms))
+        if (isfinite(ms)) {
             text_ms(&time, ms);
+            str_add(&time, " in the search");
+        }
         model_info(m, "trial %lld is branch %s%s: %d step%s%s; B lists the branches", number,
                    history_branch(h, history_branch_index(h))->name,
                    history_n_branches(h) > branches ? "" : ", which had its steps", p->n_steps,
                    p->n_steps == 1 ? "" : "s", str_text(&time));
+        m->message.stays = true;          /* the time in the search, beside the one measured now */
         str_free(&time);
     } else {
         model_error(m, &e);

@@ -277,7 +277,7 @@ void model_contract_note(const struct program *p, const struct program *than, st
     str_free(&text);
 }
 
-void model_note(struct model *m, struct str *out)
+bool model_note(struct model *m, struct str *out)
 {
     const struct program *p = model_program(m);
     const struct state *s = history_current(m->session->history);
@@ -291,12 +291,14 @@ void model_note(struct model *m, struct str *out)
         model_new_tile(m, s, history_state(m->session->history, s->parent), out->len ? "; " : "",
                        out);
     if (m->threads > 1 || m->cores < 2 || !has_parallel_loop(p))
-        return;
+        return false;
     if (m->parallel_said == 0)
         m->parallel_said = model_tag(m) + 1;
-    if (m->parallel_said == model_tag(m) + 1)
+    bool says = m->parallel_said == model_tag(m) + 1;
+    if (says)
         str_printf(out, "%sparallel, but measuring with 1 thread: :threads 2",
                    out->len ? "; " : "");
+    return says;
 }
 
 /* Returns the fix for a failed measurement: usually to undo the step. */

@@ -157,7 +157,7 @@ int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, in
         str_repeat(&d->text, ' ', indent);
         str_repeat(&d->style, STYLE_PLAIN, indent);
         put_styled(d, p + at, style + at, n);
-        doc_end(d);
+        doc_end(d)->more = at > 0;
         at += n;
         while (at > 0 && at < row.len && p[at] == ' ')
             at++;
@@ -266,12 +266,22 @@ void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
     show_cursor(d, s, h > 0 ? h : 1);
 }
 
+/* Returns the first row of the line to which a move in that direction leads: of the one that row
+ * `at` continues, or of the next one.  After the last line, the row itself. */
+static int whole_line(const struct doc *d, int at, int dir)
+{
+    int i = clamp(at, 0, d->lines.len - 1);
+    while (i >= 0 && i < d->lines.len && d->lines.data[i].more)
+        i += dir;
+    return i >= 0 && i < d->lines.len ? i : at;
+}
+
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h)
 {
     if (d->is_pager)
         page_to(d, s, s->top + delta, s->top + delta, h);
     else
-        doc_scroll_to(d, s, s->cursor + delta, h);
+        doc_scroll_to(d, s, whole_line(d, s->cursor + delta, delta < 0 ? -1 : 1), h);
 }
 
 void doc_scroll_item(const struct doc *d, struct scroll *s, int delta, int h)

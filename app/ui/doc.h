@@ -22,6 +22,7 @@ struct line {
     const struct doc_item *item;
     int stays;                               /* number of columns that are not scrolled sideways */
     bool cut;                            /* whether doc_fit left out a part of a text */
+    bool more;                           /* it continues the line above */
     bool heading;  /* it is a heading of the lines below, and never the last row of a pane */
 };
 

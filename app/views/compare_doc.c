@@ -249,11 +249,11 @@ static const char *site_text(struct str *text, const struct compare_misses *m, i
     return str_text(text);
 }
 
-static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
-                       int width)
+/* Adds a table with the columns of the cache levels from `first` to `last`. */
+static void put_levels(struct doc *d, const char *title, const struct compare_misses *m, int n,
+                       int first, int last, int width)
 {
-    static const char left_out[] = "(L2: 90 columns)";
-    int name = 20, columns = width >= 90 ? 6 : 3;
+    int name = 20, columns = 3 * (last - first + 1);
     struct str text = {0};
     for (int i = 0; i < n; i++) {
         int w = text_width(site_text(&text, &m[i], 0)) + 1;
@@ -263,17 +263,13 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
     name = name < 6 ? 6 : name;
     doc_line(d, STYLE_PLAIN, "");
     doc_fit(d, STYLE_STRONG, title, name);
-    doc_printf(d, STYLE_DIM, "%*s%*s%*s", COUNT_WIDTH, "L1 A", COUNT_WIDTH, "L1 B", COUNT_WIDTH,
-               "change");
-    if (columns == 6)
-        doc_printf(d, STYLE_DIM, "%*s%*s%*s", COUNT_WIDTH, "L2 A", COUNT_WIDTH, "L2 B",
-                   COUNT_WIDTH, "change");
-    else if (doc_col(d) + text_width(left_out) + 2 <= width)
-        doc_printf(d, STYLE_DIM, "  %s", left_out);
+    for (int level = first; level <= last; level++)
+        doc_printf(d, STYLE_DIM, "%*sL%d A%*sL%d B%*s", COUNT_WIDTH - 4, "", level + 1,
+                   COUNT_WIDTH - 4, "", level + 1, COUNT_WIDTH, "change");
     doc_end(d);
     for (int i = 0; i < n; i++) {
         doc_fit(d, STYLE_PLAIN, site_text(&text, &m[i], 0), name);
-        for (int level = 0; level < columns / 3; level++) {
+        for (int level = first; level <= last; level++) {
             const int64_t *of = level == 0 ? m[i].l1 : m[i].l2;
             put_count(d, of[0]);
             put_count(d, of[1]);
@@ -284,6 +280,18 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
             doc_wrap(d, STYLE_DIM, site_text(&text, &m[i], 1), width, 8);
     }
     str_free(&text);
+}
+
+/* Adds the misses in both levels: beside each other, or where the pane is narrow one table each. */
+static void put_misses(struct doc *d, const char *title, const struct compare_misses *m, int n,
+                       int width)
+{
+    if (width >= 90) {
+        put_levels(d, title, m, n, 0, 1, width);
+        return;
+    }
+    put_levels(d, title, m, n, 0, 0, width);
+    put_levels(d, title, m, n, 1, 1, width);
 }
 
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width)

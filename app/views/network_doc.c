@@ -301,6 +301,7 @@ static void put_row(struct doc *d, const struct network *net, const struct kerne
     put_numbers(d, t->count, r, table);
     doc_put(d, STYLE_NOTE, r->chosen ? " *" : "  ");
     network_report_brief(&text, t);
+    str_add(&text, t->program->n_algorithms > 0 ? " winograd" : "");
     doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
     doc_put(d, STYLE_PLAIN, " ");
     str_clear(&text);

@@ -55,6 +55,12 @@ static bool explains_step(const struct model *m)
 static int message_rows(const struct model *m, int w)
 {
     struct str hint = {0};
+    if (m->overlay == OVERLAY_ASK) {
+        model_question(m, &hint);
+        int asked = wrapped_rows(str_text(&hint), w - 2);
+        str_free(&hint);
+        return asked;
+    }
     int echo = m->message.kind == MESSAGE_INFO ? text_width(str_text(&m->message.echo)) : 0;
     echo = echo > 0 ? 2 + clamp(echo, 0, w / 2) : 0;  /* a report stands below its command line */
     int rows = wrapped_rows(str_text(&m->message.text), w - 2 - echo);

@@ -7,6 +7,7 @@
 #include "app/ui/text.h"
 #include "app/views/view.h"
 
+#define LONG_WORD 24            /* bytes from which a refused word is not repeated */
 #define LEAST_HINT 20           /* columns behind a command that a hint needs */
 #define TITLE_FILE_MIN 8        /* with fewer columns in the title, a longer name is left out */
 
@@ -455,12 +456,17 @@ static void draw_text_bar(struct grid *g, struct rect r, const char *const *pair
 static void draw_way_out(const struct model *m, struct grid *g, struct rect r)
 {
     bool refused = m->message.kind == MESSAGE_ERROR;
-    bool marked = m->prompt.wrong < m->prompt.at;
-    const char *text = refused && m->error_col > 0 && m->prompt.refused
-                     ? marked ? " refused before the cursor; Esc leaves it "
-                              : " refused at the cursor: change it, or Esc leaves it "
-                     : refused ? " refused: change it, or Esc leaves it "
-                     : " Enter saves, C-u empties the name ";
+    const struct prompt *p = &m->prompt;
+    char named[64];
+    const char *text = refused ? " refused: change it, or Esc leaves it "
+                               : " Enter saves, C-u empties the name ";
+    if (refused && p->refused && m->error_col > 0 && p->wrong == p->at)
+        text = " refused at the cursor: change it, or Esc leaves it ";
+    if (refused && p->refused && p->wrong < p->at && p->at - p->wrong < LONG_WORD) {
+        snprintf(named, sizeof named, " refused: %.*s; Esc leaves the line ",
+                 (int)(p->at - p->wrong), str_text(&p->line) + p->wrong);
+        text = named;
+    }
     int x = r.x + r.w - text_width(text);
     if ((refused ? m->prompt.mark != '/' : m->prompt.mark == PROMPT_SAVE) && g->cursor_x + 2 < x
         && text_width(str_text(&m->prompt.line)) + 2 < x)

@@ -1,4 +1,4 @@
-/* The history: the ledger, with one row per step and its gain, and the list of branches. */
+/* The ledger: one row per step, with its gain. */
 #include "app/views/view.h"
 
 #include <math.h>
@@ -13,7 +13,6 @@
 #define NOISE 0.03                       /* changes below this are not coloured */
 
 #define NUMBER_W 4                       /* columns of the number of a step */
-#define MISSES_W 8                       /* columns of the misses of a branch */
 #define LEAST_STEP 12                    /* least columns for the step beside chosen columns */
 
 /* Returns the number of threads with which row r was timed; 0: it was not timed. */
@@ -34,16 +33,20 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
 }
 
 /* Returns the measurement with which others are compared: the current state's, else the last
- * one. */
+ * one.  Those of this machine's instruction set, which the settings choose, have priority. */
 static const struct measurement *reference_of(const struct ledger_row *rows, int n)
 {
-    const struct measurement *last = NULL;
+    const struct measurement *of = NULL;
+    int rank = 0;
     for (int i = 0; i < n; i++) {
-        if (rows[i].here && rows[i].m)
-            return rows[i].m;
-        last = rows[i].m ? rows[i].m : last;
+        const struct measurement *r = rows[i].m;
+        int own = !r ? 0 : 1 + rows[i].here + 2 * streq(r->isa, target_or_host(NULL)->isa);
+        if (own > 0 && own >= rank) {
+            of = r;
+            rank = own;
+        }
     }
-    return last;
+    return of;
 }
 
 /* With what a state would be measured now: as the settings say where they were chosen here, else as
@@ -342,6 +345,8 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     str_printf(out, "best of %d runs", l->runs);
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
+    else if (str_starts(r->step, "loop parallel"))
+        str_add(out, " with 1 thread");
     str_add(out, ", median ");
     text_ms(out, l->median_ms);
     if (!noisy || !wide)
@@ -430,9 +435,9 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
     bool noted = out->len > plain;
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead) {
-        str_add(out, "; ");
+        str_printf(out, "; %s takes ", b->implementation);
         text_ms(out, b->latency.min_ms);
-        str_printf(out, " by %s", b->implementation);
+        str_printf(out, ", %.2f times this", b->ratio);
     }
     return r->held || refused || noted || (r->m && measurement_noisy(r->m));
 }
@@ -469,125 +474,4 @@ bool view_ledger_explains(const struct model *m)
     str_free(&says);
     free(rows);
     return explains;
-}
-
-/* --- Branches --------------------------------------------------------------------------------- */
-
-/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
- * a GPU, which is a bound; else "-". */
-static void put_best(struct str *out, const struct measurement *r)
-{
-    if (r && r->verified && r->latency.runs > 0) {
-        text_ms(out, r->latency.min_ms);
-    } else if (r && r->verified && gpu_memory_untimed_ms(r) > 0) {
-        str_add(out, "≥");
-        text_ms(out, gpu_memory_untimed_ms(r));
-    } else {
-        str_add(out, "-");
-    }
-}
-
-/* Appends where a branch that was kept of another differs from it: ", step 4: loop unroll C K" or
- * ", without step 4".  Nothing for other branches. */
-static void put_kept(const struct history *h, int b, struct str *out)
-{
-    const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');
-    char from[64];                        /* names are shorter */
-    struct err ignored;
-    int n, m, at, i = 1;
-    if (!kept)
-        return;
-    snprintf(from, sizeof from, "%.*s", (int)(kept - name), name);
-    str_printf(out, "kept from %s", from);
-    int of = history_branch_find(h, from, &ignored);
-    if (of < 0)
-        return;
-    VEC(int) own = {0};
-    const int *path = history_path(h, b, &n, &at);
-    for (int k = 0; k < n; k++)
-        vec_push(&own, path[k]);
-    path = history_path(h, of, &m, &at);
-    while (i < n && i < m
-           && streq(history_state(h, own.data[i])->step, history_state(h, path[i])->step))
-        i++;
-    if (i < n)
-        str_printf(out, ", step %d: %s", i, history_state(h, own.data[i])->step);
-    else if (i < m)
-        str_printf(out, ", without step %d", i);
-    vec_free(&own);
-}
-
-void view_branches_build(struct model *m, struct pane_doc *p, int width)
-{
-    const struct history *h = m->session->history;
-    struct doc *d = &p->doc;
-    int most = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
-    int name_width = 8;
-    for (int b = 0; b < history_n_branches(h); b++) {
-        int w = text_width(history_branch(h, b)->name) + 1;
-        name_width = w > most ? most : w > name_width ? w : name_width;
-    }
-    bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
-    doc_clear(d);
-    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "step", "best", MISSES_W,
-               "misses");
-    doc_end(d);
-    const struct program *here = model_program(m);
-    for (int b = 0; b < history_n_branches(h); b++) {
-        int n, at;
-        struct str place = {0}, time = {0}, misses = {0};
-        history_path(h, b, &n, &at);
-        str_printf(&place, "%d/%d", at, n - 1);
-        const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
-        put_best(&time, r);
-        if (r && r->sim.available)
-            text_count(&misses, r->sim.l1_misses);
-        bool marked = history_branch(h, b)->at == m->marking.state;
-        doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
-        doc_put(d, STYLE_NOTE, marked ? "=" : " ");
-        doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
-        doc_right(d, at < n - 1 ? STYLE_NOTE : STYLE_PLAIN, &place, 6);
-        doc_right(d, STYLE_PLAIN, &time, 12);
-        doc_right(d, STYLE_PLAIN, &misses, MISSES_W);
-        struct str note = {0};
-        model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
-        bool other = note.len > 0;
-        if (other)
-            doc_put(d, STYLE_NOTE, "  other contract");
-        str_clear(&note);
-        put_kept(h, b, &note);
-        if (note.len > 0 && width >= name_width + MISSES_W + (other ? 58 : 42)) {
-            doc_put(d, STYLE_PLAIN, "  ");
-            doc_fit(d, STYLE_DIM, str_text(&note), width - doc_col(d) - 1);
-        }
-        str_free(&note);
-        doc_end(d)->id = b;
-        if (first && b == history_branch_index(h))
-            p->scroll.cursor = d->lines.len - 1;
-    }
-}
-
-void view_branches_hint(const struct model *m, struct str *out)
-{
-    const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);
-    const struct history *h = m->session->history;
-    if (!l || l->id < 0 || l->id >= history_n_branches(h))
-        return;
-    const struct branch *b = history_branch(h, l->id);
-    struct str note = {0};
-    model_contract_note(history_state(h, b->at)->program, model_program(m), &note);
-    if (note.len > 0)
-        str_printf(out, "%s: %s", b->name, str_text(&note));
-    str_free(&note);
-    const struct measurement *r = history_state(h, b->at)->measured;
-    if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
-        str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",
-                   r->sim.gpu);
-    int n, at;
-    history_path(h, l->id, &n, &at);
-    if (out->len == 0 && at < n - 1)
-        str_printf(out, "%s stands at step %d of %d: its numbers are of that step; Space marks it",
-                   b->name, at, n - 1);
-    if (out->len == 0)
-        put_kept(h, l->id, out);
 }

@@ -75,6 +75,8 @@ static void a_marked_state_is_shown_beside_the_current_one(void **state)
     assert_shows(m, " of A, ");
     assert_shows(m, "minimum: ");
     assert_shows(m, "Misses (simulated)");
+    assert_shows(m, "L1 A      L1 B    change");
+    assert_shows(m, "L2 A      L2 B    change");
     press(m, "Space Space");
     assert_int_equal(m->marking.what, COMPARE_ASM);
     assert_shows(m, "asm: ");

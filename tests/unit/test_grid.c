@@ -242,6 +242,11 @@ static void test_code_wraps(void **state)
     doc_code(&d, "", NULL, &st, 14);
     assert_int_equal(d.lines.len, 3);
     assert_string_equal(d.lines.data[1].text, "       cc dd;");
+    struct scroll at = { .cursor = 2 };                  /* up and down go to first rows */
+    doc_scroll_by(&d, &at, -1, 4);
+    assert_int_equal(at.cursor, 0);
+    doc_scroll_by(&d, &at, 1, 4);
+    assert_int_equal(at.cursor, 2);
     grid_open(&g, 16, 4, true);
     struct scroll s = {0};
     doc_draw(&d, &s, &g, (struct rect){0, 0, 16, 4}, (struct doc_look){.focused = true});

@@ -229,6 +229,13 @@ static void test_kept_branch_is_explained(void **state)
     assert_shows(m, "kept from main, step 1: lo");
     press(m, "j");                                       /* the hint has it whole */
     assert_shows(m, "\n kept from main, step 1: loop parallel C M");
+    press(m, "Esc m");
+    measured(m, 4, 0.01, 1000);
+    press(m, "u : loop Space unroll Space C Space N Enter B j j");
+    assert_shows(m, "main~2");                           /* it differs from what it became, */
+    assert_shows(m, "\n kept from main, step 1: loop unroll C M");
+    press(m, "k");                                       /* and the older one from that */
+    assert_shows(m, "\n kept from main, step 1: loop parallel C M");
     model_free(m);
 }
 
@@ -340,7 +347,7 @@ static void test_groups_may_be_left_out(void **state)
     assert_string_equal(step_of(m), "loop vectorize C M.1");
     type_line(m, "unroll C X");                          /* the error of the only such step */
     assert_shows(m, "C has no loop X");
-    assert_shows(m, "refused before the cursor");
+    assert_shows(m, "refused: X; Esc leaves the line");
     assert_int_equal(m->prompt.at, 10);
     press(m, "Esc");
     type_line(m, "split C N 4");                         /* a loop N and a dimension N */
@@ -442,6 +449,26 @@ static void test_stars_follow_the_settings(void **state)
     type_line(m, "cache 8K/2/64");
     assert_shows(m, "*1000");
     assert_shows(m, "*1001");
+    model_free(m);
+}
+
+/* A session that is opened again has no settings: this machine's instruction set counts, and not
+ * what the current step was measured with. */
+static void test_stars_of_a_session_opened_again(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    for (int i = 0; i < 2; i++) {
+        struct measurement r = { .outcome = OUTCOME_OK, .verified = true };
+        r.latency = (struct latency){ .median_ms = 3 + i, .min_ms = 3 + i, .runs = 11 };
+        snprintf(r.isa, sizeof r.isa, "%s", i ? "plain" : target_or_host(NULL)->isa);
+        history_set_measured(m->session->history, i, &r);
+        press(m, i ? "" : "p");
+    }
+    model_resize(m, 120, 24);
+    assert_shows(m, "3.00 ms");
+    assert_hides(m, "*3.00 ms");
+    assert_shows(m, "*4.00 ms");
     model_free(m);
 }
 
@@ -896,7 +923,7 @@ static void test_clearing_the_prompt(void **state)
     press(m, "C-u");                                     /* again: all of it */
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc e C-u loop Space unroll Space C Space X Enter");
-    assert_shows(m, "refused before the cursor");
+    assert_shows(m, "refused: X; Esc leaves the line");
     press(m, "C-w");                                     /* the word at fault */
     assert_string_equal(str_text(&m->prompt.line), "edit 1 loop unroll C ");
     press(m, "C-u");
@@ -910,7 +937,13 @@ static void test_clearing_the_prompt(void **state)
     press(m, "Esc Tab 3 e C-u");                         /* between the quotes */
     assert_true(str_starts(str_text(&m->prompt.line), "layout set C \"\""));
     assert_int_equal(m->prompt.at, m->prompt.line.len - 1);
-    press(m, "N Space M C-u C-u");
+    press(m, "layout Space set Space C Space \"NM\" Enter");   /* a whole line there */
+    assert_string_equal(step_of(m), "layout set C \"NM\"");
+    press(m, "e C-u N Space X Enter");
+    assert_shows(m, "C has no dimension X");
+    press(m, "C-u NX Enter");                            /* and its compact form */
+    assert_shows(m, "C has no dimension X");
+    press(m, "C-u C-u");
     assert_int_equal(m->prompt.line.len, 0);
     press(m, "Esc w");
     assert_shows(m, "save as: gmm.yaml");
@@ -1438,6 +1471,7 @@ int main(void)
         cmocka_unit_test(test_steps_without_effect_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
+        cmocka_unit_test(test_stars_of_a_session_opened_again),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),
         cmocka_unit_test(test_groups_may_be_left_out),
         cmocka_unit_test(test_groups_may_be_left_out_of_changes),

@@ -400,7 +400,7 @@ static void test_keys_say_what_they_do(void **state)
     assert_shows(m, "loop N.0 of C: 9 of its 10 iterations are in this nest.");
     type_line(m, "loop reorder C N.0 K N.0 K N.0 K M");
     assert_shows(m, "loop N.0 is named twice");
-    assert_shows(m, "refused before the cursor; Esc leaves it");
+    assert_shows(m, "refused: N.0; Esc leaves the line");
     press(m, "Esc");
     assert_hides(m, "refused");
     model_free(m);
@@ -1565,6 +1565,18 @@ static void test_code_comes_from_jobs(void **state)
 
 /* C and assembly mark the lines of the loop under the cursor of the nest; Enter goes back from a
  * line to its loop; H goes to the hottest. */
+/* `e` and `open` take an operator as the command line does. */
+static void test_an_operator_is_opened_as_a_file_is(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "e gmm m=8 k=8 n=8");
+    assert_string_equal(history_spec(m->session->history), "gmm m=8 k=8 n=8");
+    type_line(m, "e gmm.yaml");
+    assert_shows(m, "gmm.yaml");
+    model_free(m);
+}
+
 static void test_code_follows_the_cursor(void **state)
 {
     (void)state;
@@ -1912,6 +1924,7 @@ int main(void)
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
+        cmocka_unit_test(test_an_operator_is_opened_as_a_file_is),
         cmocka_unit_test(test_code_follows_the_cursor), cmocka_unit_test(test_code_of_a_gpu),
         cmocka_unit_test(test_sass_of_a_cpu),
         cmocka_unit_test(test_cancelled_jobs),

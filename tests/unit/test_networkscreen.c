@@ -882,7 +882,7 @@ static void lost_branches_are_told(void **state)
     press(m, "Esc q");
     assert_false(m->out.quit);
     assert_shows(m, "A network keeps one branch of a kernel; 1 kernel has more. Still quit?");
-    assert_shows(m, " y quit  n c stay");                  /* nothing runs that y would stop */
+    assert_shows(m, " y Enter quit  n c stay");          /* nothing runs that y would stop */
     press(m, "n");
     assert_false(m->out.quit);
     assert_true(model_run(m, "w lost.yaml"));

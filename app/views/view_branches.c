@@ -1,0 +1,148 @@
+/* The list of branches: where each stands, with its time and misses. */
+#include "app/views/view.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "app/ui/text.h"
+#include "profile/measure/gpu_memory.h"
+
+#define MISSES_W 8                       /* columns of the misses */
+
+/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
+ * a GPU, which is a bound; else "-". */
+static void put_best(struct str *out, const struct measurement *r)
+{
+    if (r && r->verified && r->latency.runs > 0) {
+        text_ms(out, r->latency.min_ms);
+    } else if (r && r->verified && gpu_memory_untimed_ms(r) > 0) {
+        str_add(out, "≥");
+        text_ms(out, gpu_memory_untimed_ms(r));
+    } else {
+        str_add(out, "-");
+    }
+}
+
+/* Returns the branch that stands for what branch `name`~k became: the next one that was kept of it,
+ * or else the branch itself; -1: it is gone. */
+static int became(const struct history *h, const char *name, int k)
+{
+    int next = -1, least = INT_MAX, number;
+    size_t n = strlen(name);
+    for (int b = 0; b < history_n_branches(h); b++) {
+        const char *other = history_branch(h, b)->name;
+        bool same = str_starts(other, name);
+        if (same && !other[n] && next < 0)
+            next = b;
+        if (same && sscanf(other + n, "~%d", &number) == 1 && number > k && number < least) {
+            least = number;
+            next = b;
+        }
+    }
+    return next;
+}
+
+/* Appends where a branch that was kept of another differs from what that became: ", step 4: loop
+ * unroll C K" or ", without step 4".  Nothing for other branches. */
+static void put_kept(const struct history *h, int b, struct str *out)
+{
+    const char *name = history_branch(h, b)->name, *kept = strrchr(name, '~');
+    char from[64];                        /* names are shorter */
+    int n, m, at, i = 1;
+    if (!kept)
+        return;
+    snprintf(from, sizeof from, "%.*s", (int)(kept - name), name);
+    str_printf(out, "kept from %s", from);
+    int of = became(h, from, atoi(kept + 1));
+    if (of < 0)
+        return;
+    VEC(int) own = {0};
+    const int *path = history_path(h, b, &n, &at);
+    for (int k = 0; k < n; k++)
+        vec_push(&own, path[k]);
+    path = history_path(h, of, &m, &at);
+    while (i < n && i < m
+           && streq(history_state(h, own.data[i])->step, history_state(h, path[i])->step))
+        i++;
+    if (i < n)
+        str_printf(out, ", step %d: %s", i, history_state(h, own.data[i])->step);
+    else if (i < m)
+        str_printf(out, ", without step %d", i);
+    vec_free(&own);
+}
+
+void view_branches_build(struct model *m, struct pane_doc *p, int width)
+{
+    const struct history *h = m->session->history;
+    struct doc *d = &p->doc;
+    int most = width > 60 ? 26 : width - 32 - MISSES_W > 8 ? width - 32 - MISSES_W : 8;
+    int name_width = 8;
+    for (int b = 0; b < history_n_branches(h); b++) {
+        int w = text_width(history_branch(h, b)->name) + 1;
+        name_width = w > most ? most : w > name_width ? w : name_width;
+    }
+    bool first = d->lines.len == 0;      /* the cursor begins on the current branch */
+    doc_clear(d);
+    doc_printf(d, STYLE_DIM, "  %-*s%6s%12s%*s", name_width, "branch", "step", "best", MISSES_W,
+               "misses");
+    doc_end(d);
+    const struct program *here = model_program(m);
+    for (int b = 0; b < history_n_branches(h); b++) {
+        int n, at;
+        struct str place = {0}, time = {0}, misses = {0};
+        history_path(h, b, &n, &at);
+        str_printf(&place, "%d/%d", at, n - 1);
+        const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
+        put_best(&time, r);
+        if (r && r->sim.available)
+            text_count(&misses, r->sim.l1_misses);
+        bool marked = history_branch(h, b)->at == m->marking.state;
+        doc_put(d, STYLE_TITLE, b == history_branch_index(h) ? "●" : " ");
+        doc_put(d, STYLE_NOTE, marked ? "=" : " ");
+        doc_fit(d, STYLE_PLAIN, history_branch(h, b)->name, name_width);
+        doc_right(d, at < n - 1 ? STYLE_NOTE : STYLE_PLAIN, &place, 6);
+        doc_right(d, STYLE_PLAIN, &time, 12);
+        doc_right(d, STYLE_PLAIN, &misses, MISSES_W);
+        struct str note = {0};
+        model_contract_note(history_state(h, history_branch(h, b)->at)->program, here, &note);
+        bool other = note.len > 0;
+        if (other)
+            doc_put(d, STYLE_NOTE, "  other contract");
+        str_clear(&note);
+        put_kept(h, b, &note);
+        if (note.len > 0 && width >= name_width + MISSES_W + (other ? 58 : 42)) {
+            doc_put(d, STYLE_PLAIN, "  ");
+            doc_fit(d, STYLE_DIM, str_text(&note), width - doc_col(d) - 1);
+        }
+        str_free(&note);
+        doc_end(d)->id = b;
+        if (first && b == history_branch_index(h))
+            p->scroll.cursor = d->lines.len - 1;
+    }
+}
+
+void view_branches_hint(const struct model *m, struct str *out)
+{
+    const struct line *l = doc_at(&m->pane[DOC_BRANCHES].doc, &m->pane[DOC_BRANCHES].scroll);
+    const struct history *h = m->session->history;
+    if (!l || l->id < 0 || l->id >= history_n_branches(h))
+        return;
+    const struct branch *b = history_branch(h, l->id);
+    struct str note = {0};
+    model_contract_note(history_state(h, b->at)->program, model_program(m), &note);
+    if (note.len > 0)
+        str_printf(out, "%s: %s", b->name, str_text(&note));
+    str_free(&note);
+    const struct measurement *r = history_state(h, b->at)->measured;
+    if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
+        str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",
+                   r->sim.gpu);
+    int n, at;
+    history_path(h, l->id, &n, &at);
+    if (out->len == 0 && at < n - 1)
+        str_printf(out, "%s stands at step %d of %d: its numbers are of that step; Space marks it",
+                   b->name, at, n - 1);
+    if (out->len == 0)
+        put_kept(h, l->id, out);
+}
