@@ -290,8 +290,12 @@ static void put_misses(struct doc *d, const char *title, const struct compare_mi
         put_levels(d, title, m, n, 0, 1, width);
         return;
     }
+    bool some = false;
+    for (int i = 0; i < n; i++)
+        some = some || m[i].l2[0] > 0 || m[i].l2[1] > 0;
     put_levels(d, title, m, n, 0, 0, width);
-    put_levels(d, title, m, n, 1, 1, width);
+    if (some)
+        put_levels(d, title, m, n, 1, 1, width);
 }
 
 void compare_doc_misses(struct doc *d, const struct compare_side side[2], int width)

@@ -15,10 +15,11 @@
 #define ROOM_FOR_BOUND 88  /* columns from which the table has the bound in milliseconds */
 #define ROOM_FOR_BYTES 96
 
-/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured.  misses: misses of
- * L1; < 0: unknown. */
+/* A row of the table, for all calls of a kernel.  seconds: < 0: not measured.  alone: seconds of
+ * the calls if each takes what the kernel took alone; < 0: unknown.  misses: misses of L1; < 0:
+ * unknown. */
 struct kernel_row {
-    int task; double seconds, misses; struct kernel_profile is;
+    int task; double seconds, alone, misses; struct kernel_profile is;
     bool chosen;                          /* whether its steps are not the instant ones */
 };
 
@@ -92,9 +93,12 @@ static struct kernel_row *rows_of(const struct network *net, const struct networ
     struct kernel_profile *is = xcalloc((size_t)net->n_tasks + 1, sizeof *is);
     network_profile(k->model, net, k->m ? k->m->threads : 1, k->m ? k->m->isa : "", is);
     for (int i = 0, calls; i < net->n_tasks; i++)
-        row[i] = (struct kernel_row){ i, seconds_of(&net->task[i], k, &calls),
-                                      misses_of(net, i, k), is[i],
-                                      is_chosen(&net->task[i], k->chosen) };
+        row[i] = (struct kernel_row){
+            .task = i, .seconds = seconds_of(&net->task[i], k, &calls),
+            .alone = k->alone_ms ? 1e-3 * k->alone_ms[i] * net->task[i].count : -1,
+            .misses = misses_of(net, i, k), .is = is[i],
+            .chosen = is_chosen(&net->task[i], k->chosen),
+        };
     qsort(row, (size_t)net->n_tasks, sizeof *row, by_time);
     free(is);
     return row;
@@ -277,7 +281,8 @@ static void put_numbers(struct doc *d, int calls, const struct kernel_row *r,
     double gflops = 1e-9 * r->is.flops / r->seconds;
     struct str text = {0};
     put_number(d, c->calls, true, "%.0f", calls);
-    put_digits(d, c->ms, known, amount / table->in);
+    bool alone = table->timed && !known && r->alone > 0;      /* the row says so */
+    put_digits(d, c->ms, known || alone, (alone ? r->alone : amount) / table->in);
     double share = 100 * amount / table->whole;
     put_number(d, c->share, known && table->whole > 0, share < 99.95 ? "%.1f%%" : "%.0f%%", share);
     put_number(d, c->gflops, known && sums, "%.1f", gflops);
@@ -302,6 +307,8 @@ static void put_row(struct doc *d, const struct network *net, const struct kerne
     doc_put(d, STYLE_NOTE, r->chosen ? " *" : "  ");
     network_report_brief(&text, t);
     str_add(&text, t->program->n_algorithms > 0 ? " winograd" : "");
+    if (table->timed && r->seconds < 0 && r->alone > 0)
+        str_add(&text, ", measured alone");
     doc_fit(d, t->conversion ? STYLE_NOTE : STYLE_PLAIN, str_text(&text), c->kernel - 1);
     doc_put(d, STYLE_PLAIN, " ");
     str_clear(&text);

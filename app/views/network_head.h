@@ -12,6 +12,9 @@ struct network_look {
     const struct network *timed;          /* the measured network, whose steps may differ */
     const struct network_measurement *m;  /* its measurement; NULL: none */
     const char *chosen;  /* steps that were chosen for kernels (kernels_text.h), or NULL */
+    /* per task: milliseconds of a call when the kernel was measured alone; < 0: unknown.  NULL: of
+     * none */
+    const double *alone_ms;
     bool outdated;                        /* whether kernels have other steps than here */
     const char *advice;                   /* a hint how to measure it */
     const struct machine_model *model;    /* for the bounds; NULL: unknown */

@@ -2,6 +2,10 @@
 #include "app/views/network_doc.h"
 #include "app/views/view.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include "kernels/base/arena.h"
+
 static struct network_look look_of(const struct app_network *n, int width)
 {
     struct network_look look = { .width = width - 2, .list_first = true,
@@ -14,6 +18,24 @@ static struct network_look look_of(const struct app_network *n, int width)
     return look;
 }
 
+/* Returns the milliseconds that a kernel with the steps of task t took as a session of its own;
+ * -1: it was not measured. */
+static double alone_ms(const struct app_network *n, const struct network_task *t)
+{
+    for (int i = 0; i < n->kernels.len; i++) {
+        const struct app_kernel *k = &n->kernels.data[i];
+        const struct state *s = history_current(k->session->history);
+        size_t spec = strcspn(k->was, "\n");
+        bool same = strlen(t->spec) == spec && strncmp(k->was, t->spec, spec) == 0
+                 && s->program->n_steps == t->program->n_steps;
+        for (int j = 0; same && j < t->program->n_steps; j++)
+            same = streq(s->program->steps[j], t->program->steps[j]);
+        if (same && s->measured && s->measured->verified && s->measured->latency.runs > 0)
+            return s->measured->latency.min_ms;
+    }
+    return -1;
+}
+
 void view_network_build(struct model *m, struct pane_doc *p, int width)
 {
     const struct app_network *n = m->network;
@@ -21,7 +43,8 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
     int id = l ? l->id : -1;
     /* When a list gets its first times it is sorted anew. If nobody moved the cursor, it goes to
      * the slowest kernel. */
-    bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted;
+    bool first = l && p->scroll.cursor <= p->doc.head && m->network->timed && !m->network->sorted
+              && n->kernels.len == 0;     /* whoever has opened a kernel has a place */
     m->network->sorted = m->network->timed != NULL;
     doc_clear(&p->doc);
     if (!n->made) {
@@ -40,7 +63,12 @@ void view_network_build(struct model *m, struct pane_doc *p, int width)
         look.advice = "; it is being measured, Esc cancels that";
     model_find_roofs(m);
     look.model = m->roofs.model;
+    double *alone = xcalloc((size_t)n->made->net->n_tasks + 1, sizeof *alone);
+    for (int i = 0; i < n->made->net->n_tasks; i++)
+        alone[i] = alone_ms(n, &n->made->net->task[i]);
+    look.alone_ms = alone;
     network_doc(&p->doc, n->made->net, &look);
+    free(alone);
     int line = first ? p->doc.head : id >= 0 ? doc_find_id(&p->doc, id) : -1;
     if (line >= 0)
         p->scroll.cursor = line;

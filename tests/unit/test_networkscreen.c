@@ -301,9 +301,16 @@ static void changed_steps_go_into_the_network(void **state)
     press(m, "Enter");
     assert_true(model_run(m, "layout set C \"N M\""));
     assert_true(m->session->dirty);
+    struct measurement alone = { .outcome = OUTCOME_OK, .verified = true,
+                                 .latency = { .min_ms = 0.25, .median_ms = 0.25, .runs = 9 } };
+    history_set_measured(m->session->history, history_current(m->session->history)->id, &alone);
     press(m, "Esc");
     assert_true(m->network->build_wanted);
     run_jobs(m);
+    model_resize(m, 160, 24);
+    assert_shows(m, "gmm m=8 k=8 n=8, measured alone");
+    assert_shows(m, "    2   0.500 ");                   /* both calls */
+    model_resize(m, 80, 24);
     assert_shows(m, "stale:    kernels have other steps");
     assert_hides(m, "add up to");                        /* no kernel is as it was measured */
     assert_shows(m, "; * 1 with chosen steps");
