@@ -303,7 +303,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
                    m->device.reason);
     if (latency_beside_others(&m->latency))
-        str_printf(out, "note: other programs used %.0f %% of the CPUs meanwhile: on a quiet"
+        str_printf(out, "note: other work used %.0f %% of the CPUs meanwhile: on a quiet"
                    " machine the ratios may differ by more than the intervals say\n",
                    100 * m->latency.others);
     if (m->threads_note[0])

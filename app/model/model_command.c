@@ -448,14 +448,20 @@ static bool run_line(struct model *m, const char *line)
     if (effect == EFFECT_APP)
         return refuse_unknown(m, line);
     after_effect(m, effect, before);
-    if (effect == EFFECT_STATE && history_n_states(m->session->history) > states)
+    bool fresh = effect == EFFECT_STATE && history_n_states(m->session->history) > states;
+    struct str same = {0};
+    if (fresh)
         look_at_step(m);
+    if (fresh)
+        model_note_no_change(model_program(m), before->program,
+                             history_current(m->session->history)->step, &same);
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
     bool back = undone || str_starts(line, "goto");
     if (undone)
         model_undone(m);
     if (effect == EFFECT_STATE)
-        say_note(m, back ? history_said(m->session->history) : "");
+        say_note(m, back ? history_said(m->session->history) : str_text(&same));
+    str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);
     if (effect == EFFECT_STATE && history_n_branches(m->session->history) > branches

@@ -193,7 +193,8 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; at least 0.26 ms (now at least 2.1 ms)"; nothing without the machine model. */
+/* Appends "; at least 0.26 ms (now at least 2.1 ms)", "about" by a doubtful machine model; nothing
+ * without one. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {

@@ -94,6 +94,7 @@ static char *entered_line(const struct model *m)
         str_add(&s, "w ");
     const char *typed = str_text(&m->prompt.line), *kept = str_text(&m->prompt.kept);
     const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
+    rest += strspn(rest, " ");
     bool whole = model_step_at(rest) > 0
               || (str_begins(kept, "layout") && str_begins(rest, "layout"));
     if (whole)                            /* `edit 2 STEP` behind the key's own "edit 2 " */
@@ -101,7 +102,7 @@ static char *entered_line(const struct model *m)
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);
     char *line = xstrdup(str_text(&s));
     size_t n = strlen(line);
-    if (whole && str_ends(line, "\"\""))
+    if (whole && (str_ends(line, "\"\"") || str_ends(line, " \"")))
         n--;                              /* the other quote of the key's own line */
     while (n > 0 && line[n - 1] == ' ')
         n--;

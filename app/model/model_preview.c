@@ -56,7 +56,7 @@ static struct history *replay(const struct history *h, const char *line,
     return copy;
 }
 
-/* Whether the line is a complete `drop N` or `move N M`. */
+/* Whether the line is a complete `drop N`, `move N M` or `move N up|down [PLACES]`. */
 static bool is_change(const char *line)
 {
     int used = 0;

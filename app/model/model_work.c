@@ -255,9 +255,8 @@ static bool same_order(const struct stage *s, const struct stage *of)
     return same;
 }
 
-/* Says that a layout or an order of loops is what it was before the step. */
-static void note_no_change(const struct program *p, const struct program *before, const char *step,
-                           struct str *out)
+void model_note_no_change(const struct program *p, const struct program *before, const char *step,
+                          struct str *out)
 {
     char stage[64] = "";
     sscanf(step, "loop reorder %63s", stage);
@@ -283,8 +282,6 @@ bool model_note(struct model *m, struct str *out)
     const struct state *s = history_current(m->session->history);
     if (str_starts(s->step, "layout "))
         note_copies(p, s->step, out);
-    if (s->parent >= 0)
-        note_no_change(p, history_state(m->session->history, s->parent)->program, s->step, out);
     if (s->parent >= 0)
         model_contract_note(p, history_state(m->session->history, s->parent)->program, out);
     if (s->parent >= 0 && str_starts(s->step, "loop "))

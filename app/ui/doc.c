@@ -222,8 +222,11 @@ static void show_cursor(const struct doc *d, struct scroll *s, int h)
     int last_top = d->lines.len > h ? d->lines.len - h : 0;
     if (s->cursor < s->top + head_rows(d, h))
         s->top = s->cursor - head_rows(d, h);
-    if (s->cursor >= s->top + h)
-        s->top = s->cursor - h + 1;
+    int end = s->cursor + 1;              /* of the line, which may have several rows */
+    while (end < d->lines.len && d->lines.data[end].more && end - s->cursor < h)
+        end++;
+    if (end > s->top + h)
+        s->top = end - h;
     if (d->is_list && s->cursor < h && resting_line(d, 0, 1) == s->cursor)
         s->top = 0;
     int below = d->lines.len - s->cursor;
@@ -267,13 +270,16 @@ void doc_scroll_to(const struct doc *d, struct scroll *s, int line, int h)
 }
 
 /* Returns the first row of the line to which a move in that direction leads: of the one that row
- * `at` continues, or of the next one.  After the last line, the row itself. */
+ * `at` continues, or of the next one.  After the last line, that of the last line. */
 static int whole_line(const struct doc *d, int at, int dir)
 {
     int i = clamp(at, 0, d->lines.len - 1);
     while (i >= 0 && i < d->lines.len && d->lines.data[i].more)
         i += dir;
-    return i >= 0 && i < d->lines.len ? i : at;
+    if (i >= d->lines.len)
+        for (i = d->lines.len - 1; i > 0 && d->lines.data[i].more;)
+            i--;
+    return i >= 0 ? i : at;
 }
 
 void doc_scroll_by(const struct doc *d, struct scroll *s, int delta, int h)

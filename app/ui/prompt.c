@@ -117,6 +117,7 @@ void prompt_insert(struct prompt *p, const char *text)
 {
     struct str flat = {0};
     drop_words(p);
+    p->refused = false;
     if (p->selected)
         set_line(p, "");
     p->selected = false;
@@ -319,6 +320,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     bool replaces = p->selected;
     p->selected = false;
     if (key == K_TAB || key == K_BACKTAB) {
+        p->refused = false;
         complete(p, key == K_TAB ? 1 : -1);
         return PROMPT_EDITED;
     }

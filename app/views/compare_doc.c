@@ -32,6 +32,7 @@ static void put_noise(struct doc *d, const struct compared time[2], int width)
             str_printf(&text, "%s%c is noisy: %s", text.len ? "; " : "", 'A' + i, str_text(&why));
         str_free(&why);
     }
+    measurement_doc_others(&text, &time[1].m.latency);
     if (text.len > 0 && time[1].m.load > 0)
         str_printf(&text, "; the load of the machine was %.1f", time[1].m.load);
     if (text.len > 0)

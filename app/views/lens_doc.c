@@ -19,10 +19,12 @@ static void end(struct lens_pane *v)
     line->id = LENS_OTHER_LINES + v->d->lines.len;
 }
 
+/* Returns the line of the title. */
 static struct line *put_title(struct lens_pane *v, const char *title, const char *remark)
 {
     doc_line(v->d, STYLE_PLAIN, "");
     doc_put(v->d, STYLE_STRONG, title);
+    int at = v->d->lines.len;
     if (doc_col(v->d) + 2 + text_width(remark) > v->k->width) {
         doc_end(v->d);
         doc_pad(v->d, 2);
@@ -30,7 +32,8 @@ static struct line *put_title(struct lens_pane *v, const char *title, const char
     } else {
         doc_printf(v->d, STYLE_DIM, "  %s", remark);
     }
-    return doc_end(v->d);
+    doc_end(v->d);
+    return &v->d->lines.data[at];
 }
 
 static void put_text(struct lens_pane *v, enum style style, struct str *text)

@@ -48,24 +48,30 @@ static void put_verified(struct doc *d, const struct measurement *m, int width)
 
 bool measurement_doc_noise(struct str *out, const struct latency *l)
 {
-    bool noisy = latency_noisy(l), beside = latency_beside_others(l);
-    if (latency_spreads(l) && noisy)
+    bool noisy = latency_noisy(l);
+    if (noisy && latency_spreads(l))
         str_printf(out, "the middle half spreads over %.0f %%", 100 * l->spread);
     else if (noisy)
         str_printf(out, "the median is %.0f %% above the best time",
                    100 * (l->median_ms / l->min_ms - 1));
     if (noisy && l->noisy)
         str_add(out, ", however often it was sampled");
-    if (beside)
-        str_printf(out, "%sother programs used %.0f %% of the CPUs meanwhile",
-                   noisy ? "; " : "", 100 * l->others);
-    return noisy || beside;
+    return noisy;
+}
+
+void measurement_doc_others(struct str *out, const struct latency *l)
+{
+    if (latency_beside_others(l))
+        str_printf(out, "%sother work used %.0f %% of the CPUs meanwhile", out->len > 0 ? "; " : "",
+                   100 * l->others);
 }
 
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width)
 {
     struct str text = {0};
-    if (!measurement_doc_noise(&text, l))
+    measurement_doc_noise(&text, l);
+    measurement_doc_others(&text, l);
+    if (text.len == 0)
         return;
     if (load > 0)
         str_printf(&text, "; the load of the machine was %.1f", load);

@@ -28,6 +28,8 @@ void measurement_doc_row(struct doc *d, const char *label, enum style s, size_t 
                          struct str *text, int width);
 /* Appends why a latency is noisy, "the middle half spreads over 24 %". Returns whether it is. */
 bool measurement_doc_noise(struct str *out, const struct latency *l);
+/* Appends "; other work used 31 % of the CPUs meanwhile" if it was much. */
+void measurement_doc_others(struct str *out, const struct latency *l);
 /* Adds a row "noisy:" that doubts a latency, with the load of the machine when it was measured. */
 void measurement_doc_noisy(struct doc *d, const struct latency *l, double load, int width);
 /* Adds the simulator's part of the document. */

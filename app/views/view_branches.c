@@ -1,9 +1,7 @@
 /* The list of branches: where each stands, with its time and misses. */
 #include "app/views/view.h"
 
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
 #include "profile/measure/gpu_memory.h"
@@ -24,21 +22,18 @@ static void put_best(struct str *out, const struct measurement *r)
     }
 }
 
-/* Returns the branch that stands for what branch `name`~k became: the next one that was kept of it,
- * or else the branch itself; -1: it is gone. */
-static int became(const struct history *h, const char *name, int k)
+/* Returns the branch of the series `name`, `name`~1 ... that goes on from what branch b was: the
+ * one with the least tip above b's, since the ids of states grow; -1: there is none. */
+static int became(const struct history *h, const char *name, int b)
 {
-    int next = -1, least = INT_MAX, number;
+    int next = -1;
     size_t n = strlen(name);
-    for (int b = 0; b < history_n_branches(h); b++) {
-        const char *other = history_branch(h, b)->name;
-        bool same = str_starts(other, name);
-        if (same && !other[n] && next < 0)
-            next = b;
-        if (same && sscanf(other + n, "~%d", &number) == 1 && number > k && number < least) {
-            least = number;
-            next = b;
-        }
+    for (int k = 0; k < history_n_branches(h); k++) {
+        const struct branch *x = history_branch(h, k);
+        bool same = str_starts(x->name, name) && (!x->name[n] || x->name[n] == '~');
+        if (same && x->tip > history_branch(h, b)->tip
+            && (next < 0 || x->tip < history_branch(h, next)->tip))
+            next = k;
     }
     return next;
 }
@@ -54,7 +49,7 @@ static void put_kept(const struct history *h, int b, struct str *out)
         return;
     snprintf(from, sizeof from, "%.*s", (int)(kept - name), name);
     str_printf(out, "kept from %s", from);
-    int of = became(h, from, atoi(kept + 1));
+    int of = became(h, from, b);
     if (of < 0)
         return;
     VEC(int) own = {0};

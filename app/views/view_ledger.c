@@ -33,14 +33,17 @@ static const struct baseline *best_baseline(const struct ledger_row *r)
 }
 
 /* Returns the measurement with which others are compared: the current state's, else the last
- * one.  Those of this machine's instruction set, which the settings choose, have priority. */
-static const struct measurement *reference_of(const struct ledger_row *rows, int n)
+ * one.  Those of what a state's code is for by default have priority: this machine, or a GPU. */
+static const struct measurement *reference_of(const struct model *m,
+                                              const struct ledger_row *rows, int n)
 {
     const struct measurement *of = NULL;
     int rank = 0;
     for (int i = 0; i < n; i++) {
         const struct measurement *r = rows[i].m;
-        int own = !r ? 0 : 1 + rows[i].here + 2 * streq(r->isa, target_or_host(NULL)->isa);
+        const struct program *p = history_state(m->session->history, rows[i].state)->program;
+        int own = !r ? 0 : 1 + rows[i].here
+                           + 2 * streq(r->isa, program_text_target(p, NULL)->isa);
         if (own > 0 && own >= rank) {
             of = r;
             rank = own;
@@ -289,7 +292,7 @@ void view_ledger_build(struct model *m, struct pane_doc *p, int width)
     int n;
     struct ledger_row *rows = model_ledger(m, &n);
     struct columns c = columns_for(m, rows, n, width);
-    const struct measurement *of = reference_of(rows, n);
+    const struct measurement *of = reference_of(m, rows, n);
     doc_clear(&p->doc);
     for (int i = 0; i < n; i++)
         put_row(&(struct ledger_cell){m, &rows[i], wanted_for(m, &rows[i], of)}, &p->doc, i,
@@ -333,7 +336,7 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     bool noisy = latency_noisy(l), wide = latency_spreads(l), beside = latency_beside_others(l);
     str_add(out, noisy ? " (~ noisy" : beside ? " (~ " : " (");
     if (beside)
-        str_printf(out, "%sbeside other programs on %.0f %% of the CPUs%s",
+        str_printf(out, "%sbeside other work on %.0f %% of the CPUs%s",
                    noisy ? " " : "", 100 * l->others, noisy ? "" : "; ");
     else if (noisy && r->m->load > 0)
         str_printf(out, " at load %.1f", r->m->load);
@@ -434,7 +437,7 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
         describe_settings(m, r, of, out);
     bool noted = out->len > plain;
     const struct baseline *b = best_baseline(r);
-    if (b && !r->ahead) {
+    if (b && !r->ahead && !r->held) {
         str_printf(out, "; %s takes ", b->implementation);
         text_ms(out, b->latency.min_ms);
         str_printf(out, ", %.2f times this", b->ratio);
@@ -455,7 +458,7 @@ void view_ledger_hint(const struct model *m, struct str *out)
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
     if (i >= 0)
-        describe_row(m, &rows[i], i, reference_of(rows, n), out);
+        describe_row(m, &rows[i], i, reference_of(m, rows, n), out);
     struct str misses = {0};
     model_forecast_print(m, "", &misses);
     if (misses.len > 0)
@@ -470,7 +473,7 @@ bool view_ledger_explains(const struct model *m)
     struct ledger_row *rows = model_ledger(m, &n);
     int i = row_here(m, n);
     struct str says = {0};
-    bool explains = i >= 0 && describe_row(m, &rows[i], i, reference_of(rows, n), &says);
+    bool explains = i >= 0 && describe_row(m, &rows[i], i, reference_of(m, rows, n), &says);
     str_free(&says);
     free(rows);
     return explains;

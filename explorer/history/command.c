@@ -8,6 +8,8 @@
 #include "explorer/history/rebase.h"
 #include "explorer/history/rename.h"
 
+#define MOST_PLACES 100000                /* by which a step moves at once */
+
 static const struct command_info infos[] = {
 #define COMMAND(id, name, syntax, help) [COMMAND_##id] = { name, syntax, help },
 #include "explorer/history/command.def"
@@ -117,6 +119,10 @@ static bool take_place(const char *line, const struct step_word *w, int n, int f
         return take_number(line, w, 0, to, e);
     if (n > 1 && !take_number(line, &w[1], 1, &places, e))
         return false;
+    if (places < 1 || places > MOST_PLACES) {
+        err_set(e, ERR_RANGE, "a step moves by 1 to %d places", MOST_PLACES);
+        return error_at(e, line, w[1].col, w[1].len);
+    }
     *to = streq(w->text, "up") ? from - places : from + places;
     if (*to > 0)
         return true;
@@ -127,7 +133,8 @@ static bool take_place(const char *line, const struct step_word *w, int n, int f
     return error_at(e, line, w->col, w->len);
 }
 
-/* Runs a command that changes the past: `edit N STEP`, `drop N`, `move N M`, `insert N STEP`. */
+/* Runs a command that changes the past: `edit N STEP`, `drop N`, `insert N STEP`, `move N M`,
+ * `move N up|down [PLACES]`. */
 static bool run_rebase(struct history *h, enum command_id id, const char *line,
                        const struct step_word *word, int n, struct err *e)
 {
@@ -155,7 +162,10 @@ static bool run_rebase(struct history *h, enum command_id id, const char *line,
         return true;
     if (step && e->at.col > 0)
         return error_at(e, line, e->at.col + skipped, e->at.len);
-    const struct step_word *at = e->code == ERR_STEP ? &word[0] : &word[1];
+    int steps, here;
+    history_path(h, history_branch_index(h), &steps, &here);
+    bool to = id == COMMAND_MOVE && c.at >= 1 && c.at < steps;       /* then c.to is out of range */
+    const struct step_word *at = e->code == ERR_STEP ? &word[0] : to ? &word[n - 1] : &word[1];
     return error_at(e, line, at->col, at->len);
 }
 

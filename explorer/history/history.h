@@ -77,8 +77,8 @@ void history_forget_measured(struct history *h, int state);
 
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
  * "dropped", "moved" or "inserted"; "" when it changed nothing, so that there is nothing to undo.
- * first_held: number of the first held step; 0: none.  kept: the
- * branch that keeps the measured steps as they were before; NULL: none. */
+ * first_held: number of the first held step; 0: none.  kept: the branch that keeps the measured
+ * steps as they were before; NULL: none. */
 struct rebased {
     const char *what;
     int at, replayed, renamed, held, first_held;

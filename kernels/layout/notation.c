@@ -88,10 +88,9 @@ static bool unknown_name(const struct notation_reader *r, const char *name, int 
     int n = 0, one = -1;                  /* NHWI: the first letter that is no dimension */
     for (; n < len && isupper((unsigned char)name[n]); n++)
         one = one < 0 && find_dim(r->t, name + n, 1) < 0 ? n : one;
-    if (n == len && len > 1 && one > 0)
-        reject(r, col + one, 1, ERR_NAME, "%s has no dimension %c", r->t->name, name[one]);
-    else
-        reject(r, col, len, ERR_NAME, "%s has no dimension %.*s", r->t->name, len, name);
+    bool letter = n == len && len > 1 && one > 0;
+    reject(r, col, len, ERR_NAME, "%s has no dimension %.*s", r->t->name, letter ? 1 : len,
+           letter ? name + one : name);
     return fix_tensor_dims(r);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TS_PROFILE_CHILD_IMPL_H
 #define TS_PROFILE_CHILD_IMPL_H
 #include "profile/child/child.h"
+#include "profile/host/busy.h"
 
 #include <sys/types.h>
 
@@ -24,6 +25,7 @@ struct child {
     struct shared_sim sim;                                /* only its counts and offsets are used */
     int repeat;                             /* how often noisy samples were repeated so far */
     double copy_s;                                        /* time allowed for copying the buffers */
+    struct busy_sum busy;                 /* while samples were taken, since they began anew */
     double *sample[SERIES_COUNT];  /* samples of the last child_time; NULL = none */
 };
 

@@ -3,11 +3,11 @@
 
 #include "kernels/base/arena.h"
 #include "kernels/base/subprocess.h"
-#include "profile/host/busy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_REPEATS 3
 #define REPEAT_WITHIN_S 5.0  /* samples that took longer in all are not repeated */
@@ -99,7 +99,7 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
         .append = what->append, .give_up_s = what->give_up_s, .steady = what->steady,
         .has_ceiling = c->ceiling_pid != 0,
     };
-    const pid_t own[] = { c->pid, c->ceiling_pid };
+    const pid_t own[] = { c->pid, c->ceiling_pid, getpid() };
     struct busy from = busy_now(own, COUNT_OF(own));
     double begin = clock_s(), limit = 4 * c->opts.limit_s + what->time_s + c->copy_s;
     bool ok;
@@ -113,8 +113,11 @@ bool child_time(struct runner *r, const struct sampled *what, struct samples *ou
              && c->repeat++ < MOST_REPEATS);
     c->repeat = 0;
     struct busy to = busy_now(own, COUNT_OF(own));
+    if (!what->append)
+        c->busy = (struct busy_sum){ 0 };
+    busy_add(&c->busy, &from, &to);
     if (ok)
-        out->others = busy_others(&from, &to);
+        out->others = busy_share(&c->busy);
     return ok;
 }
 

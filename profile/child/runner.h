@@ -69,7 +69,7 @@ struct samples {
     int differs;
     int64_t differs_after;
     int64_t huge_bytes, room_bytes;  /* bytes of the buffers' pages in huge pages, and in all */
-    double others;                   /* busy_others; NAN: unknown */
+    double others;                   /* busy_share; NAN: unknown */
 };
 /* How to simulate the instrumented kernel. base: an address for each buffer, a multiple of the
  * line size. */

@@ -1,6 +1,7 @@
 #include "profile/host/busy.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,9 +49,18 @@ struct busy busy_now(const pid_t *own, int n)
     return b;
 }
 
-double busy_others(const struct busy *from, const struct busy *to)
+void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to)
 {
-    double wall_s = to->at_s - from->at_s, room_s = wall_s * (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double used_s = to->all_s - from->all_s - (to->own_s - from->own_s);
-    return wall_s < LEAST_S || isnan(used_s) ? NAN : used_s > 0 ? used_s / room_s : 0;
+    double all_s = to->all_s - from->all_s;
+    s->all_s += all_s;
+    s->others_s += all_s - (to->own_s - from->own_s);
+    s->room_s += (to->at_s - from->at_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+double busy_share(const struct busy_sum *s)
+{
+    bool counted = s->all_s > 0;          /* NAN, and 0 where /proc/stat does not count */
+    if (!counted || s->room_s < LEAST_S * (double)sysconf(_SC_NPROCESSORS_ONLN))
+        return NAN;
+    return s->others_s > 0 ? s->others_s / s->room_s : 0;
 }

@@ -8,11 +8,15 @@
 
 /* CPU seconds of all programs and of the own ones, and when they were read; NAN: unknown. */
 struct busy { double all_s, own_s, at_s; };
+/* Sums over several intervals: CPU seconds in all, of programs other than the own ones, and that
+ * there were. */
+struct busy_sum { double all_s, others_s, room_s; };
 
-/* own: n processes of the measurement, 0 = none; a process that has ended counts as having used
- * nothing. */
+/* own: n processes of the measurement.  A pid of 0 is skipped; a process that has ended counts as
+ * having used nothing. */
 struct busy busy_now(const pid_t *own, int n);
-/* Returns the share of all CPUs that programs other than the own ones used between the two; NAN:
+void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to);
+/* Returns the share of all CPUs that other programs, and other machines on the same host, used; NAN:
  * unknown, or too little time passed for the ticks in which Linux counts (1/100 s). */
-double busy_others(const struct busy *from, const struct busy *to);
+double busy_share(const struct busy_sum *s);
 #endif

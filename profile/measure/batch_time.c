@@ -57,7 +57,7 @@ static double give_up_s(const struct batch *b)
 /* Uses the checked call as the sample. */
 static bool take_first_call(struct candidate *x, struct err *e)
 {
-    struct samples s = { .rounds = 1 };
+    struct samples s = { .rounds = 1, .others = NAN };
     s.sample[SERIES_KERNEL] = &x->job.first_call_s;
     s.of[SERIES_KERNEL] = stats_summary(&x->job.first_call_s, 1);
     x->item->given_up = true;

@@ -152,6 +152,8 @@ bool measure_take(struct measure_job *j, const struct samples *s, struct err *e)
     if (j->refused)
         return false;
     m->latency = measure_latency(s, SERIES_KERNEL + j->contender);
+    if (j->on_device)
+        m->latency.others = NAN;          /* a GPU does not share what they use */
     m->huge_asked = j->opts.huge_pages;
     m->huge_bytes = m->huge_asked ? s->huge_bytes : 0;
     m->huge_of_bytes = m->huge_asked ? s->room_bytes : 0;

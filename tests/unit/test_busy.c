@@ -21,6 +21,13 @@ static pid_t spinner(void)
     return pid;
 }
 
+static double share(const struct busy *from, const struct busy *to)
+{
+    struct busy_sum s = {0};
+    busy_add(&s, from, to);
+    return busy_share(&s);
+}
+
 static void spinning_counts_unless_it_is_own(void **state)
 {
     (void)state;
@@ -30,7 +37,7 @@ static void spinning_counts_unless_it_is_own(void **state)
     struct busy others_end = busy_now(NULL, 0), own_end = busy_now(&pid, 1);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    double all = busy_others(&others, &others_end), rest = busy_others(&own, &own_end);
+    double all = share(&others, &others_end), rest = share(&own, &own_end);
     if (isnan(all))
         skip();                           /* no /proc/stat here */
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
@@ -45,16 +52,22 @@ static void too_short_or_gone_is_unknown(void **state)
     struct busy a = busy_now(&gone, 1), b = a;
     assert_true(a.own_s == 0);
     b.at_s += 0.05;
-    assert_true(isnan(busy_others(&a, &b)));
+    assert_true(isnan(share(&a, &b)));
     b.at_s += 1;
     a.all_s = 10;
     b.all_s = 12;
     double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    assert_true(fabs(busy_others(&a, &b) - 2 / 1.05 / cpus) < 1e-9);
+    assert_true(fabs(share(&a, &b) - 2 / 1.05 / cpus) < 1e-9);
     b.own_s = 3;                                          /* a tick more than was seen in all */
-    assert_true(busy_others(&a, &b) == 0);
+    assert_true(share(&a, &b) == 0);
+    b.all_s = a.all_s;                                    /* nothing is counted at all */
+    assert_true(isnan(share(&a, &b)));
     b.all_s = NAN;
-    assert_true(isnan(busy_others(&a, &b)));
+    assert_true(isnan(share(&a, &b)));
+    struct busy_sum many = {0};                           /* short intervals add up */
+    for (int i = 0; i < 30; i++)
+        busy_add(&many, &(struct busy){ i, 0, i }, &(struct busy){ i + 0.01, 0, i + 0.02 });
+    assert_true(fabs(busy_share(&many) - 0.5 / cpus) < 1e-9);
 }
 
 int main(void)

@@ -54,7 +54,7 @@ static void doubts_are_told(void **state)
     m.latency.others = 0.09;
     assert_null(strstr(printed(&m), "noisy:"));
     m.latency.others = 0.43;
-    assert_non_null(strstr(printed(&m), "noisy: other programs used 43 % of the CPUs meanwhile"));
+    assert_non_null(strstr(printed(&m), "noisy: other work used 43 % of the CPUs meanwhile"));
     snprintf(m.threads_note, sizeof m.threads_note, "two of them on one core");
     assert_non_null(strstr(printed(&m), "threads: two of them on one core "));
     m.latency.runs = 0;

@@ -77,6 +77,8 @@ static void of_the_time(void **state)
     do_jobs(m);
     assert_shows(m, "predicted 4224 L1 misses, -94 %; at least 198 µs (now at least");
     r->level[MODEL_L1].load.one.median = 1;              /* a doubtful rate bounds nothing */
+    m->data_stamp++;
+    press(m, "Left Right");
     assert_shows(m, "predicted 4224 L1 misses, -94 %; about 198 µs (now about");
     r->level[MODEL_L1].load.one.median = 64;
     assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 1e6) == 2);

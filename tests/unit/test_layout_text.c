@@ -131,7 +131,7 @@ static void test_notation_errors(void **state)
         "the dimensions of T are N(1) O(64) H(56) W(48)" },
         { "N C H W", ERR_NAME, 3, 1, "T has no dimension C",
         "the dimensions of T are N(1) O(64) H(56) W(48)" },
-        { "NCHW", ERR_NAME, 2, 1, "T has no dimension C",
+        { "NCHW", ERR_NAME, 1, 4, "T has no dimension C",
         "the dimensions of T are N(1) O(64) H(56) W(48)" },
         { "N C/16 H W 16c", ERR_NAME, 3, 1, "T has no dimension C",
           "the dimensions of T are N(1) O(64) H(56) W(48)" },

@@ -252,6 +252,9 @@ static void test_steps_without_effect_say_so(void **state)
     assert_hides(m, "changes nothing");
     type_line(m, "loop reorder C M K N");
     assert_shows(m, "it was so before: the step changes nothing");
+    type_line(m, "undo");                                /* only a new step says so */
+    type_line(m, "redo");
+    assert_hides(m, "changes nothing");
     type_line(m, "loop split C N 16");
     assert_hides(m, "changes nothing");
     model_free(m);
