@@ -16,7 +16,7 @@ struct busy_sum { double all_s, others_s, room_s; };
  * having used nothing. */
 struct busy busy_now(const pid_t *own, int n);
 void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to);
-/* Returns the share of all CPUs that other programs, and other machines on the same host, used; NAN:
- * unknown, or too little time passed for the ticks in which Linux counts (1/100 s). */
+/* Returns the share of all CPUs that other programs, and other machines on the same host, used.
+ * NAN: unknown, or too little time passed for the ticks in which Linux counts (1/100 s). */
 double busy_share(const struct busy_sum *s);
 #endif
