@@ -286,6 +286,7 @@ static void shown_step(struct monkey *m, struct str *out)
     if (!row || sscanf(row + strlen("\u25cf"), "%d %n", &number, &used) != 1 || number == 0)
         return;
     row += strlen("\u25cf") + (size_t)used;
+    row += *row == '=';                                  /* it is the marked one as well */
     const char *end = row;
     while (*end && *end != '\n' && strncmp(end, "  ", 2) != 0 && !str_starts(end, "\u2026"))
         end++;
