@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/views/ablation_doc.h"
+#include "app/views/measurement_doc.h"
 #include "kernels/base/arena.h"
 #include "kernels/gen/target.h"
 #include "kernels/program/contract.h"
@@ -302,10 +303,12 @@ static void add_warnings(struct str *out, const struct bench_call *b)
     if (first->gpu)
         str_printf(out, "note: no GPU timed them, and the times above are simulated: %s\n",
                    m->device.reason);
-    if (latency_beside_others(&m->latency))
-        str_printf(out, "note: other work used %.0f %% of the CPUs meanwhile: on a quiet"
-                   " machine the ratios may differ by more than the intervals say\n",
-                   100 * m->latency.others);
+    struct str others = {0};
+    measurement_doc_others(&others, &m->latency);
+    if (others.len > 0)
+        str_printf(out, "note: %s: on a quiet machine the ratios may differ by more than the"
+                   " intervals say\n", str_text(&others));
+    str_free(&others);
     if (m->threads_note[0])
         str_printf(out, "note: %s\n", m->threads_note);
     if (m->huge_asked)

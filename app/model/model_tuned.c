@@ -10,10 +10,7 @@
 static bool is_start(const struct model *m, const struct tuning *t)
 {
     const struct program *p = history_state(m->session->history, m->tuner.state)->program;
-    bool same = t->n_lines == p->n_steps;
-    for (int i = 0; same && i < t->n_lines; i++)
-        same = streq(t->line[i], p->steps[i]);
-    return t->is_start || same;
+    return t->is_start || str_same_lines(t->line, t->n_lines, p->steps, p->n_steps);
 }
 
 /* Applies the result, on a new branch if the user has moved meanwhile. *where gets the name of the

@@ -36,10 +36,7 @@ struct kernel_table {
 
 static bool same_task(const struct network_task *x, const struct network_task *y)
 {
-    bool same = streq(x->spec, y->spec) && x->n_lines == y->n_lines;
-    for (int i = 0; same && i < x->n_lines; i++)
-        same = streq(x->line[i], y->line[i]);
-    return same;
+    return streq(x->spec, y->spec) && str_same_lines(x->line, x->n_lines, y->line, y->n_lines);
 }
 
 /* Returns the seconds of all calls of a task, and in *calls how many were timed; -1: not measured.

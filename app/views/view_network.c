@@ -27,9 +27,8 @@ static double alone_ms(const struct app_network *n, const struct network_task *t
         const struct state *s = history_current(k->session->history);
         size_t spec = strcspn(k->was, "\n");
         bool same = strlen(t->spec) == spec && strncmp(k->was, t->spec, spec) == 0
-                 && s->program->n_steps == t->program->n_steps;
-        for (int j = 0; same && j < t->program->n_steps; j++)
-            same = streq(s->program->steps[j], t->program->steps[j]);
+                 && str_same_lines(s->program->steps, s->program->n_steps, t->program->steps,
+                                   t->program->n_steps);
         if (same && s->measured && s->measured->verified && s->measured->latency.runs > 0)
             return s->measured->latency.min_ms;
     }

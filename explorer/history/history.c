@@ -409,20 +409,14 @@ int history_branch_find(const struct history *h, const char *name, struct err *e
     return b;
 }
 
-static bool has_steps(const struct program *p, const char *const *step, int n)
-{
-    bool same = p->n_steps == n;
-    for (int i = 0; same && i < n; i++)
-        same = streq(p->steps[i], step[i]);
-    return same;
-}
-
 int history_branch_with(const struct history *h, const char *const *step, int n)
 {
     int now = history_branch_index(h), found = -1;
-    for (int i = history_n_branches(h) - 1; i >= 0; i--)
-        if (has_steps(history_state(h, history_branch(h, i)->tip)->program, step, n))
+    for (int i = history_n_branches(h) - 1; i >= 0; i--) {
+        const struct program *p = history_state(h, history_branch(h, i)->tip)->program;
+        if (str_same_lines(p->steps, p->n_steps, step, n))
             found = i == now || found != now ? i : found;
+    }
     return found;
 }
 
@@ -498,10 +492,11 @@ void history_set_measured(struct history *h, int state, const struct measurement
 void history_recall(struct history *h, int state)
 {
     const struct state *s = h->states.data[state];
+    const struct program *p = s->program;
     for (int i = state - 1; i >= 0 && !s->held && !s->measured; i--) {
         const struct state *old = h->states.data[i];
         if (old->measured && !old->held
-            && has_steps(old->program, s->program->steps, s->program->n_steps))
+            && str_same_lines(old->program->steps, old->program->n_steps, p->steps, p->n_steps))
             history_set_measured(h, state, old->measured);
     }
 }

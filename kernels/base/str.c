@@ -118,6 +118,14 @@ bool str_ends(const char *s, const char *suffix)
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
+bool str_same_lines(const char *const *a, int n, const char *const *b, int m)
+{
+    bool same = n == m;
+    for (int i = 0; same && i < n; i++)
+        same = streq(a[i], b[i]);
+    return same;
+}
+
 static int fold(char c, bool ignore_case)
 {
     return ignore_case ? tolower((unsigned char)c) : (unsigned char)c;

@@ -38,6 +38,8 @@ bool str_starts(const char *s, const char *prefix);
  * `words` is empty. */
 bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
+/* Whether the n lines a are the m lines b. */
+bool str_same_lines(const char *const *a, int n, const char *const *b, int m);
 
 /* Returns the edit distance (insert, delete, replace, swap), for "did you mean" hints. */
 int str_distance(const char *a, const char *b);

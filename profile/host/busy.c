@@ -54,13 +54,14 @@ void busy_add(struct busy_sum *s, const struct busy *from, const struct busy *to
     double all_s = to->all_s - from->all_s;
     s->all_s += all_s;
     s->others_s += all_s - (to->own_s - from->own_s);
-    s->room_s += (to->at_s - from->at_s) * (double)sysconf(_SC_NPROCESSORS_ONLN);
+    s->clock_s += to->at_s - from->at_s;
 }
 
 double busy_share(const struct busy_sum *s)
 {
     bool counted = s->all_s > 0;          /* NAN, and 0 where /proc/stat does not count */
-    if (!counted || s->room_s < LEAST_S * (double)sysconf(_SC_NPROCESSORS_ONLN))
+    if (!counted || s->clock_s < LEAST_S)
         return NAN;
-    return s->others_s > 0 ? s->others_s / s->room_s : 0;
+    double cpus = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    return s->others_s > 0 ? s->others_s / (cpus * s->clock_s) : 0;
 }

@@ -8,9 +8,9 @@
 
 /* CPU seconds of all programs and of the own ones, and when they were read; NAN: unknown. */
 struct busy { double all_s, own_s, at_s; };
-/* Sums over several intervals: CPU seconds in all, of programs other than the own ones, and that
- * there were. */
-struct busy_sum { double all_s, others_s, room_s; };
+/* Sums over several intervals: CPU seconds of all programs and of the others, and seconds of the
+ * clock. */
+struct busy_sum { double all_s, others_s, clock_s; };
 
 /* own: n processes of the measurement.  A pid of 0 is skipped; a process that has ended counts as
  * having used nothing. */

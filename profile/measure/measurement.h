@@ -23,7 +23,7 @@ extern const char *const outcome_name[]; /* "none" "ok" "compile error" "crash" 
  * fill 50 us (cold: one call). spread: (p75 - p25) / median. noisy: the spread stayed above
  * STATS_NOISY after every repetition. disturbed: share of the samples in whose round the ceiling
  * was slow (stats_disturbed); NAN when no ceiling was sampled. others: share of the CPUs that
- * other programs kept busy meanwhile (host/busy.h); NAN: unknown. */
+ * other work took meanwhile (host/busy.h); NAN: unknown. */
 struct latency {
     double median_ms, min_ms, max_ms, p10_ms, p25_ms, p75_ms, p90_ms, spread;
     int runs;
@@ -115,7 +115,7 @@ static inline bool latency_noisy(const struct latency *l)
     return l->runs > 0 && (latency_spreads(l) || latency_best_is_rare(l));
 }
 
-/* Whether other programs were busy enough meanwhile to slow the kernel. */
+/* Whether other work took so much meanwhile that it may have slowed the kernel. */
 static inline bool latency_beside_others(const struct latency *l)
 {
     return l->runs > 0 && l->others >= BUSY_MUCH;

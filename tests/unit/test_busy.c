@@ -1,5 +1,5 @@
-/* What other programs use of the machine: a process that spins is counted, unless it belongs to the
- * measurement.  Other work on the machine only adds to it. */
+/* The share of the machine that other programs use.  A process that spins is counted, and is not
+ * when it belongs to the measurement.  Other work on the machine only adds to the share. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
