@@ -50,21 +50,22 @@ static void put_file(const struct session *s, struct str *out)
         str_add(out, "(not saved)");
 }
 
-/* Draws name, operator, settings with file, and status. The status has priority. Changed settings
- * take the room of the operator, and a file name alone leaves it a third of the row. */
+/* Draws name, operator, file with changed settings, and status. The status has priority, then the
+ * file. Changed settings take the room of the operator, and a file name alone leaves it a third of
+ * the row. */
 static void draw_title(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.title;
     int third = r.x + r.w / 3;
-    struct str status = {0}, file = {0};
+    struct str status = {0}, file = {0}, set = {0};
     const char *what = "layouts and loop schedules of tensor operators";
     const struct session *s = model_shows_network(m) ? m->network->session : m->session;
     put_status(m, &status);
     if (s) {
-        model_settings(m, &file);
-        third = file.len > 0 ? 0 : third;
-        str_add(&file, file.len > 0 ? "  " : "");
+        model_settings(m, &set);
+        third = set.len > 0 ? 0 : third;
         put_file(s, &file);
+        str_printf(&file, "%s%s", set.len > 0 && file.len > 0 ? "  " : "", str_text(&set));
         what = s->title[0] ? s->title : history_spec(s->history);
     }
     int right = r.x + r.w - 1 - text_width(str_text(&status));
@@ -77,6 +78,7 @@ static void draw_title(const struct model *m, struct grid *g)
     grid_fit(g, x, r.y, right - w - 2 - x, STYLE_PLAIN, what);
     str_free(&status);
     str_free(&file);
+    str_free(&set);
 }
 
 /* The parts of a pane's heading that fit into it. The tabs have priority over the position. */

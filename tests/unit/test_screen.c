@@ -155,15 +155,15 @@ static void the_title_cuts_what_does_not_fit(void **state)
     type_line(m, "threads 2");
     for (int w = 80; w <= 90; w++) {
         model_resize(m, w, 24);
-        assert_shows(m, "isa sse, compiler gcc, threads 2, cache 16K/4/64  gmm.yaml");
+        assert_shows(m, "gmm.yaml  isa sse, compiler gcc, threads 2, cache 16K/4/64");
         assert_shows(m, " tilescope  gmm m");
     }
     model_resize(m, 60, 24);
-    assert_shows(m, " tilescope  isa sse, compiler gcc, threads 2, cache 16K/4/…");
+    assert_shows(m, " tilescope  gmm.yaml  isa sse, compiler gcc, threads 2, ca…");
     model_resize(m, 80, 24);
     m->progress[LANE_MEASURE] = (struct job_progress){ .kind = JOB_MEASURE, .running = true,
                                                        .what = "timing", .fraction = 0.4 };
-    assert_shows(m, " tilescope  isa sse, compiler gcc, ");
+    assert_shows(m, " tilescope  gmm.yaml  isa sse, comp");
     assert_shows(m, "… ");
     assert_shows(m, "measuring: timing 40 %");
     m->progress[LANE_MEASURE] = (struct job_progress){ .running = false };
