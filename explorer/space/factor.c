@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define MOST_BLOCK 128
+
 int64_t factor_count_divisors(int64_t n)
 {
     int64_t count = 0;
@@ -29,6 +31,32 @@ const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
     *count = (int)factor_count_divisors(n);
     int64_t *list = ARENA_ARRAY(a, int64_t, *count);
     fill_divisors(n, list, *count);
+    return list;
+}
+
+/* Whether blocks of f add padding of at most a third of n.  Blocks are up to 8
+ * vectors of 8 or of 16 lanes. */
+static bool padded_block(int64_t n, int64_t f)
+{
+    bool vectors = f % 8 == 0 && (f <= 64 || f % 16 == 0);
+    return vectors && n % f != 0 && 3 * (((n - 1) / f + 1) * f) <= 4 * n;
+}
+
+const int64_t *factor_blocks(struct arena *a, int64_t n, int *count)
+{
+    int divisors = (int)factor_count_divisors(n), k = 0;
+    int64_t *list = ARENA_ARRAY(a, int64_t, divisors + MOST_BLOCK / 8), *all = list;
+    const int64_t *divisor = factor_divisors(a, n, &divisors);
+    for (int64_t f = 8; f <= MOST_BLOCK; f += 8) {
+        bool padded = f < n && padded_block(n, f);
+        while (k < divisors && divisor[k] < f)
+            *all++ = divisor[k++];
+        if (padded)
+            *all++ = f;
+    }
+    while (k < divisors)
+        *all++ = divisor[k++];
+    *count = (int)(all - list);
     return list;
 }
 

@@ -8,6 +8,9 @@
 /* Returns the divisors of n >= 1, ascending, in arena a; *count is their number. */
 const int64_t *factor_divisors(struct arena *a, int64_t n, int *count);
 int64_t factor_count_divisors(int64_t n);
+/* Returns sizes of blocks of n elements, ascending, in arena a: the divisors of n, and a few
+ * vectors of 8 or 16 lanes for which the last block needs padding, at most a third of n. */
+const int64_t *factor_blocks(struct arena *a, int64_t n, int *count);
 /* Returns the number of ways to write n = f_1 * ... * f_parts, where order matters: 32 into 4
  * factors has 56. */
 double factor_count(int64_t n, int parts);

@@ -82,11 +82,12 @@ static bool legal_factor(const struct layout_knob *k, int64_t f)
     return whole && (k->group == 0 || k->group % f == 0 || f % k->group == 0);
 }
 
-/* Adds a knob and fills in its divisors; returns its index. */
+/* Adds a knob and fills in its factors; returns its index. */
 static int add_knob(struct layout_builder *b, struct layout_knob k)
 {
     int all;
-    const int64_t *list = factor_divisors(b->a, k.extent, &all);
+    const int64_t *list = k.pads ? factor_blocks(b->a, k.extent, &all)
+                                 : factor_divisors(b->a, k.extent, &all);
     int64_t *legal = ARENA_ARRAY(b->a, int64_t, all);
     k.multiple = k.multiple ? k.multiple : 1;
     for (int i = 0; i < all; i++)
@@ -129,11 +130,17 @@ static bool is_pinned(const struct layout_builder *b, const char *name)
     return t >= 0 && b->p->source[t] == LAYOUT_EXPLICIT;
 }
 
+/* Whether blocks of these weights, or of this operand of a product, may be padded. */
+static bool may_pad(const struct layout_builder *b, const struct tensor *x)
+{
+    return b->opts.pad && b->opts.levels < 2 && x->producer < 0;
+}
+
 static void whole_dims(struct template_tensor *t, const struct tensor *x)
 {
     *t = (struct template_tensor){ .name = x->name, .rank = x->rank, .flip = -1 };
     for (int d = 0; d < x->rank; d++)
-        t->dim[d] = (struct template_dim){ x->dim[d], x->shape[d], -1, -1, 0, NULL };
+        t->dim[d] = (struct template_dim){ x->dim[d], x->shape[d], -1, -1, 0, NULL, false };
 }
 
 static void add_part(struct template_tensor *t, int dim, enum part_level level)
@@ -337,7 +344,9 @@ static void conv_weights(struct layout_builder *b)
         if (i >= 0)
             add_named_knobs(b, &t.dim[i], x->name, "i'",
                             (struct layout_knob){ .extent = x->shape[i] });
-        add_named_knobs(b, &t.dim[o], x->name, i >= 0 ? "o'" : "c'", in_groups(b, x->shape[o]));
+        struct layout_knob out = in_groups(b, x->shape[o]);
+        t.dim[o].pads = out.pads = i >= 0 && out.group == 0 && may_pad(b, x);
+        add_named_knobs(b, &t.dim[o], x->name, i >= 0 ? "o'" : "c'", out);
     }
     for (enum part_level l = PART_OUTER; l <= PART_MIDDLE; l++)
         for (int k = n - 1; k >= 0; k--)
@@ -416,7 +425,8 @@ static void gmm_template(struct layout_builder *b)
                                                 c.dim[tiled[i]].extent);
     } else {
         add_dim_knobs(b, &c.dim[tiled[0]], c.name,
-                      (struct layout_knob){ .extent = c.dim[tiled[0]].extent });
+                      (struct layout_knob){ .extent = c.dim[tiled[0]].extent,
+                                            .pads = may_pad(b, x[1]) });
     }
     if (!is_pinned(b, m.name) || !is_pinned(b, w.name)) {
         k = &m.dim[at_m[1]];
@@ -426,9 +436,12 @@ static void gmm_template(struct layout_builder *b)
     }
     if (!is_pinned(b, c.name))
         add_dim_knobs(b, &c.dim[tiled[1]], c.name,
-                      (struct layout_knob){ .extent = c.dim[tiled[1]].extent });
+                      (struct layout_knob){ .extent = c.dim[tiled[1]].extent,
+                                            .pads = may_pad(b, x[2]) });
     share_dim(&m.dim[at_m[0]], &c.dim[tiled[0]]);
     share_dim(&w.dim[at_w[1]], &c.dim[tiled[1]]);
+    m.dim[at_m[0]].pads = may_pad(b, x[1]);
+    w.dim[at_w[1]].pads = may_pad(b, x[2]);
     if (b->opts.split_k && !is_pinned(b, m.name) && !is_pinned(b, w.name)) {
         add_named_knobs(b, &w.dim[at_w[0]], w.name, "k'",
                         (struct layout_knob){ .extent = w.dim[at_w[0]].extent });

@@ -28,8 +28,9 @@
 struct layout_knob {
     const char *name;                     /* "h_t" "o_t'"; the middle part of two levels: "h_m" */
     const char *tensor;                   /* tensor whose layout the knob changes */
-    int64_t extent;                       /* every factor divides this */
+    int64_t extent;                       /* every factor divides this, unless the knob pads */
     int64_t multiple;  /* every factor is a multiple of this, or all of extent: T2D */
+    bool pads;  /* also sizes of blocks that do not divide extent; the last block is padded */
     int64_t group;  /* GRP: every factor divides this or is a multiple of it; 0: no such rule */
     /* middle part: the knob of the inner part; every factor divides extent / factor[inner].
      * -1: this is no middle part. */
@@ -42,6 +43,10 @@ struct layout_opts {
     int levels;                           /* 1 (0 as well) or 2 */
     bool split_k;  /* gmm: A and B each have a factor k_t; the order of B's tiles is a knob */
     bool log_rounding;  /* whether R() picks the divisor with the nearest logarithm */
+    /* With one level: weights may be stored in blocks of output channels that do not divide them
+     * (of a product: A and B in panels).  200 channels in blocks of 24 keep 12 accumulators of 8
+     * lanes busy, and blocks of 8 or 40 do not. */
+    bool pad;
 };
 
 struct layout_template;                   /* layout_space_impl.h */

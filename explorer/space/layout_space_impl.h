@@ -18,6 +18,9 @@ struct template_dim {
     int inner, middle;                    /* knobs of the inner and middle part; -1: none */
     int64_t fixed;                        /* the inner factor if the layout is pinned; else 0 */
     const struct tile_window *window;     /* what tiles of an operand axis read; else NULL */
+    /* Whether blocks that do not divide the extent are stored, the last one padded.  Other tensors
+     * are whole in this dim at such a factor. */
+    bool pads;
 };
 
 struct template_tensor {

@@ -8,8 +8,11 @@ struct dim_parts template_parts(const struct template_dim *d, const int64_t *fac
     int64_t inner = d->inner >= 0 ? factor[d->inner] : d->fixed ? d->fixed : 0;
     int64_t middle = d->middle >= 0 ? factor[d->middle] : 1;
     int64_t extent = d->window ? d->window->out : d->extent;
-    if (inner == 0)
+    bool padded = inner > 0 && !d->window && extent % (inner * middle) != 0;
+    if (inner == 0 || (padded && !d->pads))
         return (struct dim_parts){ { 1, 1, extent } };
+    if (padded)
+        return (struct dim_parts){ { (extent - 1) / inner + 1, 1, inner } };
     return (struct dim_parts){ { extent / (inner * middle), middle, inner } };
 }
 
@@ -45,6 +48,10 @@ static struct stored stored_as(const struct template_dim *d, const int64_t *fact
     struct stored s = { .part = { p.part[0], p.part[1], p.part[2] } };
     if (d->window)
         store_window(&s, d->window);
+    else if (p.part[0] * p.part[1] * p.part[2] > d->extent) {
+        s.tile = s.stride = p.part[2];    /* tiles that do not overlap; the last one is padded */
+        s.unfold = s.count = true;
+    }
     return s;
 }
 

@@ -1,11 +1,9 @@
-/* Makes the space of the main nest of a program: its axes, where they must be cut, and the
- * knobs. */
+/* Makes the space of the main nest of a program: its axes, where they must be cut, the knobs. */
 #include "explorer/space/loop_space_impl.h"
-#include "kernels/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
-
+#include "kernels/base/number.h"
 #include "kernels/gen/gen.h"
 #include "kernels/nest/lower.h"
 
@@ -176,25 +174,27 @@ static int choice_knob(struct loop_builder *b, enum knob_kind kind, const char *
                                            .choice = ARENA_DUP(b->a, choice, n) });
 }
 
-/* Whether a tile that does not divide is offered. A tile of the vector axis must be a few whole
- * registers. */
-static bool offers_tile(const struct loop_builder *b, int axis, int64_t t)
+/* Whether a tile is offered that does not divide, so that the last tile is shorter.  Of the vector
+ * axis it must be a few whole registers.  A block of a layout may end inside the axis only where
+ * blocks do not divide it either; tiles are then whole blocks, so that accesses stay affine. */
+static bool offers_tile(const struct loop_builder *b, const struct loop_axis *x, int64_t t)
 {
-    return axis != b->nest->vector || (t % b->s->lanes == 0 && t <= MOST_VECTORS * b->s->lanes);
+    bool vector = x - b->nest->axis == b->nest->vector;
+    for (int i = 0; i < x->n_cuts; i++)
+        if (x->extent % x->cut[i] == 0 || t % x->cut[i] != 0)
+            return false;
+    bool few = t <= MOST_TILE && (!vector || t <= MOST_VECTORS * b->s->lanes);
+    return x->rest % t != 0 && (few || x->n_cuts > 0) && (!vector || t % b->s->lanes == 0);
 }
 
-/* Adds tile sizes up to MOST_TILE that do not divide the extent, so that the last tile is shorter.
- * Adds none if a block begins or ends inside the axis, because accesses would not stay affine. */
-static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, int i,
-                      struct loop_knob *k)
+static void add_tiles(const struct loop_builder *b, const struct loop_axis *x, struct loop_knob *k)
 {
-    int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_TILE);
+    int64_t *tile = ARENA_ARRAY(b->a, int64_t, MOST_INNER);
     k->tile = tile;
-    if (b->s->opts.dividing || x->reduce || x->n_cuts > 0 || strchr(x->name, '.') ||
-        x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4)
-        return;
-    for (int64_t t = 2; t <= MOST_TILE && t < x->rest; t++)
-        if (x->rest % t && offers_tile(b, i, t))
+    bool none = b->s->opts.dividing || x->reduce || strchr(x->name, '.') ||
+                x->level[x->parts - 1] != LEVEL_S4 || x->level[0] == LEVEL_S4;
+    for (int64_t t = 2; !none && t <= MOST_INNER && t < x->rest; t++)
+        if (offers_tile(b, x, t))
             tile[k->n_tiles++] = t;
 }
 
@@ -227,7 +227,7 @@ static void split_knobs(struct loop_builder *b)
                                .extent = x->rest, .parts = x->parts };
         if (x->rest == 1 || x->parts < 2)
             continue;
-        add_tiles(b, x, i, &k);
+        add_tiles(b, x, &k);
         k.levels = level_names(b, x);
         k.size = count_splits(b, &k);
         x->knob = add_knob(b, k);

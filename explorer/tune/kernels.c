@@ -182,6 +182,7 @@ static bool open_layouts(struct kernels *k, const char **note, struct err *e)
             *note = "layouts are those of the session and of the experts";
         return true;
     }
+    k->o.layouts.pad = true;
     if (!layout_space_new(k->keep, k->o.spec, k->o.pin, k->o.n_pins, &k->o.layouts, &k->layouts,
                           e)) {
         if (e->code != ERR_NAME)

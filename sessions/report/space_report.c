@@ -21,6 +21,7 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
     machine_read(&m);
     struct loop_opts o = { .threads = threads, .last_cache = machine_last_cache(&m),
                            .target = program_text_target(p, NULL) };
+    const struct layout_opts layouts = { .pad = true };       /* as the tuner has it */
     int n_settings = 0, n_base = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (str_starts(p->steps[i], "set "))
@@ -29,7 +30,7 @@ bool space_report(struct arena *a, const struct program *p, int threads, struct 
             base[n_base++] = p->steps[i];
     }
     *out = (struct spaces){ 0 };
-    if (!layout_space_new(a, p->base->spec, settings, n_settings, NULL, &out->layouts, e) ||
+    if (!layout_space_new(a, p->base->spec, settings, n_settings, &layouts, &out->layouts, e) ||
         !loop_space_new(a, p->base->spec, base, n_base, &o, &out->loops, e))
         return false;
     out->layouts_known = layout_space_find(out->layouts, p->steps, p->n_steps, out->factor,

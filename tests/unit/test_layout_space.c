@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "explorer/space/layout_space.h"
+#include "tests/unit/run_program.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
 
@@ -267,7 +268,7 @@ static void keys(void **state)
     static const char *const plain[] = { "Conv", "Inp", "Ker" };
     static const char *const padded[] = { "Conv", "Inp", "Ker", "Inp_in" };
     static const char *const product[] = { "A", "B", "C" };
-    struct layout_opts two = { .levels = 2 }, split = { .split_k = true };
+    struct layout_opts two = { .levels = 2 }, split = { .split_k = true }, pad = { .pad = true };
     check_keys("c2d i=2 h=6 w=5 o=2 k=3", plain, 3, NULL, 600);
     check_keys("c2d i=4 h=3 w=3 o=2 k=1", plain, 3, NULL, 600);
     check_keys("c2d i=2 h=5 w=8 o=4 k=3 s=2 p=1", padded, 4, NULL, 600);
@@ -276,6 +277,43 @@ static void keys(void **state)
     check_keys("t2d i=2 h=2 w=2 o=2 k=4 s=2 p=1", padded, 4, NULL, 600);
     check_keys("gmm m=4 k=6 n=4", product, 3, &split, 600);
     check_keys("c1d i=1 w=6 o=4 k=3", plain, 3, &two, 900);
+    check_keys("gmm m=3 k=2 n=20", product, 3, &pad, 600);
+    check_keys("gmm m=20 k=2 n=22", product, 3, &pad, 600);
+    check_keys("c1d i=2 w=3 o=22 k=1", plain, 3, &pad, 600);
+}
+
+/* Blocks that do not divide: of weights only, and only where the caller asks for them. */
+static void padded_blocks(void **state)
+{
+    (void)state;
+    static const struct { const char *spec, *set, *line[3]; } row[] = {
+        { "gmm m=6 k=8 n=200", " m_t=6 k_t=8 n_t=24",
+          { "layout set B \"N/24:9 K 24n\"", "layout set A \"M K\"", "layout set C \"M N\"" } },
+        { "gmm m=6 k=8 n=200", " m_t=3 k_t=8 n_t=64",
+          { "layout set B \"N/64:4 K 64n\"", "layout set A \"M K\"", "layout set C \"M N\"" } },
+        { "c2d i=8 h=4 w=4 o=40 k=3", " h_t=2 w_t=2 o_t=40 i_t=8 i_t'=8 o_t'=16",
+          { "layout set Ker \"O/16:3 KH KW I 16o\"" } },
+    };
+    const struct layout_opts pad = { .pad = true };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct arena *a = arena_new();
+        const struct layout_space *s = space_of(a, row[i].spec, NULL, 0, &pad);
+        const char *const *line;
+        int64_t factor[LAYOUT_KNOBS];
+        int n;
+        struct err e;
+        set_factors(s, row[i].set, factor);
+        if (!layout_space_lines(s, a, factor, &line, &n, NULL, &e))
+            fail_msg("%s: %s (%s)", row[i].spec, e.text, e.fix);
+        for (int k = 0; k < 3 && row[i].line[k]; k++)
+            assert_string_equal(line[k + 1], row[i].line[k]);
+        const struct program *p = build(a, s, NULL, 0, factor, NULL);
+        assert_true(program_interpret_of_bound(p, 3) <= 1);
+        assert_false(layout_space_lines(space_of(a, row[i].spec, NULL, 0, NULL), a, factor, &line,
+                                        &n, NULL, &e));
+        assert_int_equal(e.code, ERR_FACTOR);
+        arena_free(a);
+    }
 }
 
 /* --- D.3 and D.4 --- */
@@ -535,6 +573,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounding), cmocka_unit_test(factorizations), cmocka_unit_test(sizes),
         cmocka_unit_test(table3), cmocka_unit_test(known_layouts), cmocka_unit_test(keys),
+        cmocka_unit_test(padded_blocks),
         cmocka_unit_test(transposed_windows), cmocka_unit_test(levels),
         cmocka_unit_test(two_levels), cmocka_unit_test(pins), cmocka_unit_test(found_again),
         cmocka_unit_test(refusals), cmocka_unit_test(states),

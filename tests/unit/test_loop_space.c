@@ -265,7 +265,8 @@ static void experts(void **state)
             assert_true(loop_code_sound(s, f, &e));
             const struct layout_space *l;
             int64_t factor[LAYOUT_KNOBS];
-            assert_true(layout_space_new(a, spec, NULL, 0, NULL, &l, &e));
+            const struct layout_opts padded = { .pad = true };
+            assert_true(layout_space_new(a, spec, NULL, 0, &padded, &l, &e));
             bool laid_out = layout_space_find(l, x[k].step, x[k].n, factor, NULL);
             layouts_found += laid_out;
             if (!laid_out)

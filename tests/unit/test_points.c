@@ -41,7 +41,8 @@ static bool find_point(struct arena *a, const char *spec, const struct expert_sc
     struct loop_point p;
     int n = layout_lines(x->step, x->n), m;
     struct err e;
-    assert_true(layout_space_new(a, spec, NULL, 0, NULL, &layouts, &e));
+    assert_true(layout_space_new(a, spec, NULL, 0, &(struct layout_opts){ .pad = true }, &layouts,
+                                 &e));
     if (!layout_space_find(layouts, x->step, x->n, factor, why))
         return false;
     assert_true(layout_space_lines(layouts, a, factor, &line, n_all, NULL, &e));
