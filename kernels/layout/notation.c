@@ -386,7 +386,14 @@ static bool write_dim(const struct notation_reader *r, struct notation_writer *w
     struct prim split = { .kind = PRIM_SPLIT, .dim = k, .n = m + 1 };
     for (int j = 0; j < m; j++)
         split.factor[j + 1] = r->item[r->inner[k][j]].size;
-    return write_prim(r, w, outer, &split);
+    if (write_prim(r, w, outer, &split))
+        return true;
+    if (r->e->code == ERR_NONDIV && m == 1) {
+        const struct err why = *r->e;
+        err_fix(r->e, "%s; here that is %s/%lld:%lld", why.fix, r->t->dim[k], (long long)last,
+                (long long)((r->t->shape[k] - 1) / last + 1));
+    }
+    return false;
 }
 
 static bool write_order(const struct notation_reader *r, struct notation_writer *w)

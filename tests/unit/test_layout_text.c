@@ -167,7 +167,7 @@ static void test_notation_errors(void **state)
         { "N O/24 H W 24o", ERR_NONDIV, 3, 4,
         "primitive 1 (split O): 3 x 24 is not 64, the extent of the dimension",
           "64 = 2^6: 24 does not divide it; 16 or 32 do; "
-          "or `split O 3 24 allow_pad=1`, which stores 72 for 64" },
+          "or `split O 3 24 allow_pad=1`, which stores 72 for 64; here that is O/24:3" },
         { "N O H/8:9 10h W", ERR_UNFOLD, 5, 5,
         "there are 9 tiles of H, but 7 already hold all of it",
           "write H/8 without a number of tiles" },
