@@ -17,7 +17,7 @@ static void note_later_steps(const struct history *copy, struct str *out)
     const struct rebased *did = history_rebased(copy);
     int n, at, listed = 0;
     const int *path = history_path(copy, history_branch_index(copy), &n, &at);
-    if (streq(did->what, "inserted"))
+    if (did->from || streq(did->what, "inserted"))
         str_printf(out, "It becomes step %d.", did->at);
     for (int i = 1; i < n; i++) {
         const struct state *s = history_state(copy, path[i]);

@@ -77,11 +77,12 @@ void history_forget_measured(struct history *h, int state);
 
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",
  * "dropped", "moved" or "inserted"; "" when it changed nothing, so that there is nothing to undo.
+ * from: the number that an edited step had before it moved up; 0: it stayed.
  * first_held: number of the first held step; 0: none.  kept: the branch that keeps the measured
  * steps as they were before; NULL: none. */
 struct rebased {
     const char *what;
-    int at, replayed, renamed, held, first_held;
+    int at, from, replayed, renamed, held, first_held;
     /* number of steps whose names now mean other loops, and the first of these steps */
     int other, first_other;
     const char *kept;

@@ -61,18 +61,17 @@ static bool list_items(struct replay *r, struct err *e)
     const struct rebase *c = r->change;
     int n, at;
     const int *path = history_path(r->h, r->h->current, &n, &at);
-    bool inserts = c->kind == REBASE_INSERT;
+    bool inserts = c->kind == REBASE_INSERT, edits = c->kind == REBASE_EDIT;
+    int place = edits && c->to ? c->to : c->at;           /* of the new step */
     if (!check_number(r->h, c->at, n - 1 + inserts, e)
         || (c->kind == REBASE_MOVE && !check_number(r->h, c->to, n - 1, e))
         || !check_move(c, at, e))
         return false;
     for (int i = 1; i < n; i++) {
         struct rebase_item x = { r->h->states.data[path[i]]->step, path[i] };
-        if (i == c->at && inserts)
+        if (i == place && (inserts || edits))
             vec_push(&r->items, (struct rebase_item){ c->line, -1 });
-        if (i == c->at && c->kind == REBASE_EDIT)
-            x = (struct rebase_item){ c->line, -1 };
-        if (i != c->at || c->kind == REBASE_EDIT || inserts)
+        if (i != c->at || inserts)
             vec_push(&r->items, x);
     }
     if (c->at == n)
@@ -84,7 +83,7 @@ static bool list_items(struct replay *r, struct err *e)
                 (size_t)(r->items.len - c->to) * sizeof *r->items.data);
         r->items.data[c->to - 1] = moved;
     }
-    r->first = c->kind == REBASE_MOVE && c->to < c->at ? c->to : c->at;
+    r->first = c->kind == REBASE_MOVE && c->to < c->at ? c->to : place;
     r->at = path[at];
     r->last = path[r->first - 1];
     return true;
@@ -173,6 +172,7 @@ static bool replay_step(struct replay *r, const struct rebase_item *x)
     why = own;
     int n = r->change->kind == REBASE_MOVE ? 0 : rename_step(a, p, s, line, &why);
     if (origin && program_apply_line(p, origin, &next, &ignored)) {
+        r->did.renamed++;                 /* back to its own name */
         add_state(r, origin, next, NULL, x->was);
         return true;
     }
@@ -272,7 +272,8 @@ static void settle(struct replay *r)
     history_here(h)->tip = r->last;
     history_here(h)->at = at;
     r->did.kept = kept;
-    r->did.at = r->change->kind == REBASE_MOVE ? r->change->to : r->change->at;
+    r->did.at = r->change->to ? r->change->to : r->change->at;
+    r->did.from = r->change->kind == REBASE_EDIT && r->change->to ? r->change->at : 0;
     r->did.what = what_of(r->change->kind);
     h->rebased = r->did;
     h->changes.len = h->n_done;
@@ -294,7 +295,7 @@ static bool changes_nothing(const struct replay *r)
          : c->kind == REBASE_EDIT && !s->held && streq(s->step, c->line);
 }
 
-bool history_rebase(struct history *h, const struct rebase *change, struct err *e)
+static bool rebase(struct history *h, const struct rebase *change, struct err *e)
 {
     struct replay r = { .h = h, .change = change, .e = e, .new_at = -1 };
     int n_states = h->states.len;
@@ -309,6 +310,23 @@ bool history_rebase(struct history *h, const struct rebase *change, struct err *
             h->states.len = n_states;
     }
     vec_free(&r.items);
+    return ok;
+}
+
+bool history_rebase(struct history *h, const struct rebase *change, struct err *e)
+{
+    struct rebase c = *change;
+    bool ok = rebase(h, &c, e);
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
+    bool layout = c.kind == REBASE_EDIT && str_starts(c.line, "layout ");
+    /* A layout step below loop steps may apply only above them. */
+    for (int i = c.at - 1; !ok && layout && e->code == ERR_STEP && i >= 1
+         && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--) {
+        struct err ignored;
+        c.to = i;
+        ok = rebase(h, &c, &ignored);
+    }
     return ok;
 }
 
@@ -384,11 +402,13 @@ void history_rebased_print(const struct history *h, struct str *out)
         str_printf(out, "step %d is as it was", did->at);
         return;
     }
-    bool inserted = streq(did->what, "inserted");         /* perhaps earlier than it was typed */
-    if (inserted || did->replayed == 0)
+    bool elsewhere = did->from || streq(did->what, "inserted");   /* than it was typed */
+    if (did->from)
+        str_printf(out, "step %d is changed and now step %d", did->from, did->at);
+    else if (elsewhere || did->replayed == 0)
         str_printf(out, "step %d is %s", did->at, did->what);
     if (did->replayed)
-        str_printf(out, "%s%d later step%s replayed", inserted ? ", " : "", did->replayed,
+        str_printf(out, "%s%d later step%s replayed", elsewhere ? ", " : "", did->replayed,
                    did->replayed == 1 ? "" : "s");
     if (did->renamed)
         str_printf(out, ", %d renamed", did->renamed);

@@ -12,12 +12,13 @@
 
 enum rebase_kind { REBASE_EDIT, REBASE_DROP, REBASE_MOVE, REBASE_INSERT };
 /* at: number of the step on the current branch, from 1; for INSERT, the number that the new step
- * gets. to: for MOVE, the step's new number.  line: for EDIT and INSERT, the step. */
+ * gets.  to: for MOVE, the step's new number; for EDIT, its new number if it moves up (0: it
+ * stays).  line: for EDIT and INSERT, the step. */
 struct rebase { enum rebase_kind kind; int at, to; const char *line; };
 
 /* Makes the change.  Fails and changes nothing if an edited, inserted or moved step would not apply
- * at its place, or if a move would change or hold another step.  A history_undo right after the
- * change takes it back. */
+ * at its place, or if a move would change or hold another step.  An edited layout step that applies
+ * only above loop steps moves there.  A history_undo right after the change takes it back. */
 bool history_rebase(struct history *h, const struct rebase *r, struct err *e);
 /* Inserts a step at the latest place where it applies, but before the current state and behind `set
  * accuracy`.  e: why it does not apply in the current state.  Returns false, with e unchanged, when

@@ -118,6 +118,14 @@ static void test_changes(void **state)
         { { "loop split Conv O 2 16", "loop parallel Conv H" },
           "layout set Conv \"N O/8 H W 8o\"",
           "layout set Conv \"N O/8 H W 8o\"; !loop split Conv O 2 16; loop parallel Conv H" },
+        /* and so does one that is changed there */
+        { { "loop split Conv W 4 7", "loop reorder Conv N O H W.0 I KH KW W.1",
+            "layout set Conv \"N H W O\"", "loop parallel Conv H" },
+          "edit 3 layout set Conv \"N O/16 H W 16o\"",
+          "loop split Conv W 4 7; layout set Conv \"N O/16 H W 16o\"; "
+          "loop reorder Conv N O.0 O.1 H W.0 I KH KW W.1; loop parallel Conv H" },
+        { { "loop split Conv W 4 7", "layout set Conv \"N H W O\"" },
+          "edit 2 layout set Conv \"N H W Q\"", "Conv has no dimension Q" },
         /* refused as a whole */
         { { "loop split Conv W 4 7", "loop unroll Conv W.1" }, "move 2 up",
           "`loop unroll Conv W.1`, which would then be step 1, would not apply: "
