@@ -118,6 +118,28 @@ static bool check_operands(const struct lowering *in, int node, int at, const ch
     return true;
 }
 
+/* Refuses a consumer whose layout is not that of its producer.  The usual cause is that only the
+ * output got a layout. */
+static bool refuse_layouts(const struct lowering *in, int node, int at, struct err *e)
+{
+    const char *me = name_of(in, node), *producer = in->stage[at]->name;
+    struct str mine = {0}, theirs = {0};
+    const struct graph *g = in->graph;
+    err_set(e, ERR_STEP,
+            "cannot compute %s at %s: their layouts differ, so their loops do not line up", me,
+            producer);
+    if (layout_notation(in->layout[g->node[node].out], &mine)
+        && layout_notation(in->layout[g->node[at].out], &theirs))
+        err_fix(e, "give both one layout: `layout set %s \"%s\"` or `layout set %s \"%s\"`",
+                producer, str_text(&mine), me, str_text(&theirs));
+    else
+        err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me, producer,
+                me);
+    str_free(&mine);
+    str_free(&theirs);
+    return false;
+}
+
 static bool check_consumer(const struct lowering *in, int node, int at, const char *axis,
                            struct err *e)
 {
@@ -139,13 +161,8 @@ static bool check_consumer(const struct lowering *in, int node, int at, const ch
         err_set(e, ERR_STEP, "cannot compute %s at %s: it reads %s", me, outer->name, via);
         return err_fix(e, "first: loop compute_at %s %s %s", via, outer->name, axis);
     }
-    if (!aligned(in->layout[n->out], in->layout[g->node[at].out])) {
-        err_set(e, ERR_STEP,
-                "cannot compute %s at %s: their layouts differ, so their loops do not line up", me,
-                outer->name);
-        return err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me,
-                       outer->name, me);
-    }
+    if (!aligned(in->layout[n->out], in->layout[g->node[at].out]))
+        return refuse_layouts(in, node, at, e);
     if (!check_operands(in, node, at, axis, e))
         return false;
     int pos = stage_axis(outer, axis);
