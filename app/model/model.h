@@ -241,7 +241,8 @@ struct cursor_subject model_subject(const struct model *m);
 /* Returns the enum code_kind that a view shows; -1: none. */
 int model_code(enum view v);
 /* Whether line i of a view of code belongs to the loop under the cursor of the nest. If the code
- * has no such loop (vector lanes, unrolled), the next enclosing loop counts. */
+ * has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop counts, or if
+ * there is none, the next inner one. */
 bool model_lit(const struct model *m, enum view v, int i);
 /* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
  * or -1. In the list of branches and on the start screen it is the entry, or NULL. */

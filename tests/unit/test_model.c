@@ -1563,8 +1563,6 @@ static void test_code_comes_from_jobs(void **state)
     model_free(m);
 }
 
-/* C and assembly mark the lines of the loop under the cursor of the nest; Enter goes back from a
- * line to its loop; H goes to the hottest. */
 /* `e` and `open` take an operator as the command line does. */
 static void test_an_operator_is_opened_as_a_file_is(void **state)
 {
@@ -1577,6 +1575,26 @@ static void test_an_operator_is_opened_as_a_file_is(void **state)
     model_free(m);
 }
 
+/* A loop of one iteration is no loop in the code: the next inner one stands for it. */
+static void test_code_follows_a_loop_of_one_iteration(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=4 h=8 w=8 o=8 k=3");
+    struct desired_job w;
+    model_resize(m, 80, 18);
+    press(m, "g h h h h");
+    assert_string_equal(loop_of(m), "N");
+    press(m, "4");
+    assert_true(model_desired_job(m, LANE_TEXT, &w));
+    struct app_job *j = model_job(m, &w);
+    job_run(j, NULL, NULL);
+    deliver(m, j);
+    assert_shows(m, "▸    for (long o = 0; o < 8; o++) {");
+    model_free(m);
+}
+
+/* C and assembly mark the lines of the loop under the cursor of the nest; Enter goes back from a
+ * line to its loop; H goes to the hottest. */
 static void test_code_follows_the_cursor(void **state)
 {
     (void)state;
@@ -1925,7 +1943,8 @@ int main(void)
         cmocka_unit_test(test_no_compiler),
         cmocka_unit_test(test_code_comes_from_jobs),
         cmocka_unit_test(test_an_operator_is_opened_as_a_file_is),
-        cmocka_unit_test(test_code_follows_the_cursor), cmocka_unit_test(test_code_of_a_gpu),
+        cmocka_unit_test(test_code_follows_the_cursor),
+        cmocka_unit_test(test_code_follows_a_loop_of_one_iteration), cmocka_unit_test(test_code_of_a_gpu),
         cmocka_unit_test(test_sass_of_a_cpu),
         cmocka_unit_test(test_cancelled_jobs),
         cmocka_unit_test(test_untaken_results),
