@@ -524,9 +524,13 @@ bool model_command(struct model *m, const char *line)
 void model_keep_head(struct model *m)
 {
     const char *line = str_text(&m->prompt.line);
-    size_t quote = str_starts(line, "layout set ") ? strcspn(line, "\"") : 0;
-    bool quoted = quote > 0 && line[quote] == '"';
-    prompt_keep(&m->prompt, quoted ? quote + 1 : (size_t)model_step_at(line));
+    int step = model_step_at(line), notation = 0;
+    struct str kept = {0};
+    sscanf(line + step, "layout set %*s %n", &notation);
+    str_add_n(&kept, line, (size_t)(step + notation));
+    str_add(&kept, notation > 0 ? "\"" : "");
+    prompt_keep(&m->prompt, str_text(&kept), (size_t)(notation > 0 ? step : 0));
+    str_free(&kept);
 }
 
 /* Opens the prompt that a refused line came from, with that line. */

@@ -56,10 +56,11 @@ void prompt_open(struct prompt *p, char mark, const char *text)
     drop_words(p);
 }
 
-void prompt_keep(struct prompt *p, size_t n)
+void prompt_keep(struct prompt *p, const char *text, size_t less)
 {
     str_clear(&p->kept);
-    str_add_n(&p->kept, str_text(&p->line), n);
+    str_add(&p->kept, text);
+    p->kept_less = less;
 }
 
 void prompt_refuse(struct prompt *p, int col)
@@ -272,15 +273,22 @@ static bool move_cursor(struct prompt *p, int key)
     }
 }
 
-/* Empties the line up to what is kept of it, the cursor between quotes; the next time wholly. */
+static bool keeps_quote(const struct prompt *p)
+{
+    return p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
+}
+
+/* Empties the line up to what is kept of it, the cursor between quotes; the next time further. */
 static void clear_line(struct prompt *p)
 {
-    bool quoted = p->kept.len > 0 && p->kept.data[p->kept.len - 1] == '"';
-    if (p->line.len == p->kept.len + quoted
-        && str_starts(str_text(&p->line), str_text(&p->kept)))
-        str_clear(&p->kept);
+    if (p->line.len == p->kept.len + keeps_quote(p)
+        && str_starts(str_text(&p->line), str_text(&p->kept)) && p->kept.len > 0) {
+        p->kept.len = p->kept_less;
+        p->kept.data[p->kept.len] = 0;
+        p->kept_less = 0;
+    }
     set_line(p, str_text(&p->kept));
-    if (quoted && p->kept.len > 0)
+    if (keeps_quote(p))
         str_add_char(&p->line, '"');
 }
 
@@ -305,7 +313,7 @@ static bool is_history_key(int key)
 }
 
 /* Whether the cursor is before the quote that ends a quoted word.  Typing that quote goes past it,
- * as in editors. */
+ * as in editors; but not in an empty word, which the user means to begin. */
 static bool closes_quote(const struct prompt *p)
 {
     const char *line = str_text(&p->line);
@@ -358,7 +366,7 @@ enum prompt_event prompt_key(struct prompt *p, int key)
     if (replaces)
         set_line(p, "");
     if (key == '"' && closes_quote(p)) {
-        p->at++;
+        p->at += str_text(&p->line)[p->at - 1] != '"';
         return PROMPT_EDITED;
     }
     splice(p, p->at, p->at, utf8, (size_t)text_utf8_put(utf8, (uint32_t)key));

@@ -19,7 +19,10 @@ struct prompt {
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     size_t wrong;  /* first byte of the word before the cursor for which it was refused */
-    struct str kept;  /* "edit 3 " or `layout set C "`, which the first C-u leaves; or "" */
+    /* What the first C-u leaves: "edit 3 ", `layout set C "` or `edit 3 layout set C "`; or "".  The
+     * next one leaves its first kept_less bytes. */
+    struct str kept;
+    size_t kept_less;
     VEC(char *) history;                 /* oldest first; searches begin with '/' */
     struct str fresh;  /* lines remembered since the owner stored them, each with a line end */
     int history_at;  /* index in the history; history.len = the line being typed */
@@ -37,7 +40,7 @@ enum prompt_event { PROMPT_NOTHING, PROMPT_EDITED, PROMPT_ENTERED, PROMPT_LEFT }
 void prompt_init(struct prompt *p, prompt_complete *complete, void *ctx);
 void prompt_free(struct prompt *p);
 void prompt_open(struct prompt *p, char mark, const char *text);  /* sets the cursor behind text */
-void prompt_keep(struct prompt *p, size_t n);            /* sets p->kept to n bytes of the line */
+void prompt_keep(struct prompt *p, const char *text, size_t less);   /* sets kept and kept_less */
 /* Marks the line as refused.  col: the column from 1 of the word at fault, behind which the cursor
  * goes; 0: unknown. */
 void prompt_refuse(struct prompt *p, int col);

@@ -948,6 +948,16 @@ static void test_clearing_the_prompt(void **state)
     assert_shows(m, "C has no dimension X");
     press(m, "C-u C-u");
     assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc Tab G e C-u");                         /* of a step: between its quotes */
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout set C \"\"");
+    press(m, "\"NM\"");                                  /* the quotes may be typed as well */
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 layout set C \"NM\"");
+    press(m, "C-u C-u");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 ");
+    press(m, "C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc Tab 3 e Home C-Right C-Right C-Right Right Del C-u");  /* the quote is lost */
+    assert_string_equal(str_text(&m->prompt.line), "layout set C \"\"");
     press(m, "Esc w");
     assert_shows(m, "save as: gmm.yaml");
     assert_shows(m, "C-u empties the name");
