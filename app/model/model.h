@@ -344,7 +344,8 @@ void model_show_view(struct model *m, enum view v);
 /* model_file.c: opens and writes files.  Functions return false, with a message, when they
  * refuse. */
 
-bool model_save(struct model *m, const char *path);  /* path "": the file that the session has */
+/* path "": the file that the session has.  A name without an ending gets .yaml. */
+bool model_save(struct model *m, const char *path);
 bool model_save_quit(struct model *m, const char *path);
 bool model_quit_now(struct model *m);            /* quits and discards unsaved changes */
 bool model_export(struct model *m, const char *path);

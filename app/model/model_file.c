@@ -88,7 +88,8 @@ static void say_saved(struct model *m, const struct session *s)
     str_free(&left);
 }
 
-bool model_save(struct model *m, const char *path)
+/* Saves to this file; "": to the session's own. */
+static bool save_to(struct model *m, const char *path)
 {
     bool whole = m->network && m->session && !path[0];
     struct session *s = whole ? m->network->session : model_document(m);
@@ -123,6 +124,18 @@ bool model_save(struct model *m, const char *path)
     ask_overwrite(m, to, str_text(&why));
     str_free(&why);
     return false;
+}
+
+bool model_save(struct model *m, const char *path)
+{
+    struct stat st;
+    struct str to = {0};
+    const char *name = basename(path);
+    bool bare = name[0] && !streq(name, "-") && !strchr(name, '.') && stat(path, &st) != 0;
+    str_printf(&to, "%s%s", path, bare ? ".yaml" : "");
+    bool ok = save_to(m, str_text(&to));
+    str_free(&to);
+    return ok;
 }
 
 bool model_write(struct model *m, const char *path, uint64_t seen, const struct str *text,

@@ -1446,6 +1446,8 @@ static void export_spares_files_that_are_no_programs(void **state)
     struct err e;
     model_resize(m, 300, 40);
     type_line(m, "w conv");
+    assert_shows(m, "saved to conv.yaml");               /* a name without an ending gets one */
+    assert_int_equal(rename("conv.yaml", "conv"), 0);
     type_line(m, "export conv.c");
     assert_shows(m, " conv.c -o ./conv.out -lm && ./conv.out");
     assert_true(file_read("conv.c", 1 << 20, &text, &e));
