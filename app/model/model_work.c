@@ -9,6 +9,7 @@
 #include "sessions/report/roofline_steps.h"
 #include "kernels/program/contract.h"
 #include "profile/measure/gpu_memory.h"
+#include "profile/measure/program_text.h"
 
 /* Most states of a session: the number of a state is in the low 20 bits of a job's tag. */
 #define STATES_MAX (1 << 20)
@@ -255,6 +256,36 @@ static bool same_order(const struct stage *s, const struct stage *of)
     return same;
 }
 
+static bool same_code(const struct program *p, const struct program *q)
+{
+    struct str now = {0}, then = {0};
+    struct err ignored;
+    bool openmp;
+    const struct target *t = program_text_target(p, NULL);
+    bool same = program_text_code(p, t, &now, &openmp, NULL, &ignored)
+             && program_text_code(q, t, &then, &openmp, NULL, &ignored)
+             && streq(str_text(&now), str_text(&then));
+    str_free(&now);
+    str_free(&then);
+    return same;
+}
+
+/* Says that a setting has no effect yet.  `set input_layout given` is for layouts of the caller's
+ * inputs, and the operand of a padded convolution is not one of them. */
+static void note_idle_setting(const struct program *p, const char *step, struct str *out)
+{
+    const struct graph *g = p->graph;
+    str_printf(out, "%sso far the setting changes nothing", out->len ? "; " : "");
+    if (!str_starts(step, "set input_layout given"))
+        return;
+    for (int t = 0; t < g->n_tensors; t++)
+        if (g->tensor[t].role == TENSOR_INPUT && p->source[t] == LAYOUT_PLAIN) {
+            str_printf(out, ": the caller's input %s has no other layout (layout set %s ...)",
+                       g->tensor[t].name, g->tensor[t].name);
+            return;
+        }
+}
+
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out)
 {
@@ -266,6 +297,8 @@ void model_note_no_change(const struct program *p, const struct program *before,
               && same_order(p->stage[node], before->stage[node]);
     if (layout || order)
         str_printf(out, "%sit was so before: the step changes nothing", out->len ? "; " : "");
+    else if (str_starts(step, "set ") && same_code(p, before))
+        note_idle_setting(p, step, out);
 }
 
 void model_contract_note(const struct program *p, const struct program *than, struct str *out)

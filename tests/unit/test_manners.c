@@ -246,6 +246,8 @@ static void test_steps_without_effect_say_so(void **state)
     struct model *m = model_on(GMM);
     type_line(m, "layout set B \"K N\"");
     assert_shows(m, "it was so before: the step changes nothing");
+    type_line(m, "set input_layout given");
+    assert_shows(m, "input A has no other layout (layout set A ...");
     type_line(m, "layout set B \"N K\"");
     assert_hides(m, "changes nothing");
     type_line(m, "loop reorder C M K N");
