@@ -409,8 +409,8 @@ int model_measured_here(struct model *m);
 void model_contract_note(const struct program *p, const struct program *than, struct str *out);
 /* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
-/* Says after a step that the layouts or the order of the loops are what they were before it, or that
- * a setting leaves the code as it was. */
+/* Says after a step that the layouts or the order of the loops are what they were before it, or
+ * that a setting leaves the code as it was. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out);
 /* Appends remarks on the current program, such as overlapping tiles.  Returns whether one of them

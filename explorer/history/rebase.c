@@ -91,6 +91,33 @@ static bool list_items(struct replay *r, struct err *e)
 
 /* --- Replaying -------------------------------------------------------------------------------- */
 
+/* Returns the loop that a split leaves whole: its outer part has one iteration.  NULL: none. */
+static const struct axis *whole_loop(const struct program *p, const struct step *s)
+{
+    char outer[64];
+    int node = s->kind == STEP_LOOP_SPLIT ? program_stage(p, s->target) : -1;
+    if (node < 0 || s->n_args < 2)
+        return NULL;
+    snprintf(outer, sizeof outer, "%s.0", s->arg[0].text);
+    int at = stage_axis(p->stage[node], outer);
+    bool one = at >= 0 && p->stage[node]->axis[at].extent == 1;
+    return one && at + 1 < p->stage[node]->n_axes ? &p->stage[node]->axis[at + 1] : NULL;
+}
+
+/* Notes that a split divided a loop before the change, and does not any more. */
+static bool note_idle_split(const struct state *s, const struct state *old, const struct step *step,
+                            struct arena *a, struct str *out)
+{
+    const struct step *was;
+    struct err ignored;
+    const struct axis *whole = whole_loop(s->program, step);
+    if (!whole || !step_parse(a, old->step, &was, &ignored) || whole_loop(old->program, was))
+        return false;
+    str_printf(out, "it divides nothing now: %s has %lld iterations", step->arg[0].text,
+               (long long)whole->extent);
+    return true;
+}
+
 /* Notes loops that the names of an applied step no longer mean; an older note stays. */
 static void note_other_loops(struct replay *r, const struct state *old, const char *text)
 {
@@ -98,11 +125,13 @@ static void note_other_loops(struct replay *r, const struct state *old, const ch
     const struct step *step;
     struct str note = {0};
     struct err ignored;
+    struct arena *a = r->h->arena;
     s->note = old->note;
-    if (!s->held && !old->held && streq(text, old->step)
-        && step_parse(r->h->arena, text, &step, &ignored)
-        && rename_other_loops(r->h->arena, r->h->states.data[old->parent]->program,
-                              r->h->states.data[s->parent]->program, step, &note)) {
+    if (!s->held && !old->held && step_parse(a, text, &step, &ignored)
+        && ((streq(text, old->step)
+             && rename_other_loops(a, r->h->states.data[old->parent]->program,
+                                   r->h->states.data[s->parent]->program, step, &note))
+            || note_idle_split(s, old, step, a, &note))) {
         s->note = arena_strdup(r->h->arena, str_text(&note));
         r->did.other++;
         r->did.first_other = r->did.first_other ? r->did.first_other : r->number;

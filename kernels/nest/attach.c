@@ -133,8 +133,8 @@ static bool refuse_layouts(const struct lowering *in, int node, int at, struct e
         err_fix(e, "give both one layout: `layout set %s \"%s\"` or `layout set %s \"%s\"`",
                 producer, str_text(&mine), me, str_text(&theirs));
     else
-        err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me, producer,
-                me);
+        err_fix(e, "give %s the layout of %s (set propagate on, or layout set %s ...)", me,
+                producer, me);
     str_free(&mine);
     str_free(&theirs);
     return false;

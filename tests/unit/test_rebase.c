@@ -220,6 +220,22 @@ static void test_reasons(void **state)
     history_free(h);
 }
 
+/* A split of a loop that a layout has divided already is pointed out. */
+static void test_idle_splits(void **state)
+{
+    (void)state;
+    struct history *h = must_open(CONV);
+    struct str s = {0};
+    must_run(h, "loop split Conv O 16");
+    must_run(h, "loop split Conv W 4");
+    must_run(h, "layout set Conv \"N O/16 H W 16o\"");
+    history_rebased_print(h, &s);
+    assert_string_equal(str_text(&s), "step 1 is inserted, 2 later steps replayed, 1 renamed; "
+                        "step 2: it divides nothing now: O.1 has 16 iterations; u takes it back");
+    str_free(&s);
+    history_free(h);
+}
+
 /* A name that a change gives to another part of a split loop is pointed out. */
 static void test_other_loops(void **state)
 {
@@ -521,7 +537,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
-        cmocka_unit_test(test_reasons), cmocka_unit_test(test_other_loops),
+        cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
         cmocka_unit_test(test_said),    cmocka_unit_test(test_kept),
