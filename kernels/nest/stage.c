@@ -151,9 +151,10 @@ static bool split_factors(const struct axis *x, const int64_t *factor, int n, in
         } else if (f[i] < 1 || f[i] > x->extent) {
             err_set(e, ERR_FACTOR, "factor %lld is not between 1 and %lld, the extent of loop %s",
                     (long long)f[i], (long long)x->extent, x->name);
-            return n == 1 ? err_fix(e, "%s splits into ceil(%lld / F) x F", x->name,
+            return x->extent == 1 ? err_fix(e, "a loop of one iteration needs no split")
+                 : n == 1 ? err_fix(e, "%s splits into ceil(%lld / F) x F", x->name,
                                     (long long)x->extent)
-                          : err_fix(e, "use factors in that range; one may be 0 (it is inferred)");
+                 : err_fix(e, "use factors in that range; one may be 0 (it is inferred)");
         }
     }
     if (inferred >= 0)

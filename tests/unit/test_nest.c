@@ -235,6 +235,8 @@ static const struct refusal refusals[] = {
     { "gmm m=4 k=4 n=3 bias=1", "layout store_at Bias B K",
       "layout unfold B K tile=2 stride=2 size=4", "Bias would not be stored any more",
       "decouple_at Bias" },
+    { "gmm m=1 k=2 n=4", "", "loop split C M 2", "factor 2 is not between 1 and 1",
+      "a loop of one iteration needs no split" },
     { GEMM, "", "loop split C M 0", "factor 0 is not between 1 and 8", "" },
     { "gmm m=1048576 k=1 n=1048576", "loop fuse C M N",
       "loop split C M_N 1099511627776 16777217", "iterations, and loop M_N has", "" },
