@@ -537,6 +537,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_changes), cmocka_unit_test(test_held),
+        cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
