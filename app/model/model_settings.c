@@ -87,11 +87,24 @@ void model_settings(const struct model *m, struct str *out)
         str_printf(out, "%ssim_budget %g", out->len > from ? ", " : "", s->sim_budget);
 }
 
+/* Shows of every state the time that was measured with the settings as they are now, if there was
+ * one. */
+static void recall_measured(struct model *m)
+{
+    struct history *h = m->session ? m->session->history : NULL;
+    for (int i = 0; h && i < history_n_states(h); i++) {
+        const struct program *p = history_state(h, i)->program;
+        history_prefer(h, i, program_text_target(p, m->set.target)->isa, m->stands_for.compiler,
+                       m->threads);
+    }
+}
+
 /* Applies a changed setting, and says its value. Texts are made again; numbers stay, marked as
  * measured with other settings. */
 static bool changed(struct model *m, const char *name, const char *value, bool is_the_default)
 {
     m->data_stamp++;
+    recall_measured(m);
     model_compare_outdate(m);
     for (int i = 0; i < COUNT_OF(m->code); i++)
         m->code[i].have = false;
@@ -107,6 +120,8 @@ bool model_set_threads(struct model *m, const char *arg)
     if (!by_default && !str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
+    m->data_stamp++;
+    recall_measured(m);
     model_compare_outdate(m);
     struct str note = {0};
     model_threads_note(m, &note);

@@ -42,6 +42,7 @@ void history_free(struct history *h)
     vec_free(&h->branches);
     vec_free(&h->saved);
     vec_free(&h->path);
+    vec_free(&h->others);
     vec_free(&h->changes);
     arena_free(h->arena);
     free(h);
@@ -501,22 +502,48 @@ void history_recall(struct history *h, int state)
     }
 }
 
+static bool timed(const struct measurement *m)
+{
+    return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
+}
+
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest)
 {
     struct measurement *both = xmalloc(sizeof *both);
+    const struct measurement *old = history_state(h, state)->measured;
     *both = *m;
-    bool stays = measurement_merge(both, history_state(h, state)->measured, newest);
+    bool stays = measurement_merge(both, old, newest);
+    if (old && m->latency.runs > 0 && timed(old) && !measurement_same_way(m, old)) {
+        vec_push(&h->others, (struct other_measured){ state, old });
+        history_forget_measured(h, state);
+    }
     history_set_measured(h, state, both);
     free(both);
     return stays;
 }
 
-/* --- The ledger ------------------------------------------------------------------------------- */
-
-static bool timed(const struct measurement *m)
+static bool made_so(const struct measurement *m, const char *isa, const char *compiler,
+                    int threads)
 {
-    return m && m->outcome == OUTCOME_OK && m->latency.runs > 0 && m->latency.min_ms > 0;
+    return timed(m) && streq(m->isa, isa) && (!compiler[0] || streq(m->compiler, compiler))
+        && (m->threads > 1 ? m->threads : 1) == threads;
 }
+
+void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
+                    int threads)
+{
+    struct state *s = h->states.data[state];
+    for (int i = h->others.len - 1; i >= 0 && !made_so(s->measured, isa, compiler, threads); i--) {
+        struct other_measured *x = &h->others.data[i];
+        if (x->state != state || !made_so(x->m, isa, compiler, threads))
+            continue;
+        const struct measurement *now = s->measured;
+        s->measured = x->m;
+        x->m = now;
+    }
+}
+
+/* --- The ledger ------------------------------------------------------------------------------- */
 
 /* Adds the change in time since the nearest earlier step that was timed in the same way. Compares
  * minimums, since the median depends on other load of the machine. */

@@ -73,6 +73,10 @@ void history_set_measured(struct history *h, int state, const struct measurement
 /* Merges a new measurement into the state's measurement (measurement_merge). Returns whether an
  * older, faster time was kept. */
 bool history_add_measured(struct history *h, int state, const struct measurement *m, bool newest);
+/* Puts back the state's measurement that was made in this way, if one that was made in another way
+ * has replaced it.  compiler: as in struct measurement; "": any. */
+void history_prefer(struct history *h, int state, const char *isa, const char *compiler,
+                    int threads);
 void history_forget_measured(struct history *h, int state);
 
 /* The effect of the last change of the past (rebase.h) on the steps after it.  what: "changed",

@@ -14,6 +14,9 @@ struct past_change {
     int at, to;                           /* number of the changed step before it and now */
 };
 
+/* A measurement of a state that one made in another way has replaced. */
+struct other_measured { int state; const struct measurement *m; };
+
 struct history {
     struct arena *arena;                  /* owns programs, steps and names */
     VEC(struct state *) states;
@@ -21,6 +24,7 @@ struct history {
     int current;                          /* index of the current branch */
     VEC(struct branch) saved;             /* branches and current at history_saved */
     int saved_current;
+    VEC(struct other_measured) others;
     VEC(int) path;                        /* the last result of history_path */
     VEC(struct past_change) changes;  /* changes of the past; those from n_done on are taken back */
     int n_done;

@@ -1462,6 +1462,38 @@ static void test_threads(void **state)
     model_free(m);
 }
 
+/* A time that was measured with older settings is there again when they are. */
+static void test_times_come_back_with_their_settings(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct compiler cc = { .version = "" };
+    struct err ignored;
+    compiler_find(NULL, &cc, &ignored);
+    m->cores = 2;
+    for (int threads = 1; threads <= 2; threads++) {
+        char line[16];
+        snprintf(line, sizeof line, "threads %d", threads);
+        assert_true(model_run(m, line));
+        press(m, "m");
+        struct app_job *j = finished(m, LANE_MEASURE, 10 - 2 * threads, true);
+        j->m.threads = threads;
+        snprintf(j->m.isa, sizeof j->m.isa, "%s", target_or_host(NULL)->isa);
+        snprintf(j->m.compiler, sizeof j->m.compiler, "%s", cc.version);
+        deliver(m, j);
+    }
+    assert_shows(m, "6.00 ms");
+    assert_true(model_run(m, "threads 1"));
+    assert_shows(m, "8.00 ms");
+    assert_hides(m, "6.00 ms");
+    assert_true(model_run(m, "isa plain"));
+    assert_shows(m, "*8.00 ms");
+    assert_true(model_run(m, "isa default"));
+    assert_true(model_run(m, "threads 2"));
+    assert_shows(m, "6.00 ms");
+    model_free(m);
+}
+
 /* No more threads are advised than this process has cores. */
 static void test_threads_on_one_core(void **state)
 {
@@ -1938,6 +1970,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_kept),
         cmocka_unit_test(test_measuring_all),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_threads_on_one_core),
+        cmocka_unit_test(test_times_come_back_with_their_settings),
         cmocka_unit_test(test_copies_are_told),
         cmocka_unit_test(test_stale_results),
         cmocka_unit_test(test_no_compiler),
