@@ -237,7 +237,8 @@ static void add_row(struct str *out, const struct bench_call *b, int i, int widt
         const char *color = r->verdict == VERDICT_FASTER ? PAINT_GOOD
                           : r->verdict == VERDICT_SLOWER ? PAINT_BAD : PAINT_DIM;
         add_ratio(out, &r->ratio);
-        cli_paint(out, b->cli->color_out, color, verdict_name[r->verdict]);
+        cli_paint(out, b->cli->color_out, color,
+                  verdict_name[stats_undecided(&r->ratio) ? VERDICT_UNDECIDED : r->verdict]);
     }
     str_add(out, "\n");
 }
@@ -269,6 +270,17 @@ static int reference_of(const struct bench_call *b)
     return i;
 }
 
+/* Says of each undecided ratio why it is. */
+static void add_undecided(struct str *out, const struct bench_call *b)
+{
+    for (int i = 1; i < b->n_all; i++) {
+        struct str why = {0};
+        if (b->result[i].verdict && stats_print_undecided(&why, &b->result[i].ratio))
+            str_printf(out, "note: %c is undecided: %s\n", 'A' + i, str_text(&why));
+        str_free(&why);
+    }
+}
+
 /* Adds warnings: about noise, and about different operators, whose ratio does not compare
  * schedules. */
 static void add_warnings(struct str *out, const struct bench_call *b)
@@ -294,6 +306,7 @@ static void add_warnings(struct str *out, const struct bench_call *b)
                        str_text(&text));
         str_free(&text);
     }
+    add_undecided(out, b);
     if (noisy)
         str_printf(out, "note: ! the spread is above 10 %%%s\n",
                    b->n_networks > 0 ? "" : " even after repeated sampling");

@@ -4,7 +4,7 @@
 #include "app/views/measurement_doc.h"
 #include "kernels/program/contract.h"
 
-#define WORTH 30                          /* columns of "no difference (0.99 to 1.02)" */
+#define WORTH 32                          /* columns of "no difference (0.998 to 1.021)" */
 
 static void put_row(struct doc *d, const struct ablation *a, const struct ablated *row, int width)
 {
@@ -26,6 +26,13 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     if (v == VERDICT_NONE && row->result.m.reason[0]) {
         doc_pad(d, 4);
         doc_wrap(d, STYLE_BAD, row->result.m.reason, width, 6);
+    }
+    if (v == VERDICT_UNDECIDED) {
+        struct str why = {0};
+        stats_print_undecided(&why, &row->result.ratio);
+        doc_pad(d, 4);
+        doc_wrap(d, STYLE_NOTE, str_text(&why), width, 6);
+        str_free(&why);
     }
     if (other) {
         doc_pad(d, 4);
@@ -60,9 +67,9 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     }
     str_clear(&text);
     if (undecided > 0) {
-        str_printf(&text, "%d step%s undecided: the interval contains 1 and is wider than 10 %%. "
-                   "The machine was too busy; time again when it is quiet.", undecided,
-                   undecided == 1 ? " is" : "s are");
+        str_printf(&text, "%d step%s undecided: the interval contains 1 and is wider than 10 %%, "
+                   "or the best times say the opposite. The machine was too busy; time again when "
+                   "it is quiet.", undecided, undecided == 1 ? " is" : "s are");
         doc_wrap(d, STYLE_NOTE, str_text(&text), width, 0);
         str_clear(&text);
     }

@@ -131,9 +131,10 @@ void ablation_print(struct str *out, const struct ablated *row)
         str_add(out, "nothing: the same code");
     } else if (row->idle && row->result.verdict == VERDICT_SAME) {
         str_add(out, "cannot act with one thread");
-    } else if (row->result.verdict == VERDICT_SAME) {
-        str_printf(out, "%s (%.2f to %.2f)", stats_undecided(r) ? "undecided" : "no difference",
-                   r->low, r->high);
+    } else if (row->result.verdict == VERDICT_SAME || row->result.verdict == VERDICT_UNDECIDED) {
+        str_add(out, stats_undecided(r) ? "undecided (" : "no difference (");
+        ratio_print_ends(out, r);
+        str_add(out, ")");
     } else if (row->result.verdict != VERDICT_NONE) {
         ratio_print_times(out, r);
     } else if (m->outcome != OUTCOME_OK) {
@@ -219,14 +220,22 @@ bool bisect_steps(const struct program *p, int from, int to, const struct measur
 void bisect_print(struct str *out, const struct bisection *b)
 {
     struct ratio r = b->ratio;
+    enum verdict v = stats_verdict(&r);
     str_printf(out, "step %d `%s` ", b->step, b->text);
-    if (stats_verdict(&r) == VERDICT_SAME) {
-        str_printf(out, "changes the time most, but by less than these runs can show (time x %.2f"
-                   " to %.2f)", r.low, r.high);
+    if (v != VERDICT_SAME && v != VERDICT_UNDECIDED) {
+        str_add(out, "makes it ");
+        ratio_print_times(out, &r);
         return;
     }
-    str_add(out, "makes it ");
-    ratio_print_times(out, &r);
+    str_add(out, v == VERDICT_SAME
+            ? "changes the time most, but by less than these runs can show (time x "
+            : "changes the time most, but whether it is faster is undecided (time x ");
+    ratio_print_ends(out, &r);
+    if (v == VERDICT_UNDECIDED) {
+        str_add(out, "; ");
+        stats_print_undecided(out, &r);
+    }
+    str_add(out, ")");
 }
 
 int ablation_step_number(const struct history *h, int state, int k)

@@ -47,7 +47,8 @@ struct bisection {
 bool bisect_steps(const struct program *p, int from, int to, const struct measure_opts *o,
                   const struct progress *pr, const struct cancel *c, struct bisection *out,
                   struct err *e);
-/* Appends "step 7 `loop ...` makes it 1.80x faster (1.75 to 1.85)". */
+/* Appends "step 7 `loop ...` makes it 1.80x faster (1.75 to 1.85)"; or that the runs do not show
+ * whether it is faster. */
 void bisect_print(struct str *out, const struct bisection *b);
 
 /* Returns the number, on the way to a state, of the k-th step that is not held; k from 1. */

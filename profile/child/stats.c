@@ -12,10 +12,11 @@
 #define LEAST_BLOCKS 4
 #define DISTURBED 1.2
 #define Z_975 1.959964
+#define MOST_DECIMALS 5
 
 const char *const verdict_name[] = {
     [VERDICT_NONE] = "", [VERDICT_FASTER] = "faster", [VERDICT_SLOWER] = "slower",
-    [VERDICT_SAME] = "no difference that these runs show",
+    [VERDICT_SAME] = "no difference that these runs show", [VERDICT_UNDECIDED] = "undecided",
 };
 
 static int by_value(const void *a, const void *b)
@@ -135,9 +136,13 @@ static double tail_share(int n)
 struct ratio stats_ratio(const double *a, const double *b, int n, const int *block, int n_blocks,
                          uint64_t seed)
 {
-    double middle = stats_summary(a, n).median;
-    struct ratio out = { middle > 0 ? stats_summary(b, n).median / middle : 0, 0, INFINITY };
-    if (n_blocks < LEAST_BLOCKS || !(middle > 0))
+    struct summary sum_a = stats_summary(a, n), sum_b = stats_summary(b, n);
+    struct ratio out = { .high = INFINITY };
+    if (!(sum_a.median > 0))
+        return out;
+    out.ratio = sum_b.median / sum_a.median;
+    out.best = sum_a.min > 0 ? sum_b.min / sum_a.min : 0;
+    if (n_blocks < LEAST_BLOCKS)
         return out;
     struct ranked *of_a = rank_samples(a, n, block, n_blocks);
     struct ranked *of_b = rank_samples(b, n, block, n_blocks);
@@ -165,22 +170,53 @@ enum verdict stats_verdict(const struct ratio *r)
 {
     if (!(r->ratio > 0) || isinf(r->high))
         return VERDICT_NONE;
+    if (r->best > 0 && ((r->high < 1 && r->best > 1 + STATS_OPPOSITE)
+                        || (r->low > 1 && r->best < 1 / (1 + STATS_OPPOSITE))))
+        return VERDICT_UNDECIDED;
     return r->high < 1 ? VERDICT_FASTER : r->low > 1 ? VERDICT_SLOWER : VERDICT_SAME;
 }
 
 bool stats_undecided(const struct ratio *r)
 {
-    return stats_verdict(r) == VERDICT_SAME && r->high - r->low > WIDE;
+    enum verdict v = stats_verdict(r);
+    return v == VERDICT_UNDECIDED || (v == VERDICT_SAME && r->high - r->low > WIDE);
+}
+
+bool stats_print_undecided(struct str *out, const struct ratio *r)
+{
+    if (!stats_undecided(r))
+        return false;
+    if (stats_verdict(r) == VERDICT_UNDECIDED)
+        str_printf(out, "the best times say the opposite: %.3g", r->best);
+    else
+        str_add(out, "the interval is wider than 10 %");
+    return true;
 }
 
 struct ratio ratio_inverse(const struct ratio *r)
 {
-    return (struct ratio){ 1 / r->ratio, 1 / r->high, 1 / r->low };
+    return (struct ratio){ 1 / r->ratio, 1 / r->high, 1 / r->low, r->best > 0 ? 1 / r->best : 0 };
+}
+
+/* Whether a number that is not 1 is printed as 1.00. */
+static bool hides_side(double x, int decimals)
+{
+    return x != 1 && fabs(x - 1) <= 0.5 * pow(10, -decimals);
+}
+
+/* Returns the decimals, at least `least`, with which the ends of an interval are printed. */
+static int decimals_of(const struct ratio *r, int least)
+{
+    int n = least;
+    while (n < MOST_DECIMALS && (hides_side(r->low, n) || hides_side(r->high, n)))
+        n++;
+    return n;
 }
 
 static void print_interval(struct str *out, const struct ratio *r, const char *what)
 {
-    int decimals = r->ratio >= 99.5 ? 0 : r->ratio >= 9.95 ? 1 : r->ratio >= 0.995 ? 2 : 3;
+    int least = r->ratio >= 99.5 ? 0 : r->ratio >= 9.95 ? 1 : r->ratio >= 0.995 ? 2 : 3;
+    int decimals = decimals_of(r, least);
     if (r->ratio < 0.1)
         str_printf(out, "%.3g%s (%.3g to %.3g)", r->ratio, what, r->low, r->high);
     else
@@ -197,4 +233,10 @@ void ratio_print_times(struct str *out, const struct ratio *r)
 {
     const struct ratio inverse = ratio_inverse(r);
     print_interval(out, r->ratio < 1 ? &inverse : r, r->ratio < 1 ? "x faster" : "x slower");
+}
+
+void ratio_print_ends(struct str *out, const struct ratio *r)
+{
+    int decimals = decimals_of(r, 2);
+    str_printf(out, "%.*f to %.*f", decimals, r->low, decimals, r->high);
 }

@@ -355,7 +355,8 @@ void report_run_json(struct str *out, const struct session *s, const struct meas
 static json_t *ratio_json(const struct compared *r)
 {
     return r->verdict ? json_make("value", JSON(r->ratio.ratio), "low", JSON(r->ratio.low),
-                                  "high", JSON(r->ratio.high)) : json_null();
+                                  "high", JSON(r->ratio.high),
+                                  "best", JSON_IF(r->ratio.best > 0, r->ratio.best)) : json_null();
 }
 
 void report_ablation_json(struct str *out, const char *name, const struct ablation *a)

@@ -61,15 +61,19 @@ static void check_plan(void **state)
 static void check_print(void **state)
 {
     static const struct { struct ratio r; enum outcome outcome; const char *text; } rows[] = {
-        { { 1.32, 1.30, 1.34 }, OUTCOME_OK, "1.32x slower (1.30 to 1.34)" },
-        { { 0.5, 0.48, 0.52 }, OUTCOME_OK, "2.00x faster (1.92 to 2.08)" },
-        { { 64.49, 47.2, 81.8 }, OUTCOME_OK, "64.5x slower (47.2 to 81.8)" },
-        { { 0.001, 0.0005, 0.002 }, OUTCOME_OK, "1000x faster (500 to 2000)" },
-        { { 1.0, 0.98, 1.02 }, OUTCOME_OK, "no difference (0.98 to 1.02)" },
-        { { 1.0, 0.61, 1.82 }, OUTCOME_OK, "undecided (0.61 to 1.82)" },
-        { { 1.0, 0.94, 1.03 }, OUTCOME_OK, "no difference (0.94 to 1.03)" },
-        { { 0, 0, 0 }, OUTCOME_TIMEOUT, "timeout" },
-        { { 0, 0, 0 }, OUTCOME_OK, "too few samples" },
+        { { 1.32, 1.30, 1.34, 0 }, OUTCOME_OK, "1.32x slower (1.30 to 1.34)" },
+        { { 0.5, 0.48, 0.52, 0 }, OUTCOME_OK, "2.00x faster (1.92 to 2.08)" },
+        { { 64.49, 47.2, 81.8, 0 }, OUTCOME_OK, "64.5x slower (47.2 to 81.8)" },
+        { { 0.001, 0.0005, 0.002, 0 }, OUTCOME_OK, "1000x faster (500 to 2000)" },
+        { { 1.0, 0.98, 1.02, 0 }, OUTCOME_OK, "no difference (0.98 to 1.02)" },
+        { { 1.0, 0.61, 1.82, 0 }, OUTCOME_OK, "undecided (0.61 to 1.82)" },
+        { { 1.0, 0.94, 1.03, 0 }, OUTCOME_OK, "no difference (0.94 to 1.03)" },
+        { { 1.04, 0.9996, 1.081, 0 }, OUTCOME_OK, "no difference (0.9996 to 1.0810)" },
+        { { 1.0, 1.0, 1.0, 1.0 }, OUTCOME_OK, "no difference (1.00 to 1.00)" },
+        { { 0.86, 0.812, 0.904, 1.18 }, OUTCOME_OK, "undecided (0.81 to 0.90)" },
+        { { 0.86, 0.812, 0.904, 1.02 }, OUTCOME_OK, "1.16x faster (1.11 to 1.23)" },
+        { { 0, 0, 0, 0 }, OUTCOME_TIMEOUT, "timeout" },
+        { { 0, 0, 0, 0 }, OUTCOME_OK, "too few samples" },
     };
     (void)state;
     for (int i = 0; i < COUNT_OF(rows); i++) {
@@ -81,12 +85,32 @@ static void check_print(void **state)
         assert_string_equal(str_text(&out), rows[i].text);
         str_free(&out);
     }
-    struct ablated row = { .result = { .ratio = { 1, 0.82, 1.31 }, .verdict = VERDICT_SAME },
+    struct ablated row = { .result = { .ratio = { 1, 0.82, 1.31, 0 }, .verdict = VERDICT_SAME },
                            .idle = true };
     struct str out = {0};
     ablation_print(&out, &row);
     assert_string_equal(str_text(&out), "cannot act with one thread");
     str_free(&out);
+}
+
+/* A bisection prints which way the step goes only if its best times do not contradict. */
+static void check_print_bisection(void **state)
+{
+    static const struct { struct ratio r; const char *text; } rows[] = {
+        { { 0.5, 0.48, 0.52, 0.5 }, "step 7 `unroll` makes it 2.00x faster (1.92 to 2.08)" },
+        { { 1.0, 0.998, 1.02, 1.0 }, "step 7 `unroll` changes the time most, but by less than these"
+                                    " runs can show (time x 0.998 to 1.020)" },
+        { { 0.86, 0.812, 0.904, 1.18 }, "step 7 `unroll` changes the time most, but whether it is "
+          "faster is undecided (time x 0.81 to 0.90; the best times say the opposite: 1.18)" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT_OF(rows); i++) {
+        struct bisection b = { .step = 7, .text = "unroll", .ratio = rows[i].r };
+        struct str out = {0};
+        bisect_print(&out, &b);
+        assert_string_equal(str_text(&out), rows[i].text);
+        str_free(&out);
+    }
 }
 
 /* Held steps keep their numbers, and are not counted. */
@@ -167,7 +191,7 @@ int main(void)
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_plan), cmocka_unit_test(check_numbers),
-        cmocka_unit_test(check_print),
+        cmocka_unit_test(check_print), cmocka_unit_test(check_print_bisection),
         cmocka_unit_test(check_measure), cmocka_unit_test(check_bisect),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,7 +288,7 @@ static void check_printed(void **state)
     struct compared time[2] = {
         { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0129, .min_ms = 0.0123 } } },
         { .m = { .outcome = OUTCOME_OK, .latency = { .median_ms = 0.0064, .min_ms = 0.0061 } },
-          .ratio = { 0.5, 0.48, 0.52 }, .verdict = VERDICT_FASTER },
+          .ratio = { 0.5, 0.48, 0.52, 0.5 }, .verdict = VERDICT_FASTER },
     };
     struct arena *arena = arena_new();
     struct compare_side side[2] = { { .name = "a.yaml" }, { .name = "a.yaml@4" } };

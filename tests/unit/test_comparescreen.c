@@ -131,10 +131,14 @@ static void noisy_comparisons_are_said(void **state)
     history_set_measured(m->session->history, m->marking.state, &row);
     time[0].m.latency.spread = 0.48;
     time[0].m.load = time[1].m.load = 6.25;
-    time[1].ratio = (struct ratio){ 0.9, 0.61, 1.82 };
+    time[1].ratio = (struct ratio){ 0.9, 0.61, 1.82, 0.9 };
     time[1].verdict = VERDICT_SAME;
     m->data_stamp++;
     assert_shows(m, "0.900 (0.610 to 1.820)  undecided: the interval is wider than 10 %");
+    time[1].ratio = (struct ratio){ 0.86, 0.812, 0.904, 1.18 };
+    time[1].verdict = stats_verdict(&time[1].ratio);
+    m->data_stamp++;
+    assert_shows(m, "0.860 (0.812 to 0.904)  undecided: the best times say the opposite: 1.18");
     assert_shows(m, "A is noisy: the middle half spreads over 48 %; the load of the machine "
                  "was 6.2");
     assert_shows(m, "A takes ");
@@ -292,13 +296,19 @@ static void ablation_has_a_row_per_step(void **state)
     assert_hides(m, "Not the current state");
     assert_shows(m, ":ablate times all again.");
     struct ablated *row = m->marking.ablation->row;
-    row[0].result.ratio = (struct ratio){ 1, 0.61, 1.82 };
-    row[1].result.ratio = (struct ratio){ 2, 1.9, 2.1 };
+    row[0].result.ratio = (struct ratio){ 1, 0.61, 1.82, 1 };
+    row[1].result.ratio = (struct ratio){ 2, 1.9, 2.1, 2 };
     row[0].result.verdict = VERDICT_SAME;
     row[1].result.verdict = VERDICT_SLOWER;
     m->data_stamp++;
     assert_shows(m, "undecided (0.61 to 1.82)");
     assert_shows(m, "1 step is undecided: the interval");
+    row[1].result.ratio = (struct ratio){ 1.27, 1.24, 1.3, 0.85 };
+    row[1].result.verdict = stats_verdict(&row[1].result.ratio);
+    m->data_stamp++;
+    assert_shows(m, "undecided (1.24 to 1.30)");
+    assert_shows(m, "the best times say the opposite: 0.85");
+    assert_shows(m, "2 steps are undecided: the interval");
     type_line(m, "undo");
     assert_shows(m, "Not the current state, but main, step ");
     model_free(m);

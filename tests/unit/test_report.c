@@ -280,7 +280,7 @@ static json_t *bench_json(const struct measurement *m)
 {
     struct session *s = must_open("gmm m=32 k=16 n=32", NULL);
     struct compared r[3] = {
-        { .m = *m }, { .m = *m, .ratio = { 0.5, 0.45, 0.55 }, .verdict = VERDICT_FASTER },
+        { .m = *m }, { .m = *m, .ratio = { 0.5, 0.45, 0.55, 0.5 }, .verdict = VERDICT_FASTER },
         { .m = { .outcome = OUTCOME_CRASH, .reason = "crashed: SIGSEGV" } },
     };
     const struct bench_entry entry[] = {
@@ -309,6 +309,7 @@ static void test_bench_json(void **state)
     assert_true(json_is_null(json_object_get(a, "verdict")));
     assert_true(json_real_value(json_object_get(ratio, "value")) == 0.5);
     assert_true(json_real_value(json_object_get(ratio, "high")) == 0.55);
+    assert_true(json_real_value(json_object_get(ratio, "best")) == 0.5);
     assert_string_equal(json_string_value(json_object_get(b, "verdict")), "faster");
     assert_string_equal(json_string_value(json_object_get(c, "outcome")), "crash");
     assert_true(json_is_null(json_object_get(c, "latency_ms")));

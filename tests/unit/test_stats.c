@@ -211,6 +211,50 @@ static void few_blocks_give_wide_intervals_or_none(void **state)
     assert_int_equal(stats_verdict(&r), VERDICT_NONE);
 }
 
+/* Other work slows b less in nearly all rounds: the interval is narrow, and the best times say the
+ * opposite. They must differ by more than 3 % to do so. */
+static void best_times_can_contradict_the_interval(void **state)
+{
+    static const struct { double quiet_b; enum verdict want; } table[] = {
+        { 1.18, VERDICT_UNDECIDED }, { 1.02, VERDICT_FASTER }, { 0.9, VERDICT_FASTER },
+    };
+    static struct runs runs;
+    const struct script calm = { .alone = 1e-3 };
+    (void)state;
+    for (int i = 0; i < COUNT(table); i++) {
+        play(&calm, 0.86, 3, &runs);
+        runs.a[5] = 0.5 * runs.a[0];
+        runs.b[5] = table[i].quiet_b * runs.a[5];
+        struct ratio r = stats_ratio(runs.a, runs.b, ALL, runs.block, BLOCKS, 1);
+        struct ratio back = ratio_inverse(&r);
+        assert_true(r.high < 1 && fabs(r.best - table[i].quiet_b) < 1e-9);
+        assert_int_equal(stats_verdict(&r), table[i].want);
+        assert_int_equal(stats_undecided(&r), table[i].want == VERDICT_UNDECIDED);
+        assert_int_equal(stats_verdict(&back), table[i].want == VERDICT_FASTER ? VERDICT_SLOWER
+                                                                               : VERDICT_UNDECIDED);
+    }
+}
+
+/* An interval shows on which side of 1 it ends. */
+static void ends_are_not_rounded_to_one(void **state)
+{
+    static const struct { struct ratio r; const char *text; } table[] = {
+        { { 1.02, 1.003, 1.04, 0 }, "1.020 (1.003 to 1.040)" },
+        { { 1.04, 0.9996, 1.08, 0 }, "1.0400 (0.9996 to 1.0800)" },
+        { { 0.97, 0.95, 0.9998, 0 }, "0.9700 (0.9500 to 0.9998)" },
+        { { 1, 1, 1, 0 }, "1.00 (1.00 to 1.00)" },
+        { { 1.32, 1.30, 1.34, 0 }, "1.32 (1.30 to 1.34)" },
+        { { 1.02, 1.0000001, 1.04, 0 }, "1.02000 (1.00000 to 1.04000)" },
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(table); i++) {
+        struct str out = {0};
+        ratio_print(&out, &table[i].r);
+        assert_string_equal(str_text(&out), table[i].text);
+        str_free(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +267,8 @@ int main(void)
         cmocka_unit_test(bounds_turn_over_with_the_ratio),
         cmocka_unit_test(less_than_the_place_of_buffers_is_no_difference),
         cmocka_unit_test(few_blocks_give_wide_intervals_or_none),
+        cmocka_unit_test(best_times_can_contradict_the_interval),
+        cmocka_unit_test(ends_are_not_rounded_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
