@@ -134,23 +134,36 @@ static bool get_model(struct task *t, struct machine_fresh *fresh, struct machin
     return ok;
 }
 
-/* Adds why the new model is doubtful, and whether it was stored. */
+/* Adds which roofs stay as they were although this measurement found far lower ones. */
+static void add_less(struct str *out, const struct machine_fresh *fresh, const char *path)
+{
+    size_t start = out->len;
+    if (!fresh->less[0])
+        return;
+    str_printf(out, "These roofs stay as they were on %s, since this measurement found far lower"
+               " ones: %s.  Other work only makes a machine slower (if the machine did change,"
+               " delete %s).\n", fresh->before.date, fresh->less, path);
+    cli_wrap(out, start, 0);
+}
+
+/* Adds why the model is doubtful, and which roofs are older than it. */
 static void add_doubts(struct str *out, const struct machine_fresh *fresh)
 {
     struct str path = {0};
     struct err e;
+    if (!machine_file_path(&path, &e))
+        str_clear(&path);
+    add_less(out, fresh, str_text(&path));
     size_t start = out->len;
-    if (!fresh->doubts[0])
-        return;
-    str_printf(out, "doubtful: %s.  Something else used the machine%s: --measure again when it is"
-               " idle.\n", fresh->doubts, fresh->tries > 1 ? ", all three times" : "");
-    if (fresh->kept && machine_file_path(&path, &e))
-        str_printf(out, "Not stored: rooflines keep the model of %s, which is better (if the"
-                   " machine did change, delete %s).\n", fresh->before.date, str_text(&path));
-    else if (fresh->tries > 0)
-        str_add(out, "It is stored, since there is no better one; rooflines say that it is"
-                " doubtful.\n");
-    cli_wrap(out, start, 0);
+    if (fresh->doubts[0]) {
+        str_printf(out, "doubtful: %s.  Something else used the machine%s: --measure again when it"
+                   " is idle.\n", fresh->doubts, fresh->tries > 1 ? ", all three times" : "");
+        if (fresh->tries > 0)
+            str_printf(out, "It is stored, and rooflines say that it is doubtful.  A later"
+                       " measurement raises the roofs that it finds higher (to begin anew, delete"
+                       " %s).\n", str_text(&path));
+        cli_wrap(out, start, 0);
+    }
     str_free(&path);
 }
 

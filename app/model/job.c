@@ -98,8 +98,8 @@ static bool measure_once(void *ctx, struct machine_model *out, struct err *e)
     return machine_model_measure(t->cc, t->here, MACHINE_S, &pr, t->c, out, e);
 }
 
-/* Measures the machine model.  If the file has a better one by now, that one is used.  If the new
- * one cannot be stored, this session uses it all the same. */
+/* Measures the machine model, and takes the higher roofs of the stored one.  If the result cannot
+ * be stored, this session uses it all the same. */
 static bool measure_machine(struct app_job *j, const struct cancel *c, const struct progress *pr)
 {
     struct machine here;
@@ -113,7 +113,7 @@ static bool measure_machine(struct app_job *j, const struct cancel *c, const str
         ok = fresh->tries > 0;
     if (ok) {
         j->model = xmalloc(sizeof *j->model);
-        *j->model = fresh->kept ? fresh->before : fresh->model;
+        *j->model = fresh->model;
     }
     free(fresh);
     return ok;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #define TOGETHER 0.8                     /* least rate of all cores / rate of one core */
-#define INNER 0.9                        /* least rate of a level / rate of the next outer level */
+#define WIDER 0.9                        /* least rate / rate of the next narrower vectors */
 #define MIDDLE 0.6                       /* least median / best of the samples */
 #define BEFORE 0.85                      /* least rate / rate of the earlier model */
 
@@ -53,14 +53,15 @@ static bool below(const struct rate *r, double share, const struct rate *of)
     return r->runs > 0 && of->runs > 0 && r->best < share * of->best;
 }
 
-/* Checks that the wider of two instruction sets is at least as fast as the narrower, and likewise
- * the inner of two cache levels. */
+/* Checks that the wider of two instruction sets is about as fast as the narrower or faster, and
+ * that the inner of two memory levels is not slower at all: the outer level's loads pass through
+ * it. */
 static void order(const struct machine_model *m, struct str *out, int *n)
 {
     const struct level_bandwidth *inner = NULL;
     char text[80];
     for (int i = 0; i + 1 < m->n_isa; i++)
-        if (below(&m->isa[i].gflops.one, INNER, &m->isa[i + 1].gflops.one)) {
+        if (below(&m->isa[i].gflops.one, WIDER, &m->isa[i + 1].gflops.one)) {
             snprintf(text, sizeof text, "%s slower than %s", m->isa[i].isa, m->isa[i + 1].isa);
             add(out, n, text);
         }
@@ -68,7 +69,8 @@ static void order(const struct machine_model *m, struct str *out, int *n)
         const struct level_bandwidth *l = &m->level[i];
         if (l->load.one.runs == 0)
             continue;
-        if (inner && below(&inner->load.one, INNER, &l->load.one)) {
+        if (inner && (below(&inner->load.one, 1, &l->load.one)
+                      || below(&inner->load.all, 1, &l->load.all))) {
             snprintf(text, sizeof text, "%s slower than %s",
                      model_level_name[inner - m->level], model_level_name[i]);
             add(out, n, text);
@@ -77,50 +79,84 @@ static void order(const struct machine_model *m, struct str *out, int *n)
     }
 }
 
+/* Whether a rate is far below the same rate of an earlier model, on one core or on all. */
+static bool is_less(const struct rates *r, const struct rates *then)
+{
+    return below(&r->one, BEFORE, &then->one) || below(&r->all, BEFORE, &then->all);
+}
+
+/* Returns the rates of that name, NULL: there are none. */
+static struct rates *find(const struct named *in, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (streq(in[i].name, name))
+            return in[i].r;
+    return NULL;
+}
+
+int machine_model_less(const struct machine_model *model, const struct machine_model *before,
+                       struct str *out)
+{
+    struct machine_model m = *model, old = *before;
+    struct named rate[MODEL_RATES], then[MODEL_RATES];
+    struct doubt_names less = {0};
+    int n = rates_in(&m, rate), n_then = rates_in(&old, then);
+    for (int i = 0; i < n; i++) {
+        const struct rates *other = find(then, n_then, rate[i].name);
+        if (other && is_less(rate[i].r, other))
+            name(&less, rate[i].name);
+    }
+    str_add(out, str_text(&less.text));
+    str_free(&less.text);
+    return less.n;
+}
+
 int machine_model_doubts(const struct machine_model *model, const struct machine_model *before,
                          struct str *out)
 {
-    struct machine_model m = *model, old = before ? *before : *model;
-    struct named rate[MODEL_RATES], then[MODEL_RATES];
+    struct machine_model m = *model;
+    struct named rate[MODEL_RATES];
     struct doubt_names together = {0}, wide = {0}, less = {0};
     int n = 0, n_rates = rates_in(&m, rate);
-    bool alike = rates_in(&old, then) == n_rates;
     for (int i = 0; i < n_rates; i++) {
         const struct rates *r = rate[i].r;
         if (below(&r->all, TOGETHER, &r->one))
             name(&together, rate[i].name);
         if (r->one.runs > 0 && r->one.median < MIDDLE * r->one.best)
             name(&wide, rate[i].name);
-        if (before && alike && (below(&r->one, BEFORE, &then[i].r->one)
-                                || below(&r->all, BEFORE, &then[i].r->all)))
-            name(&less, rate[i].name);
     }
+    if (before)
+        less.n = machine_model_less(model, before, &less.text);
     char text[80];
     snprintf(text, sizeof text, "%d cores together slower than one", m.cores);
     add_names(out, &n, text, &together);
     order(&m, out, &n);
     add_names(out, &n, "most samples far below the best", &wide);
-    snprintf(text, sizeof text, "less than on %.31s", old.date);
+    snprintf(text, sizeof text, "less than on %.31s", before ? before->date : "");
     add_names(out, &n, text, &less);
     return n;
 }
 
+/* Takes the higher best, and of the samples those with the higher median, which were less
+ * disturbed: a best that was found among disturbed samples is then no longer doubtful. */
 static void take_better(struct rate *to, const struct rate *from)
 {
-    if (from->runs > 0 && (to->runs == 0 || from->best > to->best))
+    double best = from->runs > 0 && !(to->best > from->best) ? from->best : to->best;
+    if (from->runs > 0 && (to->runs == 0 || from->median > to->median))
         *to = *from;
+    to->best = best;
 }
 
 void machine_model_merge(struct machine_model *to, const struct machine_model *from)
 {
     struct machine_model other = *from;
     struct named a[MODEL_RATES], b[MODEL_RATES];
-    int n = rates_in(to, a);
-    to->seconds += from->seconds;
-    if (rates_in(&other, b) != n)
-        return;
+    int n = rates_in(to, a), n_other = rates_in(&other, b);
     for (int i = 0; i < n; i++) {
-        take_better(&a[i].r->one, &b[i].r->one);
-        take_better(&a[i].r->all, &b[i].r->all);
+        const struct rates *r = find(b, n_other, a[i].name);
+        if (!r)
+            continue;
+        take_better(&a[i].r->one, &r->one);
+        take_better(&a[i].r->all, &r->all);
     }
 }

@@ -54,8 +54,12 @@ bool machine_model_measure(const struct compiler *cc, const struct machine *m, d
  * Appends them to out, separated by "; ".  Returns how many rates are doubtful. */
 int machine_model_doubts(const struct machine_model *m, const struct machine_model *before,
                          struct str *out);
+/* Appends the names of the rates, "avx2, L1", that are far below those of an earlier model of the
+ * same machine. Returns their number. */
+int machine_model_less(const struct machine_model *m, const struct machine_model *before,
+                       struct str *out);
 /* Merges two measurements of one machine: takes the better of each rate, since disturbances only
- * slow down. */
+ * slow down.  Rates that only one of them has stay as they are in *to. */
 void machine_model_merge(struct machine_model *to, const struct machine_model *from);
 
 /* Returns the size of the buffer of each core for measuring the bandwidth of a level; 0 with the

@@ -254,23 +254,30 @@ static bool may_store(struct err *e)
     return ok;
 }
 
-/* Saves out->model, unless the file has fewer doubts than of_this; another process may have written
- * it meanwhile. */
-static bool store(const struct machine *m, int of_this, struct machine_fresh *out, struct err *e)
+/* Saves the measured model, merged with that in the file; another process may have written it
+ * meanwhile. */
+static bool store(const struct machine *m, const struct machine_model *measured,
+                  struct machine_fresh *out, struct err *e)
 {
-    struct str path = {0};
-    char ignored[512];
+    struct str path = {0}, less = {0};
     struct err why;
     bool done = false;
     for (int i = 0; !done && i < 10; i++) {
         uint64_t seen = machine_file_path(&path, &why) ? file_seen(str_text(&path)) : FILE_ANYTHING;
-        out->kept = machine_file_load(m, &out->before, &why)
-                 && of_this > doubts(&out->before, NULL, ignored, sizeof ignored);
-        done = out->kept || machine_file_save(&out->model, seen, e);
+        str_clear(&less);
+        out->model = *measured;
+        if (machine_file_load(m, &out->before, &why)) {
+            machine_model_less(measured, &out->before, &less);
+            machine_model_merge(&out->model, &out->before);
+        }
+        done = machine_file_save(&out->model, seen, e);
         if (!done && e->code != ERR_CHANGED)
             break;
     }
+    snprintf(out->less, sizeof out->less, "%s", str_text(&less));
+    doubts(&out->model, NULL, out->doubts, sizeof out->doubts);
     str_free(&path);
+    str_free(&less);
     return done;
 }
 
@@ -279,6 +286,7 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
 {
     char ignored[512];
     struct err why;
+    struct machine_model all = {0};
     *out = (struct machine_fresh){ .tries = 0 };
     if (!may_store(e))
         return false;
@@ -292,11 +300,13 @@ bool machine_file_measure(const struct machine *m, machine_measure_fn *measure, 
             out->tries = 0;
             return false;
         }
-        if (out->tries++ == 0)
-            out->model = again;
-        else
-            machine_model_merge(&out->model, &again);
-        of_this = doubts(&out->model, good, out->doubts, sizeof out->doubts);
+        if (out->tries++ == 0) {
+            all = again;
+        } else {
+            machine_model_merge(&all, &again);
+            all.seconds += again.seconds;
+        }
+        of_this = doubts(&all, good, ignored, sizeof ignored);
     }
-    return store(m, of_this, out, e);
+    return store(m, &all, out, e);
 }

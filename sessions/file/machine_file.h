@@ -10,13 +10,20 @@
 bool machine_file_load(const struct machine *m, struct machine_model *out, struct err *why);
 
 /* The result of machine_file_measure, which measures again while machine_model_doubts finds a
- * reason to doubt the result. A doubtful model never replaces a better stored one. */
+ * reason to doubt the result.
+ *
+ * A new model is merged with the stored model of the same machine: a roof is the best of many
+ * samples and other work only slows samples down, so the higher of two roofs is nearer to the
+ * truth, whichever of the two models is doubtful.  A virtual machine that moved to another CPU has
+ * another fingerprint, and its models are not merged.  If the same CPU is slower than before (its
+ * clock was limited), the roofs stay too high; `less` names them, so that the user can delete the
+ * file. */
 typedef bool machine_measure_fn(void *ctx, struct machine_model *out, struct err *e);
 struct machine_fresh {
-    struct machine_model model;           /* the best rates of all tries */
+    struct machine_model model;           /* the best rates of all tries and of `before` */
     int tries;                            /* number of measurements; 0: measuring failed */
     char doubts[512];                     /* why model is doubtful; "": it is not */
-    bool kept;                            /* whether `before` was better and stays stored */
+    char less[256];  /* rates that stay as they were, since all tries found far lower ones; "" */
     struct machine_model before;          /* the model stored before, if any */
 };
 #define MACHINE_TRIES 3

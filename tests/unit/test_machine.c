@@ -192,6 +192,10 @@ static void slow_outside(struct machine_model *m)
 {
     m->level[MODEL_L2].load.one = (struct rate){ 12, 12, 0, 3 };
 }
+static void odd_l2(struct machine_model *m)
+{
+    m->level[MODEL_L2].load.one = (struct rate){ 14, 13, 0, 3 };          /* DRAM has 15 */
+}
 static void slow_wide(struct machine_model *m) { m->isa[0].gflops.one.best = 10; }
 static void uneven(struct machine_model *m) { m->level[MODEL_DRAM].load.one.median = 8; }
 static void slow_day(struct machine_model *m)
@@ -219,6 +223,7 @@ static void doubts_are_told(void **state)
         { slow_all_together, false, 2, "2 cores together slower than one (avx2, L1)" },
         { slow_inside, false, 1, "L1 slower than L2" },
         { slow_outside, false, 1, "L2 slower than DRAM" },       /* there is no L3 between them */
+        { odd_l2, false, 1, "L2 slower than DRAM" },
         { slow_wide, false, 1, "avx2 slower than plain" },
         { uneven, false, 1, "most samples far below the best (DRAM)" },
         { slow_day, false, 0, "" },
@@ -258,26 +263,35 @@ static bool scripted(void *ctx, struct machine_model *out, struct err *e)
     return true;
 }
 
-/* What stands in the file afterwards, by its date. */
-static void a_better_one_stays(void **state)
+static void higher(struct machine_model *m)
+{
+    m->isa[0].gflops.one.best = 110;
+    m->level[MODEL_DRAM].load.one.best = 16;
+}
+
+/* What stands in the file afterwards: of each rate the higher, whichever model was doubtful. */
+static void the_higher_roofs_stay(void **state)
 {
     (void)state;
     static const struct {
         void (*stored)(struct machine_model *m), (*disturb[4])(struct machine_model *m);
-        int tries; bool kept; const char *date;
+        int tries; const char *doubts, *less; double avx2, l2, dram;
     } row[] = {
-        { NULL, { fine }, 1, false, "2027-01-01" },
-        { NULL, { slow_inside, fine }, 2, false, "2027-01-01" },
-        { NULL, { slow_wide, slow_wide, slow_wide }, 3, false, "2027-01-01" },
-        { fine, { slow_wide, slow_wide, slow_wide }, 3, true, "2026-11-21" },
-        { fine, { slow_day, slow_day, slow_day }, 3, true, "2026-11-21" },
-        { fine, { slow_day, fine }, 2, false, "2027-01-01" },
-        { slow_day, { fine }, 1, false, "2027-01-01" },
-        { slow_wide, { slow_day }, 1, false, "2027-01-01" },     /* nothing to compare it with */
-        { slow_wide, { slow_together, slow_together, slow_together }, 3, false, "2027-01-01" },
-        { slow_wide, { slow_all_together, slow_all_together, slow_all_together }, 3, true,
-          "2026-11-21" },
-        { fine, { slow_wide, NULL }, 0, false, "2026-11-21" },
+        { NULL, { fine }, 1, "", "", 100.5, 50, 15 },
+        { NULL, { slow_inside, fine }, 2, "", "", 100.5, 50, 15 },
+        { NULL, { slow_wide, slow_wide, slow_wide }, 3, "avx2 slower than plain", "", 10, 50, 15 },
+        { NULL, { odd_l2, odd_l2, odd_l2 }, 3, "L2 slower than DRAM", "", 100.5, 14, 15 },
+        { fine, { slow_wide, slow_wide, slow_wide }, 3, "", "avx2", 100.5, 50, 15 },
+        { fine, { slow_day, slow_day, slow_day }, 3, "", "avx2", 100.5, 50, 15 },
+        { fine, { slow_day, fine }, 2, "", "", 100.5, 50, 15 },
+        { fine, { higher }, 1, "", "", 110, 50, 16 },
+        { higher, { fine }, 1, "", "", 110, 50, 16 },
+        { slow_day, { fine }, 1, "", "", 100.5, 50, 15 },
+        { slow_wide, { slow_day }, 1, "", "avx2", 80, 50, 15 },
+        { odd_l2, { fine }, 1, "", "", 100.5, 50, 15 },
+        { odd_l2, { higher }, 1, "", "", 110, 50, 16 },
+        { slow_wide, { slow_inside, slow_inside, slow_inside }, 3, "", "L1", 100.5, 50, 15 },
+        { fine, { slow_wide, NULL }, 0, "", "", 100.5, 50, 15 },
     };
     struct machine here;
     struct err e;
@@ -293,12 +307,33 @@ static void a_better_one_stays(void **state)
         }
         bool ok = machine_file_measure(&here, scripted, &tries, 3, &fresh, &e);
         assert_true(machine_file_load(&here, &found, &e));
-        if (ok != (row[i].tries > 0) || fresh.tries != row[i].tries || fresh.kept != row[i].kept
-            || strncmp(found.date, row[i].date, 10) != 0)
-            fail_msg("row %d: %d tries, %s, %s", i, fresh.tries, fresh.doubts, found.date);
-        if (ok && row[i].kept)
-            assert_true(fresh.doubts[0] && strcmp(fresh.before.date, found.date) == 0);
+        if (ok != (row[i].tries > 0) || fresh.tries != row[i].tries
+            || !streq(fresh.doubts, row[i].doubts) || !streq(fresh.less, row[i].less)
+            || found.isa[0].gflops.one.best != row[i].avx2
+            || found.level[MODEL_L2].load.one.best != row[i].l2
+            || found.level[MODEL_DRAM].load.one.best != row[i].dram)
+            fail_msg("row %d: %d tries, doubts: %s, less: %s, avx2 %g", i, fresh.tries,
+                     fresh.doubts, fresh.less, found.isa[0].gflops.one.best);
+        assert_true(strncmp(found.date, ok ? "2027-01-01" : "2026-11-21", 10) == 0);
     }
+}
+
+/* A best among disturbed samples stays doubtful only until there are calmer samples. */
+static void calm_samples_end_the_doubt(void **state)
+{
+    (void)state;
+    struct machine here;
+    machine_read(&here);
+    struct machine_model old = some_model(&here), calm = old;
+    struct rate *rate = &old.level[MODEL_DRAM].load.one;
+    struct str doubts = {0};
+    *rate = (struct rate){ 15, 8, 0.9, 3 };
+    calm.level[MODEL_DRAM].load.one = (struct rate){ 14.5, 13, 0.1, 5 };
+    assert_int_equal(machine_model_doubts(&old, NULL, &doubts), 1);
+    machine_model_merge(&old, &calm);
+    assert_true(rate->best == 15 && rate->median == 13 && rate->spread == 0.1 && rate->runs == 5);
+    assert_int_equal(machine_model_doubts(&old, NULL, &doubts), 0);
+    str_free(&doubts);
 }
 
 /* Another process measures as well, and is done first. */
@@ -322,7 +357,7 @@ static void one_that_came_meanwhile_stays(void **state)
     machine_read(&here);
     put_file("{}\n");
     assert_true(machine_file_measure(&here, overtaken, &here, 1, &fresh, &e));
-    assert_true(fresh.kept);
+    assert_string_equal(fresh.less, "avx2");
     assert_true(machine_file_load(&here, &found, &e));
     assert_int_equal(machine_model_doubts(&found, NULL, &doubts), 0);
     str_free(&doubts);
@@ -376,7 +411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes),   cmocka_unit_test(rates), cmocka_unit_test(measured_here),
         cmocka_unit_test(kept),    cmocka_unit_test(damaged),
-        cmocka_unit_test(doubts_are_told), cmocka_unit_test(a_better_one_stays),
+        cmocka_unit_test(doubts_are_told), cmocka_unit_test(the_higher_roofs_stay),
+        cmocka_unit_test(calm_samples_end_the_doubt),
         cmocka_unit_test(one_that_came_meanwhile_stays),
     };
     return cmocka_run_group_tests_name("machine", tests, set_up, NULL);
