@@ -234,11 +234,12 @@ static void add_row(struct str *out, const struct bench_call *b, int i, int widt
     else
         str_add(out, "      -");
     if (r->verdict) {
+        bool undecided = stats_undecided(&r->ratio);
         const char *color = r->verdict == VERDICT_FASTER ? PAINT_GOOD
                           : r->verdict == VERDICT_SLOWER ? PAINT_BAD : PAINT_DIM;
         add_ratio(out, &r->ratio);
-        cli_paint(out, b->cli->color_out, color,
-                  verdict_name[stats_undecided(&r->ratio) ? VERDICT_UNDECIDED : r->verdict]);
+        cli_paint(out, b->cli->color_out, color, r->same_code ? "the same code"
+                  : verdict_name[undecided ? VERDICT_UNDECIDED : r->verdict]);
     }
     str_add(out, "\n");
 }
@@ -275,7 +276,8 @@ static void add_undecided(struct str *out, const struct bench_call *b)
 {
     for (int i = 1; i < b->n_all; i++) {
         struct str why = {0};
-        if (b->result[i].verdict && stats_print_undecided(&why, &b->result[i].ratio))
+        const struct compared *r = &b->result[i];
+        if (r->verdict && !r->same_code && stats_print_undecided(&why, &r->ratio))
             str_printf(out, "note: %c is undecided: %s\n", 'A' + i, str_text(&why));
         str_free(&why);
     }

@@ -57,9 +57,13 @@ static void put_times(struct doc *d, const struct compared time[2], int width)
                      : b->verdict == VERDICT_SLOWER ? STYLE_BAD : STYLE_PLAIN;
         str_add(&text, "time B / A: ");
         ratio_print(&text, &b->ratio);
-        str_printf(&text, "  %s", stats_undecided(&b->ratio) ? "undecided: "
-                                  : verdict_name[b->verdict]);
-        stats_print_undecided(&text, &b->ratio);
+        if (b->same_code)
+            str_add(&text, "  the same code: the difference is noise");
+        else
+            str_printf(&text, "  %s", stats_undecided(&b->ratio) ? "undecided: "
+                                      : verdict_name[b->verdict]);
+        if (!b->same_code)
+            stats_print_undecided(&text, &b->ratio);
         doc_wrap(d, s, str_text(&text), width, 3);
         for (int i = 0; i < 4; i++)
             str_ms(&ms[i], i < 2 ? time[i].m.latency.median_ms : time[i - 2].m.latency.min_ms);

@@ -51,6 +51,7 @@ struct measure_job {
     const struct module *module;         /* kernels of the lowered program */
     struct build kernel, ceiling, instrumented;
     char entry[32];                      /* name of the kernel in its object; "" = the usual one */
+    uint64_t source;                     /* hash of the kernel's source; 0: not generated */
     bool has_ceiling, has_instrumented;
     double ceiling_flops;
     struct trace_table trace;            /* sites, blocks, marks of SLOT_TRACE's kernel */

@@ -21,7 +21,8 @@ bool measure_program(const struct program *p, const struct measure_opts *o,
  * At most MEASURE_MAX_COMPARED programs; a program may occur twice.
  *
  * o->time_s = 0 stands for 1 s.  A program that fails is a result, and the others are timed without
- * it.  The first program, and programs that are not timed, have ratio 0 and VERDICT_NONE.
+ * it.  The first program, and programs that are not timed, have ratio 0 and VERDICT_NONE.  A
+ * program with the same source as the first has VERDICT_SAME: what its times differ by is noise.
  *
  * Programs for a GPU are timed on it after their host twins (the same loops, run on the CPU) were
  * found right.  Without a GPU they are only checked, m.device has the reason, and there are no
@@ -31,6 +32,7 @@ struct compared {
     struct measurement m;
     struct ratio ratio;                  /* its time over the time of the first program */
     enum verdict verdict;
+    bool same_code;                      /* its source is that of the first program */
 };
 /* The number of sampled rounds, and of the epochs in which they were sampled (the blocks of
  * stats_ratio). */

@@ -1,6 +1,8 @@
 /* Builds shared objects from a program: the kernel, the FMA ceiling, the instrumented kernel. */
 #include "profile/measure/job.h"
 
+#include "kernels/base/rng.h"
+
 bool measure_lower(struct measure_job *j, struct err *e)
 {
     if (!program_lower(j->program, &j->func, e))
@@ -16,8 +18,9 @@ bool measure_build_kernel(struct measure_job *j, struct err *e)
     if (j->on_device)
         return measure_build_device(j, e);
     j->entry[0] = '\0';
-    bool ok = module_c(j->module, &o, &text, e)
-           && build_shared(&j->cc, str_text(&text), j->target, module_is_parallel(j->module),
+    bool ok = module_c(j->module, &o, &text, e);
+    j->source = ok ? hash_text(str_text(&text)) : 0;
+    ok = ok && build_shared(&j->cc, str_text(&text), j->target, module_is_parallel(j->module),
                            j->cancel, &j->kernel, e);
     str_free(&text);
     return ok;

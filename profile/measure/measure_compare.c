@@ -79,6 +79,7 @@ static void take_back(struct compared *out)
 {
     out->ratio = (struct ratio){ 0 };
     out->verdict = VERDICT_NONE;
+    out->same_code = false;
 }
 
 static void compare(const struct contest *c, struct compared *out, struct comparison *how)
@@ -91,7 +92,10 @@ static void compare(const struct contest *c, struct compared *out, struct compar
         struct compared *to = &out[c->alive[i] - c->job];
         to->ratio = stats_ratio(first, s->sample[SERIES_KERNEL + i], s->rounds, s->block,
                                 s->n_blocks, MEASURE_BOOTSTRAP_SEED);
+        to->same_code = c->alive[i]->source && c->alive[i]->source == c->alive[0]->source;
         to->verdict = stats_verdict(&to->ratio);
+        if (to->same_code && to->verdict != VERDICT_NONE)
+            to->verdict = VERDICT_SAME;
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/base/rng.h"
 #include "profile/build/cubin.h"
 #include "profile/child/child.h"
 #include "profile/child/device.h"
@@ -43,8 +44,9 @@ bool measure_build_device(struct measure_job *j, struct err *e)
     struct str text = {0};
     char arch[24];
     snprintf(arch, sizeof arch, "sm_%d%d", j->device->major, j->device->minor);
-    bool ok = gen_cuda(j->func, &o, &text, &launches, e)
-           && cubin_build(str_text(&text), &launches, arch, j->cancel, &j->kernel,
+    bool ok = gen_cuda(j->func, &o, &text, &launches, e);
+    j->source = ok ? hash_text(str_text(&text)) : 0;
+    ok = ok && cubin_build(str_text(&text), &launches, arch, j->cancel, &j->kernel,
                           j->m->device.nvrtc, e);
     str_free(&text);
     return ok;

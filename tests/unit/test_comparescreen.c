@@ -139,6 +139,12 @@ static void noisy_comparisons_are_said(void **state)
     time[1].verdict = stats_verdict(&time[1].ratio);
     m->data_stamp++;
     assert_shows(m, "0.860 (0.812 to 0.904)  undecided: the best times say the opposite: 1.18");
+    time[1].same_code = true;
+    m->data_stamp++;
+    assert_shows(m, "0.860 (0.812 to 0.904)  the same code: the difference is noise");
+    assert_hides(m, "undecided");
+    time[1].same_code = false;
+    m->data_stamp++;
     assert_shows(m, "A is noisy: the middle half spreads over 48 %; the load of the machine "
                  "was 6.2");
     assert_shows(m, "A takes ");

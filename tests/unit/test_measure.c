@@ -494,8 +494,13 @@ static void programs_are_compared_in_one_child(void **state)
         assert_true((out[i].ratio.ratio > 0) == (i > 0));
     }
     assert_int_equal(out[0].verdict, VERDICT_NONE);
+    assert_false(out[1].same_code || out[2].same_code);
     struct progress silent = { 0 };
     o.cold = false;
+    const struct program *twice[] = { p[1], program_of("gmm m=32 k=32 n=32", vectorized) };
+    assert_true(measure_compare(twice, 2, &o, NULL, NULL, out, &how, &e));
+    assert_true(out[1].same_code && !out[0].same_code);
+    assert_true(out[1].verdict == VERDICT_SAME || out[1].verdict == VERDICT_NONE);
     assert_true(measure_compare_each(p, 2, &o, &silent, NULL, out, &how, &e));
     assert_false(measure_compare(p, 0, &o, NULL, NULL, out, &how, &e));
     assert_int_equal(e.code, ERR_RANGE);
