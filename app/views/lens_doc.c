@@ -81,7 +81,8 @@ static void put_causes(struct lens_pane *v)
         struct str exact = {0};
         str_add(&exact, "The measurement of this step has simulated the whole run: ");
         text_count(&exact, v->k->counted);
-        str_add(&exact, " misses. Numbers of the lens are estimates of it.");
+        str_add(&exact, v->k->counted == 1 ? " miss." : " misses.");
+        str_add(&exact, " Numbers of the lens are estimates of it.");
         put_text(v, STYLE_DIM, &exact);
     }
 }
@@ -112,7 +113,8 @@ static void put_pairs(struct lens_pane *v)
         const struct lens_pair *p = &l->pair[i];
         struct str text = {0};
         text_count(&text, p->count);
-        str_printf(&text, " misses of %s %s on lines evicted by %s: ",
+        str_printf(&text, " %s of %s %s on lines evicted by %s: ",
+                   p->count == 1 ? "miss" : "misses",
                    l->site[p->site].is_store ? "store" : "load", l->site[p->site].text,
                    p->by == p->site ? "itself" : l->site[p->by].text);
         lens_pair_print(&text, l, p);
@@ -254,7 +256,7 @@ static void put_buffer(struct lens_pane *v, const struct lens_touch *t, const bo
     struct str text = {0};
     str_printf(&text, "%s%s  ", of->notation[0] ? "  " : "", of->notation);
     str_count(&text, of->lines);
-    str_printf(&text, " lines, %d a row", row);
+    str_printf(&text, " line%s, %d a row", of->lines == 1 ? "" : "s", row);
     doc_put(v->d, STYLE_DIM, str_text(&text));
     str_free(&text);
     end(v);
@@ -360,11 +362,13 @@ static void put_sets(struct lens_pane *v)
         end(v);
     }
     struct str legend = {0};
+    long long width = llround((whole ? l->accesses : l->n_touches) / columns);
     str_add(&legend, "a column is ");
-    str_count(&legend, llround((whole ? l->accesses : l->n_touches) / columns));
-    str_printf(&legend, " %s; the darkest cell has ", whole ? "accesses" : "touches");
+    str_count(&legend, width);
+    str_printf(&legend, " %s; the darkest cell has ", whole ? width == 1 ? "access" : "accesses"
+                                                      : width == 1 ? "touch" : "touches");
     str_count(&legend, llround(most));
-    str_add(&legend, " misses");
+    str_add(&legend, llround(most) == 1 ? " miss" : " misses");
     doc_pad(v->d, v->k->width > 2 * LABEL ? LABEL : 2);
     doc_wrap(v->d, STYLE_DIM, str_text(&legend), v->k->width, LABEL);
     str_free(&legend);
@@ -379,7 +383,7 @@ static void put_head(struct lens_pane *v)
     cache_config_print(&text, &l->cache);
     str_printf(&text, ": %d sets of %d ways. The playback has ", l->n_sets, l->ways);
     str_count(&text, l->n_touches);
-    str_add(&text, " touches of lines");
+    str_add(&text, l->n_touches == 1 ? " touch of lines" : " touches of lines");
     if (l->iterations > 0) {
         str_add(&text, " from iteration ");
         str_count(&text, l->from);
@@ -389,7 +393,7 @@ static void put_head(struct lens_pane *v)
     }
     str_add(&text, "; ");
     str_count(&text, l->misses);
-    str_add(&text, " of these miss, ");
+    str_add(&text, l->misses == 1 ? " of these misses, " : " of these miss, ");
     str_count(&text, l->conflicts);
     str_add(&text, " by conflicts.");
     doc_wrap(v->d, STYLE_PLAIN, str_text(&text), v->k->width, 2);

@@ -6,6 +6,18 @@
 
 #define NAMED 0.05                        /* least share of a kind of misses that is named */
 
+static void add_lines(struct str *out, int64_t n)
+{
+    str_count(out, n);
+    str_add(out, n == 1 ? " line" : " lines");
+}
+
+static void add_bytes(struct str *out, int64_t n)
+{
+    str_count(out, n);
+    str_add(out, n == 1 ? " byte" : " bytes");
+}
+
 void lens_line_print(struct str *out, const struct lens *l, int32_t line)
 {
     int b = lens_buffer_of(l, line);
@@ -33,17 +45,17 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
     if (p->loop < 0)
         return;
     str_printf(out, "%s moves by ", l->site[p->by].text);
-    str_count(out, p->stride);
+    add_bytes(out, p->stride);
     if (p->every > 1)
-        str_printf(out, " bytes every %lld iterations of %s: ", (long long)p->every,
+        str_printf(out, " every %lld iterations of %s: ", (long long)p->every,
                    l->loop[p->loop].axis);
     else
-        str_printf(out, " bytes with each %s: ", l->loop[p->loop].axis);
+        str_printf(out, " with each %s: ", l->loop[p->loop].axis);
     str_count(out, p->trips);
-    str_printf(out, " %s use %d of %d sets, which hold ",
-               p->every > 1 ? "such moves" : "iterations", p->sets, l->n_sets);
-    str_count(out, p->sets * l->ways);
-    str_add(out, " lines");
+    str_printf(out, " %s use %d of %d sets, which hold%s ",
+               p->every > 1 ? "such moves" : "iterations", p->sets, l->n_sets,
+               p->sets == 1 ? "s" : "");
+    add_lines(out, p->sets * l->ways);
 }
 
 /* --- What misses ------------------------------------------------------------------------------ */
@@ -60,6 +72,10 @@ static void add_kinds(struct str *out, const struct lens_cause *c)
             named[n_named++] = i;
     if (n_named == 1) {
         bool all = n[named[0]] == c->misses;
+        if (llround(c->misses) == 1) {
+            str_printf(out, ", a %s miss", miss_kind_name[kind[named[0]]]);
+            return;
+        }
         str_printf(out, ", %s of them %s misses", all ? "all" : "nearly all",
                    miss_kind_name[kind[named[0]]]);
         return;
@@ -76,18 +92,16 @@ void lens_cause_print(struct str *out, const struct lens *l, const struct lens_c
 {
     str_printf(out, "%s %s has ", l->site[c->site].is_store ? "Store" : "Load",
                l->site[c->site].text);
-    text_count(out, llround(c->misses));
-    str_add(out, " of the ");
-    text_count(out, llround(l->all.misses));
-    str_add(out, " misses in L1");
+    if (llround(l->all.misses) == 1) {
+        str_add(out, "the only miss in L1");
+    } else {
+        text_count(out, llround(c->misses));
+        str_add(out, " of the ");
+        text_count(out, llround(l->all.misses));
+        str_add(out, " misses in L1");
+    }
     add_kinds(out, c);
     str_add(out, ".");
-}
-
-static void add_lines(struct str *out, int64_t n)
-{
-    str_count(out, n);
-    str_add(out, n == 1 ? " line" : " lines");
 }
 
 /* "K, the innermost loop, moves it by 2 048 bytes: every iteration needs another line." or "MN
@@ -99,13 +113,13 @@ static void add_move(struct str *out, const struct lens *l, const struct lens_ca
     bool innermost = c->moves == l->site[c->site].loop;
     str_printf(out, "%s%s moves it by ", l->loop[c->moves].axis,
                innermost ? ", the innermost loop," : "");
-    str_count(out, c->stride);
+    add_bytes(out, c->stride);
     if (c->moves_every == 1) {
-        str_printf(out, " bytes: every iteration needs %s. ",
+        str_printf(out, ": every iteration needs %s. ",
                    innermost ? "another line" : "other lines");
         return;
     }
-    str_add(out, " bytes every ");
+    str_add(out, " every ");
     str_count(out, c->moves_every);
     str_add(out, " iterations. ");
 }
@@ -159,13 +173,19 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
-/* " Its moves use 2 of 64 sets, so that fewer lines would conflict." */
+/* " Its moves reach only 2 of 64 sets, which hold 16 lines: 17 would conflict even in an otherwise
+ * empty L1." */
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
-    if (4 * sets <= l->n_sets && sets * l->ways < c->lines)
-        str_printf(out, " Its moves use %d of %d sets, so that fewer lines would conflict.",
-                   (int)sets, l->n_sets);
+    if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
+        return;
+    str_printf(out, " Its moves reach only %d of %d sets, which hold%s ", (int)sets, l->n_sets,
+               sets == 1 ? "s" : "");
+    add_lines(out, sets * l->ways);
+    str_add(out, ": ");
+    str_count(out, sets * l->ways + 1);
+    str_add(out, " would conflict even in an otherwise empty L1.");
 }
 
 void lens_reason_print(struct str *out, const struct lens *l, const struct lens_cause *c)

@@ -481,8 +481,8 @@ static void fused_loops(void **state)
     lens_reason_print(&text, l, &late);
     assert_string_equal(str_text(&text), "M_N moves it by 2 048 bytes every 512 iterations. After "
                         "512 iterations, M_N needs its 512 lines again, but by then 545 lines were "
-                        "touched, and L1 holds 512. Its moves use 2 of 64 sets, so that fewer "
-                        "lines would conflict.");
+                        "touched, and L1 holds 512. Its moves reach only 2 of 64 sets, which "
+                        "hold 16 lines: 17 would conflict even in an otherwise empty L1.");
     str_free(&text);
     lens_free(l);
     arena_free(a);
@@ -649,8 +649,17 @@ static void sentences(void **state)
                        "capacity misses.");
     assert_reason(l, "K, the innermost loop, moves it by 2 048 bytes: every iteration needs "
                      "another line. The next iteration of N needs its 512 lines again, but by "
-                     "then 545 lines were touched, and L1 holds 512. Its moves use 2 of 64 "
-                     "sets, so that fewer lines would conflict.");
+                     "then 545 lines were touched, and L1 holds 512. Its moves reach only 2 "
+                     "of 64 sets, which hold 16 lines: 17 would conflict even in an otherwise "
+                     "empty L1.");
+    struct lens_cause once = l->cause[0];
+    once.misses = l->all.misses = 1;
+    once.compulsory = once.conflict = 0;
+    lens_cause_print(&text, l, &once);
+    assert_says(&text, "Load B[k][n] has the only miss in L1, a capacity miss.");
+    l->all.misses = 3;
+    lens_cause_print(&text, l, &once);
+    assert_says(&text, "Load B[k][n] has 1 of the 3 misses in L1, a capacity miss.");
     lens_free(l);
     l = lens_on(a, "gmm m=128 k=256 n=512");
     assert_reason(l, "B[k][n] moves by 2 048 bytes with each K: 256 iterations use 2 of 64 sets, "
