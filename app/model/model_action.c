@@ -14,9 +14,11 @@ static void run_line(struct model *m, const char *line)
     if (model_fill_in(m, line, &s)) {
         while (s.len > 0 && s.data[s.len - 1] == ' ')
             s.data[--s.len] = 0;
-        bool marks = m->overlay == OVERLAY_BRANCHES && str_starts(line, "mark ");
-        m->overlay = marks ? m->overlay : OVERLAY_NONE;  /* another key may follow in the list */
-        model_run(m, str_text(&s));
+        bool list = m->overlay == OVERLAY_BRANCHES;
+        m->overlay = list && str_starts(line, "mark ") ? m->overlay : OVERLAY_NONE;
+        bool ok = model_run(m, str_text(&s));
+        if (list && !ok && !m->prompt.open)
+            m->overlay = OVERLAY_BRANCHES;               /* to choose another branch */
     }
     str_free(&s);
 }

@@ -196,10 +196,13 @@ bool model_bisect(struct model *m)
         return model_say_error(m, "no state is marked", "Space on another step of this branch "
                                "marks it");
     bool before = history_leads(h, k->state, now);
-    if (k->state == now || (!before && !history_leads(h, now, k->state)))
-        return model_say_error(m, "the marked and the current state are not two steps of one "
-                               "branch", "Space on another step of this branch marks it; "
-                               "= compares branches");
+    if (k->state == now)
+        return model_say_error(m, "bisect takes two steps of one branch, and the current step is "
+                               "the marked one", "go to another step of this branch");
+    if (!before && !history_leads(h, now, k->state))
+        return model_say_error(m, "bisect takes two steps of one branch, and the marked one is not "
+                               "on this branch", "Space on a step of this branch marks it; "
+                               "= compares the branches");
     want(m, JOB_BISECT);
     if (!before) {
         k->to = k->state;

@@ -38,9 +38,9 @@ static void put_advice(struct doc *d, int width)
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, "Space on a step marks it, and in the list of branches (B) the step "
              "where a branch stands. Then = shows it beside the current step: nest, C, assembly, "
-             "cache misses, and both timed in turns. :bisect finds the step between them that "
-             "matters most. :ablate needs no mark: it times the current schedule without each of "
-             "its steps.",
+             "cache misses, and both timed in turns. :bisect finds the step between two "
+             "steps of one branch that matters most. :ablate needs no mark: it times the current "
+             "schedule without each of its steps.",
              width, 0);
 }
 

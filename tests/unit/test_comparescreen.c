@@ -237,7 +237,8 @@ static void branches_can_be_marked(void **state)
     type_line(m, "mark other");
     assert_shows(m, "compares it with the current branch");
     type_line(m, "bisect");
-    assert_shows(m, "= compares branches");
+    assert_shows(m, "the marked one is not on this branch");
+    assert_shows(m, "Space on a step of this branch marks it; = compares the branches");
     type_line(m, "mark nobody");
     assert_shows(m, "there is no branch \"nobody\"");
     press(m, "Esc");
@@ -250,6 +251,12 @@ static void branches_can_be_marked(void **state)
     type_line(m, "compare main");
     assert_shows(m, "this is the current branch");
     press(m, "Esc");
+    press(m, "B g =");                    /* main: refused, and the list stays open for another */
+    assert_shows(m, "this is the current branch");
+    assert_int_equal(m->overlay, OVERLAY_BRANCHES);
+    press(m, "j =");
+    assert_int_equal(m->overlay, OVERLAY_NONE);
+    assert_shows(m, "A  other, step 3");
     type_line(m, "compare nobody");
     assert_shows(m, "a branch, or nest, c, asm or ablation");
     model_free(m);
@@ -265,7 +272,7 @@ static void bisect_names_the_step(void **state)
     type_line(m, "loop reorder C M.0 K M.1 N");
     type_line(m, "mark");
     type_line(m, "bisect");
-    assert_shows(m, "not two steps of one branch");
+    assert_shows(m, "two steps of one branch, and the current step is the marked one");
     type_line(m, "loop unroll C M.1");
     type_line(m, "loop vectorize C N");
     type_line(m, "bisect");
