@@ -381,7 +381,8 @@ static void put_head(struct lens_pane *v)
     const struct lens *l = v->l;
     struct str text = {0};
     cache_config_print(&text, &l->cache);
-    str_printf(&text, ": %d sets of %d ways. The playback has ", l->n_sets, l->ways);
+    str_printf(&text, ": %d set%s of %d way%s. The playback has ", l->n_sets,
+               l->n_sets == 1 ? "" : "s", l->ways, l->ways == 1 ? "" : "s");
     str_count(&text, l->n_touches);
     str_add(&text, l->n_touches == 1 ? " touch of lines" : " touches of lines");
     if (l->iterations > 0) {

@@ -173,18 +173,14 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
     str_add(out, "More lines share a set than it has ways.");
 }
 
-/* " Its moves reach only 2 of 64 sets, which hold 16 lines: 17 would conflict even in an otherwise
- * empty L1." */
+/* " Its moves reach only 2 of 64 sets: 17 lines would conflict even in an otherwise empty L1." */
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
         return;
-    str_printf(out, " Its moves reach only %d of %d sets, which hold%s ", (int)sets, l->n_sets,
-               sets == 1 ? "s" : "");
-    add_lines(out, sets * l->ways);
-    str_add(out, ": ");
-    str_count(out, sets * l->ways + 1);
+    str_printf(out, " Its moves reach only %d of %d sets: ", (int)sets, l->n_sets);
+    add_lines(out, sets * l->ways + 1);
     str_add(out, " would conflict even in an otherwise empty L1.");
 }
 

@@ -115,7 +115,7 @@ static void put_latency(struct doc *d, const struct measurement *m,
 {
     struct str text = {0};
     size_t lead = add_latency(&text, &m->latency, k->exact);
-    str_printf(&text, ", %d runs", m->latency.runs);
+    str_printf(&text, ", %d run%s", m->latency.runs, m->latency.runs == 1 ? "" : "s");
     if (!m->device.name[0])
         str_printf(&text, ", %d thread%s", m->threads, m->threads == 1 ? "" : "s");
     if (m->measurements > 1)

@@ -30,7 +30,8 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
     text_ms(&text, m->latency.median_ms);
     str_printf(&text, " median, spread %.1f %%", 100 * m->latency.spread);
     if (k->exact) {
-        str_printf(&text, ", %d runs, first run ", m->latency.runs);
+        str_printf(&text, ", %d run%s, first run ", m->latency.runs,
+                   m->latency.runs == 1 ? "" : "s");
         text_ms(&text, m->first_call_ms);
     }
     if (sum->s > 0) {

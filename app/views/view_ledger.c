@@ -345,7 +345,7 @@ static void describe_time(const struct ledger_row *r, struct str *out)
     else if (noisy)
         str_printf(out, ": the median is %.0f %% above the best; ",
                    100 * (l->median_ms / l->min_ms - 1));
-    str_printf(out, "best of %d runs", l->runs);
+    str_printf(out, "best of %d run%s", l->runs, l->runs == 1 ? "" : "s");
     if (threads_of(r) > 1)
         str_printf(out, " with %d threads", threads_of(r));
     else if (str_starts(r->step, "loop parallel"))

@@ -167,7 +167,8 @@ static void offer_other_branches(struct completer *c)
         int n, at;
         history_path(c->h, i, &n, &at);
         if (i != history_branch_index(c->h))
-            offer(c, history_branch(c->h, i)->name, arena_printf(c->a, "%d steps", n - 1));
+            offer(c, history_branch(c->h, i)->name, arena_printf(c->a, "%d step%s", n - 1,
+                                                                  n == 2 ? "" : "s"));
     }
 }
 

@@ -481,8 +481,8 @@ static void fused_loops(void **state)
     lens_reason_print(&text, l, &late);
     assert_string_equal(str_text(&text), "M_N moves it by 2 048 bytes every 512 iterations. After "
                         "512 iterations, M_N needs its 512 lines again, but by then 545 lines were "
-                        "touched, and L1 holds 512. Its moves reach only 2 of 64 sets, which "
-                        "hold 16 lines: 17 would conflict even in an otherwise empty L1.");
+                        "touched, and L1 holds 512. Its moves reach only 2 of 64 sets: 17 "
+                        "lines would conflict even in an otherwise empty L1.");
     str_free(&text);
     lens_free(l);
     arena_free(a);
@@ -650,8 +650,7 @@ static void sentences(void **state)
     assert_reason(l, "K, the innermost loop, moves it by 2 048 bytes: every iteration needs "
                      "another line. The next iteration of N needs its 512 lines again, but by "
                      "then 545 lines were touched, and L1 holds 512. Its moves reach only 2 "
-                     "of 64 sets, which hold 16 lines: 17 would conflict even in an otherwise "
-                     "empty L1.");
+                     "of 64 sets: 17 lines would conflict even in an otherwise empty L1.");
     struct lens_cause once = l->cause[0];
     once.misses = l->all.misses = 1;
     once.compulsory = once.conflict = 0;
