@@ -155,7 +155,7 @@ static void add_progress(struct str *out, const struct tune_view *v)
         str_add(out, " best ");
         str_ms(out, v->best_ms);
         if (isfinite(v->start_ms))
-            str_printf(out, " (%s%.2fx the start)",
+            str_printf(out, " (%s%.2fx as fast as the start)",
                        v->simulated[0] ? "" : "about ", v->start_ms / v->best_ms);
     }
     if (v->simulated[0])
@@ -212,6 +212,25 @@ static void label(struct str *out, const char *name)
     str_printf(out, "%-10s", name);
 }
 
+/* Says that the best of the search, which the progress has shown, was not the fastest in turns. */
+static void add_lost(struct str *out, const struct tune_result *r)
+{
+    struct tuning_timed timed[TUNING_MOST_TIMED];
+    const struct tuning_timed *lost = tuning_lost(timed, tuning_timed(r, timed), r->view);
+    if (!lost)
+        return;
+    label(out, "final:");
+    str_printf(out, "trial %d was faster in the search (", lost->trial + 1);
+    str_ms(out, r->view->best_ms);
+    if (isfinite(lost->ms)) {
+        str_add(out, "), ");
+        str_ms(out, lost->ms);
+        str_add(out, " in turns\n");
+    } else {
+        str_add(out, ") and failed when it was timed again\n");
+    }
+}
+
 /* Adds the times of winner and session. They are taken from the final if possible: times of two
  * separate measurements differ by noise alone. */
 static void add_best(struct str *out, const struct tune_call *u, const struct tuning *t)
@@ -242,6 +261,8 @@ static void add_best(struct str *out, const struct tune_call *u, const struct tu
     if (m && m->peak_fraction > 0)
         str_printf(out, ", %.0f %% of the FMA ceiling", 100 * m->peak_fraction);
     str_add(out, "\n");
+    if (t->result)
+        add_lost(out, t->result);
     if (t->other_contract[0]) {
         label(out, "contract:");
         str_printf(out, "%s\n", t->other_contract);

@@ -47,6 +47,7 @@ struct tuner {
     struct str end, place, back, note;
     const char *after_branch;            /* the user's current branch when it ended */
     struct tune_winner winner;
+    double start_before_ms;              /* the start's time before the search; 0: unknown */
 };
 
 /* The marked state, and the comparisons of it with other states (model_compare.c). */

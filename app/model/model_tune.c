@@ -192,11 +192,14 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     struct tuner *t = &m->tuner;
     const struct history *h = m->session->history;
     int number = t->number + 1;
+    const struct measurement *before = history_state(h, state)->measured;
+    bool timed = before && before->latency.runs > 0 && before->threads == m->threads;
     model_tune_forget(m);
     *t = (struct tuner){
         .snapshot = tune_snapshot_new(), .opts = *o, .number = number, .out = true, .wanted = true,
         .state = state, .from = history_current(h)->id,
         .branch = history_branch(h, history_branch_index(h))->name,
+        .start_before_ms = timed ? before->latency.min_ms : 0,
     };
     m->pane[VIEW_TUNE].scroll = (struct scroll){0};
     doc_clear(&m->pane[VIEW_TUNE].doc);

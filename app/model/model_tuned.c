@@ -99,8 +99,9 @@ static struct tune_winner winner_of(const struct model *m, const struct tuning *
         .known = isfinite(t->best_ms), .is_start = is_start(m, t),
         .in_turns = t->final_start && t->final_best, .ms = t->best_ms, .speedup = t->speedup,
         .low = t->speedup_low, .high = t->speedup_high,
-        .trial = r && r->best ? r->best->trial : -1,
+        .trial = r ? tuning_trial(r, r->best) : -1,
     };
+    w.n_timed = r ? tuning_timed(r, w.timed) : 0;
     if (w.is_start) {
         struct ratio gain = { .ratio = NAN };
         w.in_turns = r && r->view->best >= 0

@@ -4,6 +4,7 @@
 #ifndef TS_APP_TUNE_SNAPSHOT_H
 #define TS_APP_TUNE_SNAPSHOT_H
 #include "explorer/tune/view.h"
+#include "sessions/tuning/tuning.h"
 
 /* The phase of a search, as the screen shows it.
  * PREPARING: no snapshot exists yet.  LENDING: it waits while something else is measured.
@@ -17,9 +18,11 @@ enum tune_phase {
 /* The winner of a search that has ended.  is_start: the winner is the start, since no candidate is
  * shown to be faster.  speedup: that of the winner over the start; if the start has won, that of
  * the search's best trial; NAN: unknown.  in_turns: whether both were timed in turns.  low, high:
- * its 95 % interval; 0: unknown.  trial: the number of the winner's trial, or -1: unknown. */
+ * its 95 % interval; 0: unknown.  trial: the index of the winner's trial, or -1: unknown.
+ * timed: the trials that were timed in turns after the search (tuning_timed). */
 struct tune_winner {
     bool known, is_start, in_turns; double ms, speedup, low, high; int trial;
+    int n_timed; struct tuning_timed timed[TUNING_MOST_TIMED];
 };
 
 struct tune_snapshot;

@@ -6,6 +6,7 @@
 
 #include "app/ui/text.h"
 #include "app/views/tune_plot.h"
+#include "app/views/tune_trials.h"
 
 #define LABEL 8                          /* columns of the labels */
 #define MOST_PLOT_ROWS 24
@@ -13,8 +14,9 @@
 #define BAR_FROM 60                      /* columns from which a pane has a progress bar */
 #define WORDS_FROM 70                    /* columns from which all numbers have their words */
 #define STAGE_FROM 92  /* columns from which a pane shows how much of the stage is left */
-#define OF_THE_OUTPUT 14                 /* columns of " of the output" */
-#define HEADING_FROM 54  /* columns from which the heading of the trials is complete */
+#define OTHER_TIME 0.1  /* a time of the start in the search that differs more is remarked */
+/* columns of "best    2.46 ms", " in this search)" and ", trial 1000" */
+#define AROUND_START 44
 #define WRAP_FROM 14                     /* rows of the pane from which a line may take two rows */
 
 /* --- State of the search ---------------------------------------------------------------------- */
@@ -91,8 +93,49 @@ static void put_state(struct doc *d, const struct tune_view *v, const struct tun
     put_rest(d, runs ? STYLE_PLAIN : STYLE_NOTE, &left, look);
 }
 
-/* Adds the winner, whose time the list of steps has as well: times of the search are of other
- * measurements. */
+/* Appends "about 2.12x as fast as the start". */
+static void add_speedup(struct str *s, double speedup, bool about, const struct tune_look *look)
+{
+    str_printf(s, ", %s%.2fx%s the start", about ? "about " : "", speedup,
+               look->width < WORDS_FROM ? "" : " as fast as");
+}
+
+/* Appends " (5.20 ms in this search; measured before: 2.56 ms)", the time of the start in the
+ * search. Says less where that saves a row: the heading of the trials says where it is from. */
+static void add_start(struct str *s, const struct tune_view *v, const struct tune_look *look)
+{
+    double before = look->start_before_ms;
+    bool other = before > 0 && fabs(v->start_ms / before - 1) > OTHER_TIME;
+    if (!isfinite(v->start_ms))
+        return;
+    str_add(s, " (");
+    text_ms(s, v->start_ms);
+    bool fits = text_width(str_text(s)) + AROUND_START <= look->width - 2;
+    if (!v->simulated[0])
+        str_add(s, other || fits ? " in this search" : "");
+    if (!v->simulated[0] && other) {
+        str_add(s, "; measured before: ");
+        text_ms(s, before);
+    }
+    str_add(s, ")");
+}
+
+/* Appends ", the start: ..." with the reason. */
+static void add_start_won(struct str *s, const struct tune_view *v, const struct tune_winner *w)
+{
+    str_add(s, ", the start: nothing is shown to be faster than this");
+    if (v->best < 0)
+        return;
+    str_printf(s, " (trial %d: ", v->best + 1);
+    text_ms(s, v->best_ms);
+    str_add(s, " in the search");
+    if (w->in_turns)
+        str_printf(s, ", %.2fx as fast as the start when both were timed in turns", w->speedup);
+    str_add(s, ")");
+}
+
+/* Adds the winner, whose time the list of steps has as well. It was timed by itself; the ratio is
+ * of times in turns. */
 static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;
@@ -102,24 +145,39 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
     if (w->is_start) {
-        str_add(&s, ", the start: nothing is shown to be faster than this");
-        if (v->best >= 0) {
-            str_printf(&s, " (trial %d: ", v->best + 1);
-            text_ms(&s, v->best_ms);
-            str_add(&s, " in the search");
-            if (w->in_turns)
-                str_printf(&s, ", %.2fx the start when both were timed in turns", w->speedup);
-            str_add(&s, ")");
-        }
+        add_start_won(&s, v, w);
     } else if (isfinite(w->speedup)) {
-        str_printf(&s, ", %s%.2fx the start", w->in_turns || v->simulated[0] ? "" : "about ",
-                   w->speedup);
+        bool about = !w->in_turns && !v->simulated[0];
+        add_speedup(&s, w->speedup, about, look);
         if (w->low > 0)
             str_printf(&s, " (%.2f to %.2f)", w->low, w->high);
-        str_add(&s, w->in_turns ? ", both timed in turns" : "");
+        str_add(&s, w->in_turns ? " in turns" : "");
+        if (about)
+            add_start(&s, v, look);
     }
     if (!w->is_start && w->trial >= 0)
         str_printf(&s, ", trial %d", w->trial + 1);
+    put_rest(d, STYLE_PLAIN, &s, look);
+}
+
+/* Says that the best of the search has lost in turns: its time was on the screen until then. */
+static void put_lost(struct doc *d, const struct tune_view *v, const struct tune_look *look)
+{
+    const struct tune_winner *w = &look->winner;
+    const struct tuning_timed *lost = tuning_lost(w->timed, w->n_timed, v);
+    struct str s = {0};
+    if (!w->known || w->is_start || !lost)
+        return;
+    put_label(d, stage_name[STAGE_FINAL]);
+    str_printf(&s, "trial %d was faster in the search (", lost->trial + 1);
+    text_ms(&s, v->best_ms);
+    if (isfinite(lost->ms)) {
+        str_add(&s, "), ");
+        text_ms(&s, lost->ms);
+        str_add(&s, " in turns");
+    } else {
+        str_add(&s, ") and failed when it was timed again");
+    }
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
@@ -128,6 +186,7 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
     struct str s = {0};
     if (look->phase == TUNE_ENDED && look->winner.known) {
         put_winner(d, v, look);
+        put_lost(d, v, look);
         return;
     }
     put_label(d, "best");
@@ -140,10 +199,8 @@ static void put_best(struct doc *d, const struct tune_view *v, const struct tune
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
     if (isfinite(v->start_ms)) {
-        str_printf(&s, ", %s%.2fx the start (", v->simulated[0] ? "" : "about ",
-                   v->start_ms / v->best_ms);
-        text_ms(&s, v->start_ms);
-        str_add(&s, ")");
+        add_speedup(&s, v->start_ms / v->best_ms, !v->simulated[0], look);
+        add_start(&s, v, look);
     }
     str_printf(&s, ", trial %d", v->best + 1);
     put_rest(d, STYLE_PLAIN, &s, look);
@@ -260,7 +317,7 @@ static void put_legend(struct doc *d, const struct tune_families *f, int rows, i
     for (int i = 0; i < f->n && i < rows; i++) {
         struct str s = {0}, cell = {0};
         const struct tune_family *one = &f->family[i];
-        bool last = i == rows - 1 && f->n > rows, narrow = width < HEADING_FROM;
+        bool last = i == rows - 1 && f->n > rows, narrow = width < TUNE_HEADING_FROM;
         doc_printf(d, tune_plot_style(i), "%c ", tune_plot_letter(i));
         if (isfinite(one->best_ms))
             text_ms(&s, one->best_ms);
@@ -319,84 +376,6 @@ static void put_plot(struct doc *d, const struct tune_view *v, const struct tune
     put_legend(d, f, legend, look->width);
 }
 
-/* --- Trials ----------------------------------------------------------------------------------- */
-
-static int by_latency(const void *a, const void *b)
-{
-    const struct tune_candidate *x = *(const struct tune_candidate *const *)a,
-                                *y = *(const struct tune_candidate *const *)b;
-    if (x->ms != y->ms)
-        return x->ms < y->ms ? -1 : 1;
-    return (x->trial > y->trial) - (x->trial < y->trial);
-}
-
-static void put_trial(struct doc *d, const struct tune_view *v, const struct tune_families *f,
-                      const struct tune_candidate *c, int width)
-{
-    struct str row = {0}, cell = {0}, ms = {0};
-    int family = f->of_arm[c->arm];
-    bool ok = c->outcome == OUTCOME_OK;
-    if (ok)
-        text_ms(&ms, c->ms);
-    else
-        str_add(&ms, "-");
-    text_right(&cell, str_text(&ms), 9);
-    str_printf(&row, "%5d%s", c->trial + 1, str_text(&cell));
-    if (ok && isfinite(v->start_ms))
-        str_printf(&row, " %7.2fx ", v->start_ms / c->ms);
-    else
-        str_add(&row, "       -  ");
-    str_printf(&row, "%-6s", c->seed ? "seed" : stage_name[c->stage]);
-    doc_put(d, c->trial == v->best ? STYLE_STRONG : STYLE_PLAIN, str_text(&row));
-    doc_printf(d, tune_plot_style(family), " %c ", tune_plot_letter(family));
-    str_clear(&row);
-    str_clear(&cell);
-    if (!ok)
-        str_printf(&cell, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
-    text_fit(&row, ok ? v->arm[c->arm].family : str_text(&cell), width - 2 - doc_col(d));
-    while (row.len > 0 && row.data[row.len - 1] == ' ')
-        row.data[--row.len] = 0;
-    doc_put(d, ok ? STYLE_PLAIN : STYLE_BAD, str_text(&row));
-    doc_end(d)->id = c->trial;
-    str_free(&row);
-    str_free(&cell);
-    str_free(&ms);
-}
-
-/* Ends the heading of the trials: with the time to which `x start` is a ratio, if there is room. */
-static void put_what_start(struct doc *d, const struct tune_view *v, int width)
-{
-    struct str text = {0};
-    if (isfinite(v->start_ms)) {
-        str_add(&text, "  (start in this search: ");
-        text_ms(&text, v->start_ms);
-        str_add_char(&text, ')');
-    }
-    int room = width - 2 - doc_col(d) - text_width(str_text(&text));
-    if (room >= OF_THE_OUTPUT || (width >= HEADING_FROM && (room < 0 || text.len == 0)))
-        doc_put(d, STYLE_DIM, " of the output");
-    if (room >= 0)
-        doc_put(d, STYLE_DIM, str_text(&text));
-    str_free(&text);
-}
-
-static void put_trials(struct doc *d, struct arena *a, const struct tune_view *v,
-                       const struct tune_families *f, int width)
-{
-    const struct tune_candidate **c = ARENA_ARRAY(a, const struct tune_candidate *,
-                                                  v->n_trials + 1);
-    if (v->n_trials == 0)
-        return;
-    memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
-    qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
-    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout",
-               v->simulated[0] ? "sim.time" : "    time");
-    put_what_start(d, v, width);
-    doc_end(d);
-    for (int i = 0; i < v->n_trials; i++)
-        put_trial(d, v, f, c[i], width);
-}
-
 void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     struct arena *a = arena_new();
@@ -414,18 +393,32 @@ void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_
     if (look->height >= 20)
         put_times(d, v, look);
     put_plot(d, v, &f, look);
-    put_trials(d, a, v, &f, look->width);
+    tune_trials_write(d, a, v, &f, &look->winner, look->width);
     arena_free(a);
 }
 
-void tune_doc_hint(struct str *out, const struct tune_view *v, int trial)
+/* Appends "3.12 ms in turns, 2.46 ms in the search" or the only time of a trial. */
+static void add_times(struct str *out, const struct tune_view *v, const struct tune_winner *won,
+                      const struct tune_candidate *c)
+{
+    for (int i = 0; i < won->n_timed; i++)
+        if (won->timed[i].trial == c->trial && isfinite(won->timed[i].ms)) {
+            text_ms(out, won->timed[i].ms);
+            str_add(out, " in turns, ");
+        }
+    text_ms(out, c->ms);
+    str_add(out, tune_trials_are_samples(v, won) ? " in the search" : "");
+}
+
+void tune_doc_hint(struct str *out, const struct tune_view *v, const struct tune_winner *won,
+                   int trial)
 {
     if (trial < 0 || trial >= v->n_trials)
         return;
     const struct tune_candidate *c = v->trial[trial];
     str_printf(out, "trial %d: ", trial + 1);
     if (c->outcome == OUTCOME_OK) {
-        text_ms(out, c->ms);
+        add_times(out, v, won, c);
         str_printf(out, ", spread %.0f %%", 100 * c->spread);
     } else {
         str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);

@@ -79,9 +79,11 @@ static void put_view(struct model *m, struct pane_doc *p, const struct tune_view
     model_tune_note(m, &note);
     struct tune_look look = {
         .phase = model_tune_phase(m, v, waits), .end = str_text(&t->end),
-        .winner = t->winner,
+        .winner = t->winner, .start_before_ms = t->start_before_ms,
         .note = str_text(&note), .width = width, .height = p->height,
-        .letters = m->letters || !m->unicode, .selected = chosen >= 0 ? chosen : v->best,
+        .letters = m->letters || !m->unicode,
+        .selected = chosen >= 0 ? chosen
+                  : t->winner.known && t->winner.trial >= 0 ? t->winner.trial : v->best,
     };
     doc_clear(&p->doc);
     tune_doc_write(&p->doc, v, &look);
@@ -119,7 +121,7 @@ void view_tune_hint(const struct model *m, struct str *out)
         return;
     const struct tune_view *v = tune_snapshot_lock(m->tuner.snapshot);
     if (v)
-        tune_doc_hint(out, v, model_tune_selected(m));
+        tune_doc_hint(out, v, &m->tuner.winner, model_tune_selected(m));
     tune_snapshot_unlock(m->tuner.snapshot);
 }
 

@@ -128,6 +128,19 @@ int tuning_experts(const struct tuning *t);
 /* Sets *out to the time of the session's schedule / time of c, with its interval.  False, without a
  * change of *out: they were not timed in turns. */
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
+/* A candidate that was timed in turns with others after the search.  trial: its index in the view.
+ * ms: NAN: it failed there.  speedup: over the session's schedule; NAN: those two were not timed in
+ * turns. */
+struct tuning_timed { int trial; double ms, speedup; };
+enum { TUNING_MOST_TIMED = TUNE_FINALISTS + 2 };
+/* Returns how many candidates were timed in turns: the winner comes first, then the others by
+ * time, failed ones last. */
+int tuning_timed(const struct tune_result *r, struct tuning_timed out[TUNING_MOST_TIMED]);
+/* Returns the index of a candidate in the trials of the view; -1: it is NULL or not there. */
+int tuning_trial(const struct tune_result *r, const struct tune_candidate *c);
+/* Returns the fastest trial of the search among those n if another one won in turns; else NULL. */
+const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
+                                       const struct tune_view *v);
 /* Prints `tilescope tune --json` (schema.md). */
 void tuning_json(struct str *out, const struct tuning *t, const char *machine);
 #endif

@@ -1,5 +1,6 @@
 /* Reports the result of tuning: as steps of the session, and as JSON. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "sessions/file/json.h"
 #include "sessions/tuning/tuning.h"
@@ -62,6 +63,67 @@ bool tuning_apply(const struct tuning *t, struct session *s, bool here, struct e
     return true;
 }
 
+/* --- The final ------------------------------------------------------------------------------- */
+
+int tuning_trial(const struct tune_result *r, const struct tune_candidate *c)
+{
+    for (int i = 0; c && i < r->view->n_trials; i++)
+        if (r->view->trial[i] == c)
+            return i;
+    return -1;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct tuning_timed *x = a, *y = b;
+    double p = isnan(x->ms) ? INFINITY : x->ms, q = isnan(y->ms) ? INFINITY : y->ms;
+    return p != q ? (p < q ? -1 : 1) : (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+/* Appends a candidate, unless the list has it: a winner of the final may also be timed in turns
+ * with a start that was too slow for the final. */
+static void add_timed(const struct tune_result *r, const struct tune_candidate *c,
+                      const struct measurement *m, struct tuning_timed *out, int *n)
+{
+    struct ratio gain = { .ratio = NAN };
+    int trial = tuning_trial(r, c);
+    bool ok = m->outcome == OUTCOME_OK && m->latency.runs > 0;
+    for (int i = 0; i < *n; i++)
+        if (out[i].trial == trial)
+            return;
+    tuning_gain(r, c, &gain);
+    if (trial >= 0)
+        out[(*n)++] = (struct tuning_timed){
+            trial, ok ? m->latency.min_ms : NAN, ok && c == r->start ? 1 : gain.ratio,
+        };
+}
+
+int tuning_timed(const struct tune_result *r, struct tuning_timed out[TUNING_MOST_TIMED])
+{
+    int n = 0, best = tuning_trial(r, r->best);
+    for (int i = 0; r->compared && i < r->n_finalists; i++)
+        add_timed(r, r->finalist[i].c, &r->finalist[i].compared.m, out, &n);
+    for (int i = 0; r->gained && i < 2; i++)
+        add_timed(r, i == 0 ? r->start : r->best, &r->gain[i].m, out, &n);
+    qsort(out, (size_t)n, sizeof *out, by_time);
+    for (int i = 1; i < n; i++)
+        if (out[i].trial == best) {
+            struct tuning_timed won = out[i];
+            memmove(out + 1, out, (size_t)i * sizeof *out);
+            out[0] = won;
+        }
+    return n;
+}
+
+const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
+                                       const struct tune_view *v)
+{
+    for (int i = 1; i < n; i++)
+        if (timed[i].trial == v->best)
+            return &timed[i];
+    return NULL;
+}
+
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *failures(const struct tuning *t)
@@ -112,7 +174,7 @@ static json_t *finalists_of(const struct tune_result *r)
         bool known = i > 0 && x->ratio > 0, sure = known && f->compared.verdict != VERDICT_NONE;
         json_array_append_new(list, json_make(
             "trial", JSON(f->c->trial + 1), "start", json_boolean(f->c == r->start),
-            "winner", json_boolean(f->c == r->best),
+            "winner", json_boolean(f->c == r->best), "search_ms", JSON(f->c->ms),
             "ms", JSON_IF(timed, f->compared.m.latency.min_ms), "ratio", JSON_IF(known, x->ratio),
             "low", JSON_IF(sure, x->low), "high", JSON_IF(sure, x->high)));
     }

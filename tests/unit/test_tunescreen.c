@@ -59,6 +59,32 @@ static void put_up(struct model *m, const struct tune_view *v, bool out)
     press(m, "9");
 }
 
+/* When the search ends, the winner of the final is the first row, and the cursor goes there. */
+static void the_cursor_follows_the_winner(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 64, 64);
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    model_resize(m, 100, 60);
+    put_up(m, &s->view, true);
+    assert_int_equal(model_tune_selected(m), 16);
+    m->tuner.out = false;
+    m->tuner.winner = (struct tune_winner){
+        .known = true, .in_turns = true, .ms = 2.01, .speedup = 1.95, .trial = 55, .n_timed = 2,
+        .timed = { { 55, 2.05, 1.95 }, { 16, 4.12, 0.97 } },
+    };
+    m->data_stamp++;
+    screen_of(m);
+    assert_int_equal(model_tune_selected(m), 55);
+    press(m, "j j");                       /* over the heading of the samples */
+    assert_int_equal(model_tune_selected(m), 44);
+    press(m, "k");
+    assert_int_equal(model_tune_selected(m), 16);
+    assert_shows(m, "trial 17: 4.12 ms in turns, 1.26 ms in the search");
+    model_free(m);
+    script_free(s);
+}
+
 static void whole_screens(void **state)
 {
     (void)state;
@@ -418,7 +444,7 @@ static void the_best_is_that_of_the_result(void **state)
         press(m, "t +");
         tune_snapshot_put(m->tuner.snapshot, &s->view, NULL, NULL, NULL);
         model_tune_look(m);
-        assert_shows(m, "x the start (");
+        assert_shows(m, "x as fast as the start (");
         model_desired_tuning(m, &w);
         bool won = i == 1 || i == 2;
         struct app_job *j = result(m, &w, SEARCH_BUDGET, won ? "loop split C M 4" : NULL,
@@ -434,12 +460,13 @@ static void the_best_is_that_of_the_result(void **state)
         model_done(m, j);
         j->tuning->result = NULL;
         job_free(j);
-        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x the start (1.20 to 1.30), both timed in "
+        assert_shows(m, i == 2 ? "best    5.00 ms, 1.25x as fast as the start (1.20 to 1.30) in "
                                  "turns"
-                       : i == 1 ? "best    5.00 ms, about 1.60x the start"
+                       : i == 1 ? "best    5.00 ms, about 1.60x as fast as the start"
                        : "best    8.00 ms, the start: nothing is shown to be faster than this "
                          "(trial ");
-        assert_shows(m, i == 0 ? " in the search)" : i == 3 ? " in the search, 1.25x the start when"
+        assert_shows(m, i == 0 ? " in the search)"
+                       : i == 3 ? " in the search, 1.25x as fast as the start"
                        : i == 2 ? "1.25x as fast as before (1.20 to 1.30)"
                        : "about 1.60x as fast as before");
         if (i == 2) {
@@ -706,7 +733,17 @@ static struct model *tuned(const char *line, bool answered)
         assert_true(r->finalist[i].c != r->start || j->tuning->final_start == seen);
         assert_true(r->finalist[i].c != r->best || j->tuning->final_best == seen);
     }
+    struct tuning_timed timed[TUNING_MOST_TIMED];
+    int n = r ? tuning_timed(r, timed) : 0;
     model_done(m, j);
+    assert_int_equal(m->tuner.winner.n_timed, n);
+    if (r && r->compared) {
+        assert_true(n >= r->n_finalists && n <= r->n_finalists + r->gained);
+        assert_int_equal(timed[0].trial, tuning_trial(r, r->best));
+        assert_true(tuning_lost(timed, n, r->view) || r->view->trial[r->view->best] == r->best);
+    }
+    for (int i = 1; i < n; i++)
+        assert_true(timed[i].trial != timed[0].trial && !(timed[i].ms < timed[i - 1].ms && i > 1));
     job_free(j);
     return m;
 }
@@ -815,7 +852,7 @@ static void pauses_dies_goes_on(void **state)
     int runs;
     struct tty *t = start(80, 24);
     tty_send(t, ": tune Space 300 Space seed=2 Enter");
-    tty_wait_shows(t, "x the start", LIMIT_S);
+    tty_wait_shows(t, "x as fast as the start", LIMIT_S);
     tty_send(t, "p");
     tty_wait_idle(t, LIMIT_S);
     tty_assert_shows(t, ", paused");
@@ -896,7 +933,8 @@ int main(void)
 {
     setenv("TILESCOPE_CFLAGS", "-O0", 0);  /* what is checked does not depend on gcc's work */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_screens), cmocka_unit_test(cursor_stays),
+        cmocka_unit_test(whole_screens),
+        cmocka_unit_test(the_cursor_follows_the_winner), cmocka_unit_test(cursor_stays),
         cmocka_unit_test(trials_are_branches), cmocka_unit_test(enter_needs_a_trial),
         cmocka_unit_test(commands_are_checked),
         cmocka_unit_test(measuring_waits_its_turn), cmocka_unit_test(results_are_branches),

@@ -235,15 +235,82 @@ static void says_what_it_knows(void **state)
     s->view.accuracy.known = s->view.agents.known = false;
     assert_has(pane(&s->view, look, true), "time    compiling 40 %, measuring 45 %\n");
     struct str out = {0};
-    tune_doc_hint(&out, &s->view, 0);
+    const struct tune_winner none = {0};
+    tune_doc_hint(&out, &s->view, &none, 0);
     assert_string_equal(str_text(&out), "trial 1: 5.04 ms, spread 0 %, 0 steps; Enter opens it as "
                         "a branch");
     str_clear(&out);
-    tune_doc_hint(&out, &s->view, 30);
+    tune_doc_hint(&out, &s->view, &none, 30);
     assert_int_equal(out.len, 0);
     tune_doc_status(&out, &s->view, TUNE_PAUSED);
     assert_has(str_text(&out), "paused 30/100, best ");
     str_free(&out);
+    script_free(s);
+}
+
+/* The number of the line with that text; -1: none has it. */
+static int line_with(const char *text, const char *what)
+{
+    const char *at = strstr(text, what);
+    int n = 0;
+    for (const char *p = text; at && p < at; p++)
+        n += *p == '\n';
+    return at ? n : -1;
+}
+
+/* After the final the table has the times in turns, the winner first; the times of the search, one
+ * sample each, are marked, and a line says what became of their best. */
+static void after_the_final(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 64, 64);
+    struct tune_look look = {
+        .width = 80, .height = 50, .selected = 55, .phase = TUNE_ENDED, .end = "budget spent",
+        .winner = {
+            .known = true, .in_turns = true, .ms = 2.01, .speedup = 1.95, .low = 1.9, .high = 2,
+            .trial = 55, .n_timed = 4,
+            .timed = { { 55, 2.05, 1.95 }, { 0, 4, 1 }, { 16, 4.12, 0.97 }, { 44, NAN, NAN } },
+        },
+    };
+    struct str out = {0};
+    assert_int_equal(s->view.best, 16);
+    const char *text = pane(&s->view, look, true);
+    golden_check("tests/golden/screen/tune-final.txt", text);
+    assert_has(text, "2.01 ms, 1.95x as fast as the start (1.90 to 2.00) in turns, trial 56");
+    assert_has(text, "final   trial 17 was faster in the search (1.26 ms), 4.12 ms in turns");
+    assert_has(text, "of the output  (timed in turns)");
+    int at = line_with(text, "   56  2.05 ms    1.95x best ");
+    assert_true(at > 0);
+    assert_int_equal(line_with(text, "     1  4.00 ms    1.00x start "), at + 1);
+    assert_int_equal(line_with(text, "    17  4.12 ms    0.97x final "), at + 2);
+    assert_int_equal(line_with(text, "    45        -       -  final "), at + 3);
+    assert_int_equal(line_with(text, " ~ one sample each, in the search:"), at + 4);
+    assert_true(line_with(text, " ~1.56 ms          loops ") > at + 4);
+    tune_doc_hint(&out, &s->view, &look.winner, 16);
+    assert_has(str_text(&out), "trial 17: 4.12 ms in turns, 1.26 ms in the search, spread");
+    look.winner.timed[2].ms = NAN;
+    assert_has(pane(&s->view, look, true), "(1.26 ms) and failed when it was");
+    look.winner.is_start = true;
+    look.winner.trial = 0;
+    assert_null(strstr(pane(&s->view, look, true), "final   "));
+    look.winner.n_timed = 0;              /* the records have only the winner's time */
+    assert_has(pane(&s->view, look, true), "    17 ~1.26 ms          joint ");
+    str_free(&out);
+    script_free(s);
+}
+
+/* The start's time in the search is one sample; the session may know a better one. */
+static void the_start_is_a_sample(void **state)
+{
+    (void)state;
+    struct tune_script *s = script_new(SEED, 64, 64);
+    struct tune_look look = { .width = 120, .height = 40, .selected = -1, .phase = TUNE_RUNNING };
+    assert_has(pane(&s->view, look, true),
+               "about 4.01x as fast as the start (5.04 ms in this search), trial 17");
+    look.start_before_ms = 4.7;
+    assert_null(strstr(pane(&s->view, look, true), "measured before"));
+    look.start_before_ms = 2.56;
+    assert_has(pane(&s->view, look, true), "(5.04 ms in this search; measured before: 2.56 ms)");
     script_free(s);
 }
 
@@ -294,7 +361,8 @@ int main(void)
         cmocka_unit_test(long_lines_go_on),
         cmocka_unit_test(families_are_layouts), cmocka_unit_test(dots_are_where_they_belong),
         cmocka_unit_test(says_what_it_knows), cmocka_unit_test(axes_have_numbers),
-        cmocka_unit_test(durations),
+        cmocka_unit_test(durations), cmocka_unit_test(after_the_final),
+        cmocka_unit_test(the_start_is_a_sample),
     };
     return cmocka_run_group_tests_name("tuneview", tests, NULL, NULL);
 }

@@ -1,0 +1,157 @@
+/* The trials of a search as rows of a document. After the final, those that were timed in turns
+ * come first, with these times; all others have the single samples of the search. */
+#include "app/views/tune_trials.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/ui/text.h"
+
+#define OF_THE_OUTPUT 14                 /* columns of " of the output" */
+#define RATIO 10                         /* columns of the ratio to the start */
+
+/* How the rows are written.  won: the winner; known false during the search. */
+struct trial_rows {
+    const struct tune_view *v;
+    const struct tune_families *f;
+    const struct tune_winner *won;
+    int width;
+};
+
+bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won)
+{
+    return won->known && !v->simulated[0] && (won->n_timed > 0 || won->ms != v->best_ms);
+}
+
+/* Returns the times in turns of a trial; NULL: it has none. */
+static const struct tuning_timed *timed_of(const struct tune_winner *won, int trial)
+{
+    for (int i = 0; won->known && i < won->n_timed; i++)
+        if (won->timed[i].trial == trial)
+            return &won->timed[i];
+    return NULL;
+}
+
+static int by_latency(const void *a, const void *b)
+{
+    const struct tune_candidate *x = *(const struct tune_candidate *const *)a,
+                                *y = *(const struct tune_candidate *const *)b;
+    if (x->ms != y->ms)
+        return x->ms < y->ms ? -1 : 1;
+    return (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+/* Appends "3.05 ms" and " 1.39x " in their columns.  A sample of the search has "~" and no ratio,
+ * since the start's time there is only a sample as well. */
+static void add_time(struct str *row, const struct trial_rows *t, const struct tune_candidate *c)
+{
+    const struct tuning_timed *timed = timed_of(t->won, c->trial);
+    bool sample = !timed && tune_trials_are_samples(t->v, t->won);
+    double ms = timed ? timed->ms : c->outcome == OUTCOME_OK ? c->ms : NAN;
+    double ratio = timed ? timed->speedup : !sample ? t->v->start_ms / ms : NAN;
+    struct str text = {0};
+    str_add(&text, sample && isfinite(ms) ? "~" : "");
+    if (isfinite(ms))
+        text_ms(&text, ms);
+    else
+        str_add(&text, "-");
+    text_right(row, str_text(&text), 9);
+    if (isfinite(ratio))
+        str_printf(row, " %7.2fx ", ratio);
+    else if (sample && isfinite(ms))
+        str_repeat(row, ' ', RATIO);
+    else
+        str_add(row, "       -  ");
+    str_free(&text);
+}
+
+/* Returns the word in the column of the stage. */
+static const char *stage_word(const struct trial_rows *t, const struct tune_candidate *c)
+{
+    bool timed = timed_of(t->won, c->trial) != NULL;
+    return timed && c->trial == t->won->trial ? "best"
+         : timed && c->trial == 0 && c->seed ? "start"
+         : timed ? stage_name[STAGE_FINAL] : c->seed ? "seed" : stage_name[c->stage];
+}
+
+/* Appends the layout of a trial, or why it has no time. */
+static void add_what(struct str *out, const struct trial_rows *t, const struct tune_candidate *c)
+{
+    const struct tuning_timed *timed = timed_of(t->won, c->trial);
+    if (c->outcome != OUTCOME_OK)
+        str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
+    else if (timed && isnan(timed->ms))
+        str_add(out, "failed when it was timed again");
+    else
+        str_add(out, t->v->arm[c->arm].family);
+}
+
+static void put_trial(struct doc *d, const struct trial_rows *t, const struct tune_candidate *c)
+{
+    struct str row = {0}, what = {0};
+    const struct tuning_timed *timed = timed_of(t->won, c->trial);
+    int family = t->f->of_arm[c->arm];
+    bool ok = c->outcome == OUTCOME_OK && !(timed && isnan(timed->ms));
+    int best = t->won->known && t->won->trial >= 0 ? t->won->trial : t->v->best;
+    enum style s = c->trial == best ? STYLE_STRONG
+                 : !timed && tune_trials_are_samples(t->v, t->won) ? STYLE_DIM : STYLE_PLAIN;
+    str_printf(&row, "%5d", c->trial + 1);
+    add_time(&row, t, c);
+    str_printf(&row, "%-6s", stage_word(t, c));
+    doc_put(d, s, str_text(&row));
+    doc_printf(d, tune_plot_style(family), " %c ", tune_plot_letter(family));
+    str_clear(&row);
+    add_what(&what, t, c);
+    text_fit(&row, str_text(&what), t->width - 2 - doc_col(d));
+    while (row.len > 0 && row.data[row.len - 1] == ' ')
+        row.data[--row.len] = 0;
+    doc_put(d, !ok ? STYLE_BAD : s == STYLE_DIM ? s : STYLE_PLAIN, str_text(&row));
+    doc_end(d)->id = c->trial;
+    str_free(&row);
+    str_free(&what);
+}
+
+/* Ends the heading of the trials, if there is room: with the time to which `x start` is a ratio, or
+ * with the origin of the times. */
+static void put_what_start(struct doc *d, const struct trial_rows *t)
+{
+    struct str text = {0};
+    if (tune_trials_are_samples(t->v, t->won)) {
+        str_add(&text, t->won->n_timed > 0 ? "  (timed in turns)" : "");
+    } else if (isfinite(t->v->start_ms)) {
+        str_add(&text, "  (start in this search: ");
+        text_ms(&text, t->v->start_ms);
+        str_add_char(&text, ')');
+    }
+    int room = t->width - 2 - doc_col(d) - text_width(str_text(&text));
+    if (room >= OF_THE_OUTPUT
+        || (t->width >= TUNE_HEADING_FROM && (room < 0 || text.len == 0)))
+        doc_put(d, STYLE_DIM, " of the output");
+    if (room >= 0)
+        doc_put(d, STYLE_DIM, str_text(&text));
+    str_free(&text);
+}
+
+void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v,
+                       const struct tune_families *f, const struct tune_winner *won, int width)
+{
+    struct trial_rows t = { v, f, won, width };
+    const struct tune_candidate **c = ARENA_ARRAY(a, const struct tune_candidate *,
+                                                  v->n_trials + 1);
+    if (v->n_trials == 0)
+        return;
+    memcpy(c, v->trial, (size_t)v->n_trials * sizeof *c);
+    qsort(c, (size_t)v->n_trials, sizeof *c, by_latency);
+    doc_printf(d, STYLE_DIM, "trial %s   x start stage    layout",
+               v->simulated[0] ? "sim.time" : "    time");
+    put_what_start(d, &t);
+    doc_end(d);
+    for (int i = 0; won->known && i < won->n_timed; i++)
+        put_trial(d, &t, v->trial[won->timed[i].trial]);
+    if (tune_trials_are_samples(v, won) && won->n_timed < v->n_trials)
+        doc_line(d, STYLE_DIM, "~ one sample each, in the search:")->heading = true;
+    for (int i = 0; i < v->n_trials; i++)
+        if (!timed_of(won, c[i]->trial))
+            put_trial(d, &t, c[i]);
+}

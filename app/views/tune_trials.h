@@ -1,0 +1,16 @@
+/* The trials of a search as rows of a document (tune_doc.h). */
+#ifndef TS_APP_TUNE_TRIALS_H
+#define TS_APP_TUNE_TRIALS_H
+#include "app/model/tune_snapshot.h"
+#include "app/ui/doc.h"
+#include "app/views/tune_plot.h"
+
+#define TUNE_HEADING_FROM 54  /* columns from which the heading of the trials is complete */
+
+/* Whether times of the search stand beside those of another measurement: rows with them are then
+ * marked as samples. */
+bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won);
+/* Adds a heading and a line per trial. */
+void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v,
+                       const struct tune_families *f, const struct tune_winner *won, int width);
+#endif
