@@ -7,6 +7,7 @@
 #include "app/ui/text.h"
 #include "app/views/measurement_doc.h"
 #include "app/views/network_head.h"
+#include "kernels/nest/tree.h"
 #include "sessions/file/kernels_text.h"
 #include "sessions/file/session_network.h"
 #include "sessions/report/network_report.h"
@@ -421,6 +422,27 @@ static void put_time(struct doc *d, const struct network_task *t, const struct n
     measurement_doc_row(d, "time:", STYLE_PLAIN, 0, &text, k->width);
 }
 
+/* Says which operations GFLOP/s and the percentage in the list count, where they differ: GFLOP/s
+ * can then be above the ceiling of the cores. */
+static void put_speed(struct doc *d, const struct network *net, int task,
+                      const struct network_look *k)
+{
+    const struct network_task *t = &net->task[task];
+    struct str text = {0};
+    int calls;
+    double seconds = seconds_of(t, k, &calls), direct = t->count * t->program->base->flops;
+    double executed = t->count * func_needed(t->func, t->program->base->flops);
+    if (!(seconds > 0) || !(direct > 0) || executed >= SOME_SKIPPED * direct)
+        return;
+    bool algorithm = t->program->n_algorithms > 0;
+    str_printf(&text, "%.1f GFLOP/s counts the operations of the %s; %s; the percentage counts "
+               "those that are executed (%.1f GFLOP/s)", 1e-9 * direct / seconds,
+               algorithm ? "direct form" : "definition",
+               algorithm ? "Winograd needs fewer" : "padding is skipped",
+               1e-9 * executed / seconds);
+    measurement_doc_row(d, "speed:", STYLE_PLAIN, 0, &text, k->width);
+}
+
 void network_doc_kernel(struct doc *d, const struct network *net, int task,
                         const struct network_look *k)
 {
@@ -430,6 +452,7 @@ void network_doc_kernel(struct doc *d, const struct network *net, int task,
     str_add(&text, t->spec);
     measurement_doc_row(d, "kernel:", STYLE_PLAIN, 0, &text, width);
     put_time(d, t, k);
+    put_speed(d, net, task, k);
     put_tensors(d, t, width);
     put_calls(d, net, task, width);
     put_inner(d, net, task, width);

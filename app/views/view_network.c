@@ -95,7 +95,15 @@ void view_network_hint(const struct model *m, struct str *out)
     int task = model_kernel(m);
     if (task < 0)
         return;
-    str_add(out, "Enter opens this kernel with its steps.");
-    if (m->network->made->net->task[task].conversion)
+    const struct network_task *t = &m->network->made->net->task[task];
+    bool timed = m->network->timed && m->network->timed->measured;
+    bool several = timed && t->count > 1, algorithm = timed && t->program->n_algorithms > 0;
+    str_printf(out, "Enter opens this kernel%s.", several && algorithm ? "" : " with its steps");
+    if (several)
+        str_printf(out, " best ms: its %d calls together%s.", t->count,
+                   algorithm ? "; GFLOP/s: direct form" : "");
+    else if (algorithm)
+        str_add(out, " GFLOP/s counts the direct form.");
+    if (t->conversion)
         str_add(out, " It only changes a layout between two kernels.");
 }

@@ -188,6 +188,10 @@ static void shares_count_what_is_executed(void **state)
     assert_string_not_equal(direct, executed);
     assert_shows(m, direct);
     assert_shows(m, executed);
+    assert_hides(m, "speed:");
+    press(m, "j");
+    assert_shows(m, "GFLOP/s counts the operations of the direct form; Winograd needs fewer; the");
+    assert_shows(m, "Enter opens this kernel with its steps. GFLOP/s counts the direct form.");
     model_free(m);
 }
 
@@ -494,6 +498,7 @@ static void times_follow_the_calls(void **state)
     ((struct network_task *)m->network->made->net->task)[conv].count = 2;
     m->data_stamp++;
     screen_refresh(m);
+    assert_shows(m, "Enter opens this kernel with its steps. best ms: its 2 calls together.");
     assert_shows(m, "time:     400 µs in its 2 calls, 200 µs each, estimated from 1 "
                     "measured call");
     assert_shows(m, "    2   0.400 50.0% ");
