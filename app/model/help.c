@@ -177,6 +177,8 @@ static void topic_experts(struct str *out)
     arena_free(a);
 }
 
+#define SIGN_COLUMN 8                     /* columns of a sign and the blanks after it */
+
 static const struct help_sign signs[] = {
 #define SIGN(sign, help, more) {sign, help, more},
 #include "app/model/sign.def"
@@ -195,10 +197,10 @@ static void topic_signs(struct str *out)
     for (int i = 0; i < COUNT_OF(signs); i++) {
         const char *sign = signs[i].sign;
         str_printf(&all, "  %s", sign);
-        str_repeat(&all, ' ', 5 - text_width(sign));
+        str_repeat(&all, ' ', SIGN_COLUMN - text_width(sign));
         str_printf(&all, "%s. %s\n", signs[i].help, signs[i].more);
     }
-    str_wrap(out, str_text(&all), HELP_WIDTH, 7);
+    str_wrap(out, str_text(&all), HELP_WIDTH, 2 + SIGN_COLUMN);
     str_add(out, "\nThe bottom line explains the signs of the row under the cursor.\n");
     str_free(&all);
 }

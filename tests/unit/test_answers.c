@@ -168,6 +168,16 @@ static void test_signs(void **state)
     press(m, "PgDn");
     assert_shows(m, "The bottom line explains the signs");
     model_free(m);
+    struct str topic = {0};
+    assert_true(help_topic(&topic, "signs"));
+    for (int i = 0; help_sign(i); i++) {
+        struct str row = {0};
+        str_printf(&row, "\n  %s ", help_sign(i)->sign);   /* a blank, however long the sign is */
+        if (!strstr(str_text(&topic), str_text(&row)))
+            fail_msg("%s", str_text(&row));
+        str_free(&row);
+    }
+    str_free(&topic);
 }
 
 static void test_search_in_a_help_page(void **state)
