@@ -306,6 +306,8 @@ void model_preview_free(struct model *m);
 void model_recover_offer(struct model *m);
 void model_recover_question(const struct model *m, struct str *out);
 void model_recover_answer(struct model *m, bool open, bool forget);
+/* Says that recovered changes are not saved, and what `u` does after that. */
+void model_say_recovered(struct model *m);
 
 /* model_action.c: the actions of keys.def; help and the menu of actions. */
 

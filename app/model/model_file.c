@@ -321,7 +321,7 @@ static void open_unsaved(struct model *m, const struct start_entry *e)
         model_info(m, "a kernel of a network without a file: s saves the kernel alone; opening "
                    "the network, too, offers it until then");
     else
-        model_info(m, "these changes are not saved yet: s saves them");
+        model_say_recovered(m);
 }
 
 void model_open_entry(struct model *m)

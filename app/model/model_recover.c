@@ -41,6 +41,13 @@ void model_recover_question(const struct model *m, struct str *out)
     str_printf(out, " ago? %s", a->original[0] ? basename(a->original) : a->title);
 }
 
+/* The autosave has steps but not the actions that made them. */
+void model_say_recovered(struct model *m)
+{
+    model_info(m, "these changes are not saved yet: s saves them; the undo history is gone, u "
+               "takes back the last step");
+}
+
 void model_recover_answer(struct model *m, bool open, bool forget)
 {
     struct autosave *from = m->recover;
@@ -60,7 +67,7 @@ void model_recover_answer(struct model *m, bool open, bool forget)
         model_info(m, "these steps go into the network when you leave the kernel");
     } else {
         model_set_session(m, s);
-        model_info(m, "these changes are not saved yet: s saves them");
+        model_say_recovered(m);
     }
     if (!open && !from->kernel)
         offer_kernel(m);

@@ -276,6 +276,7 @@ static void test_recovery(void **state)
     tty_press(t, "Enter");
     tty_assert_shows(t, "loop parallel C M");
     tty_assert_shows(t, "these changes are not saved yet");
+    tty_assert_shows(t, "the undo history is gone");
     tty_kill(t, SIGTERM);
     assert_int_equal(tty_end(t), 0);
     t = start(on_nothing, 80, 24);
