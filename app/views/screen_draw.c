@@ -307,6 +307,33 @@ static void put_hint(const struct model *m, struct str *s)
         hint(m, s);
 }
 
+/* Returns the sentence about the key Enter at the end of a hint; NULL: there is none. */
+static const char *last_action(const char *hint)
+{
+    const char *at = hint, *last = NULL;
+    while ((at = strstr(at, " Enter "))) {
+        last = at > hint && strchr(".;", at[-1]) ? at + 1 : last;
+        at++;
+    }
+    return last && !strpbrk(last, ");") ? last : NULL;
+}
+
+/* Draws a hint in one row. If it is too long, its middle is cut and what Enter does stays. */
+static void draw_fitted(struct grid *g, int x, int y, int w, const char *hint)
+{
+    const char *action = last_action(hint);
+    int room = action ? w - text_width(action) - 1 : 0;
+    if (text_width(hint) <= w || room < LEAST_HINT) {
+        grid_fit(g, x, y, w, STYLE_DIM, hint);
+        return;
+    }
+    struct str head = {0};
+    str_add_n(&head, hint, (size_t)(action - hint) - 1);
+    x = grid_fit(g, x, y, room, STYLE_DIM, str_text(&head));
+    grid_text(g, x + 1, y, STYLE_DIM, action);
+    str_free(&head);
+}
+
 static void draw_hint(const struct model *m, struct grid *g, struct rect r)
 {
     struct str s = {0};
@@ -314,7 +341,7 @@ static void draw_hint(const struct model *m, struct grid *g, struct rect r)
     if (r.h > 1)
         draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, str_text(&s));
     else
-        grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_DIM, str_text(&s));
+        draw_fitted(g, r.x + 1, r.y, r.w - 2, str_text(&s));
     str_free(&s);
 }
 

@@ -262,9 +262,8 @@ void view_nest_hint(const struct model *m, struct str *out)
     struct cursor_subject on = model_subject(m);
     if (on.kind == SUBJECT_ACCESS) {
         bool local = graph_tensor(model_program(m)->graph, on.tensor) < 0;
-        str_printf(out, local ? "access %s, a local tile: in registers it needs no memory. Enter "
-                                "goes to its misses." : "access %s. Enter goes to its misses.",
-                   on.access);
+        str_printf(out, "access %s%s Enter goes to its misses.", on.access,
+                   local ? ", a local tile: in registers it needs no memory; else" : ".");
         return;
     }
     if (!model_loop(m, &s, &axis)) {

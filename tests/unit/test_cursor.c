@@ -263,7 +263,7 @@ static void a_tile_in_registers_says_so(void **state)
     press(m, "1 g");
     for (int i = 0; i < 300 && !strstr(access_at(m), "_acc["); i++)
         press(m, "Right");
-    assert_shows(m, ", a local tile: in registers it needs no memory.");
+    assert_shows(m, ", a local tile: in registers it needs no memory");
     press(m, "Enter");
     assert_shows(m, "the profile has no row for ");
     assert_shows(m, ": a tile in registers");

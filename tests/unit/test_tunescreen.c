@@ -81,6 +81,8 @@ static void the_cursor_follows_the_winner(void **state)
     press(m, "k");
     assert_int_equal(model_tune_selected(m), 16);
     assert_shows(m, "trial 17: 4.12 ms in turns, 1.26 ms in the search");
+    model_resize(m, 80, 60);              /* the middle of a long line is cut, not its end */
+    assert_shows(m, "trial 17: 4.12 ms in turns, 1.26 ms in the search,… Enter opens it");
     model_free(m);
     script_free(s);
 }
