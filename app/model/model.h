@@ -244,6 +244,9 @@ int model_code(enum view v);
  * has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop counts, or if
  * there is none, the next inner one. */
 bool model_lit(const struct model *m, enum view v, int i);
+/* Whether the key bar leaves a key out, since it would be refused here: those of loops where there
+ * is none, and those of a tensor whose layout the caller gives. */
+bool model_key_refused(const struct model *m, const struct key_binding *b);
 /* Return the object under the cursor. In the layout view this is the tensor's index in the graph,
  * or -1. In the list of branches and on the start screen it is the entry, or NULL. */
 int model_tensor(const struct model *m);

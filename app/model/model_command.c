@@ -461,6 +461,7 @@ static bool run_line(struct model *m, const char *line)
         model_undone(m);
     if (effect == EFFECT_STATE)
         say_note(m, back ? history_said(m->session->history) : str_text(&same));
+    m->message.stays = m->message.stays || same.len > 0;   /* also when it has been measured */
     str_free(&same);
     if (effect == EFFECT_STATE && back && history_said_at(m->session->history) > 0)
         m->pane[DOC_LEDGER].scroll.cursor = history_said_at(m->session->history);

@@ -187,3 +187,14 @@ bool model_misses_of(struct model *m)
     jump_to(m, VIEW_PROFILE);
     return true;
 }
+
+bool model_key_refused(const struct model *m, const struct key_binding *b)
+{
+    const struct stage *s;
+    int axis, tensor = b->context == KEYS_LAYOUT ? model_tensor(m) : -1;
+    struct err ignored;
+    if (b->context == KEYS_NEST && strstr(b->line, "%D"))
+        return !model_loop(m, &s, &axis);
+    return tensor >= 0 && b->action == ACTION_ASK
+        && !program_layout_is_free(model_program(m), tensor, &ignored);
+}

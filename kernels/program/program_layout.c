@@ -71,7 +71,7 @@ bool program_layout_is_free(const struct program *p, int tensor, struct err *e)
     err_set(e, ERR_STEP, "%s is a tensor of the caller's, who gives its layout", x->name);
     return err_fix(e,
                    "set the layout of %s, which is computed from it, or apply: set input_layout "
-                   "given", reader);
+                   "given, then this again", reader);
 }
 
 static bool find_tensor(const struct program *p, const struct step *s, int *t, const char **key,
