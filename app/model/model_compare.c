@@ -177,6 +177,8 @@ bool model_compare(struct model *m, const char *arg)
         return false;
     if (found >= 0)
         k->what = found;
+    else if (k->what == MARKING_ABLATION && k->state >= 0)
+        k->what = COMPARE_NEST;           /* an ablation compares nothing with the marked state */
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     show(m);
     m->data_stamp++;

@@ -461,8 +461,9 @@ static void draw_bar(struct model *m, struct grid *g)
             bool other = chain[0] == KEYS_ACCESS && b->context == KEYS_NEST;
             bool cure = b->context == KEYS_LENS && streq(b->line, "lens apply");
             bool search = streq(b->line, "tune pause") || streq(b->line, "tune stop");
-            bool skip = b == fixed[0] || b == fixed[1] || b == quit || other || model_key_refused(m, b)
-                     || (cure && !model_lens_on_cure(m)) || (search && !m->tuner.out);
+            bool skip = b == fixed[0] || b == fixed[1] || b == quit || other
+                     || model_key_refused(m, b) || (cure && !model_lens_on_cure(m))
+                     || (search && !m->tuner.out);
             if (b->context == chain[c] && b->label[0] && !skip && x + bar_width(b) <= right)
                 x = draw_bar_key(m, g, x, b);
         }

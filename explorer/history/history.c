@@ -269,12 +269,16 @@ static void stand(struct history *h, const struct branch *as)
     history_here(h)->at = as->at;
 }
 
-/* Undoes the last change of a past step, if the branch is still as that change left it. */
+/* Undoes the last change of a past step, if the branch is as that change left it, or if the steps
+ * that came after it are undone.  A redo of the change brings these back as well. */
 static bool take_back(struct history *h)
 {
     struct past_change *x = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
-    if (!x || !streq(x->branch, history_here(h)->name) || !stands(history_here(h), &x->after))
+    const struct branch *b = history_here(h);
+    if (!x || !streq(x->branch, b->name) || b->at != x->after.at
+        || !history_leads(h, x->after.tip, b->tip))
         return false;
+    x->after.tip = b->tip;
     stand(h, &x->before);
     h->said = arena_printf(h->arena, "undid: %s", x->what);
     h->said_at = x->at;

@@ -325,6 +325,16 @@ static void ablation_has_a_row_per_step(void **state)
     type_line(m, "undo");
     assert_shows(m, "Not the current state, but main, step ");
     model_free(m);
+    m = with_steps();
+    type_line(m, "mark 0");
+    type_line(m, "ablate");
+    do_job(m, JOB_ABLATE);
+    assert_shows(m, "Without a step it is:");
+    type_line(m, "compare");                             /* of the marked step, as ever, */
+    assert_hides(m, "Without a step it is:");
+    type_line(m, "compare ablation");                    /* and the table is still there */
+    assert_shows(m, "Without a step it is:");
+    model_free(m);
 }
 
 /* A step that cannot act with one thread is no step that makes no difference. */

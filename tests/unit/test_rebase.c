@@ -338,6 +338,31 @@ static void test_known_steps_are_measured(void **state)
     history_free(h);
 }
 
+/* Undo goes back in the order of time: first over the steps that came after a change. */
+static void test_undo_over_later_steps(void **state)
+{
+    (void)state;
+    static const char *const later[] = { "loop unroll Conv KH", "loop unroll Conv KW" };
+    struct history *h = must_open(CONV);
+    struct str s = {0};
+    must_run(h, "loop split Conv W 4");
+    must_run(h, "edit 1 loop split Conv W 7");
+    must_run(h, later[0]);
+    must_run(h, later[1]);
+    for (int i = 0; i < 3; i++)
+        must_run(h, "undo");
+    assert_string_equal(history_said(h), "undid: edit 1 loop split Conv W 7");
+    assert_string_equal(shown(h, &s), "loop split Conv W 4");
+    must_run(h, "redo");
+    assert_string_equal(shown(h, &s), "loop split Conv W 7; [loop unroll Conv KH; "
+                        "loop unroll Conv KW");
+    must_run(h, "redo 2");
+    assert_string_equal(shown(h, &s), "loop split Conv W 7; loop unroll Conv KH; "
+                        "loop unroll Conv KW");
+    str_free(&s);
+    history_free(h);
+}
+
 static void test_said(void **state)
 {
     (void)state;
@@ -541,7 +566,8 @@ int main(void)
         cmocka_unit_test(test_other_loops), cmocka_unit_test(test_idle_splits),
         cmocka_unit_test(test_moves_beside_undone_steps),
         cmocka_unit_test(test_held_are_named), cmocka_unit_test(test_known_steps_are_measured),
-        cmocka_unit_test(test_said),    cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_undo_over_later_steps), cmocka_unit_test(test_said),
+           cmocka_unit_test(test_kept),
         cmocka_unit_test(test_file),    cmocka_unit_test(test_random),
         cmocka_unit_test(check_pick),
     };
