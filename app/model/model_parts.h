@@ -35,6 +35,8 @@ struct tuner {
     int after;                           /* the user's current state when it ended */
     bool out;                            /* whether its job has not returned yet */
     bool wanted;                         /* whether it should run; false once it was stopped */
+    /* whether the search was ended before its budget: the best candidates are still compared */
+    bool ending;
     bool paused;                         /* whether the user has paused it */
     bool hold;  /* whether it is paused, by the user or for a measurement */
     unsigned seen;                       /* the version of the snapshot on the screen */

@@ -34,6 +34,8 @@ enum tune_phase model_tune_phase(const struct model *m, const struct tune_view *
         return TUNE_STOPPING;
     if (v && v->stage == STAGE_DONE)
         return TUNE_FINISHING;
+    if (t->ending)
+        return TUNE_STOPPING;
     if (t->hold)
         return t->paused ? waits ? TUNE_PAUSED : TUNE_PAUSING : TUNE_LENDING;
     return v ? TUNE_RUNNING : TUNE_PREPARING;
@@ -358,8 +360,16 @@ static bool stop_it(struct model *m)
     struct tuner *t = &m->tuner;
     if (!t->out)
         return model_say_error(m, "no tuner is running", "t starts it");
-    t->wanted = t->paused = false;
     m->data_stamp++;
+    t->paused = false;
+    if (t->ending || !t->wanted) {
+        t->wanted = false;
+        return true;
+    }
+    t->ending = true;
+    atomic_store(&tune_snapshot_stop(t->snapshot)->raised, 1);
+    model_info(m, "the search ends, and its best are timed in turns with the start; x again stops "
+               "without that");
     return true;
 }
 
@@ -370,7 +380,7 @@ static bool say_where(struct model *m)
     struct str s = {0};
     model_tune_place(m, &s);
     model_show_view(m, VIEW_TUNE);
-    if (!t->wanted)
+    if (!t->wanted || t->ending)
         model_info(m, "%s and stops", str_text(&s));
     else if (t->paused)
         model_info(m, "%s, paused; p lets it go on", str_text(&s));

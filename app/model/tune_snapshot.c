@@ -8,6 +8,7 @@
 
 struct tune_snapshot {
     struct gate gate;
+    struct cancel stop;
     pthread_mutex_t lock;                /* guards all members below */
     int owners;
     bool any;
@@ -26,6 +27,11 @@ struct tune_snapshot *tune_snapshot_new(void)
     s->owners = 1;
     s->mem = arena_new();
     return s;
+}
+
+struct cancel *tune_snapshot_stop(struct tune_snapshot *s)
+{
+    return &s->stop;
 }
 
 struct tune_snapshot *tune_snapshot_share(struct tune_snapshot *s)

@@ -28,6 +28,8 @@ struct tune_winner {
 struct tune_snapshot;
 /* A snapshot is reference-counted: new has one owner, share adds one, the last drop frees it. */
 struct tune_snapshot *tune_snapshot_new(void);
+/* Raised when the search is to end; the best candidates are compared then (struct tune_opts). */
+struct cancel *tune_snapshot_stop(struct tune_snapshot *s);
 struct tune_snapshot *tune_snapshot_share(struct tune_snapshot *s);
 void tune_snapshot_drop(struct tune_snapshot *s);        /* s may be NULL */
 

@@ -431,8 +431,8 @@ static int draw_bar_search(struct model *m, struct grid *g, int x)
     if (!m->tuner.out || !m->tuner.wanted || shown)
         return x;
     int from = x;
-    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, "t x");
-    x = grid_text(g, x + 1, m->frame.bar.y, STYLE_DIM, "stop the search");
+    x = grid_text(g, x, m->frame.bar.y, STYLE_KEY, "t");
+    x = grid_text(g, x, m->frame.bar.y, STYLE_DIM, " then x stops the search");
     add_hit(m, (struct rect){from, m->frame.bar.y, x - from, 1}, 't');
     return x + 2;
 }

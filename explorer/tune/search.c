@@ -25,7 +25,7 @@ struct search *search_new(const struct tune_problem *p, const struct search_opts
     s->o.epsilon = o->epsilon < 0 ? 0 : o->epsilon > 0 ? o->epsilon : 0.05;
     if (sink)
         s->sink = *sink;
-    s->cancel = cancel;
+    s->cancel = o->stop ? o->stop : cancel;
     s->strategy = o->strategy;
     s->rng = rng_seed(o->seed);
     s->plan = plan_of(o->budget, p->n_actions == 0);

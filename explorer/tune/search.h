@@ -32,6 +32,7 @@ struct search_opts {
     const char *weights; size_t weights_bytes;   /* weights of agents (agents_load), or NULL */
     double entropy;                      /* weight of the entropy bonus; 0: 0.01 of SPEC E.3 */
     struct follow *follow;               /* a schedule to watch (follow.h), or NULL */
+    const struct cancel *stop;           /* cancels the search in place of `cancel`, or NULL */
     struct str *weights_out;  /* receives the weights at the end (agents_save), or NULL */
 };
 

@@ -281,7 +281,7 @@ static bool open_search(struct tune_result *r, const struct search_sink *sink, s
         .budget = o->budget, .joint = o->joint, .seed = o->seed, .time_s = o->time_s,
         .rounds = o->rounds, .prefilter = o->prefilter, .cold = o->cold,
         .weights = o->weights, .weights_bytes = o->weights_bytes,
-        .strategy = strategy, .follow = o->follow,
+        .strategy = strategy, .follow = o->follow, .stop = o->stop,
     };
     int n;
     const struct tune_seed *seed = kernels_seeds(r->kernels, &n);
@@ -320,7 +320,7 @@ bool tune_end(struct tune_result *r, struct err *e)
 {
     const struct tune_opts *o = r->opts;
     search_fastest(r);
-    if (r->end != SEARCH_CANCELLED && o->compare_s >= 0)
+    if (!cancelled(r->cancel) && o->compare_s >= 0)
         finish(r, o, r->cancel);
     if (r->best)
         r->points = kernels_points(r->kernels, r->best->arm);

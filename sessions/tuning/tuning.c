@@ -137,6 +137,8 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         q->lost = true;
         q->why_lost = e;
         atomic_store(&q->cancel->raised, 1);
+        if (q->opts.stop)
+            atomic_store(&q->opts.stop->raised, 1);
     }
     arena_reset(q->scratch);
 }
@@ -279,6 +281,7 @@ static bool open_search(struct inquiry *q, struct err *e)
         .budget = t->budget, .joint = o->joint, .seed = t->seed, .strategy = t->strategy,
         .cold = o->cold, .ledger = !o->study && !o->no_ledger, .baselines = o->baselines,
         .weights = o->weights, .weights_bytes = o->weights_bytes, .follow = o->follow,
+        .stop = o->stop,
     };
     struct search_sink sink = { q, write_down, q->n_known > 0 ? known : NULL, show };
     if (tune_open(&q->search, &sink, q->cancel, &t->result, e))

@@ -38,6 +38,7 @@ struct tuning_opts {
     const char *weights; size_t weights_bytes;
     bool no_ledger;                      /* whether not to measure the winner step by step */
     struct follow *follow;               /* a schedule to follow (follow.h), or NULL */
+    struct cancel *stop;                 /* ends the search alone (struct tune_opts), or NULL */
 };
 
 struct tuning {

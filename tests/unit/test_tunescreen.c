@@ -232,6 +232,9 @@ static void commands_are_checked(void **state)
     assert_false(model_command(m, "tune 12"));
     assert_shows(m, "the tuner is running");
     assert_true(model_command(m, "tune stop"));
+    assert_true(model_desired_job(m, LANE_TUNE, &w));    /* it compares its best */
+    assert_int_equal(tune_snapshot_stop(j->snapshot)->raised, 1);
+    assert_true(model_command(m, "tune stop"));
     assert_false(model_desired_job(m, LANE_TUNE, &w));
     job_free(j);
     model_free(m);
@@ -274,9 +277,9 @@ static void says_where_it_is(void **state)
     press(m, "1 Esc");
     assert_shows(m, "the tuner goes on; t shows it, then x stops it");
     press(m, "Tab");
-    assert_shows(m, "t x stop the search");               /* in every other view and pane */
+    assert_shows(m, "t then x stops the search");               /* in every other view and pane */
     press(m, "1");
-    assert_shows(m, "t x stop the search");
+    assert_shows(m, "t then x stops the search");
     press(m, "t p 1 t");
     assert_shows(m, "the tuner is at 27 of 90, paused; p lets it go on");
     assert_true(m->tuner.paused);
@@ -572,6 +575,10 @@ static void stopped_goes_on(void **state)
     struct desired_job w;
     press(m, "0 5 0 t");
     int start = m->tuner.state;
+    press(m, "x");
+    assert_true(model_desired_job(m, LANE_TUNE, &w));
+    assert_shows(m, "stopping");
+    assert_shows(m, "again stops without that");
     press(m, "x");
     assert_false(model_desired_job(m, LANE_TUNE, &w));
     assert_shows(m, "stopping");
