@@ -114,7 +114,7 @@ struct model {
     enum pane focus;
     enum pane last_view;  /* MAIN or SIDE: the one that is shown when there is room for only one */
     enum view view[PANE_COUNT];          /* MAIN always shows the nest, SIDE one of the others */
-    struct covered { enum pane focus, last_view; enum view view; } under;  /* the comparison */
+    struct covered { enum pane focus, last_view; enum view view; } under;  /* model_covers */
     bool zoom;
     struct columns columns;              /* the chosen columns of the ledger */
     int wider, split;  /* columns by which Steps, and the nest beside two others, are wider */
@@ -488,7 +488,10 @@ bool model_compare_cancel(struct model *m);      /* returns false when nothing i
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
 /* Returns what q does where nothing else takes it: "close", "back" to the network, or "quit". */
 const char *model_back_label(const struct model *m);
-bool model_compare_close(struct model *m);  /* returns false when the comparison has no focus */
+/* Whether a view without a number (comparison, lens, SASS) has the focus.  uncover: shows again
+ * what it covered; false: there is no such view. */
+bool model_covers(const struct model *m);
+bool model_uncover(struct model *m);
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in the inputs of j */

@@ -265,7 +265,7 @@ static void cancel(struct model *m)
     } else if (m->search.len > 0) {
         str_clear(&m->search);
     } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)
-               || model_lens_cancel(m) || model_compare_close(m)) {
+               || model_lens_cancel(m) || model_uncover(m)) {
         return;
     } else if (m->network && m->session && !m->zoom) {
         model_kernel_leave(m);
@@ -295,7 +295,7 @@ static void cancel(struct model *m)
 const char *model_back_label(const struct model *m)
 {
     return m->overlay == OVERLAY_NONE && m->zoom ? "unzoom"
-         : m->overlay != OVERLAY_NONE || model_compare_shown(m) ? "close"
+         : m->overlay != OVERLAY_NONE || model_covers(m) ? "close"
          : m->network && m->session ? "back" : "quit";
 }
 
@@ -305,7 +305,7 @@ static void back(struct model *m)
         m->overlay = OVERLAY_NONE;
     else if (m->zoom)
         m->zoom = false;
-    else if (model_compare_close(m))
+    else if (model_uncover(m))
         return;
     else if (m->network && m->session)
         model_kernel_leave(m);

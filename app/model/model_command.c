@@ -50,6 +50,10 @@ void model_show_view(struct model *m, enum view v)
     if (v == VIEW_LAYOUT && m->focus == PANE_MAIN)
         open_at_access(m);
     m->n_jumps = 0;
+    if (v >= VIEW_COMPARE && m->view[PANE_SIDE] < VIEW_COMPARE)
+        m->under = (struct covered){ m->focus, m->last_view, m->view[PANE_SIDE] };
+    else if (v >= VIEW_COMPARE && m->focus != PANE_SIDE)
+        m->under.focus = m->focus;
     if (v != VIEW_NEST)
         m->view[PANE_SIDE] = v;
     m->focus = m->last_view = v == VIEW_NEST ? PANE_MAIN : PANE_SIDE;

@@ -144,18 +144,14 @@ bool model_compare_shown(const struct model *m)
     return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
 }
 
-static void show(struct model *m)
+bool model_covers(const struct model *m)
 {
-    if (m->view[PANE_SIDE] != VIEW_COMPARE)
-        m->under = (struct covered){ m->focus, m->last_view, m->view[PANE_SIDE] };
-    else if (m->focus != PANE_SIDE)
-        m->under.focus = m->focus;
-    model_show_view(m, VIEW_COMPARE);
+    return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] >= VIEW_COMPARE;
 }
 
-bool model_compare_close(struct model *m)
+bool model_uncover(struct model *m)
 {
-    if (m->zoom || !model_compare_shown(m))
+    if (m->zoom || !model_covers(m))
         return false;
     m->n_jumps = 0;
     m->view[PANE_SIDE] = m->under.view;
@@ -180,7 +176,7 @@ bool model_compare(struct model *m, const char *arg)
     else if (k->what == MARKING_ABLATION && k->state >= 0)
         k->what = COMPARE_NEST;           /* an ablation compares nothing with the marked state */
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
-    show(m);
+    model_show_view(m, VIEW_COMPARE);
     m->data_stamp++;
     bool same = k->state == history_current(m->session->history)->id;
     if (k->what != MARKING_ABLATION && k->state >= 0 && !same && !k->wanted
@@ -219,7 +215,7 @@ bool model_ablate(struct model *m)
     if (model_program(m)->n_steps == 0)
         return model_say_error(m, "there is no step to leave out", "apply steps first");
     m->marking.what = MARKING_ABLATION;
-    show(m);
+    model_show_view(m, VIEW_COMPARE);
     want(m, JOB_ABLATE);
     model_info(m, "timing the schedule without each step; Esc cancels");
     return true;

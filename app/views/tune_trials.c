@@ -118,7 +118,7 @@ static void put_what_start(struct doc *d, const struct trial_rows *t)
 {
     struct str text = {0};
     if (tune_trials_are_samples(t->v, t->won)) {
-        str_add(&text, t->won->n_timed > 0 ? "  (timed in turns)" : "");
+        str_add(&text, t->won->n_timed > 0 ? "  (medians, timed in turns)" : "");
     } else if (isfinite(t->v->start_ms)) {
         str_add(&text, "  (start in this search: ");
         text_ms(&text, t->v->start_ms);

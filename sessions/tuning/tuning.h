@@ -130,8 +130,8 @@ int tuning_experts(const struct tuning *t);
  * change of *out: they were not timed in turns. */
 bool tuning_gain(const struct tune_result *r, const struct tune_candidate *c, struct ratio *out);
 /* A candidate that was timed in turns with others after the search.  trial: its index in the view.
- * ms: NAN: it failed there.  speedup: over the session's schedule; NAN: those two were not timed in
- * turns. */
+ * ms: the median, of which speedup is a ratio; NAN: it failed there.  speedup: over the session's
+ * schedule; NAN: those two were not timed in turns. */
 struct tuning_timed { int trial; double ms, speedup; };
 enum { TUNING_MOST_TIMED = TUNE_FINALISTS + 2 };
 /* Returns how many candidates were timed in turns: the winner comes first, then the others by

@@ -94,7 +94,7 @@ static void add_timed(const struct tune_result *r, const struct tune_candidate *
     tuning_gain(r, c, &gain);
     if (trial >= 0)
         out[(*n)++] = (struct tuning_timed){
-            trial, ok ? m->latency.min_ms : NAN, ok && c == r->start ? 1 : gain.ratio,
+            trial, ok ? m->latency.median_ms : NAN, ok && c == r->start ? 1 : gain.ratio,
         };
 }
 

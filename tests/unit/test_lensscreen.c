@@ -408,9 +408,27 @@ static void scrolls_sideways(void **state)
     model_free(m);
 }
 
+/* The lens covers a view, and q or Esc shows that again. */
+static void the_lens_is_closed(void **state)
+{
+    (void)state;
+    struct model *m = model_on("gmm m=64 k=32 n=48");
+    press(m, "6 L");
+    assert_shows(m, "q close");
+    press(m, "q");
+    assert_false(m->out.quit);
+    assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
+    press(m, "1 L : compare Enter");                     /* one covers what the other did */
+    press(m, "q");
+    assert_int_equal(m->view[PANE_SIDE], VIEW_PROFILE);
+    assert_int_equal(m->focus, PANE_MAIN);
+    model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_lens_is_closed),
         cmocka_unit_test(playback),
         cmocka_unit_test(loops_around_a_touch),
         cmocka_unit_test(loops_that_ended_are_not_around), cmocka_unit_test(not_for_a_gpu),
