@@ -49,10 +49,11 @@ void ablation_doc(struct doc *d, const struct ablation *a, int width)
     struct str text = {0};
     str_add(&text, "Whole schedule: ");
     text_ms(&text, a->full.m.latency.median_ms);
-    str_printf(&text, " median, %d step%s, %d thread%s. Without a step it is:", a->n,
-               a->n == 1 ? "" : "s", a->threads, a->threads == 1 ? "" : "s");
+    str_printf(&text, " median, %d step%s, %d thread%s", a->n, a->n == 1 ? "" : "s", a->threads,
+               a->threads == 1 ? "" : "s");
     doc_wrap(d, STYLE_STRONG, str_text(&text), width, 0);
     measurement_doc_noisy(d, &a->full.m.latency, a->full.m.load, width);
+    doc_line(d, STYLE_STRONG, "Without a step it is:");
     for (int i = 0; i < a->n; i++) {
         put_row(d, a, &a->row[i], width);
         bool same = a->row[i].result.verdict == VERDICT_SAME, acts = !same || !a->row[i].idle;

@@ -351,7 +351,7 @@ static void ablation_names_steps_that_cannot_act(void **state)
         a->row[i].result.verdict = i < a->n - 1 ? VERDICT_SLOWER : VERDICT_SAME;
     m->data_stamp++;
     model_resize(m, 150, 30);
-    assert_shows(m, "3 steps, 1 thread. Without a step it is:");
+    assert_shows(m, "3 steps, 1 thread");
     assert_shows(m, "cannot act with one thread");
     assert_shows(m, "Every other step makes a difference. 1 step needs more threads to act.");
     a->row[0].result.verdict = VERDICT_NONE;
