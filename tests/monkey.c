@@ -278,6 +278,15 @@ static void leave(struct monkey *m)
     }
 }
 
+/* Whether a time such as "62.6 µs" begins here: in a narrow pane one blank is before it. */
+static bool is_time(const char *s)
+{
+    int n = 0;
+    sscanf(s, "%*f%n", &n);
+    return n > 0 && (str_starts(s + n, " \u00b5s") || str_starts(s + n, " ms")
+                     || str_starts(s + n, " ns") || str_starts(s + n, " s"));
+}
+
 /* The text of the current step on the screen, without what is cut of it; "" if there is none. */
 static void shown_step(struct monkey *m, struct str *out)
 {
@@ -288,7 +297,8 @@ static void shown_step(struct monkey *m, struct str *out)
     row += strlen("\u25cf") + (size_t)used;
     row += *row == '=';                                  /* it is the marked one as well */
     const char *end = row;
-    while (*end && *end != '\n' && strncmp(end, "  ", 2) != 0 && !str_starts(end, "\u2026"))
+    while (*end && *end != '\n' && strncmp(end, "  ", 2) != 0 && !str_starts(end, "\u2026")
+           && !(*end == ' ' && is_time(end + 1)))
         end++;
     str_add_n(out, row, (size_t)(end - row));
 }
