@@ -286,6 +286,20 @@ static void note_idle_setting(const struct program *p, const char *step, struct 
         }
 }
 
+/* Says that a tensor whose own layout is gone takes that of its producer, which may be another than
+ * the one that the step names. */
+static bool note_follower(const struct program *p, const char *step, struct str *out)
+{
+    bool plain = str_starts(step, "layout set ") || str_starts(step, "layout reset ");
+    int t = plain ? program_layout_tensor(p->graph, step) : -1;
+    if (t < 0 || p->source[t] != LAYOUT_PROPAGATED)
+        return false;
+    const char *name = p->graph->tensor[t].name;
+    str_printf(out, "%s%s takes the layout of %s; layout reorder %s gives it an order of its own",
+               out->len ? "; " : "", name, p->graph->tensor[p->source_tensor[t]].name, name);
+    return true;
+}
+
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,
                           struct str *out)
 {
@@ -295,6 +309,8 @@ void model_note_no_change(const struct program *p, const struct program *before,
     bool layout = str_starts(step, "layout ") && same_layouts(p, before);
     bool order = node >= 0 && node < before->graph->n_nodes
               && same_order(p->stage[node], before->stage[node]);
+    if (note_follower(p, step, out))
+        return;
     if (layout || order)
         str_printf(out, "%sit was so before: the step changes nothing", out->len ? "; " : "");
     else if (str_starts(step, "set ") && same_code(p, before))

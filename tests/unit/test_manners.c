@@ -239,6 +239,19 @@ static void test_kept_branch_is_explained(void **state)
     model_free(m);
 }
 
+/* A consumer without a layout of its own takes that of its producer, whatever was typed. */
+static void test_followers_say_so(void **state)
+{
+    (void)state;
+    struct model *m = model_on("c2d n=1 i=3 h=8 w=8 o=16 k=3 p=1 relu=1");
+    type_line(m, "layout set Conv \"N H W O\"");
+    assert_hides(m, "takes the layout of");
+    type_line(m, "layout set ReLU \"N O H W\"");
+    assert_shows(m, "ReLU takes the layout of Conv; layout reorder ReLU");
+    assert_hides(m, "changes nothing");
+    model_free(m);
+}
+
 /* Steps without effect are taken, since later steps may build on them, and say so. */
 static void test_steps_without_effect_say_so(void **state)
 {
@@ -1486,6 +1499,7 @@ int main(void)
         cmocka_unit_test(test_late_numbers),
         cmocka_unit_test(test_kept_branch_is_explained),
         cmocka_unit_test(test_steps_without_effect_say_so),
+        cmocka_unit_test(test_followers_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_stars_of_a_session_opened_again),
