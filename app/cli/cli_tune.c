@@ -220,15 +220,8 @@ static void add_lost(struct str *out, const struct tune_result *r)
     if (!lost)
         return;
     label(out, "final:");
-    str_printf(out, "trial %d was faster in the search (", lost->trial + 1);
-    str_ms(out, r->view->best_ms);
-    if (isfinite(lost->ms)) {
-        str_add(out, "), ");
-        str_ms(out, lost->ms);
-        str_add(out, " in turns\n");
-    } else {
-        str_add(out, ") and failed when it was timed again\n");
-    }
+    tuning_print_lost(out, lost, r->view, str_ms);
+    str_add(out, "\n");
 }
 
 /* Adds the times of winner and session. They are taken from the final if possible: times of two

@@ -182,7 +182,9 @@ static bool tune(struct app_job *j, struct cancel *c, const struct progress *pr)
         return false;
     s->accuracy = j->accuracy;
     choose_objective(j, s);
-    j->tune.stop = tune_snapshot_stop(j->snapshot);
+    struct cancel *stop = tune_snapshot_stop(j->snapshot);
+    stop->whole = c;
+    j->tune.stop = stop;
     bool ok = tuning_run(s, &j->tune, &sink, c, &j->tuning, &j->e);
     session_free(s);
     if (ok && j->tuning->answered)
@@ -363,8 +365,6 @@ static void drop(struct lane *l)
 {
     l->dropped = true;
     atomic_store(&l->cancel.raised, 1);
-    if (l->now && l->now->snapshot)
-        atomic_store(&tune_snapshot_stop(l->now->snapshot)->raised, 1);
 }
 
 static void *serve(void *ctx)

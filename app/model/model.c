@@ -256,12 +256,11 @@ bool model_lit(const struct model *m, enum view v, int i)
     if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop(m, &s, &axis))
         return false;
     int node = program_stage(model_program(m), s->name);
-    for (int from = axis, next = axis; next >= 0 && next < s->n_axes;) {
-        const char *name = s->axis[next].name;
+    for (int a = 0; a < s->n_axes; a++) {                 /* outwards, then inwards */
+        const char *name = s->axis[a <= axis ? axis - a : a].name;
         for (int k = 0; k < c->lines.n_loops; k++)
             if (c->lines.loop[k].node == node && strcaseeq(c->lines.loop[k].axis, name))
                 return has_loop(&c->lines, c->lines.of[i], node, name);
-        next = next > from ? next + 1 : next > 0 ? next - 1 : from + 1;
     }
     return false;
 }

@@ -345,6 +345,10 @@ bool model_command_fits(const struct model *m, int id);
 void model_keep_head(struct model *m);
 void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);
+/* Whether a view without a number (comparison, lens, SASS) has the focus.  uncover: shows again
+ * what it covered; false: there is no such view. */
+bool model_covers(const struct model *m);
+bool model_uncover(struct model *m);
 
 /* model_file.c: opens and writes files.  Functions return false, with a message, when they
  * refuse. */
@@ -488,10 +492,6 @@ bool model_compare_cancel(struct model *m);      /* returns false when nothing i
 bool model_compare_shown(const struct model *m);         /* whether the comparison has the focus */
 /* Returns what q does where nothing else takes it: "close", "back" to the network, or "quit". */
 const char *model_back_label(const struct model *m);
-/* Whether a view without a number (comparison, lens, SASS) has the focus.  uncover: shows again
- * what it covered; false: there is no such view. */
-bool model_covers(const struct model *m);
-bool model_uncover(struct model *m);
 void model_compare_forget(struct model *m);
 void model_compare_outdate(struct model *m);     /* drops the measurements, keeps the mark */
 void model_compare_job(const struct model *m, struct app_job *j);    /* fills in the inputs of j */

@@ -59,6 +59,22 @@ void model_show_view(struct model *m, enum view v)
     m->focus = m->last_view = v == VIEW_NEST ? PANE_MAIN : PANE_SIDE;
 }
 
+bool model_covers(const struct model *m)
+{
+    return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] >= VIEW_COMPARE;
+}
+
+bool model_uncover(struct model *m)
+{
+    if (m->zoom || !model_covers(m))
+        return false;
+    m->n_jumps = 0;
+    m->view[PANE_SIDE] = m->under.view;
+    m->last_view = m->under.last_view;
+    m->focus = m->under.focus;
+    return true;
+}
+
 static int find_view(const char *name)
 {
     for (int i = 0; i < VIEW_COUNT; i++)

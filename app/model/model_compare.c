@@ -144,22 +144,6 @@ bool model_compare_shown(const struct model *m)
     return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] == VIEW_COMPARE;
 }
 
-bool model_covers(const struct model *m)
-{
-    return m->session && m->focus == PANE_SIDE && m->view[PANE_SIDE] >= VIEW_COMPARE;
-}
-
-bool model_uncover(struct model *m)
-{
-    if (m->zoom || !model_covers(m))
-        return false;
-    m->n_jumps = 0;
-    m->view[PANE_SIDE] = m->under.view;
-    m->last_view = m->under.last_view;
-    m->focus = m->under.focus;
-    return true;
-}
-
 bool model_compare(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;

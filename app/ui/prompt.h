@@ -19,8 +19,8 @@ struct prompt {
     bool selected;  /* set by the owner: whether the next letter or paste replaces the line */
     bool refused;  /* whether the line was just refused: ':' then begins an empty line */
     size_t wrong;  /* first byte of the word before the cursor for which it was refused */
-    /* What the first C-u leaves: "edit 3 ", `layout set C "` or `edit 3 layout set C "`; or "".
-     * The next one leaves its first kept_less bytes. */
+    /* The first C-u leaves this: "edit 3 ", `layout set C "`, `edit 3 layout set C "`, or "".  The
+     * next one leaves its first kept_less bytes. */
     struct str kept;
     size_t kept_less;
     VEC(char *) history;                 /* oldest first; searches begin with '/' */

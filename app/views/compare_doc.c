@@ -59,9 +59,10 @@ static void put_times(struct doc *d, const struct compared time[2], int width)
         ratio_print(&text, &b->ratio);
         if (b->same_code)
             str_add(&text, "  the same code: the difference is noise");
+        else if (!stats_undecided(&b->ratio))
+            str_printf(&text, "  %s", verdict_name[b->verdict]);
         else
-            str_printf(&text, "  %s", stats_undecided(&b->ratio) ? "undecided: "
-                                      : verdict_name[b->verdict]);
+            str_add(&text, "  undecided: ");
         if (!b->same_code)
             stats_print_undecided(&text, &b->ratio);
         doc_wrap(d, s, str_text(&text), width, 3);

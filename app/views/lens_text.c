@@ -6,16 +6,11 @@
 
 #define NAMED 0.05                        /* least share of a kind of misses that is named */
 
-static void add_lines(struct str *out, int64_t n)
+/* Appends "1 line" or "17 lines". */
+static void add_count(struct str *out, int64_t n, const char *noun)
 {
     str_count(out, n);
-    str_add(out, n == 1 ? " line" : " lines");
-}
-
-static void add_bytes(struct str *out, int64_t n)
-{
-    str_count(out, n);
-    str_add(out, n == 1 ? " byte" : " bytes");
+    str_printf(out, " %s%s", noun, n == 1 ? "" : "s");
 }
 
 void lens_line_print(struct str *out, const struct lens *l, int32_t line)
@@ -45,7 +40,7 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
     if (p->loop < 0)
         return;
     str_printf(out, "%s moves by ", l->site[p->by].text);
-    add_bytes(out, p->stride);
+    add_count(out, p->stride, "byte");
     if (p->every > 1)
         str_printf(out, " every %lld iterations of %s: ", (long long)p->every,
                    l->loop[p->loop].axis);
@@ -55,7 +50,7 @@ void lens_stride_print(struct str *out, const struct lens *l, const struct lens_
     str_printf(out, " %s use %d of %d sets, which hold%s ",
                p->every > 1 ? "such moves" : "iterations", p->sets, l->n_sets,
                p->sets == 1 ? "s" : "");
-    add_lines(out, p->sets * l->ways);
+    add_count(out, p->sets * l->ways, "line");
 }
 
 /* --- What misses ------------------------------------------------------------------------------ */
@@ -113,7 +108,7 @@ static void add_move(struct str *out, const struct lens *l, const struct lens_ca
     bool innermost = c->moves == l->site[c->site].loop;
     str_printf(out, "%s%s moves it by ", l->loop[c->moves].axis,
                innermost ? ", the innermost loop," : "");
-    add_bytes(out, c->stride);
+    add_count(out, c->stride, "byte");
     if (c->moves_every == 1) {
         str_printf(out, ": every iteration needs %s. ",
                    innermost ? "another line" : "other lines");
@@ -152,10 +147,10 @@ static void add_again(struct str *out, const struct lens *l, const struct lens_c
     else
         str_add(out, "An earlier nest has touched");
     str_add(out, " its ");
-    add_lines(out, lines);
+    add_count(out, lines, "line");
     str_add(out, loop ? " again, but by then " : ", but L1 holds ");
     if (loop) {
-        add_lines(out, c->touched);
+        add_count(out, c->touched, "line");
         str_add(out, " were touched, and L1 holds ");
     }
     str_count(out, (int64_t)l->n_sets * l->ways);
@@ -180,7 +175,7 @@ static void add_few_sets(struct str *out, const struct lens *l, const struct len
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
         return;
     str_printf(out, " Its moves reach only %d of %d sets: ", (int)sets, l->n_sets);
-    add_lines(out, sets * l->ways + 1);
+    add_count(out, sets * l->ways + 1, "line");
     str_add(out, " would conflict even in an otherwise empty L1.");
 }
 
@@ -189,7 +184,7 @@ void lens_reason_print(struct str *out, const struct lens *l, const struct lens_
     switch (lens_kind(c)) {
     case MISS_COMPULSORY:
         str_printf(out, "%s has ", l->buffer[l->site[c->site].buffer].name);
-        add_lines(out, l->buffer[l->site[c->site].buffer].lines);
+        add_count(out, l->buffer[l->site[c->site].buffer].lines, "line");
         str_add(out, ", and the first touch of each one misses.");
         break;
     case MISS_CAPACITY:

@@ -169,15 +169,7 @@ static void put_lost(struct doc *d, const struct tune_view *v, const struct tune
     if (!w->known || w->is_start || !lost)
         return;
     put_label(d, stage_name[STAGE_FINAL]);
-    str_printf(&s, "trial %d was faster in the search (", lost->trial + 1);
-    text_ms(&s, v->best_ms);
-    if (isfinite(lost->ms)) {
-        str_add(&s, "), ");
-        text_ms(&s, lost->ms);
-        str_add(&s, " in turns");
-    } else {
-        str_add(&s, ") and failed when it was timed again");
-    }
+    tuning_print_lost(&s, lost, v, text_ms);
     put_rest(d, STYLE_PLAIN, &s, look);
 }
 
@@ -401,11 +393,11 @@ void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_
 static void add_times(struct str *out, const struct tune_view *v, const struct tune_winner *won,
                       const struct tune_candidate *c)
 {
-    for (int i = 0; i < won->n_timed; i++)
-        if (won->timed[i].trial == c->trial && isfinite(won->timed[i].ms)) {
-            text_ms(out, won->timed[i].ms);
-            str_add(out, " in turns, ");
-        }
+    const struct tuning_timed *timed = tune_trials_timed(won, c->trial);
+    if (timed && isfinite(timed->ms)) {
+        text_ms(out, timed->ms);
+        str_add(out, " in turns, ");
+    }
     text_ms(out, c->ms);
     str_add(out, tune_trials_are_samples(v, won) ? " in the search" : "");
 }

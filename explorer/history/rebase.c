@@ -118,7 +118,8 @@ static bool note_idle_split(const struct state *s, const struct state *old, cons
     return true;
 }
 
-/* Notes loops that the names of an applied step no longer mean; an older note stays. */
+/* Notes loops that the names of an applied step no longer mean, or that its split divides nothing
+ * any more; an older note stays. */
 static void note_other_loops(struct replay *r, const struct state *old, const char *text)
 {
     struct state *s = r->h->states.data[r->last];
@@ -132,7 +133,7 @@ static void note_other_loops(struct replay *r, const struct state *old, const ch
              && rename_other_loops(a, r->h->states.data[old->parent]->program,
                                    r->h->states.data[s->parent]->program, step, &note))
             || note_idle_split(s, old, step, a, &note))) {
-        s->note = arena_strdup(r->h->arena, str_text(&note));
+        s->note = arena_strdup(a, str_text(&note));
         r->did.other++;
         r->did.first_other = r->did.first_other ? r->did.first_other : r->number;
     }
@@ -344,24 +345,10 @@ static bool rebase(struct history *h, const struct rebase *change, struct err *e
     return ok;
 }
 
-bool history_rebase(struct history *h, const struct rebase *change, struct err *e)
-{
-    struct rebase c = *change;
-    bool ok = rebase(h, &c, e);
-    int n, at;
-    const int *path = history_path(h, h->current, &n, &at);
-    bool layout = c.kind == REBASE_EDIT && str_starts(c.line, "layout ");
-    /* A layout step below loop steps may apply only above them. */
-    for (int i = c.at - 1; !ok && layout && e->code == ERR_STEP && i >= 1
-         && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--) {
-        struct err ignored;
-        c.to = i;
-        ok = rebase(h, &c, &ignored);
-    }
-    return ok;
-}
-
-bool history_insert_earlier(struct history *h, const char *line, struct err *e)
+/* Returns the latest place, at most `last`, where the step applies on the current branch, behind
+ * `set accuracy`; 0: none.  A step that `set accuracy` refuses must not come before it: then `set
+ * accuracy` itself would be held. */
+static int latest_place(const struct history *h, int last, const char *line)
 {
     int n, at;
     struct err ignored;
@@ -369,13 +356,31 @@ bool history_insert_earlier(struct history *h, const char *line, struct err *e)
     const struct program *next;
     const int *path = history_path(h, h->current, &n, &at);
     if (!step_parse(h->arena, line, &s, &ignored) || str_starts(s->text, "set accuracy"))
-        return false;
-    /* A step that `set accuracy` refuses must not come before it: then `set accuracy` itself would
-     * be held. */
-    for (int i = at; i >= 1 && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--)
+        return 0;
+    for (int i = last; i >= 1 && !str_starts(h->states.data[path[i]]->step, "set accuracy"); i--)
         if (program_apply(h->states.data[path[i - 1]]->program, s, &next, &ignored))
-            return history_rebase(h, &(struct rebase){ REBASE_INSERT, i, 0, line }, e);
-    return false;
+            return i;
+    return 0;
+}
+
+bool history_rebase(struct history *h, const struct rebase *change, struct err *e)
+{
+    struct rebase c = *change;
+    struct err ignored;
+    if (rebase(h, &c, e))
+        return true;
+    /* A layout step below loop steps may apply only above them. */
+    if (c.kind == REBASE_EDIT && e->code == ERR_STEP && str_starts(c.line, "layout "))
+        c.to = latest_place(h, c.at - 1, c.line);
+    return c.kind == REBASE_EDIT && c.to > 0 && rebase(h, &c, &ignored);
+}
+
+bool history_insert_earlier(struct history *h, const char *line, struct err *e)
+{
+    int n, at;
+    history_path(h, h->current, &n, &at);
+    int place = latest_place(h, at, line);
+    return place > 0 && history_rebase(h, &(struct rebase){ REBASE_INSERT, place, 0, line }, e);
 }
 
 bool history_apply_held(struct history *h, const char *line, const char *origin, struct err *e)

@@ -34,8 +34,8 @@ const int64_t *factor_divisors(struct arena *a, int64_t n, int *count)
     return list;
 }
 
-/* Whether blocks of f add padding of at most a third of n.  Blocks are up to 8
- * vectors of 8 or of 16 lanes. */
+/* Whether blocks of f add padding of at most a third of n.  Blocks are up to 8 vectors of 8 or of
+ * 16 lanes. */
 static bool padded_block(int64_t n, int64_t f)
 {
     bool vectors = f % 8 == 0 && (f <= 64 || f % 16 == 0);
@@ -44,14 +44,13 @@ static bool padded_block(int64_t n, int64_t f)
 
 const int64_t *factor_blocks(struct arena *a, int64_t n, int *count)
 {
-    int divisors = (int)factor_count_divisors(n), k = 0;
-    int64_t *list = ARENA_ARRAY(a, int64_t, divisors + MOST_BLOCK / 8), *all = list;
+    int divisors, k = 0;
     const int64_t *divisor = factor_divisors(a, n, &divisors);
-    for (int64_t f = 8; f <= MOST_BLOCK; f += 8) {
-        bool padded = f < n && padded_block(n, f);
+    int64_t *list = ARENA_ARRAY(a, int64_t, divisors + MOST_BLOCK / 8), *all = list;
+    for (int64_t f = 8; f <= MOST_BLOCK && f < n; f += 8) {
         while (k < divisors && divisor[k] < f)
             *all++ = divisor[k++];
-        if (padded)
+        if (padded_block(n, f))
             *all++ = f;
     }
     while (k < divisors)

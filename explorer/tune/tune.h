@@ -29,8 +29,8 @@ struct tune_opts {
     bool cold;                           /* see struct search_opts */
     const char *weights; size_t weights_bytes;  /* weights of agents (agents_load), or NULL */
     struct follow *follow;               /* see struct search_opts */
-    /* Ends the search, after which the best candidates are still compared; a cancel must raise it
-     * as well.  NULL: only a cancel ends the search, and nothing is compared then. */
+    /* Ends the search, after which the best candidates are still compared; `cancel` is its whole.
+     * NULL: only a cancel ends the search, and nothing is compared then. */
     const struct cancel *stop;
 };
 

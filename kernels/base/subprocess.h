@@ -8,9 +8,15 @@
 #include "kernels/base/str.h"
 
 /* A flag that another thread or a signal handler raises.  Every long-running function takes one;
- * NULL: it cannot be cancelled. */
-struct cancel { atomic_int raised; };
-static inline bool cancelled(const struct cancel *c) { return c && atomic_load(&c->raised) != 0; }
+ * NULL: it cannot be cancelled.  whole: the cancel of the whole of which this one ends a part, so
+ * that it ends the part as well; or NULL. */
+struct cancel { atomic_int raised; const struct cancel *whole; };
+static inline bool cancelled(const struct cancel *c)
+{
+    while (c && atomic_load(&c->raised) == 0)
+        c = c->whole;
+    return c != NULL;
+}
 
 struct subprocess_result {
     int exit_code;        /* -1 when it did not exit by itself */

@@ -137,8 +137,6 @@ static void write_down(void *ctx, const struct tune_candidate *c)
         q->lost = true;
         q->why_lost = e;
         atomic_store(&q->cancel->raised, 1);
-        if (q->opts.stop)
-            atomic_store(&q->opts.stop->raised, 1);
     }
     arena_reset(q->scratch);
 }

@@ -124,6 +124,20 @@ const struct tuning_timed *tuning_lost(const struct tuning_timed *timed, int n,
     return NULL;
 }
 
+void tuning_print_lost(struct str *out, const struct tuning_timed *lost, const struct tune_view *v,
+                       void (*add_ms)(struct str *out, double ms))
+{
+    str_printf(out, "trial %d was faster in the search (", lost->trial + 1);
+    add_ms(out, v->best_ms);
+    if (isfinite(lost->ms)) {
+        str_add(out, "), ");
+        add_ms(out, lost->ms);
+        str_add(out, " in turns");
+    } else {
+        str_add(out, ") and failed when it was timed again");
+    }
+}
+
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *failures(const struct tuning *t)

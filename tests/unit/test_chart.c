@@ -284,7 +284,7 @@ static void forms(void **state)
     static const struct chart_series s = { .mark = CHART_BARS, .n = 1, .y = y };
     static const struct chart c = { .n_categories = 1, .category = category, .n_series = 1,
                                     .series = &s };
-    struct cancel cancel = { 1 };
+    struct cancel cancel = { .raised = 1 };
     struct str out = {0}, path = {0};
     struct err e = {0};
     enum chart_form form;

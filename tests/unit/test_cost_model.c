@@ -351,7 +351,7 @@ static void cancelling_keeps_what_was_learned(void **state)
     struct arena *a = arena_new();
     struct rng r = rng_seed(1);
     struct cost_model *m = fresh(1);
-    struct cancel c = { 1 };
+    struct cancel c = { .raised = 1 };
     struct err e;
     double before[TESTS], after[TESTS], ms[TESTS];
     teach(a, &r, m, 40);

@@ -417,7 +417,7 @@ static void schedules_are_rated(void **state)
     }
     assert_true(cost[0].ns > 0 && cost[0].ns < cost[1].ns / 2);
     assert_true(cost[0].each[GPU_BOUND_FMA] == cost[1].each[GPU_BOUND_FMA]);
-    struct cancel stop = { 1 };
+    struct cancel stop = { .raised = 1 };
     assert_false(gpu_memory_rate(program_bare(a, "gmm m=128 k=64 n=128"), &o, &stop, cost, &e));
     assert_int_equal(e.code, ERR_CANCEL);
     arena_free(a);

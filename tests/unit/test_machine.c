@@ -269,7 +269,7 @@ static void higher(struct machine_model *m)
     m->level[MODEL_DRAM].load.one.best = 16;
 }
 
-/* What stands in the file afterwards: of each rate the higher, whichever model was doubtful. */
+/* The file has the higher of each rate afterwards, whichever model was doubtful. */
 static void the_higher_roofs_stay(void **state)
 {
     (void)state;

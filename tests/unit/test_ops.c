@@ -639,7 +639,7 @@ static void reference_cancels(void **state)
     (void)state;
     struct rng r = rng_seed(seed);
     struct bench b = bench_open("gmm m=8 k=8 n=8 relu=1", &r);
-    struct cancel c = { 1 };
+    struct cancel c = { .raised = 1 };
     struct err e;
     assert_false(reference_eval(b.g, b.fast, &c, &e));
     assert_int_equal(e.code, ERR_CANCEL);

@@ -72,7 +72,7 @@ static void what_goes_wrong(void **state)
         dialog_close(d);
         str_free(&line);
     }
-    struct cancel stop = { 1 };
+    struct cancel stop = { .raised = 1 };
     struct err e = {0};
     struct str line = {0};
     struct dialog *d = open_sh("sleep 100");

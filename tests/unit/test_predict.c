@@ -109,7 +109,7 @@ static void gives_up(void **state)
 {
     struct arena *a = arena_new();
     struct predict_opts o = { .budget = 1e12, .limit_s = 0.02 };
-    struct cancel stop = { 1 };
+    struct cancel stop = { .raised = 1 };
     struct prediction r;
     struct err e;
     (void)state;

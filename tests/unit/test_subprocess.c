@@ -38,7 +38,7 @@ static void deadlines(void **state)
     };
     const char *const argv[] = { "sleep", "100", NULL };
     for (int i = 0; i < 2; i++) {
-        struct cancel user = { rows[i].raised };
+        struct cancel user = { .raised = rows[i].raised };
         struct deadline *d = deadline_new(&user, rows[i].seconds);
         struct subprocess_result r;
         struct err e = {0};
