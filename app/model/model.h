@@ -341,7 +341,8 @@ bool model_command(struct model *m, const char *line);
 bool model_run(struct model *m, const char *line);  /* shows the line, then runs model_command */
 /* Whether an app_command can run where the model is: many need a session. */
 bool model_command_fits(const struct model *m, int id);
-/* C-u then leaves "edit 3 " of "edit 3 ...", and `layout set C "` with its other quote. */
+/* C-u then leaves "edit 3 " of "edit 3 ...", `loop reorder C ` of a step that a key began, and
+ * `layout set C "` with its other quote. */
 void model_keep_head(struct model *m);
 void model_prompt_again(struct model *m, const char *line);  /* opens the prompt with this line */
 void model_show_view(struct model *m, enum view v);

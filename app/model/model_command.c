@@ -545,12 +545,14 @@ bool model_command(struct model *m, const char *line)
 void model_keep_head(struct model *m)
 {
     const char *line = str_text(&m->prompt.line);
-    int step = model_step_at(line), notation = 0;
+    int step = model_step_at(line), head = 0;
+    bool quoted = str_starts(line + step, "layout set ");
     struct str kept = {0};
-    sscanf(line + step, "layout set %*s %n", &notation);
-    str_add_n(&kept, line, (size_t)(step + notation));
-    str_add(&kept, notation > 0 ? "\"" : "");
-    prompt_keep(&m->prompt, str_text(&kept), (size_t)(notation > 0 ? step : 0));
+    if (quoted || step == 0)
+        sscanf(line + step, "%*s %*s %*s %n", &head);
+    str_add_n(&kept, line, (size_t)(step + head));
+    str_add(&kept, quoted && head > 0 ? "\"" : "");
+    prompt_keep(&m->prompt, str_text(&kept), (size_t)(head > 0 ? step : 0));
     str_free(&kept);
 }
 

@@ -96,7 +96,8 @@ static char *entered_line(const struct model *m)
     const char *rest = kept[0] && str_starts(typed, kept) ? typed + strlen(kept) : "";
     rest += strspn(rest, " ");
     bool whole = model_step_at(rest) > 0
-              || (str_begins(kept, "layout") && str_begins(rest, "layout"));
+              || (str_begins(kept, "layout") && str_begins(rest, "layout"))
+              || (str_begins(kept, "loop") && str_begins(rest, "loop"));
     if (whole)                            /* `edit 2 STEP` behind the key's own "edit 2 " */
         typed = rest;
     str_add(&s, m->prompt.mark == ':' ? typed + strspn(typed, " :") : typed);

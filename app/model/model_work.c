@@ -286,17 +286,18 @@ static void note_idle_setting(const struct program *p, const char *step, struct 
         }
 }
 
-/* Says that a tensor whose own layout is gone takes that of its producer, which may be another than
- * the one that the step names. */
+/* Says that a tensor whose own layout is gone takes that of its producer. */
 static bool note_follower(const struct program *p, const char *step, struct str *out)
 {
-    bool plain = str_starts(step, "layout set ") || str_starts(step, "layout reset ");
-    int t = plain ? program_layout_tensor(p->graph, step) : -1;
+    int t = str_starts(step, "layout reset ") ? program_layout_tensor(p->graph, step) : -1;
     if (t < 0 || p->source[t] != LAYOUT_PROPAGATED)
         return false;
-    const char *name = p->graph->tensor[t].name;
-    str_printf(out, "%s%s takes the layout of %s; layout reorder %s gives it an order of its own",
-               out->len ? "; " : "", name, p->graph->tensor[p->source_tensor[t]].name, name);
+    const struct tensor *x = &p->graph->tensor[t];
+    str_printf(out, "%s%s takes the layout of %s; layout set %s \"", out->len ? "; " : "", x->name,
+               p->graph->tensor[p->source_tensor[t]].name, x->name);
+    for (int d = 0; d < x->rank; d++)
+        str_printf(out, "%s%s", d ? " " : "", x->dim[d]);
+    str_add(out, "\" gives it the plain one");
     return true;
 }
 

@@ -84,7 +84,7 @@ static void derive_graph(struct program *draft, const char **target)
         target[i] = draft->variant == VARIANT_OL ? NULL
                     : strchr(name, '.')          ? operand_tensor(draft, name)
                                                  : name;
-        if (target[i])
+        if (target[i] && draft->choice[i].n > 0)
             convert_if_owned(draft, target[i]);
     }
 }

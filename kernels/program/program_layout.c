@@ -13,6 +13,14 @@ const struct layout_choice *program_choice(const struct program *p, const char *
     return NULL;
 }
 
+/* Whether the tensor would take the layout of its producer's operand (SPEC C.2), so that the order
+ * as given is a choice, too. */
+static bool may_follow(const struct graph *g, const char *tensor)
+{
+    int t = graph_tensor(g, tensor);
+    return t >= 0 && g->tensor[t].producer >= 0 && g->node[g->tensor[t].producer].elementwise;
+}
+
 void program_set_choice(struct program *draft, const char *tensor, const struct prim *prims, int n)
 {
     struct layout_choice *list =
@@ -21,7 +29,7 @@ void program_set_choice(struct program *draft, const char *tensor, const struct 
     for (int i = 0; i < draft->n_choices; i++)
         if (!strcaseeq(draft->choice[i].tensor, tensor))
             list[count++] = draft->choice[i];
-    if (n > 0)
+    if (n > 0 || (prims && may_follow(draft->graph, tensor)))
         list[count++] = (struct layout_choice){ tensor, n, ARENA_DUP(draft->arena, prims, n) };
     draft->choice = list;
     draft->n_choices = count;

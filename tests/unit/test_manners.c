@@ -246,8 +246,11 @@ static void test_followers_say_so(void **state)
     struct model *m = model_on("c2d n=1 i=3 h=8 w=8 o=16 k=3 p=1 relu=1");
     type_line(m, "layout set Conv \"N H W O\"");
     assert_hides(m, "takes the layout of");
+    type_line(m, "layout reset ReLU");
+    assert_shows(m, "ReLU takes the layout of Conv; layout set ReLU");
+    assert_hides(m, "changes nothing");
     type_line(m, "layout set ReLU \"N O H W\"");
-    assert_shows(m, "ReLU takes the layout of Conv; layout reorder ReLU");
+    assert_hides(m, "takes the layout of");
     assert_hides(m, "changes nothing");
     model_free(m);
 }
@@ -952,7 +955,13 @@ static void test_clearing_the_prompt(void **state)
     assert_string_equal(str_text(&m->prompt.line), "edit 1 ");
     press(m, "Esc : C-u");
     assert_int_equal(m->prompt.line.len, 0);
-    press(m, "Esc Tab 3 e C-u");                         /* between the quotes */
+    press(m, "Esc Tab 1 r C-u");                         /* the step of a key: its words */
+    assert_string_equal(str_text(&m->prompt.line), "loop reorder C ");
+    press(m, "loop Space unroll Space C Space N Enter");     /* a whole line there */
+    assert_string_equal(step_of(m), "loop unroll C N");
+    press(m, "u r C-u C-u");
+    assert_int_equal(m->prompt.line.len, 0);
+    press(m, "Esc 3 e C-u");                             /* between the quotes */
     assert_true(str_starts(str_text(&m->prompt.line), "layout set C \"\""));
     assert_int_equal(m->prompt.at, m->prompt.line.len - 1);
     press(m, "layout Space set Space C Space \"NM\" Enter");   /* a whole line there */
