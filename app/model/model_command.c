@@ -400,7 +400,7 @@ static bool refuse_binding(struct model *m)
     str_add(&fix, "source FILE runs the lines of a file, and steps are such lines; for a key, "
             "write  keys: {F5: source FILE}  in ");
     settings_path(&fix);
-    str_add(&fix, " (:help settings)");
+    str_add(&fix, " (:help settings), which is read when the program starts");
     model_say_error(m, "no command records lines or binds keys", str_text(&fix));
     str_free(&fix);
     return false;

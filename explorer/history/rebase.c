@@ -166,7 +166,7 @@ static const char *why_held(struct arena *a, const struct err *own, const struct
         str_printf(&s, "%s`%s`", i ? " or " : "", line[i]);
     if (n <= 1 && !streq(own->text, renamed->text))
         str_printf(&s, "; %s", renamed->text);
-    else if (n == 0 && own->code == ERR_STEP && own->fix[0])
+    else if (n == 0 && (own->code == ERR_STEP || own->code == ERR_NAME) && own->fix[0])
         str_printf(&s, " (%s)", own->fix);
     const char *why = arena_strdup(a, str_text(&s));
     str_free(&s);

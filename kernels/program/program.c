@@ -91,15 +91,18 @@ static const char *const multiply_words[] = { "f32", "tf32", NULL };
 struct setting {
     const char *key;
     const char *const *words;
+    const char *means;                    /* what the words mean, where that is not plain */
 };
 static const struct setting settings[] = {
-    { "propagate", on_off },
-    { "output_layout", output_words },
-    { "input_layout", input_words },
-    { "autovectorize", on_off },
-    { "variant", variant_words },
-    { "multiply", multiply_words },
-    { "accuracy", NULL },
+    { "propagate", on_off, NULL },
+    { "output_layout", output_words, "original: in the caller's order; propagated: as the steps "
+                                     "lay it out" },
+    { "input_layout", input_words, "original: in the caller's order; given: as the steps lay it "
+                                   "out" },
+    { "autovectorize", on_off, NULL },
+    { "variant", variant_words, NULL },
+    { "multiply", multiply_words, NULL },
+    { "accuracy", NULL, NULL },
 };
 enum { SETTING_ACCURACY = COUNT_OF(settings) - 1 };
 
@@ -122,6 +125,8 @@ static bool bad_value(const struct setting *x, const struct step *s, struct err 
         str_printf(&all, "%s%s", v ? ", " : "", x->words[v]);
     err_set(e, ERR_RANGE, "the setting %s takes one of %s", x->key, str_text(&all));
     str_free(&all);
+    if (x->means)
+        err_fix(e, "%s", x->means);
     return s->n_args ? blame_word(e, &s->arg[0]) : blame_target(e, s);
 }
 

@@ -125,7 +125,8 @@ static void test_refused(void **state)
         "switch mian", "switch nowhere", "delete nowhere", "delete other", "measure now",
         "loop parallel C Q", "loop parallel Q M", "layout splt C M 4",
         "split C M 4",
-        "layout set C \"N M", "set propagate maybe", "set nothing on", "\"", "undo \x01",
+        "layout set C \"N M", "set propagate maybe", "set output_layout given",
+        "set nothing on", "\"", "undo \x01",
     };
     struct history *h = must_open(GMM);
     struct str before = {0}, after = {0}, errors = {0};

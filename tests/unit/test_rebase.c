@@ -218,6 +218,13 @@ static void test_reasons(void **state)
     assert_string_equal(e.fix, "make N the innermost loop (loop reorder C ... N) or unroll K; a "
                                "move never changes or holds another step; e and d may");
     history_free(h);
+    h = must_open(CONV);
+    must_run(h, "loop split Conv W 4 7");
+    must_run(h, "loop fuse Conv W.0 W.1");
+    must_run(h, "edit 1 loop split Conv H 4 7");
+    path = history_path(h, 0, &n, &at);
+    assert_non_null(strstr(history_state(h, path[2])->held, "Conv has no loop W.0 (its loops are N"));
+    history_free(h);
 }
 
 /* A split of a loop that a layout has divided already is pointed out. */
