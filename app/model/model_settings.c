@@ -17,11 +17,11 @@ static void note_compiler(struct model *m)
     snprintf(m->stands_for.compiler, sizeof m->stands_for.compiler, "%s", ok ? found.version : "");
 }
 
-static void note_cache(struct model *m)
+static struct cache_config cache_in_use(const struct model *m)
 {
     struct machine here;
     machine_read(&here);
-    m->stands_for.cache = cache_config_on(&m->set.cache, &here.l1d, &here.l2, &here.l3);
+    return cache_config_on(&m->set.cache, &here.l1d, &here.l2, &here.l3);
 }
 
 void model_apply_settings(struct model *m, const struct model_opts *o)
@@ -36,7 +36,7 @@ void model_apply_settings(struct model *m, const struct model_opts *o)
     if (m->set.compiler[0] || m->set.target)
         note_compiler(m);
     if (m->set.cache.n_levels > 0)
-        note_cache(m);
+        m->stands_for.cache = cache_in_use(m);
     m->columns = s->columns;
     key_bindings_add(s->key, s->n_keys);
 }
@@ -66,7 +66,15 @@ bool model_set_theme(struct model *m, const char *arg)
 
 static bool is_default(const char *arg)
 {
-    return !arg[0] || streq(arg, "default") || streq(arg, "auto");
+    return streq(arg, "default") || streq(arg, "auto");
+}
+
+/* Says the value of a setting, which is what its name without a word asks for. */
+static bool say_value(struct model *m, const char *name, const char *value, bool by_default)
+{
+    model_info(m, "%s %s%s%s%s", name, value, by_default ? ", the default" : "; `",
+               by_default ? "" : name, by_default ? "" : " default` takes it back");
+    return true;
 }
 
 void model_settings(const struct model *m, struct str *out)
@@ -117,6 +125,10 @@ bool model_set_threads(struct model *m, const char *arg)
 {
     long long n = 1;
     bool by_default = is_default(arg);
+    char now[24];
+    snprintf(now, sizeof now, "%d", m->threads);
+    if (!arg[0])
+        return say_value(m, "threads", now, m->threads == 1);
     if (!by_default && !str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
@@ -133,17 +145,29 @@ bool model_set_threads(struct model *m, const char *arg)
     return true;
 }
 
+static bool say_cache(struct model *m)
+{
+    struct str now = {0};
+    struct cache_config cache = cache_in_use(m);
+    cache_config_print(&now, &cache);
+    say_value(m, "cache", str_text(&now), m->set.cache.n_levels == 0);
+    str_free(&now);
+    return true;
+}
+
 bool model_set_cache(struct model *m, const char *arg)
 {
     struct cache_config cache = {0};
     struct err e;
+    if (!arg[0])
+        return say_cache(m);
     if (!is_default(arg) && !cache_config_parse(arg, &cache, &e)) {
         m->error_col = e.at.col > 0 ? e.at.col + (int)strlen("cache ") : 0;
         return model_error(m, &e);
     }
     struct str now = {0};
     m->set.cache = cache;
-    note_cache(m);
+    m->stands_for.cache = cache_in_use(m);
     cache_config_print(&now, &m->stands_for.cache);
     changed(m, "cache", str_text(&now), is_default(arg));
     str_free(&now);
@@ -157,7 +181,10 @@ bool model_set_compiler(struct model *m, const char *arg)
     bool by_default = is_default(arg);
     if (strlen(arg) >= sizeof m->set.compiler)
         return model_say_error(m, "that name of a compiler is too long", "");
-    bool ok = compiler_find(by_default ? NULL : arg, &found, &e);
+    const char *name = arg[0] ? arg : m->set.compiler;
+    bool ok = compiler_find(by_default || !name[0] ? NULL : name, &found, &e);
+    if (ok && !arg[0])
+        return say_value(m, "compiler", found.version, !name[0]);
     if (ok || by_default) {
         strcpy(m->set.compiler, by_default ? "" : arg);
         note_compiler(m);
@@ -170,6 +197,8 @@ bool model_set_compiler(struct model *m, const char *arg)
 bool model_set_isa(struct model *m, const char *arg)
 {
     struct err e;
+    if (!arg[0])
+        return say_value(m, "isa", target_or_host(m->set.target)->isa, !m->set.target);
     const struct target *t = is_default(arg) ? NULL : target_find(arg, &e);
     if (!t && !is_default(arg))
         return model_error(m, &e);
@@ -276,6 +305,11 @@ void model_new_tile(const struct model *m, const struct state *s, const struct s
 bool model_set_sim_budget(struct model *m, const char *arg)
 {
     double n = 0;
+    char now[32];
+    snprintf(now, sizeof now, "%g", m->set.sim_budget);
+    if (!arg[0])
+        return say_value(m, "sim_budget", m->set.sim_budget > 0 ? now
+                         : setting_info[SETTING_SIM_BUDGET].fallback, !(m->set.sim_budget > 0));
     if (!is_default(arg) && (!str_to_double(arg, &n) || !isfinite(n) || n < 1 || n > 1e15))
         return model_say_error(m, "the budget is the number of accesses above which a sample is "
                                "simulated, 1 to 1e15", "sim_budget 5e9");

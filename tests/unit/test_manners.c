@@ -527,7 +527,7 @@ static void test_settings(void **state)
     assert_shows(m, "* with isa ");
     press(m, ": cache Space 4K/2 Enter");
     assert_true(m->prompt.open);
-    press(m, "C-e C-u isa Space Enter : cache Enter : sim_budget Space default Enter");
+    press(m, "C-e C-u isa Space default Enter : cache Space default Enter : sim_budget Space default Enter");
     assert_shows(m, "sim_budget 5e8, the default, from now on; m measures again");
     press(m, ": compiler Space nosuchcc Enter");
     assert_true(m->prompt.open);
@@ -553,20 +553,32 @@ static void test_settings_say_what_changed(void **state)
     type_line(m, "isa plain");
     assert_shows(m, " isa plain from now on; m measures again");
     type_line(m, "isa");
+    assert_shows(m, "isa plain; `isa default` takes it back");
+    type_line(m, "isa default");
     str_printf(&says, " isa %s, the default, from now on; m measures again", target_host()->isa);
     assert_shows(m, str_text(&says));
     assert_true(compiler_find(NULL, &cc, &e));
-    type_line(m, "compiler");
+    type_line(m, "compiler default");
     str_clear(&says);
     str_printf(&says, " compiler %s, the default, from now on; m measures again",
                basename(cc.path));
     assert_shows(m, str_text(&says));
     type_line(m, "cache");
+    assert_shows(m, "cache 4K/2/64; `cache default`");
+    type_line(m, "cache default");
     assert_hides(m, "cache ,");
     assert_shows(m, ", the default, from now on; m measures again");
     type_line(m, "threads");
+    assert_shows(m, "threads 99; `threads default` takes it back");
+    type_line(m, "threads default");
     assert_shows(m, "measuring with 1 thread, the default, from now on");
     assert_int_equal(m->threads, 1);
+    type_line(m, "sim_budget default");
+    type_line(m, "sim_budget");
+    assert_shows(m, "sim_budget 5e8, the default");
+    type_line(m, "compiler");
+    assert_shows(m, ", the default");
+    assert_hides(m, "from now on");
     str_free(&says);
     model_free(m);
 }
