@@ -26,7 +26,7 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
     struct str text = {0};
     text_ms(&text, m->latency.min_ms);
     size_t lead = text.len;
-    str_add(&text, " best, ");
+    str_add(&text, k->outdated ? " best, with the steps before, " : " best, ");
     text_ms(&text, m->latency.median_ms);
     str_printf(&text, " median, spread %.1f %%", 100 * m->latency.spread);
     if (k->exact) {
@@ -39,12 +39,13 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
         text_ms(&text, 1e3 * sum->s);
     }
     if (sum->s > 0 && sum->untimed > 0)
-        str_printf(&text, " without %d kernel%s that %s not measured", sum->untimed,
+        str_printf(&text, " without %d kernel%s that %s not in that run", sum->untimed,
                    sum->untimed == 1 ? "" : "s", sum->untimed == 1 ? "was" : "were");
     put_speed(&text, m, k->width >= ROOM_FOR_SPEED);
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);
-    measurement_doc_row(d, "latency:", STYLE_STRONG, lead, &text, k->width);
+    measurement_doc_row(d, "latency:", k->outdated ? STYLE_PLAIN : STYLE_STRONG, lead, &text,
+                        k->width);
     measurement_doc_noisy(d, &m->latency, m->load, k->width);
 }
 

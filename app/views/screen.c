@@ -211,6 +211,21 @@ static void follow_heat(struct model *m, int height)
     m->to_hot = false;
 }
 
+/* Says why the profile does not list an access: a tile in registers needs no memory. What a tile
+ * that spills does is said instead. */
+static void say_no_row(struct model *m, const struct doc_item *it)
+{
+    const struct state *now = history_current(m->session->history);
+    bool local = graph_tensor(model_program(m)->graph, it->name) < 0;
+    struct str tile = {0};
+    if (local)
+        model_describe_tile(m, now, ": the tile ", &tile);
+    model_info(m, "the profile has no row for %s%s", it->access,
+               tile.len > 0 ? str_text(&tile) : local ? ": a tile in registers needs no memory"
+                                                      : "");
+    str_free(&tile);
+}
+
 /* Scrolls the profile to the access under the cursor of the nest, or else to its tensor, for the
  * command `misses_of`. */
 static void follow_misses(struct model *m, int height)
@@ -231,9 +246,7 @@ static void follow_misses(struct model *m, int height)
     if (site >= 0 || tensor >= 0)
         doc_scroll_to(&p->doc, &p->scroll, site >= 0 ? site : tensor, height);
     else if (it && it->access && history_current(m->session->history)->measured)
-        model_info(m, "the profile has no row for %s%s", it->access,
-                   graph_tensor(model_program(m)->graph, it->name) < 0
-                   ? ": a tile in registers needs no memory" : "");
+        say_no_row(m, it);
     m->to_misses = false;
 }
 

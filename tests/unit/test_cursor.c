@@ -267,6 +267,10 @@ static void a_tile_in_registers_says_so(void **state)
     press(m, "Enter");
     assert_shows(m, "the profile has no row for ");
     assert_shows(m, ": a tile in registers");
+    model_resize(m, 200, 40);
+    press(m, "1 : isa Space sse Enter Enter");           /* which has too few for it */
+    assert_shows(m, ": the tile Conv_acc spills: takes ");
+    assert_hides(m, ": a tile in registers");
     model_free(m);
 }
 

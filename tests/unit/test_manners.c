@@ -527,7 +527,8 @@ static void test_settings(void **state)
     assert_shows(m, "* with isa ");
     press(m, ": cache Space 4K/2 Enter");
     assert_true(m->prompt.open);
-    press(m, "C-e C-u isa Space default Enter : cache Space default Enter : sim_budget Space default Enter");
+    press(m, "C-e C-u isa Space default Enter : cache Space default Enter");
+    press(m, ": sim_budget Space default Enter");
     assert_shows(m, "sim_budget 5e8, the default, from now on; m measures again");
     press(m, ": compiler Space nosuchcc Enter");
     assert_true(m->prompt.open);

@@ -223,7 +223,8 @@ static void test_reasons(void **state)
     must_run(h, "loop fuse Conv W.0 W.1");
     must_run(h, "edit 1 loop split Conv H 4 7");
     path = history_path(h, 0, &n, &at);
-    assert_non_null(strstr(history_state(h, path[2])->held, "Conv has no loop W.0 (its loops are N"));
+    assert_non_null(strstr(history_state(h, path[2])->held,
+                           "Conv has no loop W.0 (its loops are N"));
     history_free(h);
 }
 

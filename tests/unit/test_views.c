@@ -81,6 +81,9 @@ static struct model *open_row(int i)
     m->roofs.looked = true;
     m->roofs.model = xmalloc(sizeof *m->roofs.model);
     *m->roofs.model = roof_model();
+    if (streq(row[i].name, "menu"))       /* which sorts by time where the model has this machine */
+        snprintf(m->roofs.model->isa[0].isa, sizeof m->roofs.model->isa[0].isa, "%s",
+                 target_host()->isa);
     if (s) {
         take_text(m, JOB_C, code);
         take_text(m, JOB_ASM, assembly);
