@@ -202,20 +202,41 @@ struct ledger_row *model_ledger(const struct model *m, int *n)
 
 /* --- The object under the cursor -------------------------------------------------------------- */
 
+/* Finds stage and axis of item k of a line of the nest; false: it is no loop. */
+static bool loop_of(const struct program *p, const struct line *l, int k,
+                    const struct stage **stage, int *axis)
+{
+    if (!p || !l || l->n_items == 0 || !l->stage)
+        return false;
+    const struct doc_item *it = &l->item[k < l->n_items ? k : 0];
+    for (int i = 0; i < p->graph->n_nodes && !it->access; i++) {
+        *stage = p->stage[i];
+        *axis = stage_axis(*stage, it->name);
+        if (streq((*stage)->name, l->stage) && *axis >= 0)
+            return true;
+    }
+    return false;
+}
+
 bool model_loop(const struct model *m, const struct stage **stage, int *axis)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];
+    return loop_of(model_program(m), doc_at(&p->doc, &p->scroll), p->scroll.item, stage, axis);
+}
+
+bool model_loop_around(const struct model *m, const struct stage **stage, int *axis)
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
     const struct line *l = doc_at(&p->doc, &p->scroll);
-    const struct program *prog = model_program(m);
-    if (!prog || !l || l->n_items == 0 || !l->stage)
-        return false;
-    const struct doc_item *it = &l->item[p->scroll.item < l->n_items ? p->scroll.item : 0];
-    const char *name = it->name;
-    for (int i = 0; i < prog->graph->n_nodes && !it->access; i++) {
-        *stage = prog->stage[i];
-        *axis = stage_axis(*stage, name);
-        if (streq((*stage)->name, l->stage) && *axis >= 0)
+    if (!l || model_loop(m, stage, axis))
+        return l != NULL;
+    size_t indent = strspn(l->text, " ");
+    for (int i = p->scroll.cursor - 1; i >= 0 && indent > 0; i--) {
+        l = &p->doc.lines.data[i];
+        size_t here = strspn(l->text, " ");
+        if (here < indent && loop_of(model_program(m), l, l->n_items - 1, stage, axis))
             return true;
+        indent = here < indent ? here : indent;
     }
     return false;
 }
@@ -253,7 +274,7 @@ bool model_lit(const struct model *m, enum view v, int i)
     const struct code_text *c = model_code(v) >= 0 ? &m->code[model_code(v)] : NULL;
     const struct stage *s;
     int axis;
-    if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop(m, &s, &axis))
+    if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop_around(m, &s, &axis))
         return false;
     int node = program_stage(model_program(m), s->name);
     for (int a = 0; a < s->n_axes; a++) {                 /* outwards, then inwards */

@@ -235,14 +235,16 @@ struct ledger_row *model_ledger(const struct model *m, int *n);
 /* Finds stage and axis of the loop under the cursor of the nest. Returns false when no loop is
  * there. */
 bool model_loop(const struct model *m, const struct stage **stage, int *axis);
+/* The same; where an access or a tile is under the cursor, the innermost loop around it. */
+bool model_loop_around(const struct model *m, const struct stage **stage, int *axis);
 /* Returns the subject of the views: the object under the cursor of the focused pane, or else the
  * object under the cursor of the nest. */
 struct cursor_subject model_subject(const struct model *m);
 /* Returns the enum code_kind that a view shows; -1: none. */
 int model_code(enum view v);
-/* Whether line i of a view of code belongs to the loop under the cursor of the nest. If the code
- * has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop counts, or if
- * there is none, the next inner one. */
+/* Whether line i of a view of code belongs to the loop under or around the cursor of the nest. If
+ * the code has no such loop (vector lanes, unrolled, one iteration), the next enclosing loop
+ * counts, or if there is none, the next inner one. */
 bool model_lit(const struct model *m, enum view v, int i);
 /* Whether the key bar leaves a key out, since it would be refused here: those of loops where there
  * is none, and those of a tensor whose layout the caller gives. */

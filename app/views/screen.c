@@ -250,14 +250,15 @@ static void follow_misses(struct model *m, int height)
     m->to_misses = false;
 }
 
-/* Scrolls C or machine code to the loop under the cursor of the nest, once for each loop. */
+/* Scrolls C or machine code to the loop under or around the cursor of the nest, once for each
+ * loop. */
 static void follow_loop(struct model *m, enum view v, int height)
 {
     struct pane_doc *p = &m->pane[v];
     const struct stage *s;
     int axis, first = -1;
     char now[sizeof m->lit];
-    if (model_code(v) < 0 || !model_loop(m, &s, &axis))
+    if (model_code(v) < 0 || !model_loop_around(m, &s, &axis))
         return;
     snprintf(now, sizeof now, "%s %s %d %u", s->name, s->axis[axis].name, (int)v, p->stamp);
     if (streq(now, m->lit))
