@@ -274,6 +274,36 @@ static void a_tile_in_registers_says_so(void **state)
     model_free(m);
 }
 
+/* Views of code open at the loop around the access, or around the tile, that the cursor is on. */
+static void code_opens_at_the_loop_around(void **state)
+{
+    (void)state;
+    static const struct { const char *words, *loop; } row[] = {
+        { "Ker[", "for (long i = 0;" }, { "Conv_acc = tile[", "for (long o_0 = 0;" },
+    };
+    for (int i = 0; i < COUNT_OF(row); i++) {
+        struct desired_job w;
+        struct cancel c = {0};
+        struct model *m = measured();
+        const struct pane_doc *p = &m->pane[VIEW_C], *nest = &m->pane[VIEW_NEST];
+        press(m, "1 g");
+        for (int k = 0; k < 300 && !str_starts(access_at(m), row[i].words)
+                        && !strstr(doc_at(&nest->doc, &nest->scroll)->text, row[i].words); k++)
+            press(m, row[i].words[3] == '[' ? "Right" : "Down");
+        press(m, "4");
+        assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_C);
+        struct app_job *j = model_job(m, &w);
+        job_run(j, &c, NULL);
+        model_done(m, j);
+        job_free(j);
+        screen_refresh(m);
+        const struct line *at = doc_at(&p->doc, &p->scroll);
+        if (!strstr(at[strstr(at->text, "ROLLED") != NULL].text, row[i].loop))
+            fail_msg("%s: %s", row[i].words, at->text);
+        model_free(m);
+    }
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -409,6 +439,7 @@ int main(void)
         cmocka_unit_test(narrow_rows_have_the_same_accesses),
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
         cmocka_unit_test(a_tile_in_registers_says_so),
+        cmocka_unit_test(code_opens_at_the_loop_around),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),
