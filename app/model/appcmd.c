@@ -49,7 +49,11 @@ int appcmd_find(const char *name, size_t n)
     for (int i = 0; i < APP_COUNT; i++)
         if (strlen(infos[i].name) == n && strncmp(infos[i].name, name, n) == 0)
             return i;
-    return -1;
+    /* "open", "save" and "quit" mean what they mean everywhere. */
+    int row = appcmd_by_synonym(name);
+    bool word = row >= 0 && strcspn(name, " ") == n;
+    int id = row - command_rows();
+    return word && (id == APP_OPEN || id == APP_WRITE || id == APP_QUIT) ? id : -1;
 }
 
 int appcmd_rows(void)

@@ -13,7 +13,8 @@ enum app_command {
 };
 struct appcmd_info { const char *name, *syntax; bool session; const char *help; };
 const struct appcmd_info *appcmd_info(enum app_command id);
-/* Returns the app_command whose name is the n bytes at name; -1 if none exists. */
+/* Returns the app_command whose name is the n bytes at name, or which is called so in other
+ * programs (open, save, quit); -1 if none exists. */
 int appcmd_find(const char *name, size_t n);
 
 /* Returns the number of rows: first the list of steps and commands (command_row), then the commands

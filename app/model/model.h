@@ -127,6 +127,7 @@ struct model {
     bool to_misses;                      /* whether the profile scrolls to the access of the nest */
     bool to_loop;  /* whether the nest scrolls to that loop even within the cursor's stage */
     char to_tensor[64];                  /* tensor to which the layout view scrolls; "": none */
+    char opened_at[96];                  /* the access or tensor at which it opened last, or "" */
     int n_jumps; struct jump jump[JUMPS_MOST];  /* jumps that Esc takes back, the last one first */
     unsigned jump_stamp;                 /* stamp of the program in which the jumps were made */
 
@@ -488,7 +489,7 @@ bool model_mark(struct model *m, const char *arg);       /* the commands mark, c
  * (if `marked`), else of the current one, if it is there. */
 void model_state_name(const struct model *m, int state, bool marked, struct str *out);
 bool model_compare(struct model *m, const char *arg);
-bool model_bisect(struct model *m);
+bool model_bisect(struct model *m, const char *arg);
 bool model_ablate(struct model *m);
 bool model_pair_fits(const struct model *m);  /* whether marking.pair has the mark and this state */
 bool model_compare_cancel(struct model *m);      /* returns false when nothing is being compared */

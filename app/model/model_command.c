@@ -34,20 +34,26 @@ static void copy_doc(struct model *m)
 
 /* --- Views and focus -------------------------------------------------------------------------- */
 
-/* Has the layouts open at the tensor of the access under the nest's cursor. */
+/* Has the layouts open at the tensor of the row or access under the cursor.  From another view than
+ * the nest, only if they did not open there the last time. */
 static void open_at_access(struct model *m)
 {
     struct cursor_subject s = model_subject(m);
-    if (!m->to_tensor[0] && s.kind == SUBJECT_ACCESS
-        && graph_tensor(model_program(m)->graph, s.tensor) >= 0) {
-        snprintf(m->to_tensor, sizeof m->to_tensor, "%s", s.tensor);
-        m->pane[VIEW_LAYOUT].stamp = 0;
-    }
+    bool names = s.kind == SUBJECT_ACCESS || s.kind == SUBJECT_TENSOR;
+    if (m->to_tensor[0] || !names || graph_tensor(model_program(m)->graph, s.tensor) < 0)
+        return;
+    const char *at = s.access ? s.access : s.tensor;
+    bool seen = m->opened_at[0] && str_starts(at, m->opened_at);
+    if (seen && m->focus != PANE_MAIN)
+        return;
+    snprintf(m->to_tensor, sizeof m->to_tensor, "%s", s.tensor);
+    snprintf(m->opened_at, sizeof m->opened_at, "%s", at);
+    m->pane[VIEW_LAYOUT].stamp = 0;
 }
 
 void model_show_view(struct model *m, enum view v)
 {
-    if (v == VIEW_LAYOUT && m->focus == PANE_MAIN)
+    if (v == VIEW_LAYOUT && (m->focus == PANE_MAIN || m->view[PANE_SIDE] != VIEW_LAYOUT))
         open_at_access(m);
     m->n_jumps = 0;
     if (v >= VIEW_COMPARE && m->view[PANE_SIDE] < VIEW_COMPARE)
@@ -246,7 +252,7 @@ static bool is_operator(const struct model *m, const char *line, size_t n)
         && (!m->session || strchr(line, '='));
 }
 
-static bool run_app(struct model *m, enum app_command id, const char *arg)
+static bool run_app_on(struct model *m, enum app_command id, const char *arg)
 {
     switch (id) {
     case APP_WRITE:      return model_save(m, arg);
@@ -266,7 +272,7 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     case APP_MARK:       return model_mark(m, arg);
     case APP_COMPARE:    return model_compare(m, arg);
     case APP_LENS:       return model_lens(m, arg);
-    case APP_BISECT:     return model_bisect(m);
+    case APP_BISECT:     return model_bisect(m, arg);
     case APP_ABLATE:     return model_ablate(m);
     case APP_TUNE_ALL:   return model_network_tune(m, arg);
     case APP_VIEW:       return change_view(m, arg);
@@ -306,6 +312,17 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
     UNREACHABLE();
 }
 
+static bool run_app(struct model *m, enum app_command id, const char *arg)
+{
+    struct str typed = {0};
+    bool names_file = strstr(appcmd_info(id)->syntax, "FILE") != NULL;
+    if (names_file)
+        file_add_typed(&typed, arg);
+    bool ok = run_app_on(m, id, names_file ? str_text(&typed) : arg);
+    str_free(&typed);
+    return ok;
+}
+
 /* --- Running a command line ------------------------------------------------------------------- */
 
 /* before: the state in which the line ran. */
@@ -323,6 +340,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         history_rebased_print(m->session->history, &what);
         size_t said = what.len;
         model_new_tile(m, history_current(m->session->history), before, "; ", &what);
+        model_contract_note(model_program(m), before->program, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept
                         || what.len > said;

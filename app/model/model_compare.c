@@ -3,6 +3,7 @@
  * out in turn (ablate). */
 #include "app/model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,27 +170,47 @@ bool model_compare(struct model *m, const char *arg)
     return true;
 }
 
-bool model_bisect(struct model *m)
+/* Finds the two states of `bisect [STEP [STEP]]`: without words the marked and the current one. */
+static bool two_states(struct model *m, const char *arg, int state[2])
+{
+    const char *branch, *second = arg + strcspn(arg, " ");
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)(second - arg), arg);
+    second += strspn(second, " ");
+    state[0] = arg[0] ? named_state(m, first, &branch) : m->marking.state;
+    state[1] = named_state(m, second, &branch);
+    if (!arg[0] && state[0] < 0)
+        model_say_error(m, "no state is marked", "Space on another step of this branch marks it, "
+                        "or bisect takes two steps: bisect 2 7");
+    return state[0] >= 0 && state[1] >= 0;
+}
+
+bool model_bisect(struct model *m, const char *arg)
 {
     const struct history *h = m->session->history;
     struct marking *k = &m->marking;
-    int now = history_current(h)->id;
-    if (k->state < 0)
-        return model_say_error(m, "no state is marked", "Space on another step of this branch "
-                               "marks it");
-    bool before = history_leads(h, k->state, now);
-    if (k->state == now)
-        return model_say_error(m, "bisect takes two steps of one branch, and the current step is "
-                               "the marked one", "go to another step of this branch");
-    if (!before && !history_leads(h, now, k->state))
-        return model_say_error(m, "bisect takes two steps of one branch, and the marked one is not "
-                               "on this branch", "Space on a step of this branch marks it; "
-                               "= compares the branches");
-    want(m, JOB_BISECT);
-    if (!before) {
-        k->to = k->state;
-        k->from = now;
+    const char *what = arg[0] ? "first" : "marked";
+    int state[2];
+    if (!two_states(m, arg, state))
+        return false;
+    bool before = history_leads(h, state[0], state[1]);
+    if (state[0] == state[1])
+        return model_say_error(m, arg[0] ? "bisect takes two steps, and these are the same"
+                               : "bisect takes two steps of one branch, and the current step is "
+                               "the marked one", "go to another step of this branch, or "
+                               "bisect 2 7");
+    if (!before && !history_leads(h, state[1], state[0])) {
+        struct str s = {0};
+        str_printf(&s, "bisect takes two steps of one branch, and the %s one is not on this "
+                   "branch", what);
+        model_say_error(m, str_text(&s), "Space on a step of this branch marks it; = compares the "
+                        "branches");
+        str_free(&s);
+        return false;
     }
+    want(m, JOB_BISECT);
+    k->from = state[!before];
+    k->to = state[before];
     model_info(m, "bisecting the steps between them; Esc cancels");
     return true;
 }

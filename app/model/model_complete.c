@@ -9,6 +9,7 @@
 #include "app/model/help.h"
 #include "explorer/tune/strategies.h"
 #include "explorer/expert/expert.h"
+#include "kernels/base/file.h"
 
 #define FILES_MAX 200
 #define EXPERTS_OFFERED 9
@@ -37,7 +38,10 @@ static void offer_files(struct word_list *w)
     const char *slash = strrchr(w->prefix, '/');
     const char *dir = slash ? arena_strndup(w->a, w->prefix, (size_t)(slash - w->prefix) + 1) : "";
     const char *start = slash ? slash + 1 : w->prefix;
-    DIR *d = opendir(dir[0] ? dir : ".");
+    struct str folder_path = {0};
+    file_add_typed(&folder_path, dir[0] ? dir : ".");
+    DIR *d = opendir(str_text(&folder_path));
+    str_free(&folder_path);
     if (!d)
         return;
     for (struct dirent *f = readdir(d); f && w->found.len < FILES_MAX; f = readdir(d)) {

@@ -209,21 +209,19 @@ bool model_set_isa(struct model *m, const char *arg)
 }
 
 /* Returns the target for whose registers the code of a state is made. This is the chosen target, if
- * there is one. Otherwise it is the target of the state's measurement, or of the last measurement
- * of the session (NULL: unknown), or this machine's. */
+ * there is one, or this machine's.  In a session of another machine it is the target of the state's
+ * measurement, or of the last measurement (NULL: unknown). */
 static const struct target *target_of(const struct model *m, const struct state *s)
 {
     struct err ignored;
     const struct history *h = m->session->history;
-    const struct target *t = m->set.target;
-    const struct measurement *r = s->measured;
-    for (int i = history_n_states(h) - 1; !r && i >= 0; i--)
-        r = history_state(h, i)->measured;
-    if (!t && r)
-        t = target_find(r->isa, &ignored);
-    if (!t && r)
-        return NULL;
-    return program_text_target(s->program, t);
+    const struct measurement *r = NULL;
+    if (!m->set.target && session_is_elsewhere(m->session)) {
+        r = s->measured;
+        for (int i = history_n_states(h) - 1; !r && i >= 0; i--)
+            r = history_state(h, i)->measured;
+    }
+    return r ? target_find(r->isa, &ignored) : program_text_target(s->program, m->set.target);
 }
 
 /* Returns the tile of cache_write that keeps no partial sums, and adds why and a better place. */

@@ -342,10 +342,12 @@ static bool is_name_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-static void mark_word(struct grid *g, const struct line *l, const char *word, int x, int y)
+/* Marks a name. tail: characters that may be behind it. */
+static void mark_word(struct grid *g, const struct line *l, const char *word, const char *tail,
+                      int x, int y)
 {
-    size_t n = strlen(word);
     for (const char *p = strstr(l->text, word); p; p = strstr(p + 1, word)) {
+        size_t n = strlen(word) + strspn(p + strlen(word), tail);
         bool whole = (p == l->text || !is_name_char(p[-1])) && !is_name_char(p[n]);
         int col = text_width_n(l->text, (size_t)(p - l->text));
         if (whole)
@@ -369,7 +371,9 @@ static void draw_columns(const struct line *l, int left, struct grid *g, struct 
     }
     bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
     if (look.word && same_stage)
-        mark_word(g, l, look.word, r.x - left, y);
+        mark_word(g, l, look.word, "", r.x - left, y);
+    if (look.local)
+        mark_word(g, l, look.local, "0123456789_", r.x - left, y);
     if (look.search && look.search[0])
         mark_matches(g, l, look.search, r.x - left, y);
     if (x > r.x + r.w)

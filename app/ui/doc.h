@@ -93,6 +93,8 @@ struct doc_look {
     const char *search;                  /* text whose matches are marked; NULL or "": none */
     /* a name to mark, only on lines of that stage; NULL: none, any stage */
     const char *word, *stage;
+    /* marks names of these letters as well, also with digits behind them: ker, ker0; NULL: none */
+    const char *local;
     /* whether a line, by its id, gets a bar in the gutter; NULL: none does */
     bool (*lit)(const void *ctx, int id);
     const void *ctx;

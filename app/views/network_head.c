@@ -26,7 +26,7 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
     struct str text = {0};
     text_ms(&text, m->latency.min_ms);
     size_t lead = text.len;
-    str_add(&text, k->outdated ? " best, with the steps before, " : " best, ");
+    str_add(&text, k->outdated ? " best (with the steps before), " : " best, ");
     text_ms(&text, m->latency.median_ms);
     str_printf(&text, " median, spread %.1f %%", 100 * m->latency.spread);
     if (k->exact) {
@@ -39,8 +39,8 @@ static void put_latency(struct doc *d, const struct network_look *k, const struc
         text_ms(&text, 1e3 * sum->s);
     }
     if (sum->s > 0 && sum->untimed > 0)
-        str_printf(&text, " without %d kernel%s that %s not in that run", sum->untimed,
-                   sum->untimed == 1 ? "" : "s", sum->untimed == 1 ? "was" : "were");
+        str_printf(&text, " without %d kernel%s that %s new", sum->untimed,
+                   sum->untimed == 1 ? "" : "s", sum->untimed == 1 ? "is" : "are");
     put_speed(&text, m, k->width >= ROOM_FOR_SPEED);
     if (m->threads > 1)
         str_printf(&text, "; %d threads", m->threads);

@@ -275,6 +275,26 @@ static void follow_loop(struct model *m, enum view v, int height)
         strcpy(m->lit, now);
 }
 
+/* Scrolls the accesses to those of the stage under the cursor of the nest, once for each stage. */
+static void follow_stage(struct model *m, int height)
+{
+    struct pane_doc *p = &m->pane[VIEW_ACCESS];
+    const struct pane_doc *nest = &m->pane[VIEW_NEST];
+    const struct line *l = doc_at(&nest->doc, &nest->scroll);
+    char now[sizeof m->lit], head[80];
+    if (!l || !l->stage)
+        return;
+    snprintf(now, sizeof now, "%s %d %u", l->stage, (int)VIEW_ACCESS, p->stamp);
+    snprintf(head, sizeof head, "%s  (", l->stage);
+    for (int i = 0; i < p->doc.lines.len && !streq(now, m->lit); i++)
+        if (str_starts(p->doc.lines.data[i].text, head)) {
+            doc_scroll_to(&p->doc, &p->scroll, i, height);
+            p->scroll.top = i;
+            doc_scroll_fix(&p->doc, &p->scroll, height);
+            strcpy(m->lit, now);
+        }
+}
+
 static void refresh_panes(struct model *m)
 {
     static view_build *const build[VIEW_COUNT] = {
@@ -306,6 +326,8 @@ static void refresh_panes(struct model *m)
         refresh(m, (enum doc_id)v, f->pane[p], build[v], stamp);
         if (f->pane[p].h > 0)
             follow_loop(m, v, f->pane[p].h - 1);
+        if (f->pane[p].h > 0 && v == VIEW_ACCESS)
+            follow_stage(m, f->pane[p].h - 1);
         if (f->pane[p].h > 0 && v == VIEW_ASM)
             follow_heat(m, f->pane[p].h - 1);
         if (f->pane[p].h > 0 && v == VIEW_PROFILE && m->to_misses)

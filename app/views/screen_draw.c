@@ -6,6 +6,7 @@
 #include "app/model/appcmd.h"
 #include "app/ui/text.h"
 #include "app/views/view.h"
+#include "app/views/view_marks.h"
 
 #define LONG_WORD 24            /* bytes from which a refused word is not repeated */
 #define LEAST_HINT 20           /* columns behind a command that a hint needs */
@@ -174,39 +175,6 @@ static void draw_tabs(struct model *m, struct grid *g, struct rect r, enum pane 
     grid_unclip(g, old);
 }
 
-/* Sets what is marked: the loop under the cursor of the nest wherever its variable occurs, also in
- * the C; the tensor of an access wherever its name occurs. */
-static void look_for_loop(const struct model *m, enum view v, struct doc_look *look, char *word,
-                          size_t size)
-{
-    const struct stage *s;
-    int axis;
-    struct cursor_subject on = model_subject(m);
-    if (on.kind == SUBJECT_ACCESS || on.kind == SUBJECT_TENSOR) {
-        snprintf(word, size, "%s", on.tensor);
-        for (char *p = word; v == VIEW_C && *p; p++)
-            *p = *p == '.' ? '_' : *p;
-        look->word = word;
-        return;
-    }
-    bool shows = v == VIEW_NEST || v == VIEW_ACCESS || v == VIEW_C;
-    if (!shows || !model_loop(m, &s, &axis))
-        return;
-    snprintf(word, size, "%s", s->axis[axis].var->name);
-    for (char *p = word; v == VIEW_C && *p; p++)
-        *p = *p == '.' ? '_' : *p;
-    look->word = word;
-    look->stage = v == VIEW_NEST ? s->name : NULL;
-}
-
-struct lit_view { const struct model *m; enum view v; };
-
-static bool is_lit(const void *view, int i)
-{
-    const struct lit_view *x = view;
-    return model_lit(x->m, x->v, i);
-}
-
 static void draw_preview_heading(struct grid *g, struct rect r)
 {
     grid_fill(g, (struct rect){r.x, r.y, r.w, 1}, STYLE_RULE, 0x2500);
@@ -230,16 +198,11 @@ static void draw_pane(struct model *m, struct grid *g, enum pane pane)
         draw_preview_heading(g, r);
     else
         draw_tabs(m, g, r, pane);
-    char word[64];
-    struct lit_view lit = {.m = m};
+    struct view_marks marks;
     struct doc_look look = {.focused = focused};
     look.search = m->focus == pane ? str_text(&m->search) : NULL;
-    if (pane != PANE_LEDGER && !preview) {
-        look_for_loop(m, m->view[pane], &look, word, sizeof word);
-        lit.v = m->view[pane];
-        look.lit = lit.v == VIEW_GRAPH || model_code(lit.v) >= 0 ? is_lit : NULL;
-        look.ctx = &lit;
-    }
+    if (pane != PANE_LEDGER && !preview)
+        view_marks(m, m->view[pane], &marks, &look);
     doc_draw(&p->doc, &p->scroll, g, body, look);
     if (r.x > 0)
         for (int y = r.y; y < r.y + r.h; y++)

@@ -197,6 +197,22 @@ static void go_to_step(const struct model *m, struct pane_doc *p)
         first_place(p, model_program(m), at.stage);
 }
 
+/* Scrolls to where most of the nest under the cursor is seen, if its end is below the pane: a step
+ * changes this nest, not the padding before it. */
+static void show_nest(struct pane_doc *p, int height)
+{
+    const struct line *l = p->doc.lines.data;
+    int n = p->doc.lines.len, first = p->scroll.cursor, end = first + 1;
+    if (n == 0 || height <= 0)
+        return;
+    while (first > 0 && l[first].text[0] == ' ')
+        first--;
+    while (end < n && l[end].text[0] == ' ')
+        end++;
+    if (end > p->scroll.top + height)
+        p->scroll.top = end - height < first ? end - height : first;
+}
+
 void view_nest_build(struct model *m, struct pane_doc *p, int width)
 {
     struct err e;
@@ -226,6 +242,7 @@ void view_nest_build(struct model *m, struct pane_doc *p, int width)
     } else {
         restore_place(p, &at);
     }
+    show_nest(p, m->frame.pane[PANE_MAIN].h - 1);
     m->step_stage[0] = m->step_access[0] = 0;
     m->to_loop = false;
 }

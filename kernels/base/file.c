@@ -103,6 +103,12 @@ bool file_self(char *path, size_t n)
     return path[0] != '\0';
 }
 
+void file_add_typed(struct str *out, const char *path)
+{
+    const char *home = path[0] == '~' && path[1] == '/' ? getenv("HOME") : NULL;
+    str_printf(out, "%s%s", home ? home : "", home ? path + 1 : path);
+}
+
 bool file_exists(const char *path)
 {
     struct stat st;

@@ -46,6 +46,8 @@ bool file_same(const char *a, const char *b);
 bool file_write_beside(const char *path, const char *data, size_t n, struct str *where,
                        struct err *e);
 bool file_exists(const char *path);
+/* Appends a path that a user typed: ~/ at its beginning stands for $HOME, as in shells. */
+void file_add_typed(struct str *out, const char *path);
 /* Sets path to the path of this program, or without /proc to the name by which it was started.
  * Returns false when both are unknown. */
 bool file_self(char *path, size_t n);

@@ -129,10 +129,10 @@ static inline bool measurement_noisy(const struct measurement *m)
 /* Whether both kernels were built and run in the same way, so that their times can be compared. */
 bool measurement_same_way(const struct measurement *a, const struct measurement *b);
 /* Completes the new measurement *m of a program from its older one. Keeps older values that *m did
- * not measure. Keeps the older time if it is faster, unless the newest is wanted (`newest`), or
- * only *m has baselines; and older baselines, whose ratios are of times in turns, unless the newest
- * is wanted. Does nothing when either measurement is not OK, or they were measured in different
- * ways. Returns whether the older time was faster and was kept. */
+ * not measure. Keeps the older time if it is faster, and older baselines where *m has none (their
+ * ratios are of times in turns), unless the newest is wanted (`newest`). Does nothing when either
+ * measurement is not OK, or they were measured in different ways. Returns whether the older time
+ * was faster and was kept. */
 bool measurement_merge(struct measurement *m, const struct measurement *old, bool newest);
 
 struct measure_opts {

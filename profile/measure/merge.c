@@ -15,9 +15,9 @@ bool measurement_same_way(const struct measurement *a, const struct measurement 
         && (a->latency.runs == 0 || b->latency.runs == 0 || same_device(&a->device, &b->device));
 }
 
-/* Copies the time and the members that depend on it: speeds, and how it was measured; also the
- * baselines that were timed in turns with it. */
-static void take_clock(struct measurement *m, const struct measurement *from)
+/* Copies the time and the members that depend on it: speeds, and how it was measured.  baselines:
+ * also those that were timed in turns with it. */
+static void take_clock(struct measurement *m, const struct measurement *from, bool baselines)
 {
     m->latency = from->latency;
     m->huge_asked = from->huge_asked;
@@ -31,7 +31,8 @@ static void take_clock(struct measurement *m, const struct measurement *from)
     memcpy(m->peak_reason, from->peak_reason, sizeof m->peak_reason);
     m->load = from->load;
     memcpy(m->measured_at, from->measured_at, sizeof m->measured_at);
-    memcpy(m->baseline, from->baseline, sizeof m->baseline);
+    if (baselines)
+        memcpy(m->baseline, from->baseline, sizeof m->baseline);
     m->device = from->device;
 }
 
@@ -62,11 +63,10 @@ bool measurement_merge(struct measurement *m, const struct measurement *old, boo
         return false;
     bool timed = m->latency.runs > 0;
     bool stays = old->latency.runs > 0
-              && (!timed || (!newest && old->latency.min_ms < m->latency.min_ms
-                             && (has_baseline(old) || !has_baseline(m))));
+              && (!timed || (!newest && old->latency.min_ms < m->latency.min_ms));
     m->measurements = times_of(m) + times_of(old);
     if (stays)
-        take_clock(m, old);
+        take_clock(m, old, has_baseline(old) || !has_baseline(m));
     else if (!newest && !has_baseline(m) && has_baseline(old))
         memcpy(m->baseline, old->baseline, sizeof m->baseline);
     if (m->cold_latency.runs == 0)

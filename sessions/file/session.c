@@ -53,13 +53,22 @@ bool session_is_settled(const struct session *s)
     return s->saved_texts == texts_of(s) && history_is_saved(s->history);
 }
 
+bool session_is_elsewhere(const struct session *s)
+{
+    struct str here = {0};
+    machine_fingerprint(&here, machine_this());
+    bool is = s->machine[0] && !machine_is_same(s->machine, str_text(&here));
+    str_free(&here);
+    return is;
+}
+
 int session_measured_here(struct session *s)
 {
     struct history *h = s->history;
     struct str here = {0};
     int forgotten = 0;
+    bool elsewhere = session_is_elsewhere(s);
     machine_fingerprint_here(&here);
-    bool elsewhere = s->machine[0] && !machine_is_same(s->machine, str_text(&here));
     for (int i = 0; elsewhere && i < history_n_states(h); i++)
         if (history_state(h, i)->measured) {
             history_forget_measured(h, i);

@@ -89,6 +89,8 @@ bool session_save_over(struct session *s, const char *path, uint64_t seen, struc
 uint64_t session_saw(const struct session *s, const char *path);
 /* Saves to the first free name like path ("dir/a-2.yaml"), and sets s->path to that name. */
 bool session_save_beside(struct session *s, const char *path, struct err *e);
+/* Whether the session's measurements are of another machine. */
+bool session_is_elsewhere(const struct session *s);
 /* Makes this machine the session's.  A file names one machine, so the measurements of another
  * machine are deleted.  Returns the number of states that lost a measurement. */
 int session_measured_here(struct session *s);

@@ -297,11 +297,35 @@ static void code_opens_at_the_loop_around(void **state)
         model_done(m, j);
         job_free(j);
         screen_refresh(m);
+        if (row[i].words[3] == '[')       /* what is loaded of it is marked, too */
+            assert_true(marks_of(m, "ker") >= 2);
         const struct line *at = doc_at(&p->doc, &p->scroll);
         if (!strstr(at[strstr(at->text, "ROLLED") != NULL].text, row[i].loop))
             fail_msg("%s: %s", row[i].words, at->text);
         model_free(m);
     }
+}
+
+/* The layouts open at the tensor of the access also from another view of it, once: then the reader
+ * may go elsewhere. */
+static void layouts_open_from_other_views(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    press(m, "1 g");
+    for (int i = 0; i < 300 && !str_starts(access_at(m), "Ker["); i++)
+        press(m, "Right");
+    press(m, "2 3");
+    assert_shows(m, "\xe2\x96\xb8" "Ker = ");
+    press(m, "g");
+    const char *other = doc_at(&m->pane[VIEW_LAYOUT].doc, &m->pane[VIEW_LAYOUT].scroll)->stage;
+    assert_string_not_equal(other, "Ker");
+    press(m, "4 3");
+    assert_string_equal(doc_at(&m->pane[VIEW_LAYOUT].doc, &m->pane[VIEW_LAYOUT].scroll)->stage,
+                        other);
+    press(m, "1 3");
+    assert_shows(m, "\xe2\x96\xb8" "Ker = ");
+    model_free(m);
 }
 
 /* Nothing moves, and it is said why. */
@@ -440,6 +464,7 @@ int main(void)
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
         cmocka_unit_test(a_tile_in_registers_says_so),
         cmocka_unit_test(code_opens_at_the_loop_around),
+        cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),

@@ -118,6 +118,10 @@ static void test_partial_numbers_merge(void **state)
     assert_true(numbers(m)->baseline[0].available && numbers(m)->baseline[0].ratio == 1.5);
     history_add_measured(m->session->history, 0, &faster, true);      /* only the newest */
     assert_false(numbers(m)->baseline[0].available);
+    beside.latency.min_ms = 5;            /* slower, but with a ratio: the best stays */
+    history_add_measured(m->session->history, 0, &beside, false);
+    assert_true(numbers(m)->latency.min_ms == 2 && numbers(m)->baseline[0].available);
+    history_add_measured(m->session->history, 0, &faster, true);
     strcpy(faster.baseline[0].reason, "not installed");
     faster.latency.min_ms = 1;
     history_add_measured(m->session->history, 0, &faster, false);
@@ -765,6 +769,66 @@ static void test_preview_of_changes(void **state)
     assert_shows(m, "The tile C_acc leaves the registers: some loops over it");
     press(m, "Esc");
     model_free(m);
+}
+
+/* A tile is judged by the registers of the set that is used now, whatever an earlier step was
+ * measured with; in a session of another machine by those of its measurements. */
+static void test_tile_of_the_present_target(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement sse = { .outcome = OUTCOME_OK, .isa = "sse",
+                               .latency = { .min_ms = 1, .median_ms = 1, .runs = 9 } };
+    model_resize(m, 120, 40);
+    model_measured_here(m);
+    history_set_measured(m->session->history, 0, &sse);
+    type_line(m, "loop split C M 4");
+    type_line(m, "loop split C N 16");
+    type_line(m, "loop reorder C M.0 N.0 K M.1 N.1");
+    type_line(m, "loop cache_write C at=N.0");
+    type_line(m, "loop unroll C M.1");
+    type_line(m, "isa sse");
+    type_line(m, "loop vectorize C N.1");
+    assert_shows(m, "spills: takes ");
+    type_line(m, "isa default");
+    assert_hides(m, "spills: takes ");
+    snprintf(m->session->machine, sizeof m->session->machine, "Old | sse | 1 core | L1d 32K/8/64");
+    m->stamp++;
+    assert_shows(m, "spills: takes ");
+    model_free(m);
+}
+
+/* A change that inserts a layout above loops says what the caller gets. */
+static void test_inserted_layouts_say_the_contract(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    model_resize(m, 120, 24);
+    type_line(m, "loop split C N 4");
+    type_line(m, "layout set C \"N/8 M 8n\"");
+    assert_shows(m, "step 1 is inserted");
+    assert_shows(m, "other contract: C leaves as");
+    model_free(m);
+}
+
+/* Files are named as in shells, and completed so. */
+static void test_home_in_names(void **state)
+{
+    (void)state;
+    char *before = xstrdup(getenv("HOME")), here[600];
+    assert_non_null(getcwd(here, sizeof here));
+    setenv("HOME", here, 1);
+    struct model *m = model_on(GMM);
+    type_line(m, "w ~/at-home.yaml");
+    assert_shows(m, "at-home.yaml");
+    assert_int_equal(access("at-home.yaml", R_OK), 0);
+    press(m, ": e Space ~/at-h Tab");
+    assert_string_equal(str_text(&m->prompt.line), "e ~/at-home.yaml ");
+    press(m, "Enter");
+    assert_hides(m, "cannot open");
+    model_free(m);
+    setenv("HOME", before, 1);
+    free(before);
 }
 
 /* The reason why a step is held is shown whole, also after it was measured. */
@@ -1523,6 +1587,9 @@ int main(void)
         cmocka_unit_test(test_steps_without_effect_say_so),
         cmocka_unit_test(test_followers_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
+        cmocka_unit_test(test_tile_of_the_present_target),
+        cmocka_unit_test(test_inserted_layouts_say_the_contract),
+        cmocka_unit_test(test_home_in_names),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
         cmocka_unit_test(test_stars_of_a_session_opened_again),
         cmocka_unit_test(test_cut_rows_are_told), cmocka_unit_test(test_bindings_are_in_a_file),

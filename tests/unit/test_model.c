@@ -108,16 +108,18 @@ static void test_error_keeps_the_line(void **state)
     assert_shows(m, "there is no such step or command");
     press(m, "C-e C-u udno Enter");
     assert_shows(m, "Fix: did you mean undo?");
-    press(m, "C-u open Space a.yaml Enter");             /* what other programs call it */
-    assert_shows(m, "Fix: did you mean e FILE?");
+    press(m, "C-u load Space a.yaml Enter");             /* what other programs call it */
+    assert_shows(m, "cannot open a.yaml");
+    press(m, "Esc : tile Space M Space 4 Enter");
+    assert_shows(m, "Fix: did you mean loop split");
     press(m, "Esc ? load");
     assert_shows(m, "e FILE");
     press(m, "Esc");
     assert_false(m->prompt.open);
     model_free(m);
     m = model_on(NULL);
-    press(m, ": open Space a.yaml Enter");
-    assert_shows(m, "Fix: did you mean e FILE?");
+    press(m, ": open Space gmm Space m=8 Space k=4 Space n=8 Enter");
+    assert_shows(m, "for m, n in range(8, 8)");
     model_free(m);
 }
 
