@@ -342,17 +342,31 @@ static bool is_name_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-/* Marks a name. tail: characters that may be behind it. */
+const char *doc_find_name(const char *text, const char *name, const char *tail, size_t *n)
+{
+    for (const char *p = strstr(text, name); p; p = strstr(p + 1, name)) {
+        *n = strlen(name) + strspn(p + strlen(name), tail);
+        if ((p == text || !is_name_char(p[-1])) && !is_name_char(p[*n]))
+            return p;
+    }
+    return NULL;
+}
+
 static void mark_word(struct grid *g, const struct line *l, const char *word, const char *tail,
                       int x, int y)
 {
-    for (const char *p = strstr(l->text, word); p; p = strstr(p + 1, word)) {
-        size_t n = strlen(word) + strspn(p + strlen(word), tail);
-        bool whole = (p == l->text || !is_name_char(p[-1])) && !is_name_char(p[n]);
+    size_t n;
+    for (const char *p = l->text; (p = doc_find_name(p, word, tail, &n)); p += n) {
         int col = text_width_n(l->text, (size_t)(p - l->text));
-        if (whole)
-            grid_restyle(g, (struct rect){x + col, y, (int)n, 1}, STYLE_KEY, 0x7F);
+        grid_restyle(g, (struct rect){x + col, y, (int)n, 1}, STYLE_KEY, 0x7F);
     }
+}
+
+/* Marks all of a line but its indentation. */
+static void mark_line(struct grid *g, const struct line *l, int x, int y)
+{
+    int indent = (int)strspn(l->text, " ");
+    grid_restyle(g, (struct rect){x + indent, y, text_width(l->text) - indent, 1}, STYLE_KEY, 0x7F);
 }
 
 /* Draws the columns of a line, from column `left` on, into r. */
@@ -372,6 +386,8 @@ static void draw_columns(const struct line *l, int left, struct grid *g, struct 
     bool same_stage = !look.stage || (l->stage && streq(l->stage, look.stage));
     if (look.word && same_stage)
         mark_word(g, l, look.word, "", r.x - left, y);
+    if (look.marked && l->id >= 0 && look.marked(look.ctx, l->id))
+        mark_line(g, l, r.x - left, y);
     if (look.local)
         mark_word(g, l, look.local, "0123456789_", r.x - left, y);
     if (look.search && look.search[0])

@@ -48,7 +48,7 @@ static int tour_rows(const struct model *m, int w)
 static bool explains_step(const struct model *m)
 {
     return m->session && m->focus == PANE_LEDGER && m->overlay == OVERLAY_NONE && !m->prompt.open
-        && m->message.kind != MESSAGE_ECHO && view_ledger_explains(m);
+        && view_ledger_explains(m);
 }
 
 /* Returns the number of rows that the message, or the reminder above the prompt, needs. */

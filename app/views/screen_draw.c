@@ -232,12 +232,18 @@ static void draw_list(struct model *m, struct grid *g, enum doc_id id)
         grid_char(g, detail.x - 1, y, STYLE_RULE, y == detail.y ? 0x252C : 0x2502);
 }
 
+/* Draws a text in the rows from y to bottom, with an ellipsis where it does not fit. Returns the
+ * row below it. */
 static int draw_wrapped(struct grid *g, int y, int bottom, int x, int w, enum style s,
                         const char *text)
 {
     for (const char *p = text; *p && y < bottom; y++) {
         size_t n = text_break(p, w);
         struct str row = {0};
+        if (y + 1 == bottom && p[n]) {
+            grid_fit(g, x, y, w, s, p);
+            return bottom;
+        }
         str_add_n(&row, p, n);
         grid_text(g, x, y, s, str_text(&row));
         str_free(&row);
@@ -341,7 +347,8 @@ static void draw_message(const struct model *m, struct grid *g)
         str_free(&question);
         return;
     }
-    bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO;
+    bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO
+               || r.h > 1;                /* the hint explains a step */
     if (!text[0] && hinted) {
         draw_hint(m, g, r);
         return;

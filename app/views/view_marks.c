@@ -10,6 +10,17 @@ static bool is_lit(const void *marks, int i)
     return model_lit(x->m, x->v, i);
 }
 
+/* Whether a line of machine code is of a line of C that has the tensor, or its pointer. */
+static bool is_of_tensor(const void *marks, int i)
+{
+    const struct view_marks *x = marks;
+    const struct code_lines *lines = &x->m->code[model_code(x->v)].lines;
+    const char *c = lines->source && i < lines->n ? lines->source[i] : NULL;
+    size_t n;
+    return c && (doc_find_name(c, x->word, "", &n)
+                 || (x->local[0] && doc_find_name(c, x->local, "", &n)));
+}
+
 static bool is_variable(const struct program *p, const char *name)
 {
     for (int n = 0; n < p->graph->n_nodes; n++)
@@ -21,8 +32,17 @@ static bool is_variable(const struct program *p, const char *name)
 static void mark_name(struct view_marks *own, const char *name)
 {
     snprintf(own->word, sizeof own->word, "%s", name);
-    for (char *p = own->word; own->v == VIEW_C && *p; p++)
+    for (char *p = own->word; model_code(own->v) >= 0 && *p; p++)
         *p = *p == '.' ? '_' : *p;
+}
+
+/* Names the pointer to a tensor in the C, unless a loop has that name. */
+static void mark_local(struct view_marks *own)
+{
+    for (int i = 0; own->word[i]; i++)
+        own->local[i] = (char)tolower((unsigned char)own->word[i]);
+    if (is_variable(model_program(own->m), own->local))
+        own->local[0] = 0;
 }
 
 void view_marks(const struct model *m, enum view v, struct view_marks *own, struct doc_look *look)
@@ -37,10 +57,9 @@ void view_marks(const struct model *m, enum view v, struct view_marks *own, stru
     look->ctx = own;
     if (named) {
         mark_name(own, on.tensor);
-        for (int i = 0; own->word[i]; i++)
-            own->local[i] = (char)tolower((unsigned char)own->word[i]);
-        look->local = v == VIEW_C && !is_variable(model_program(m), own->local) ? own->local
-                                                                                : NULL;
+        mark_local(own);
+        look->local = v == VIEW_C && own->local[0] ? own->local : NULL;
+        look->marked = v == VIEW_ASM || v == VIEW_SASS ? is_of_tensor : NULL;
     } else if (shows && model_loop(m, &s, &axis)) {
         mark_name(own, s->axis[axis].var->name);
         look->stage = v == VIEW_NEST ? s->name : NULL;

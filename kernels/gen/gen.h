@@ -42,9 +42,13 @@ struct gen_work {
 /* The loops that the lines of a text belong to. loop: the loops of the C code, outer ones before
  * inner ones; node: the node of the graph; axis: its name in steps; trips: the greatest number of
  * iterations; parent: the enclosing loop, or -1. of[i]: the innermost loop of line i (from 0), or
- * -1. */
+ * -1. source[i]: in machine code, the line of source that line i is of, or NULL; source NULL: not
+ * known. */
 struct code_loop { int node; const char *axis; int64_t trips; int parent; };
-struct code_lines { int n_loops; const struct code_loop *loop; int n; const int *of; };
+struct code_lines {
+    int n_loops; const struct code_loop *loop;
+    int n; const int *of; const char *const *source;
+};
 /* Removes the marks from a text. The lines are allocated in arena a. */
 void gen_take_marks(struct arena *a, struct str *text, struct code_lines *lines);
 

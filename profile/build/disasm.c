@@ -178,10 +178,14 @@ static bool is_whole(const char *name, size_t len, const char *symbol)
 
 typedef bool name_test(const char *name, size_t len, const char *symbol);
 
-/* Reads the number from "/path/KEY.c:61 (discriminator 2)"; 0 when the line has another form. */
+/* Reads the number from "/path/KEY.c:61 (discriminator 2)", or from "inlined by /path/KEY.c:61"
+ * behind it; 0 when the line has another form. */
 static int c_line_of(const char *line, size_t len)
 {
-    const char *colon = *line == '/' ? memmem(line, len, ".c:", 3) : NULL;
+    static const char inlined[] = "inlined by ";
+    size_t skip = len > strlen(inlined) && strncmp(line, inlined, strlen(inlined)) == 0
+                ? strlen(inlined) : 0;
+    const char *colon = line[skip] == '/' ? memmem(line, len, ".c:", 3) : NULL;
     return colon ? (int)strtol(colon + 3, NULL, 10) : 0;
 }
 
@@ -228,12 +232,14 @@ static const char *const command[] = {
 bool build_disassemble(const char *so_path, const char *symbol, const struct cancel *c,
                        struct str *out, struct c_lines *c_lines, struct err *e)
 {
-    const char *argv[COUNT_OF(command) + 3];
+    const char *argv[COUNT_OF(command) + 4];
     struct subprocess_result res;
     memcpy(argv, command, sizeof command);
     int n = COUNT_OF(command);
-    if (c_lines)
+    if (c_lines) {
         argv[n++] = "-l";
+        argv[n++] = "--inlines";          /* a helper's instruction is of the line that calls it */
+    }
     argv[n++] = so_path;
     argv[n] = NULL;
     if (!subprocess_find("objdump", NULL)) {

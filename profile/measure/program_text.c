@@ -189,6 +189,19 @@ bool program_text_ptx(const struct program *p, struct str *out, struct err *e)
     return ok;
 }
 
+/* Notes the lines of the C or CUDA C, for loops_of_c_lines. */
+static void keep_source(struct arena *a, const struct str *text, struct code_lines *lines)
+{
+    const char **source = ARENA_ARRAY(a, const char *, lines->n + 1);
+    const char *at = str_text(text);
+    for (int i = 0; i < lines->n; i++) {
+        size_t n = strcspn(at, "\n");
+        source[i] = arena_strndup(a, at, n);
+        at += n + (at[n] == '\n');
+    }
+    lines->source = source;
+}
+
 /* Compiles the code of m, with the compiler's line table if its own lines are wanted. */
 static bool build_for_listing(struct arena *a, const struct module *m, const struct target *t,
                               const char *compiler, const struct cancel *c, struct build *b,
@@ -199,26 +212,31 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
     struct compiler cc;
     struct str text = {0};
     bool ok = compiler_find(compiler, &cc, e) && module_c(m, &o, &text, e);
-    if (ok && lines)
+    if (ok && lines) {
         gen_take_marks(a, &text, lines);
+        keep_source(a, &text, lines);
+    }
     ok = ok && build_shared_with(&cc, str_text(&text), t, module_is_parallel(m),
                                  lines ? line_table : NULL, c, b, e);
     str_free(&text);
     return ok;
 }
 
-/* Replaces C lines by their loops. An instruction without a C line, or of a helper function, gets
- * the loop of the instruction before it. */
+/* Replaces C lines by their loops and by their text. An instruction without a C line, or of a
+ * helper function, gets the loop of the instruction before it. */
 static void loops_of_c_lines(struct arena *a, const struct c_lines *line, struct code_lines *lines)
 {
     int *of = ARENA_ARRAY(a, int, line->len + 1), last = -1;
+    const char **source = ARENA_ARRAY(a, const char *, line->len + 1);
     for (int i = 0; i < line->len; i++) {
         int at = line->data[i] - 1;
+        source[i] = at >= 0 && at < lines->n ? lines->source[at] : NULL;
         last = line->data[i] == 0 ? -1 : at < lines->n && lines->of[at] >= 0 ? lines->of[at] : last;
         of[i] = last;
     }
     lines->n = line->len;
     lines->of = of;
+    lines->source = source;
 }
 
 static bool text_asm(struct arena *a, const struct program *p, const struct target *t,
@@ -254,8 +272,10 @@ bool program_text_sass(struct arena *a, const struct program *p, const struct ca
     struct str text = {0};
     struct c_lines c_lines = {0};
     bool ok = text_cuda(p, NULL, true, &text, &launches, e);
-    if (ok)
+    if (ok) {
         gen_take_marks(a, &text, lines);
+        keep_source(a, &text, lines);
+    }
     ok = ok && nvrtc_build_lines(a, str_text(&text), GPU_ARCH, &b, e)
       && sass_disassemble(&b, SASS_LIMIT_S, c, out, &c_lines, e);
     if (ok)

@@ -24,7 +24,7 @@ static void check(const char *text)
         str_add_n(&assembly, line + 3, strcspn(line, "\n") - 3);
         str_add_char(&assembly, '\n');
     }
-    struct code_lines lines = { 3, loop, n, of };
+    struct code_lines lines = { 3, loop, n, of, NULL };
     asm_loops_find(a, str_text(&assembly), &lines);
     assert_int_equal(lines.n, n);
     for (int i = 0; i < n; i++)

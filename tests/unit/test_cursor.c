@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "app/views/view_marks.h"
 #include "tests/unit/model_help.h"
 #undef fail                               /* ours; cmocka has its own */
 #include <cmocka.h>
@@ -328,6 +329,40 @@ static void layouts_open_from_other_views(void **state)
     model_free(m);
 }
 
+/* In the assembly, the instructions that read the chosen tensor are marked: a vector load of the
+ * weights, and no instruction that stores. */
+static void loads_of_the_tensor_are_marked(void **state)
+{
+    (void)state;
+    struct desired_job w;
+    struct cancel c = {0};
+    struct model *m = measured();
+    model_resize(m, 200, 60);
+    press(m, "1 g");
+    for (int k = 0; k < 300 && !str_starts(access_at(m), "Ker["); k++)
+        press(m, "Right");
+    press(m, "5");
+    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_ASM);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    assert_true(j->ok);
+    model_done(m, j);
+    job_free(j);
+    screen_refresh(m);
+    struct view_marks own;
+    struct doc_look look = {0};
+    int loads = 0;
+    view_marks(m, VIEW_ASM, &own, &look);
+    for (int i = 0; i < m->pane[VIEW_ASM].doc.lines.len; i++) {
+        const struct line *l = &m->pane[VIEW_ASM].doc.lines.data[i];
+        bool marked = l->id >= 0 && look.marked(look.ctx, l->id);
+        loads += marked && strstr(l->text, "PTR [") && strstr(l->text, "mov");
+        assert_false(marked && strstr(l->text, "],"));
+    }
+    assert_true(loads > 0);
+    model_free(m);
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -465,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_tile_in_registers_says_so),
         cmocka_unit_test(code_opens_at_the_loop_around),
         cmocka_unit_test(layouts_open_from_other_views),
+        cmocka_unit_test(loads_of_the_tensor_are_marked),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),

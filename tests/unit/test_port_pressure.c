@@ -26,7 +26,7 @@ static const char assembly[] =
     "    ret\n";
 static const struct code_loop loop[] = { { 0, "M", 4, -1 }, { 0, "K", 100, 0 } };
 static const int of[] = { -1, 0, 1, 1, 1, 1, -1 };
-static const struct code_lines lines = { 2, loop, 7, of };
+static const struct code_lines lines = { 2, loop, 7, of, NULL };
 
 /* Writes the program that is found as llvm-mca. */
 static void script(const char *text)
@@ -161,7 +161,7 @@ static void a_model_with_few_fmas(void **state)
 static void why_there_are_none(void **state)
 {
     static const int outside[] = { -1, -1, -1, -1, -1, -1, -1 };
-    static const struct code_lines none = { 0, NULL, 7, outside };
+    static const struct code_lines none = { 0, NULL, 7, outside, NULL };
     struct port_pressure p;
     (void)state;
     script("echo 'error: no such insn'; exit 1");
