@@ -156,10 +156,13 @@ bool model_compare(struct model *m, const char *arg)
         found = (k->what + 1) % (k->ablation ? MARKING_ABLATION + 1 : MARKING_ABLATION);
     if (arg[0] && found < 0 && !compare_branch(m, arg))
         return false;
+    bool old = k->ablation && k->ablated != history_current(m->session->history)->id;
     if (found >= 0)
         k->what = found;
-    else if (k->what == MARKING_ABLATION && k->state >= 0)
-        k->what = COMPARE_NEST;           /* an ablation compares nothing with the marked state */
+    else if (k->what == MARKING_ABLATION && (k->state >= 0 || old))
+        k->what = COMPARE_NEST;           /* the ablation compares nothing with the marked state */
+    if (!model_compare_shown(m))
+        m->pane[VIEW_COMPARE].scroll = (struct scroll){0};
     bool again = model_compare_shown(m) && !arg[0] && model_pair_fits(m);
     model_show_view(m, VIEW_COMPARE);
     m->data_stamp++;

@@ -8,11 +8,52 @@
 
 #define MISSES_W 8                       /* columns of the misses */
 
-/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
- * a GPU, which is a bound; else "-". */
-static void put_best(struct str *out, const struct measurement *r)
+static bool is_timed(const struct measurement *r)
 {
-    if (r && r->verified && r->latency.runs > 0) {
+    return r && r->verified && r->latency.runs > 0;
+}
+
+static const struct measurement *measured_at(const struct history *h, int b)
+{
+    return history_state(h, history_branch(h, b)->at)->measured;
+}
+
+/* Returns the branch with which the times of the others are compared: the current one, else the
+ * first that was timed. */
+static int reference(const struct history *h)
+{
+    int b = history_branch_index(h), of = b;
+    for (int k = 0; k < history_n_branches(h) && !is_timed(measured_at(h, of)); k++)
+        of = k;
+    return of;
+}
+
+/* Whether a branch was timed or simulated with other settings than the reference. */
+static bool otherwise(const struct history *h, int b)
+{
+    const struct measurement *r = measured_at(h, b), *of = measured_at(h, reference(h));
+    bool sim = r && of && r->sim.available && of->sim.available;
+    return (is_timed(r) && is_timed(of) && !measurement_same_way(r, of))
+        || (sim && !cache_config_same_l1(&r->sim.cache, &of->sim.cache));
+}
+
+/* Appends "isa avx2, 2 threads, cache 32K/8/64". */
+static void put_settings(const struct measurement *r, struct str *out)
+{
+    str_printf(out, "isa %s, %d thread%s", r->isa, r->threads > 1 ? r->threads : 1,
+               r->threads > 1 ? "s" : "");
+    if (!r->sim.available)
+        return;
+    str_add(out, ", cache ");
+    cache_config_print(out, &r->sim.cache);
+}
+
+/* Appends the time of the state where a branch stands: the measured one; else the simulated one of
+ * a GPU, which is a bound; else "-".  other: it was measured with other settings. */
+static void put_best(struct str *out, const struct measurement *r, bool other)
+{
+    if (is_timed(r)) {
+        str_add(out, other ? "*" : "");
         text_ms(out, r->latency.min_ms);
     } else if (r && r->verified && gpu_memory_untimed_ms(r) > 0) {
         str_add(out, "≥");
@@ -88,8 +129,8 @@ void view_branches_build(struct model *m, struct pane_doc *p, int width)
         struct str place = {0}, time = {0}, misses = {0};
         history_path(h, b, &n, &at);
         str_printf(&place, "%d/%d", at, n - 1);
-        const struct measurement *r = history_state(h, history_branch(h, b)->at)->measured;
-        put_best(&time, r);
+        const struct measurement *r = measured_at(h, b);
+        put_best(&time, r, otherwise(h, b));
         if (r && r->sim.available)
             text_count(&misses, r->sim.l1_misses);
         bool marked = history_branch(h, b)->at == m->marking.state;
@@ -129,7 +170,13 @@ void view_branches_hint(const struct model *m, struct str *out)
     if (note.len > 0)
         str_printf(out, "%s: %s", b->name, str_text(&note));
     str_free(&note);
-    const struct measurement *r = history_state(h, b->at)->measured;
+    const struct measurement *r = measured_at(h, l->id);
+    if (otherwise(h, l->id)) {
+        str_printf(out, "%s* %s: with ", out->len ? "; " : "", b->name);
+        put_settings(r, out);
+        str_printf(out, "; %s: with ", history_branch(h, reference(h))->name);
+        put_settings(measured_at(h, reference(h)), out);
+    }
     if (out->len == 0 && r && gpu_memory_untimed_ms(r) > 0)
         str_printf(out, "≥: simulated on %s, the least that its traffic takes; not timed",
                    r->sim.gpu);

@@ -334,6 +334,10 @@ static void ablation_has_a_row_per_step(void **state)
     assert_shows(m, "2 steps are undecided: the interval");
     type_line(m, "undo");
     assert_shows(m, "Not the current state, but main, step ");
+    press(m, "Esc =");                                   /* which asks for a comparison */
+    assert_shows(m, "No state is marked");
+    type_line(m, "compare ablation");
+    assert_shows(m, "Not the current state, but main, step ");
     model_free(m);
     m = with_steps();
     type_line(m, "mark 0");

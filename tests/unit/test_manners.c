@@ -798,6 +798,32 @@ static void test_tile_of_the_present_target(void **state)
     model_free(m);
 }
 
+/* In the list of branches, too, a time that was measured with other settings has a star. */
+static void test_branches_have_stars(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement here = { .outcome = OUTCOME_OK, .verified = true, .isa = "avx512",
+                                .latency = { .min_ms = 3, .median_ms = 3, .runs = 9 } };
+    struct measurement other = here;
+    strcpy(other.isa, "avx2");
+    other.threads = 2;
+    other.latency.min_ms = 4;
+    model_resize(m, 120, 24);
+    type_line(m, "loop unroll C K");
+    history_set_measured(m->session->history, 1, &here);
+    type_line(m, "branch wide");
+    type_line(m, "loop parallel C M");
+    history_set_measured(m->session->history, 2, &other);
+    type_line(m, "switch main");
+    press(m, "B");
+    assert_shows(m, "   3.00 ms");
+    assert_shows(m, "  *4.00 ms");
+    press(m, "G");
+    assert_shows(m, "* wide: with isa avx2, 2 threads; main: with isa avx512, 1 thread");
+    model_free(m);
+}
+
 /* A change that inserts a layout above loops says what the caller gets. */
 static void test_inserted_layouts_say_the_contract(void **state)
 {
@@ -1588,6 +1614,7 @@ int main(void)
         cmocka_unit_test(test_followers_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_tile_of_the_present_target),
+        cmocka_unit_test(test_branches_have_stars),
         cmocka_unit_test(test_inserted_layouts_say_the_contract),
         cmocka_unit_test(test_home_in_names),
         cmocka_unit_test(test_reports_fade), cmocka_unit_test(test_stars_follow_the_settings),
