@@ -158,6 +158,16 @@ struct pane_doc *model_focused(struct model *m)
     return m->focus == PANE_LEDGER ? &m->pane[DOC_LEDGER] : &m->pane[m->view[m->focus]];
 }
 
+/* Whether the cursor of the steps is on one that no longer applies. */
+static bool on_held_step(const struct model *m)
+{
+    const struct line *l = doc_at(&m->pane[DOC_LEDGER].doc, &m->pane[DOC_LEDGER].scroll);
+    const struct history *h = m->session->history;
+    int n, at;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    return l && l->id >= 0 && l->id < n && history_state(h, path[l->id])->held;
+}
+
 int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
 {
     int n = 0;
@@ -173,6 +183,8 @@ int model_contexts(const struct model *m, enum key_context out[KEYS_COUNT])
         out[n++] = KEYS_START;
         out[n++] = KEYS_VIEW;
     } else if (m->focus == PANE_LEDGER) {
+        if (on_held_step(m))
+            out[n++] = KEYS_HELD;
         out[n++] = KEYS_LEDGER;
         out[n++] = KEYS_VIEW;
     } else {

@@ -30,8 +30,26 @@ void model_compare_outdate(struct model *m)
 
 /* --- The mark --------------------------------------------------------------------------------- */
 
-/* Returns the state that `mark` names: a step of this branch, or a branch; -1 with a message.
- * *branch: the name of that branch, or NULL. */
+/* Finds the state that BRANCH@STEP names; -1: none. */
+static int state_of_branch(const struct history *h, const char *arg, const char **branch)
+{
+    const char *step = strrchr(arg, '@');
+    long long number;
+    int n, at;
+    for (int b = 0; step && b < history_n_branches(h); b++) {
+        const char *name = history_branch(h, b)->name;
+        const int *path = history_path(h, b, &n, &at);
+        if (strlen(name) == (size_t)(step - arg) && str_starts(arg, name)
+            && str_to_int64(step + 1, 0, n - 1, &number)) {
+            *branch = name;
+            return path[number];
+        }
+    }
+    return -1;
+}
+
+/* Returns the state that `mark` names: a step of this branch, a branch, or a step of a branch; -1
+ * with a message. *branch: the name of that branch, or NULL. */
 static int named_state(struct model *m, const char *arg, const char **branch)
 {
     const struct history *h = m->session->history;
@@ -39,6 +57,9 @@ static int named_state(struct model *m, const char *arg, const char **branch)
     struct err e;
     int n, at;
     *branch = NULL;
+    int of_branch = state_of_branch(h, arg, branch);
+    if (of_branch >= 0)
+        return of_branch;
     if (!arg[0])
         return history_current(h)->id;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
@@ -136,8 +157,10 @@ static bool compare_branch(struct model *m, const char *name)
         m->marking.branch = history_branch(h, i)->name;
         return true;
     }
+    if (strchr(name, '@'))
+        return model_mark(m, name);
     return model_say_error(m, "there is nothing of that name to compare",
-                           "a branch, or nest, c, asm or ablation");
+                           "a branch, a step of one (main@3), or nest, c, asm or ablation");
 }
 
 bool model_compare_shown(const struct model *m)

@@ -310,6 +310,12 @@ static void open_unsaved(struct model *m, const struct start_entry *e)
 {
     struct session *s = NULL;
     struct err err;
+    if (e->autosave.kernel && str_ends(e->path, ".onnx")) {
+        char line[sizeof e->path + 2];   /* the network offers the kernel as soon as it is open */
+        snprintf(line, sizeof line, "e %s", e->path);
+        model_run(m, line);
+        return;
+    }
     if (open_kernel(m, e))
         return;
     if (!session_recover(&e->autosave, &s, &err)) {
@@ -318,8 +324,7 @@ static void open_unsaved(struct model *m, const struct start_entry *e)
     }
     model_set_session(m, s);
     if (s->kernel_of)
-        model_info(m, "a kernel of a network without a file: s saves the kernel alone; opening "
-                   "the network, too, offers it until then");
+        model_info(m, "a kernel of a network without a file: s saves the kernel alone");
     else
         model_say_recovered(m);
 }

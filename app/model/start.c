@@ -100,6 +100,8 @@ void start_read(struct start_list *s)
     start_free(s);
     int n = session_autosaves(saved, UNSAVED_MAX);
     for (int i = 0; i < n; i++) {
+        if (saved[i].kernel && saved[i].numbers)
+            continue;                    /* the network measures its kernels again */
         struct start_entry *e = add_entry(s, START_AUTOSAVE, saved[i].original);
         e->autosave = saved[i];
         struct str net = {0};

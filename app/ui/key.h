@@ -34,6 +34,7 @@ struct mouse_event { int x, y; bool press, double_click; int wheel; };    /* whe
     X(TUNE, "tune", "On a trial of the tuner", "9 shows the tuner") \
     X(COMPARE, "compare", "In the comparison", "= shows the comparison with a marked state") \
     X(LENS, "lens", "In the cache lens", "L shows the cache lens") \
+    X(HELD, "held", "On a step that no longer applies", NULL) \
     X(LEDGER, "steps", "On a step", "Tab goes to the steps") \
     X(NETWORK, "network", "On a kernel of a network", NULL) \
     X(VIEW, "view", "In a view", "") \

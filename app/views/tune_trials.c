@@ -124,6 +124,11 @@ static void put_what_start(struct doc *d, const struct trial_rows *t)
         str_add_char(&text, ')');
     }
     int room = t->width - 2 - doc_col(d) - text_width(str_text(&text));
+    if (room < 0 && tune_trials_are_samples(t->v, t->won) && text.len > 0) {
+        str_clear(&text);
+        str_add(&text, " in turns");
+        room = t->width - 2 - doc_col(d) - text_width(str_text(&text));
+    }
     if (room >= OF_THE_OUTPUT
         || (t->width >= TUNE_HEADING_FROM && (room < 0 || text.len == 0)))
         doc_put(d, STYLE_DIM, " of the output");

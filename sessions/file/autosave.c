@@ -6,6 +6,7 @@
  *     # title: ...
  *     # file: 0123456789abcdef          (hash of the original when it was read; may be missing)
  *     # network: KEY KERNEL             (of a session without a file, and of a network's kernel)
+ *     # model: /home/me/net.onnx        (of a network without a file, and of its kernels)
  *     # measurements only               (if steps and texts are those of the file)
  * KEY names the operator or network; KERNEL is a hash of the kernel's operator, or 0. The first
  * line has the id and the start time of the process, because a later process may get the same
@@ -31,6 +32,7 @@
 #define TITLE "# title: "
 #define ON_DISK "# file: "
 #define NETWORK "# network: "
+#define MODEL "# model: "
 #define NUMBERS "# measurements only"
 #define RECENT_MAX 20
 #define AUTOSAVES_EACH 5  /* autosaves kept per file or title, besides the one being written */
@@ -119,15 +121,19 @@ static uint64_t file_key(const char *path)
     return key;
 }
 
-/* Returns the hash that identifies a network or operator: of its file, else of its text. */
+/* Returns the hash that identifies a network or operator: of its file, of the model that it was
+ * opened from, else of its text. */
 static uint64_t network_key(const struct session *network)
 {
-    return network->path[0] ? file_key(network->path) : hash_text(history_spec(network->history));
+    return network->path[0]  ? file_key(network->path)
+         : network->model[0] ? file_key(network->model)
+                             : hash_text(history_spec(network->history));
 }
 
 void session_make_kernel(struct session *s, const struct session *network)
 {
     s->kernel_of = network_key(network);
+    memcpy(s->model, network->model, sizeof s->model);
 }
 
 /* Sets the two numbers of the line `network`. Both are 0 for a session with a file, because the
@@ -171,7 +177,11 @@ static bool take_head(FILE *f, struct autosave *out, long *pid, unsigned long lo
     if (text && sscanf(text, "%16llx %16llx", &network, &kernel) == 2) {
         out->network = network;
         out->kernel = kernel;
-        head_line(f, NUMBERS, &line, &room);
+        text = head_line(f, MODEL, &line, &room);
+        if (text && strlen(text) < sizeof out->model)
+            snprintf(out->model, sizeof out->model, "%s", text);
+        if (text)
+            head_line(f, NUMBERS, &line, &room);
     }
     out->numbers = line && str_starts(line, NUMBERS);
     free(line);
@@ -327,17 +337,21 @@ static void prune(void)
 
 bool session_autosave(struct session *s, struct err *e)
 {
-    struct str path = {0}, text = {0}, original = {0};
+    struct str path = {0}, text = {0}, original = {0}, model = {0};
     uint64_t network, kernel;
     add_absolute(&original, s->path);
+    add_absolute(&model, s->model);
     str_printf(&text, HEAD "%ld %llu\n", (long)getpid(), process_started(getpid()));
     add_head(&text, ORIGINAL, str_text(&original));
     add_head(&text, TITLE, s->title[0] ? s->title : history_spec(s->history));
     str_printf(&text, ON_DISK "%016llx\n", (unsigned long long)s->on_disk);
     network_of(s, &network, &kernel);
-    if (network && !is_bare(s))
+    bool named = network && !is_bare(s);
+    if (named)
         str_printf(&text, NETWORK "%016llx %016llx\n", (unsigned long long)network,
                    (unsigned long long)kernel);
+    if (named && model.len > 0)
+        add_head(&text, MODEL, str_text(&model));
     if (!s->dirty && s->numbers)
         str_add(&text, NUMBERS "\n");
     bool ok = autosave_path(s, &path, e);
@@ -348,6 +362,7 @@ bool session_autosave(struct session *s, struct err *e)
         prune();
     ok = ok && file_write_quick(str_text(&path), str_text(&text), text.len, e);
     str_free(&original);
+    str_free(&model);
     str_free(&text);
     str_free(&path);
     return ok;
@@ -365,6 +380,7 @@ bool session_recover(const struct autosave *from, struct session **out, struct e
     snprintf(s->path, sizeof s->path, "%s", from->original);
     s->on_disk = from->on_disk;
     s->kernel_of = from->kernel ? from->network : 0;
+    memcpy(s->model, from->model, sizeof s->model);
     s->dirty = !from->numbers;
     s->numbers = from->numbers;
     if (!session_autosave(s, e)) {
@@ -461,5 +477,7 @@ bool session_autosave_network(const struct autosave *kernel, struct str *out)
             str_add(out, recent[i]);
             return true;
         }
-    return false;
+    bool of_model = kernel->kernel && kernel->model[0] && file_exists(kernel->model);
+    str_add(out, of_model ? kernel->model : "");
+    return of_model;
 }

@@ -42,6 +42,7 @@ struct session {
     struct str note;
     struct history *history;
     bool of_model;                      /* whether it was opened from an ONNX file */
+    char model[512];  /* that file, or of a kernel that of its network; "" = none, or unknown */
     char machine[256];                  /* fingerprint of the stored measurements; "" = none */
     bool dirty;  /* whether steps or texts changed since the last load or save */
     bool numbers;  /* whether measurements were made since the last load or save */
@@ -118,7 +119,7 @@ void session_autosave_drop(struct session *s);
 /* Lists the autosaves of dead processes, newest first, for recovery on the start screen.  Returns
  * their number, at most max. */
 struct autosave {
-    char path[512], title[256], original[512];
+    char path[512], title[256], original[512], model[512];
     uint64_t on_disk, network, kernel;  /* kernel: not 0 if these are changes of a kernel */
     bool numbers;                       /* only measurements were new: they are listed, not asked */
     double age_s;
@@ -133,7 +134,8 @@ bool session_autosave_of(const struct session *s, struct autosave *out);
 bool session_autosave_kernel(const struct session *network, struct autosave *out);
 /* Marks s as a kernel of a network, which identifies its autosave. */
 void session_make_kernel(struct session *s, const struct session *network);
-/* Appends the file of the network whose kernel an autosave has, if it is a recent one. */
+/* Appends the file of the network whose kernel an autosave has, if it is a recent one; else the
+ * model that the network was opened from. */
 bool session_autosave_network(const struct autosave *kernel, struct str *out);
 /* Loads an autosave. Sets path to the original's path and dirty to true, or only numbers; a new
  * autosave of *out replaces the old one. */

@@ -28,6 +28,7 @@ static void describe(struct session *s, const char *path, const struct onnx_grap
 {
     const char *base = strrchr(path, '/');
     s->of_model = true;
+    snprintf(s->model, sizeof s->model, "%s", strlen(path) < sizeof s->model ? path : "");
     const char *title = base ? base + 1 : path;
     const struct graph *graph = history_current(s->history)->program->base;
     snprintf(s->title, sizeof s->title, "%.*s", (int)utf8_fit(title, 200), title);

@@ -258,7 +258,12 @@ static void branches_can_be_marked(void **state)
     assert_int_equal(m->overlay, OVERLAY_NONE);
     assert_shows(m, "A  other, step 3");
     type_line(m, "compare nobody");
-    assert_shows(m, "a branch, or nest, c, asm or ablation");
+    assert_shows(m, "a branch, a step of one (main@3), or nest, c, asm or ablation");
+    press(m, "Esc");
+    type_line(m, "compare other@1");
+    assert_shows(m, "A  other, step 1 of 3");
+    type_line(m, "compare other@9");
+    assert_shows(m, "there is no branch \"other@9\"");
     model_free(m);
 }
 

@@ -798,6 +798,26 @@ static void test_tile_of_the_present_target(void **state)
     model_free(m);
 }
 
+/* Enter on a step that no longer applies repairs it; on others it goes there. */
+static void test_enter_repairs_a_held_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    type_line(m, "loop split C N 6 8");
+    type_line(m, "loop fuse C N.0 N.1");
+    type_line(m, "edit 1 loop split C M 8 8");
+    press(m, ": focus Space steps Enter G");
+    assert_shows(m, "Enter repair");
+    assert_hides(m, "go there");
+    press(m, "Enter");
+    assert_string_equal(str_text(&m->prompt.line), "edit 2 loop fuse C N.0 N.1");
+    press(m, "Esc k");
+    assert_shows(m, "Enter go there");
+    press(m, "Enter");
+    assert_string_equal(step_of(m), "loop split C M 8 8");
+    model_free(m);
+}
+
 /* In the list of branches, too, a time that was measured with other settings has a star. */
 static void test_branches_have_stars(void **state)
 {
@@ -1614,6 +1634,7 @@ int main(void)
         cmocka_unit_test(test_followers_say_so),
         cmocka_unit_test(test_redone_change_is_explained),
         cmocka_unit_test(test_tile_of_the_present_target),
+        cmocka_unit_test(test_enter_repairs_a_held_step),
         cmocka_unit_test(test_branches_have_stars),
         cmocka_unit_test(test_inserted_layouts_say_the_contract),
         cmocka_unit_test(test_home_in_names),

@@ -783,6 +783,31 @@ static void a_killed_kernel_is_offered(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+/* From the start screen, too, a killed kernel of a model that was never saved as a session opens in
+ * its network. */
+static void a_killed_kernel_of_a_model_opens_in_it(void **state)
+{
+    (void)state;
+    static const char *const bare[] = { "--no-auto", NULL };
+    struct tty *t = tty_on_resnet8();
+    tty_press(t, "Enter");
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+    kill_now(t);
+
+    t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = bare });
+    tty_assert_shows(t, "Unsaved work");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "ago? resnet8.onnx:");
+    tty_press(t, "y");
+    tty_assert_shows(t, "set propagate off");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "(not saved)");
+    tty_assert_shows(t, " *c2d+add+relu");
+    tty_press(t, "q n");
+    assert_int_equal(tty_end(t), 0);
+}
+
 /* Another kernel, or another network, has nothing to do with it. */
 static void other_work_is_not_offered(void **state)
 {
@@ -1245,6 +1270,7 @@ int main(void)
         cmocka_unit_test(a_model_opens_as_a_network),
         cmocka_unit_test(killed_branches_are_offered),
         cmocka_unit_test(a_killed_kernel_is_offered),
+        cmocka_unit_test(a_killed_kernel_of_a_model_opens_in_it),
         cmocka_unit_test(other_work_is_not_offered),
         cmocka_unit_test(the_start_page_opens_a_kernel_in_its_network),
         cmocka_unit_test(a_kernel_as_built_is_no_choice),
