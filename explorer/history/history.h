@@ -42,8 +42,8 @@ const int *history_path(const struct history *h, int b, int *n, int *at);
 bool history_apply(struct history *h, const char *line, struct err *e);
 /* Whether a new step would keep the undone steps on such a branch. */
 bool history_keeps_undone(const struct history *h);
-/* Undo and redo n steps. Right after a change of a past step, undo of one step reverts that change,
- * and redo repeats it (rebase.h). */
+/* Undo and redo n times, or refuse (undo.c). Right after a change of a past step, an undo reverts
+ * that change, and a redo repeats it (rebase.h); else they go one step back or forward. */
 bool history_undo(struct history *h, int n, struct err *e);
 bool history_redo(struct history *h, int n, struct err *e);
 /* Describes the last undo, redo or goto: "undid: edit 3 loop split C N 8", "undid step 7: ...", or

@@ -1,4 +1,4 @@
-/* The tree of states, shared by history.c and rebase.c. */
+/* The tree of states, shared by history.c, undo.c and rebase.c. */
 #ifndef TS_EXPLORER_HISTORY_IMPL_H
 #define TS_EXPLORER_HISTORY_IMPL_H
 #include "explorer/history/history.h"
