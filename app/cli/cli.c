@@ -255,7 +255,7 @@ static void note_unsaved(const struct cli *c, const struct session *s)
     struct autosave left;
     const char *path = s->path;
     if (c->args->cmd != CMD_SCREEN && path[0]
-        && (session_autosave_of(s, &left) || session_autosave_kernel(s, &left)))
+        && (session_autosave_of(s, &left) || session_autosave_kernels(s, &left, 1) > 0))
         fprintf(stderr, "note: an earlier run left unsaved changes of %s; `tilescope %s` offers "
                 "them\n", path, path);
 }

@@ -163,7 +163,8 @@ struct model {
     enum after_ask then;                 /* the action after the answer, or after the save */
     bool ask_stop;                       /* whether the question is only about stopping the tuner */
     struct session *next;  /* the session that AFTER_OPEN opens; NULL = the start screen */
-    struct autosave *recover;  /* an autosave offered in place of the open file; or NULL */
+    struct unsaved_work *recover;  /* what is offered in place of the open file; or NULL */
+    bool recover_yes;  /* whether the user has chosen it already, on the start screen */
     struct str opening;                  /* the ONNX file that is being read; "": none */
     int openings;                        /* number of ONNX files opened so far: tag of the job */
     /* a file that was not overwritten at once; a second Enter overwrites it */
@@ -455,6 +456,8 @@ void model_kernel_open(struct model *m);
 /* Opens a kernel with changes that an earlier run has left. If m shows this kernel already, the
  * new session replaces it. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
+/* The same, but the list of the network stays: the steps go into the network at once. */
+void model_kernel_attach(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
 /* Returns how many kernels have several branches and no file: the network's has one of each. */

@@ -261,6 +261,7 @@ static void cancel(struct model *m)
         m->overlay = OVERLAY_NONE;
     } else if (m->opening.len > 0) {
         str_clear(&m->opening);
+        m->recover_yes = false;
         model_info(m, "the model is not opened");
     } else if (m->search.len > 0) {
         str_clear(&m->search);

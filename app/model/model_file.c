@@ -249,6 +249,7 @@ void model_open_onnx(struct model *m, const char *path)
     str_clear(&m->opening);
     str_add(&m->opening, path);
     m->openings++;
+    m->recover_yes = false;
 }
 
 void model_opened(struct model *m, struct app_job *j)
@@ -257,6 +258,7 @@ void model_opened(struct model *m, struct app_job *j)
         return;
     str_clear(&m->opening);
     if (!j->ok) {
+        m->recover_yes = false;
         model_error(m, &j->e);
         return;
     }
@@ -284,13 +286,19 @@ static void open_example(struct model *m, const char *path)
     model_info(m, "a copy of the example %s; s saves it under a name of yours", basename(path));
 }
 
-/* Opens an autosaved kernel in its network. False: that file has no network any more. */
-static bool open_kernel(struct model *m, const struct start_entry *e)
+/* Opens the network of an autosaved kernel, which takes the kernel's changes over as soon as it is
+ * open.  False: there is no such network any more. */
+static bool open_network_of(struct model *m, const struct start_entry *e)
 {
-    struct autosave found = e->autosave;
     struct session *s = NULL;
     struct err err;
-    if (!found.kernel || !e->path[0] || !session_load(e->path, &s, &err))
+    if (str_ends(e->path, ".onnx")) {
+        char line[sizeof e->path + 2];
+        snprintf(line, sizeof line, "e %s", e->path);
+        m->recover_yes = model_run(m, line);
+        return true;
+    }
+    if (!e->path[0] || !session_load(e->path, &s, &err))
         return false;
     if (!session_opens_as_network(s)) {
         session_free(s);
@@ -298,32 +306,26 @@ static bool open_kernel(struct model *m, const struct start_entry *e)
     }
     session_remember(s);
     model_set_session(m, s);
-    free(m->recover);
-    m->recover = xmalloc(sizeof found);
-    *m->recover = found;
-    model_recover_answer(m, true, false);
     return true;
 }
 
-/* Opens an autosave. */
+/* Opens an autosave, and for a network those of its kernels, too. */
 static void open_unsaved(struct model *m, const struct start_entry *e)
 {
     struct session *s = NULL;
     struct err err;
-    if (e->autosave.kernel && str_ends(e->path, ".onnx")) {
-        char line[sizeof e->path + 2];   /* the network offers the kernel as soon as it is open */
-        snprintf(line, sizeof line, "e %s", e->path);
-        model_run(m, line);
-        return;
-    }
-    if (open_kernel(m, e))
+    m->recover_yes = e->kernels > 0;
+    if (e->autosave.kernel && open_network_of(m, e))
         return;
     if (!session_recover(&e->autosave, &s, &err)) {
+        m->recover_yes = false;
         model_error(m, &err);
         return;
     }
+    bool kernel = s->kernel_of != 0;
+    m->recover_yes = m->recover_yes && !kernel;
     model_set_session(m, s);
-    if (s->kernel_of)
+    if (kernel)
         model_info(m, "a kernel of a network without a file: s saves the kernel alone");
     else
         model_say_recovered(m);

@@ -8,6 +8,16 @@
 #include "sessions/file/session.h"
 #include "sessions/report/compare.h"
 
+/* Unsaved changes of what is open: own of the session itself (found), and those of the kernels of a
+ * network. */
+enum { RECOVER_KERNELS = 16 };
+struct unsaved_work {
+    bool own;
+    struct autosave found;
+    int n;
+    struct autosave kernel[RECOVER_KERNELS];
+};
+
 /* Generated code: one text for each of VIEW_C, VIEW_ASM and VIEW_SASS, in the order of their jobs
  * (ORDER CODE).  The text of an older state stays until the new text arrives. */
 enum code_kind { CODE_C, CODE_ASM, CODE_SASS, CODE_COUNT };

@@ -6,70 +6,106 @@
 #include <unistd.h>
 #include "app/ui/text.h"
 
-static void offer(struct model *m, const struct autosave *found)
-{
-    m->recover = xmalloc(sizeof *found);
-    *m->recover = *found;
-    m->overlay = OVERLAY_ASK;
-}
-
-/* Offers, in the list of a network, the autosaved changes of a kernel. */
-static void offer_kernel(struct model *m)
-{
-    struct autosave found;
-    if (model_shows_network(m) && session_autosave_kernel(m->network->session, &found))
-        offer(m, &found);
-}
-
 void model_recover_offer(struct model *m)
 {
     const struct session *s = model_document(m);
-    struct autosave found;
+    struct unsaved_work r = {0};
     free(m->recover);
     m->recover = NULL;
-    if (s && !s->dirty && session_autosave_of(s, &found))
-        offer(m, &found);
+    bool yes = m->recover_yes && s;
+    r.own = s && !s->dirty && session_autosave_of(s, &r.found);
+    if (model_shows_network(m))
+        r.n = session_autosave_kernels(m->network->session, r.kernel, RECOVER_KERNELS);
+    m->recover_yes = m->recover_yes && !s;
+    if (!r.own && r.n == 0)
+        return;
+    m->recover = xmalloc(sizeof r);
+    *m->recover = r;
+    if (yes)
+        model_recover_answer(m, true, false);
     else
-        offer_kernel(m);
+        m->overlay = OVERLAY_ASK;
 }
 
 void model_recover_question(const struct model *m, struct str *out)
 {
-    const struct autosave *a = m->recover;
+    const struct unsaved_work *r = m->recover;
+    const struct autosave *a = r->own ? &r->found : &r->kernel[0];
     str_add(out, "Open the unsaved changes of an earlier run, ");
     text_duration(out, a->age_s);
-    str_printf(out, " ago? %s", a->original[0] ? basename(a->original) : a->title);
+    if (!r->own && r->n > 1)
+        str_printf(out, " ago? %d kernels of %s", r->n, m->network->session->title);
+    else
+        str_printf(out, " ago? %s", a->original[0] ? basename(a->original) : a->title);
+    if (r->own && r->n > 0)
+        str_printf(out, ", with those of %d kernel%s", r->n, r->n == 1 ? "" : "s");
 }
 
 /* The autosave has steps but not the actions that made them. */
 void model_say_recovered(struct model *m)
 {
-    model_info(m, "these changes are not saved yet: s saves them; the undo history is gone, u "
-               "takes back the last step");
+    model_info(m, "these changes are not saved yet: s saves them%s",
+               model_shows_network(m) ? "" : "; the undo history is gone, u takes back the last "
+                                             "step");
+}
+
+/* Opens the changes of the session itself: of a kernel in its network, or of the whole document,
+ * which then takes over those of its kernels. */
+static bool open_own(struct model *m, const struct unsaved_work *r, const struct autosave *from)
+{
+    struct session *s;
+    struct err e;
+    if (!session_recover(from, &s, &e))
+        return model_error(m, &e);
+    if (from->kernel && m->network) {
+        model_kernel_recovered(m, s);
+        model_info(m, "these steps go into the network when you leave the kernel");
+        return true;
+    }
+    m->recover_yes = r->n > 0;
+    model_set_session(m, s);
+    m->recover_yes = false;
+    model_say_recovered(m);
+    return true;
+}
+
+/* Takes over the changes of several kernels, or of the kernels of a network whose own changes are
+ * open. The oldest come first. */
+static void open_kernels(struct model *m, const struct unsaved_work *r)
+{
+    struct session *s;
+    struct err e;
+    for (int i = r->n - 1; i >= 0; i--)
+        if (session_recover(&r->kernel[i], &s, &e))
+            model_kernel_attach(m, s);
+        else
+            model_error(m, &e);
+    model_say_recovered(m);
+}
+
+static void forget_all(const struct unsaved_work *r)
+{
+    if (r->own)
+        unlink(r->found.path);
+    for (int i = 0; i < r->n; i++)
+        unlink(r->kernel[i].path);
 }
 
 void model_recover_answer(struct model *m, bool open, bool forget)
 {
-    struct autosave *from = m->recover;
-    struct session *s;
-    struct err e;
+    struct unsaved_work *r = m->recover;
     m->recover = NULL;
     m->overlay = OVERLAY_NONE;
+    bool one = !r->own && r->n == 1 && !m->network->session->dirty;
     if (forget) {
-        unlink(from->path);
+        forget_all(r);
         model_info(m, "forgotten; this is what was saved");
     } else if (!open) {
         model_info(m, "this is what was saved; the start screen keeps the changes");
-    } else if (!session_recover(from, &s, &e)) {
-        model_error(m, &e);
-    } else if (from->kernel && m->network) {
-        model_kernel_recovered(m, s);
-        model_info(m, "these steps go into the network when you leave the kernel");
+    } else if (r->own || one) {
+        open_own(m, r, r->own ? &r->found : &r->kernel[0]);
     } else {
-        model_set_session(m, s);
-        model_say_recovered(m);
+        open_kernels(m, r);
     }
-    if (!open && !from->kernel)
-        offer_kernel(m);
-    free(from);
+    free(r);
 }

@@ -93,23 +93,44 @@ static void read_operators(struct start_list *s)
     arena_free(a);
 }
 
+/* Adds unsaved work. The changes of a network and of its kernels are one entry, which has the
+ * autosave of the network if there is one. */
+static void add_unsaved(struct start_list *s, const struct autosave *x)
+{
+    struct start_entry *e = NULL;
+    for (int i = 0; i < s->entry.len && !e; i++) {
+        struct start_entry *old = s->entry.data[i];
+        const struct autosave *y = &old->autosave;
+        bool kernels = !y->kernel || old->kernels > 0;
+        if (x->kernel ? kernels && session_autosave_together(x, y)
+                      : y->kernel && session_autosave_together(y, x))
+            e = old;
+    }
+    bool first = !e;
+    if (first)
+        e = add_entry(s, START_AUTOSAVE, x->original);
+    e->kernels += x->kernel != 0;
+    if (!first && x->kernel)
+        return;
+    struct str net = {0};
+    e->autosave = *x;
+    if (session_autosave_network(x, &net))
+        snprintf(e->path, sizeof e->path, "%s", str_text(&net));
+    else if (!first)
+        snprintf(e->path, sizeof e->path, "%s", x->original);
+    snprintf(e->title, sizeof e->title, "%s", x->title);
+    str_free(&net);
+}
+
 void start_read(struct start_list *s)
 {
     static struct autosave saved[UNSAVED_MAX];
     static char recent[RECENT_MAX][512];
     start_free(s);
     int n = session_autosaves(saved, UNSAVED_MAX);
-    for (int i = 0; i < n; i++) {
-        if (saved[i].kernel && saved[i].numbers)
-            continue;                    /* the network measures its kernels again */
-        struct start_entry *e = add_entry(s, START_AUTOSAVE, saved[i].original);
-        e->autosave = saved[i];
-        struct str net = {0};
-        if (session_autosave_network(&saved[i], &net))
-            snprintf(e->path, sizeof e->path, "%s", str_text(&net));
-        str_free(&net);
-        snprintf(e->title, sizeof e->title, "%s", saved[i].title);
-    }
+    for (int i = 0; i < n; i++)
+        if (!saved[i].kernel || !saved[i].numbers)       /* a network measures its kernels again */
+            add_unsaved(s, &saved[i]);
     n = session_recent(recent, RECENT_MAX);
     for (int i = 0; i < n; i++)
         read_title(add_entry(s, START_RECENT, recent[i]));

@@ -23,6 +23,7 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
     struct str left = {0};
     int name = width >= 60 ? 24 : width >= 40 ? 18 : 12;
     const char *what = e->op ? e->op->name : e->path[0] ? basename(e->path)
+                     : e->autosave.model[0] ? basename(e->autosave.model)
                      : e->autosave.kernel ? "kernel of a network" : "never saved";
     int n = (int)strlen(what) - (str_ends(what, ".yaml") ? (int)strlen(".yaml") : 0);
     str_printf(&left, "%.*s", n, what);
@@ -33,6 +34,8 @@ static void put_entry(struct doc *d, const struct start_entry *e, int id, int wi
     if (e->kind == START_AUTOSAVE) {
         put_age(&left, e->autosave.age_s);
         str_add(&left, ", ");
+        if (e->kernels > 0)
+            str_printf(&left, "%d kernel%s changed, ", e->kernels, e->kernels == 1 ? "" : "s");
     }
     str_add(&left, e->kind == START_OPERATOR ? e->op->title : e->title);
     doc_fit(d, STYLE_DIM, str_text(&left), width - name - 6);

@@ -265,36 +265,47 @@ static bool is_of(const struct autosave *a, const struct autosaved *w)
     return a->network == w->network && (w->any_kernel ? a->kernel != 0 : a->kernel == w->kernel);
 }
 
-static bool find_newest(const struct autosaved *w, struct autosave *out)
+/* Finds at most `most` autosaves with changes, newest first, of each kernel the newest. */
+static int find_newest(const struct autosaved *w, struct autosave *out, int most)
 {
     autosave_list found = {0};
     struct str dir = {0};
     struct err ignored;
-    bool has = false;
+    int n = 0;
     if (dir_state(&dir, &ignored)) {             /* looks for the folder, but does not make it */
         str_add(&dir, "/autosave");
         find_all(str_text(&dir), &found);
     }
-    for (int i = 0; i < found.len && !has; i++) {
-        *out = found.data[i];
-        has = !out->numbers && is_of(out, w);
+    for (int i = 0; i < found.len && n < most; i++) {
+        bool has = !found.data[i].numbers && is_of(&found.data[i], w);
+        for (int k = 0; k < n; k++)
+            has = has && out[k].kernel != found.data[i].kernel;
+        if (has)
+            out[n++] = found.data[i];
     }
     vec_free(&found);
     str_free(&dir);
-    return has;
+    return n;
 }
 
 bool session_autosave_of(const struct session *s, struct autosave *out)
 {
     struct autosaved w = { .path = s->path };
     network_of(s, &w.network, &w.kernel);
-    return find_newest(&w, out);
+    return find_newest(&w, out, 1) > 0;
 }
 
-bool session_autosave_kernel(const struct session *network, struct autosave *out)
+int session_autosave_kernels(const struct session *network, struct autosave *out, int most)
 {
     struct autosaved w = { .network = network_key(network), .any_kernel = true };
-    return find_newest(&w, out);
+    return find_newest(&w, out, most);
+}
+
+bool session_autosave_together(const struct autosave *kernel, const struct autosave *other)
+{
+    uint64_t network = other->network ? other->network
+                     : other->original[0] ? file_key(other->original) : 0;
+    return kernel->kernel && network == kernel->network;
 }
 
 /* --- Writing ---------------------------------------------------------------------------------- */

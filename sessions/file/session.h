@@ -130,8 +130,11 @@ int session_autosaves(struct autosave *out, int max);
  * without a file is identified by its operator or graph, a kernel by its operator and its network,
  * any other session by its file.  Returns false when there is none. */
 bool session_autosave_of(const struct session *s, struct autosave *out);
-/* Like session_autosave_of, for any kernel of a network. */
-bool session_autosave_kernel(const struct session *network, struct autosave *out);
+/* Like session_autosave_of, for the kernels of a network: of each the newest one, at most `most`.
+ * Returns their number. */
+int session_autosave_kernels(const struct session *network, struct autosave *out, int most);
+/* Whether an autosave is of the network that has this kernel, or of another kernel of it. */
+bool session_autosave_together(const struct autosave *kernel, const struct autosave *other);
 /* Marks s as a kernel of a network, which identifies its autosave. */
 void session_make_kernel(struct session *s, const struct session *network);
 /* Appends the file of the network whose kernel an autosave has, if it is a recent one; else the

@@ -797,15 +797,52 @@ static void a_killed_kernel_of_a_model_opens_in_it(void **state)
 
     t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = bare });
     tty_assert_shows(t, "Unsaved work");
+    tty_assert_shows(t, " resnet8.onnx ");
+    tty_assert_shows(t, "1 kernel changed");
     tty_press(t, "Enter");
-    tty_assert_shows(t, "ago? resnet8.onnx:");
-    tty_press(t, "y");
     tty_assert_shows(t, "set propagate off");
     tty_press(t, "Esc");
     tty_assert_shows(t, "(not saved)");
     tty_assert_shows(t, " *c2d+add+relu");
     tty_press(t, "q n");
     assert_int_equal(tty_end(t), 0);
+}
+
+/* What a network and its kernels had unsaved when it was killed is one entry, and comes back as a
+ * whole. */
+static void a_killed_network_comes_back_whole(void **state)
+{
+    (void)state;
+    static const char *const bare[] = { "--no-auto", NULL };
+    struct tty *t = tty_on_resnet8();
+    tty_press(t, "Enter");
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+    tty_press(t, "Esc");
+    tty_assert_shows(t, "(not saved)");
+    tty_press(t, "Down Down Enter");
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+    kill_now(t);
+
+    t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = bare });
+    tty_assert_shows(t, "1 kernel changed");
+    tty_press(t, "Enter");
+    tty_assert_shows(t, "these changes are not saved yet: s saves them");
+    tty_assert_shows(t, "calls ");
+    tty_press(t, "G");
+    tty_assert_shows(t, "* 2 with chosen steps");
+    kill_now(t);
+
+    t = tty_on_resnet8();                 /* the model's own file offers it as well */
+    tty_assert_shows(t, "ago? resnet8.onnx");
+    tty_press(t, "y G");
+    tty_assert_shows(t, "* 2 with chosen steps");
+    tty_press(t, "q n");
+    assert_int_equal(tty_end(t), 0);
+    struct autosave left[4];              /* n forgets all of it */
+    for (int n = session_autosaves(left, COUNT_OF(left)), i = 0; i < n; i++)
+        assert_null(strstr(left[i].title, "resnet8"));
 }
 
 /* Another kernel, or another network, has nothing to do with it. */
@@ -837,12 +874,12 @@ static void other_work_is_not_offered(void **state)
         assert_false(session_autosave_of(s, &found));
         session_make_kernel(s, net);
         assert_int_equal(session_autosave_of(s, &found), other[i].of_kernel);
-        assert_int_equal(session_autosave_kernel(net, &found), other[i].of_net);
+        assert_int_equal(session_autosave_kernels(net, &found, 1), other[i].of_net);
         assert_false(session_autosave_of(net, &found));
         session_free(net);
         session_free(s);
     }
-    assert_true(session_new(NET, &net, &e) && session_autosave_kernel(net, &found));
+    assert_true(session_new(NET, &net, &e) && session_autosave_kernels(net, &found, 1));
     unlink(found.path);
     session_free(net);
 }
@@ -1271,6 +1308,7 @@ int main(void)
         cmocka_unit_test(killed_branches_are_offered),
         cmocka_unit_test(a_killed_kernel_is_offered),
         cmocka_unit_test(a_killed_kernel_of_a_model_opens_in_it),
+        cmocka_unit_test(a_killed_network_comes_back_whole),
         cmocka_unit_test(other_work_is_not_offered),
         cmocka_unit_test(the_start_page_opens_a_kernel_in_its_network),
         cmocka_unit_test(a_kernel_as_built_is_no_choice),
