@@ -139,6 +139,24 @@ static void put_styled(struct doc *d, const char *text, const unsigned char *sty
     str_add_n(&d->style, (const char *)style, n);
 }
 
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+/* Returns how many bytes of code fit into `width` columns, broken neither in the indentation nor,
+ * if possible, inside a name. */
+static size_t code_break(const char *p, int width)
+{
+    size_t indent = strspn(p, " "), n = text_break(p, width);
+    if (n <= indent && p[n])
+        n = indent + text_break(p + indent, width - (int)indent);
+    size_t k = n;
+    while (p[n] && k > indent + (n - indent) / 2 && is_name_char(p[k - 1]) && is_name_char(p[k]))
+        k--;
+    return k > indent + (n - indent) / 2 ? k : n;
+}
+
 int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, int width)
 {
     struct str row = {0};
@@ -153,7 +171,7 @@ int doc_code(struct doc *d, const char *text, doc_colour *colour, int *state, in
         hang = hang - 4 <= width - LEAST_TAIL ? hang - 4 : width / 2;
     size_t at = 0;
     for (int indent = 0; at < row.len || d->lines.len == first; indent = hang) {
-        size_t n = width > 0 ? text_break(p + at, width - indent) : row.len;
+        size_t n = width > 0 ? code_break(p + at, width - indent) : row.len;
         str_repeat(&d->text, ' ', indent);
         str_repeat(&d->style, STYLE_PLAIN, indent);
         put_styled(d, p + at, style + at, n);
@@ -335,11 +353,6 @@ static void mark_matches(struct grid *g, const struct line *l, const char *words
         struct rect r = {x + col, y, text_width_n(p, strlen(words)), 1};
         grid_restyle(g, r, STYLE_MATCH, 0x7F);
     }
-}
-
-static bool is_name_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
 const char *doc_find_name(const char *text, const char *name, const char *tail, size_t *n)

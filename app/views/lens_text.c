@@ -172,6 +172,8 @@ static void add_conflict(struct str *out, const struct lens *l, int site)
 static void add_few_sets(struct str *out, const struct lens *l, const struct lens_cause *c)
 {
     int64_t sets = c->moves >= 0 && c->again >= 0 ? lens_sets(l, c->stride) : l->n_sets;
+    if (c->moves >= 0)                    /* loops inside of that one reach their neighbours */
+        sets *= lens_lines(l, c->site, c->moves, 1, NULL);
     if (4 * sets > l->n_sets || sets * l->ways >= c->lines)
         return;
     str_printf(out, " Its moves reach only %d of %d sets: ", (int)sets, l->n_sets);

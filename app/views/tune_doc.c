@@ -134,14 +134,16 @@ static void add_start_won(struct str *s, const struct tune_view *v, const struct
     str_add(s, ")");
 }
 
-/* Adds the winner, whose time the list of steps has as well. It was timed by itself; the ratio is
- * of times in turns. */
+/* Adds the winner, with the time that its row has: in turns, as the ratio, if it was timed so. The
+ * list of steps has its best time by itself. */
 static void put_winner(struct doc *d, const struct tune_view *v, const struct tune_look *look)
 {
     const struct tune_winner *w = &look->winner;
     struct str s = {0};
     put_label(d, "best");
-    doc_ms(d, STYLE_STRONG, w->ms);
+    const struct tuning_timed *timed = tune_trials_timed(w, w->trial);
+    bool turns = w->in_turns && !w->is_start && timed && isfinite(timed->ms);
+    doc_ms(d, STYLE_STRONG, turns ? timed->ms : w->ms);
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
     if (w->is_start) {

@@ -252,6 +252,10 @@ static void test_code_wraps(void **state)
     doc_draw(&d, &s, &g, (struct rect){0, 0, 16, 4}, (struct doc_look){.focused = true});
     assert_dump(&g, "▸    a = bb +\n        cc dd;\n\n\n");
     grid_close(&g);
+    doc_clear(&d);                        /* neither an empty row nor half a name */
+    doc_code(&d, "            Conv_acc[o.1.0][o.1.1][w.1] += 1", NULL, &st, 32);
+    assert_string_equal(d.lines.data[0].text, "            Conv_acc[o.1.0][");
+    assert_string_equal(d.lines.data[1].text, "                o.1.1][w.1] += 1");
     doc_close(&d);
 }
 

@@ -191,8 +191,7 @@ static void test_held(void **state)
 static void test_reasons(void **state)
 {
     (void)state;
-    static const char want[] = "Conv has no loop O; as `loop split Conv O.1 1 32`: factor 32 is "
-                               "not between 1 and 16, the extent of loop O.1";
+    static const char want[] = "Conv has no loop O: it is divided already, into O.0 (2), O.1 (16)";
     struct session *s, *again;
     struct str text = {0};
     struct err e;
