@@ -276,7 +276,7 @@ static void after_the_final(void **state)
     assert_int_equal(s->view.best, 16);
     const char *text = pane(&s->view, look, true);
     golden_check("tests/golden/screen/tune-final.txt", text);
-    assert_has(text, "2.01 ms, 1.95x as fast as the start (1.90 to 2.00) in turns, trial 56");
+    assert_has(text, "2.05 ms, 1.95x as fast as the start (1.90 to 2.00) in turns, trial 56");
     assert_has(text, "final   trial 17 was faster in the search (1.26 ms), 4.12 ms in turns");
     assert_has(text, "(medians, timed in turns)");
     int at = line_with(text, "   56  2.05 ms    1.95x best ");
