@@ -9,6 +9,7 @@
 
 #define MOST_FORESEEN 64                  /* most lines of one job */
 #define MOST_TRIES 2  /* most tries of a line: during the first one the machine may be busy */
+#define ROUGH 0.2  /* the error of a sample from which its prediction is said to be rough */
 #define PATIENCE 10                       /* the second try may take longer by this factor */
 
 void model_forecast_forget(struct model *m)
@@ -224,7 +225,7 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
         str_add(out, is_final(r) ? "not predicted: that takes too long" : "predicted …");
         return;
     }
-    str_add(out, "predicted ");
+    str_add(out, r->after.misses.error >= ROUGH ? "predicted roughly " : "predicted ");
     text_count(out, r->after.misses.l1_misses);
     str_add(out, " L1 misses");
     if (line[0])

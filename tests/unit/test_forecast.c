@@ -49,6 +49,11 @@ static void of_the_typed_line(void **state)
     assert_int_equal(do_jobs(m), 1);
     assert_shows(m, "predicted 4224 L1 misses, -94 %");
     assert_int_equal(do_jobs(m), 0);
+    struct foreseen *row = &m->foreseen.rows.data[m->foreseen.rows.len - 1];
+    row->after.misses.error = 0.5;        /* of a small sample */
+    m->data_stamp++;
+    assert_shows(m, "predicted roughly 4224 L1 misses");
+    row->after.misses.error = 0;
     press(m, "Esc");
     assert_hides(m, "predicted 4224");
     model_free(m);
