@@ -84,6 +84,9 @@ static void add_what(struct str *out, const struct trial_rows *t, const struct t
         str_add(out, "failed when it was timed again");
     else
         str_add(out, t->v->arm[c->arm].family);
+    const struct tuning_timed *best = tune_trials_timed(t->won, t->won->trial);
+    if (timed && best && timed != best && timed->ms <= best->ms)
+        str_add(out, ", not shown to be faster");
 }
 
 static void put_trial(struct doc *d, const struct trial_rows *t, const struct tune_candidate *c)

@@ -183,7 +183,49 @@ static bool run_step(struct history *h, const char *line, enum command_effect *e
     return true;
 }
 
-/* Runs `pick B N`: applies step N of branch B, renamed where only one new name fits. */
+/* Returns the number of the current branch's step that splits the loop that s would split; 0: none
+ * does. */
+static int split_of(struct history *h, const struct step *s)
+{
+    int n, at, found = 0;
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    for (int i = 1; i <= at; i++) {
+        char stage[64], loop[64];
+        int words = sscanf(history_state(h, path[i])->step, "loop split %63s %63s", stage, loop);
+        if (words == 2 && strcaseeq(stage, s->target) && strcaseeq(loop, s->arg[0].text))
+            found = i;
+    }
+    return found;
+}
+
+/* Applies a step of another branch, renamed where only one new name fits. */
+static bool pick(struct history *h, const char *step, enum command_effect *effect, struct err *e)
+{
+    const struct step *parsed;
+    const char *renamed[RENAMES_MAX];
+    struct err own, why, ignored;
+    if (run_step(h, step, effect, &own))
+        return true;
+    struct arena *a = arena_new();
+    const struct program *p = history_current(h)->program;
+    why = own;
+    bool parses = step_parse(a, step, &parsed, &ignored);
+    bool ok = parses && rename_step(a, p, parsed, renamed, &why) == 1
+           && run_step(h, renamed[0], effect, &why);
+    const char *divided = parses && !ok ? rename_why_divided(a, p, parsed, &own) : NULL;
+    int other = divided ? split_of(h, parsed) : 0;
+    if (!ok)
+        err_set(e, ERR_STEP, "`%.150s` does not apply here: %.300s", step,
+                divided ? divided : why.text);
+    if (other > 0)
+        err_fix(e, "edit %d %s", other, step);
+    else if (!ok)
+        err_fix(e, "%s", why.fix);
+    arena_free(a);
+    return ok;
+}
+
+/* Runs `pick B N`: applies step N of branch B. */
 static bool run_pick(struct history *h, const char *line, const struct step_word *word, int n,
                      enum command_effect *effect, struct err *e)
 {
@@ -209,22 +251,8 @@ static bool run_pick(struct history *h, const char *line, const struct step_word
         err_fix(e, len > 1 ? "use 1 to %d" : "it has no steps", len - 1);
         return error_at(e, line, word[2].col, word[2].len);
     }
-    const char *step = history_state(h, path[number])->step;
-    if (run_step(h, step, effect, e))
-        return true;
-    struct arena *a = arena_new();
-    const struct step *parsed;
-    const char *renamed[RENAMES_MAX];
-    struct err why = *e, ignored;
-    bool ok = step_parse(a, step, &parsed, &ignored)
-           && rename_step(a, history_current(h)->program, parsed, renamed, &why) == 1
-           && run_step(h, renamed[0], effect, &why);
-    arena_free(a);
-    if (ok)
-        return true;
-    err_set(e, ERR_STEP, "`%.150s` does not apply here: %.300s", step, why.text);
-    err_fix(e, "%s", why.fix);
-    return error_at(e, line, word[2].col, word[2].len);
+    return pick(h, history_state(h, path[number])->step, effect, e)
+        || error_at(e, line, word[2].col, word[2].len);
 }
 
 static bool run_words(struct history *h, const char *line, const struct step_word *word, int n,

@@ -155,27 +155,6 @@ static void add_state(struct replay *r, const char *text, const struct program *
 
 /* Says why a step is held: why its own text does not apply, and either why its renamed text does
  * not, or which choice the user has. */
-/* Returns why a split has nothing to divide: "Conv has no loop O: it is divided already, into O.0
- * (4), O.1 (16)". NULL: another reason. */
-static const char *why_no_split(struct arena *a, const struct program *p, const struct step *s,
-                                const struct err *own)
-{
-    int stage = own->code == ERR_NAME && s->kind == STEP_LOOP_SPLIT ? program_stage(p, s->target)
-                                                                    : -1;
-    struct str text = {0};
-    int parts = 0;
-    for (int i = 0; stage >= 0 && i < p->stage[stage]->n_axes; i++) {
-        const struct axis *x = &p->stage[stage]->axis[i];
-        size_t n = strlen(s->arg[0].text);
-        if (strncasecmp(x->name, s->arg[0].text, n) == 0 && x->name[n] == '.')
-            str_printf(&text, "%s%s (%lld)", parts++ ? ", " : "", x->name, (long long)x->extent);
-    }
-    const char *why = parts > 1 ? arena_printf(a, "%s: it is divided already, into %s", own->text,
-                                               str_text(&text)) : NULL;
-    str_free(&text);
-    return why;
-}
-
 static const char *why_held(struct arena *a, const struct err *own, const struct err *renamed,
                             int n, const char *const *line)
 {
@@ -236,7 +215,7 @@ static bool replay_step(struct replay *r, const struct rebase_item *x)
     }
     r->did.held++;
     r->did.first_held = r->did.first_held ? r->did.first_held : r->number;
-    const char *divided = n == 0 ? why_no_split(a, p, s, &own) : NULL;
+    const char *divided = n == 0 ? rename_why_divided(a, p, s, &own) : NULL;
     add_state(r, s->text, p, divided ? divided : why_held(a, &own, &why, n, line), x->was);
     return true;
 }
@@ -418,7 +397,7 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
         const char *renamed[RENAMES_MAX];
         struct err why = own;
         int n = rename_step(h->arena, p, s, renamed, &why);
-        const char *held = n == 0 ? why_no_split(h->arena, p, s, &own) : NULL;
+        const char *held = n == 0 ? rename_why_divided(h->arena, p, s, &own) : NULL;
         held = held ? held : why_held(h->arena, &own, &why, n, renamed);
         b->at = b->tip = history_add(h, b->at, s->text, p, held);
     }

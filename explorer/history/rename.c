@@ -206,3 +206,22 @@ int rename_step(struct arena *a, const struct program *p, const struct step *s,
         write_from(&r, 0, "");
     return r.n;
 }
+
+const char *rename_why_divided(struct arena *a, const struct program *p, const struct step *s,
+                               const struct err *own)
+{
+    int stage = own->code == ERR_NAME && s->kind == STEP_LOOP_SPLIT ? program_stage(p, s->target)
+                                                                    : -1;
+    struct str text = {0};
+    int parts = 0;
+    for (int i = 0; stage >= 0 && i < p->stage[stage]->n_axes; i++) {
+        const struct axis *x = &p->stage[stage]->axis[i];
+        size_t n = strlen(s->arg[0].text);
+        if (strncasecmp(x->name, s->arg[0].text, n) == 0 && x->name[n] == '.')
+            str_printf(&text, "%s%s (%lld)", parts++ ? ", " : "", x->name, (long long)x->extent);
+    }
+    const char *why = parts > 1 ? arena_printf(a, "%s: it is divided already, into %s", own->text,
+                                               str_text(&text)) : NULL;
+    str_free(&text);
+    return why;
+}

@@ -16,4 +16,8 @@ int rename_step(struct arena *a, const struct program *p, const struct step *s,
  * such a loop. */
 bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
                         const struct step *s, struct str *out);
+/* Returns why the program refused a split with *own, if it has divided the loop already: "Conv has
+ * no loop O: it is divided already, into O.0 (4), O.1 (16)". NULL: for another reason. */
+const char *rename_why_divided(struct arena *a, const struct program *p, const struct step *s,
+                               const struct err *own);
 #endif

@@ -12,7 +12,7 @@
 #define LEAST_BLOCKS 4
 #define DISTURBED 1.2
 #define Z_975 1.959964
-#define MOST_DECIMALS 5
+#define MOST_DECIMALS 4
 
 const char *const verdict_name[] = {
     [VERDICT_NONE] = "", [VERDICT_FASTER] = "faster", [VERDICT_SLOWER] = "slower",
@@ -204,13 +204,14 @@ static bool hides_side(double x, int decimals)
     return x != 1 && fabs(x - 1) <= 0.5 * pow(10, -decimals);
 }
 
-/* Returns the decimals, at least `least`, with which the ends of an interval are printed. */
+/* Returns the decimals, at least `least`, with which the ends of an interval are printed: so many
+ * that an end is not rounded to 1, unless it is so near that no reader would care. */
 static int decimals_of(const struct ratio *r, int least)
 {
     int n = least;
     while (n < MOST_DECIMALS && (hides_side(r->low, n) || hides_side(r->high, n)))
         n++;
-    return n;
+    return hides_side(r->low, n) || hides_side(r->high, n) ? least : n;
 }
 
 static void print_interval(struct str *out, const struct ratio *r, const char *what)

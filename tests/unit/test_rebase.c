@@ -534,7 +534,8 @@ static void check_pick(void **state)
     static const struct { const char *line, *steps, *error; } picks[] = {
         { "pick tiled 1", "loop parallel Conv N; loop split Conv O 4", NULL },
         { "pick tiled 2", "loop parallel Conv N; loop split Conv O 4; loop unroll Conv KW", NULL },
-        { "pick tiled 1", NULL, "`loop split Conv O 4` does not apply here: Conv has no loop O" },
+        { "pick tiled 1", NULL, "`loop split Conv O 4` does not apply here: Conv has no "
+          "loop O: it is divided already, into O.0 (8), O.1 (4)" },
         { "pick tiled", NULL, "pick needs the number of a step of branch tiled" },
         { "pick", NULL, "pick needs the name of a branch" },
         { "pick tilde 1", NULL, "there is no branch \"tilde\"" },
