@@ -86,42 +86,51 @@ static int next_state(const struct history *h, const struct branch *b)
     return id == b->at ? -1 : id;
 }
 
-/* --- Several ---------------------------------------------------------------------------------- */
-
-/* Moves the copy b of the current branch as n undos would, at most. *done: how many changes are
- * done before and after. Returns how many of the n are possible. */
-static int count_undos(const struct history *h, int n, struct branch *b, int *done)
+/* Moves b one step back, or takes back a change. b and done: the current branch and the number of
+ * changes done, or copies of both to see what is possible. False: there is nothing to undo. */
+static bool undo_one(struct history *h, struct branch *b, int *done)
 {
-    int k = 0;
-    for (; k < n; k++) {
-        const struct past_change *x = *done ? &h->changes.data[*done - 1] : NULL;
-        bool change = x && ends_with(h, b, x);
-        if (!change && h->states.data[b->at]->parent < 0)
-            break;
-        if (change)
-            stand(b, &x->before);
-        else
-            b->at = h->states.data[b->at]->parent;
-        *done -= change;
+    const struct past_change *x = *done ? &h->changes.data[*done - 1] : NULL;
+    int parent = h->states.data[b->at]->parent;
+    bool change = x && ends_with(h, b, x);
+    if (change && b == history_here(h)) {
+        take_back(h);
+    } else if (change) {
+        stand(b, &x->before);
+        --*done;
+    } else if (parent >= 0) {
+        b->at = parent;
     }
-    return k;
+    return change || parent >= 0;
 }
 
-static int count_redos(const struct history *h, int n, struct branch *b, int *done)
+static bool redo_one(struct history *h, struct branch *b, int *done)
 {
-    int k = 0;
-    for (; k < n; k++) {
-        const struct past_change *x = *done < h->changes.len ? &h->changes.data[*done] : NULL;
-        bool change = x && begins_with(b, x);
-        int next = change ? -1 : next_state(h, b);
-        if (!change && next < 0)
-            break;
-        if (change)
-            stand(b, &x->after);
-        else
-            b->at = next;
-        *done += change;
+    const struct past_change *x = *done < h->changes.len ? &h->changes.data[*done] : NULL;
+    int next = next_state(h, b);
+    bool change = x && begins_with(b, x);
+    if (change && b == history_here(h)) {
+        repeat(h);
+    } else if (change) {
+        stand(b, &x->after);
+        ++*done;
+    } else if (next >= 0) {
+        b->at = next;
     }
+    return change || next >= 0;
+}
+
+/* --- Several ---------------------------------------------------------------------------------- */
+
+typedef bool move_one(struct history *h, struct branch *b, int *done);
+
+/* Returns how many of n moves are possible. */
+static int possible(struct history *h, int n, move_one *one)
+{
+    struct branch b = *history_here(h);
+    int done = h->n_done, k = 0;
+    while (k < n && one(h, &b, &done))
+        k++;
     return k;
 }
 
@@ -130,13 +139,13 @@ static void say_moved(struct history *h, const char *did, int n, int done)
 {
     int len, at, changes = abs(h->n_done - done);
     const int *path = history_path(h, h->current, &len, &at);
-    bool redo = did[0] == 'r';
+    int step = did[0] == 'r' ? at : at + 1;
     if (n == 1 && changes == 1)
         return;                           /* take_back and repeat say it */
     h->said_at = 0;
     if (n == 1)
-        h->said = arena_printf(h->arena, "%s step %d: %s", did, redo ? at : at + 1,
-                               h->states.data[path[redo ? at : at + 1]]->step);
+        h->said = arena_printf(h->arena, "%s step %d: %s", did, step,
+                               h->states.data[path[step]]->step);
     else if (changes == 0)
         h->said = arena_printf(h->arena, "%s %d steps; this is step %d", did, n, at);
     else if (changes == n)
@@ -146,67 +155,42 @@ static void say_moved(struct history *h, const char *did, int n, int done)
                                changes, plural(changes), n - changes, plural(n - changes), at);
 }
 
-static void one_undo(struct history *h)
+/* Makes n moves, of which `most` are possible. */
+static bool move_all(struct history *h, int n, int most, move_one *one, struct err *e)
 {
-    struct branch *b = history_here(h);
-    if (h->n_done && ends_with(h, b, &h->changes.data[h->n_done - 1]))
-        take_back(h);
-    else
-        b->at = h->states.data[b->at]->parent;
-}
-
-static void one_redo(struct history *h)
-{
-    struct branch *b = history_here(h);
-    if (h->n_done < h->changes.len && begins_with(b, &h->changes.data[h->n_done]))
-        repeat(h);
-    else
-        b->at = next_state(h, b);
+    int done = h->n_done;
+    bool redo = one == redo_one;
+    if (n > most) {
+        err_set(e, ERR_RANGE, "only %d step%s can be %s, not %d", most, plural(most),
+                redo ? "redone" : "undone", n);
+        return err_fix(e, "%s %d", redo ? "redo" : "undo", most);
+    }
+    for (int i = 0; i < n; i++)
+        one(h, history_here(h), &h->n_done);
+    say_moved(h, redo ? "redid" : "undid", n, done);
+    return true;
 }
 
 bool history_undo(struct history *h, int n, struct err *e)
 {
-    struct branch b = *history_here(h);
-    int done = h->n_done;
+    int most = possible(h, n, undo_one);
     if (!check_count(n, "undo", e))
         return false;
-    int most = count_undos(h, n, &b, &done);
-    if (most == 0) {
-        err_set(e, ERR_RANGE, "there is nothing to undo: no step is applied");
-        return err_fix(e, b.at != b.tip ? "redo goes forward again"
-                                        : "apply a step first, see help");
-    }
-    if (n > most) {
-        err_set(e, ERR_RANGE, "only %d step%s can be undone, not %d", most, plural(most), n);
-        return err_fix(e, "undo %d", most);
-    }
-    done = h->n_done;
-    for (int i = 0; i < n; i++)
-        one_undo(h);
-    say_moved(h, "undid", n, done);
-    return true;
+    if (most > 0)
+        return move_all(h, n, most, undo_one, e);
+    err_set(e, ERR_RANGE, "there is nothing to undo: no step is applied");
+    return err_fix(e, possible(h, 1, redo_one) ? "redo goes forward again"
+                                               : "apply a step first, see help");
 }
 
 bool history_redo(struct history *h, int n, struct err *e)
 {
-    struct branch b = *history_here(h);
-    int done = h->n_done;
+    int most = possible(h, n, redo_one);
     if (!check_count(n, "redo", e))
         return false;
-    int most = count_redos(h, n, &b, &done);
-    if (most == 0) {
-        err_set(e, ERR_RANGE, "there is nothing to redo: this is the last step of branch %s",
-                b.name);
-        return err_fix(e,
-                       "undone steps that were measured are on a branch NAME~1 after a new step");
-    }
-    if (n > most) {
-        err_set(e, ERR_RANGE, "only %d step%s can be redone, not %d", most, plural(most), n);
-        return err_fix(e, "redo %d", most);
-    }
-    done = h->n_done;
-    for (int i = 0; i < n; i++)
-        one_redo(h);
-    say_moved(h, "redid", n, done);
-    return true;
+    if (most > 0)
+        return move_all(h, n, most, redo_one, e);
+    err_set(e, ERR_RANGE, "there is nothing to redo: this is the last step of branch %s",
+            history_here(h)->name);
+    return err_fix(e, "undone steps that were measured are on a branch NAME~1 after a new step");
 }

@@ -382,6 +382,10 @@ static void test_said(void **state)
         { "drop 2", NULL }, { "undo", "undid: drop 2" }, { "redo", "redid: drop 2" },
         { "edit 1 loop parallel Conv N", NULL }, { "undo", "undid: edit 1 loop parallel Conv N" },
         { "move 2 up", NULL }, { "undo", "undid: move 2 1" },
+        { "edit 1 loop parallel Conv N", NULL }, { "drop 2", NULL },
+        { "undo 2", "undid 2 changes; this is step 2" },
+        { "redo 2", "redid 2 changes; this is step 1" },
+        { "undo 3", "undid 2 changes and 1 step; this is step 1" },
     };
     struct history *h = must_open(CONV);
     must_run(h, "loop parallel Conv H");
