@@ -385,7 +385,7 @@ static void test_said(void **state)
         { "edit 1 loop parallel Conv N", NULL }, { "drop 2", NULL },
         { "undo 2", "undid 2 changes; this is step 2" },
         { "redo 2", "redid 2 changes; this is step 1" },
-        { "undo 3", "undid 2 changes and 1 step; this is step 1" },
+        { "undo 4", "undid 3 changes and 1 step; this is step 2" },
     };
     struct history *h = must_open(CONV);
     must_run(h, "loop parallel Conv H");
