@@ -142,8 +142,7 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     struct str s = {0};
     put_label(d, "best");
     const struct tuning_timed *timed = tune_trials_timed(w, w->trial);
-    bool turns = w->in_turns && !w->is_start && timed && isfinite(timed->ms);
-    doc_ms(d, STYLE_STRONG, turns ? timed->ms : w->ms);
+    doc_ms(d, STYLE_STRONG, timed && isfinite(timed->ms) ? timed->ms : w->ms);
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
     if (w->is_start) {
