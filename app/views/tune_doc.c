@@ -416,7 +416,6 @@ void tune_doc_hint(struct str *out, const struct tune_view *v, const struct tune
     } else {
         str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
     }
-    str_printf(out, ", %d step%s", c->n_lines, c->n_lines == 1 ? "" : "s");
     str_add(out, c->replayed ? ", from the records" : c->explored ? ", drawn at random" : "");
     str_add(out, "; Enter opens it as a branch");
 }

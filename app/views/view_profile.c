@@ -3,6 +3,8 @@
 #include "app/views/measurement_doc.h"
 #include "app/views/view.h"
 
+#include <stdio.h>
+
 static void empty(struct model *m, struct doc *d, int width)
 {
     if (m->measure_wanted) {
@@ -18,7 +20,32 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-void view_profile_build(struct model *m, struct pane_doc *p, int width)
+/* What the row under the cursor is about: a tensor, or one access of it; "": neither. */
+struct profile_row { char tensor[64], site[256]; };
+
+static struct profile_row row_of(const struct pane_doc *p)
+{
+    const struct line *l = doc_at(&p->doc, &p->scroll);
+    struct profile_row row = {0};
+    snprintf(row.tensor, sizeof row.tensor, "%s", l && l->stage ? l->stage : "");
+    snprintf(row.site, sizeof row.site, "%s", l && l->loop ? l->loop : "");
+    return row;
+}
+
+/* Puts the cursor on the row that is about the same, wherever new numbers have moved it. */
+static void restore_row(struct pane_doc *p, const struct profile_row *row)
+{
+    for (int i = 0; row->tensor[0] && i < p->doc.lines.len; i++) {
+        const struct line *l = &p->doc.lines.data[i];
+        if (!l->stage || !streq(l->stage, row->tensor) || !streq(l->loop ? l->loop : "", row->site))
+            continue;
+        p->scroll.top += i - p->scroll.cursor;
+        p->scroll.cursor = i;
+        return;
+    }
+}
+
+static void build(struct model *m, struct pane_doc *p, int width)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
     struct doc *d = &p->doc;
@@ -39,4 +66,11 @@ void view_profile_build(struct model *m, struct pane_doc *p, int width)
     doc_line(d, STYLE_PLAIN, "");
     doc_wrap(d, STYLE_DIM, bare ? "Press m to measure again."
                                 : "Press u to undo the step, m to measure again.", width - 2, 0);
+}
+
+void view_profile_build(struct model *m, struct pane_doc *p, int width)
+{
+    struct profile_row row = row_of(p);
+    build(m, p, width);
+    restore_row(p, &row);
 }

@@ -256,6 +256,32 @@ static void a_row_of_the_profile_leads_to_its_access(void **state)
     model_free(m);
 }
 
+/* A new measurement leaves the cursor on the row that the reader follows. */
+static void rows_stay_under_the_cursor(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    const struct pane_doc *p = &m->pane[VIEW_PROFILE];
+    press(m, "1 g");
+    for (int i = 0; i < 300 && !str_starts(access_at(m), "Ker["); i++)
+        press(m, "Right");
+    press(m, "Enter");
+    screen_refresh(m);
+    char site[256];
+    snprintf(site, sizeof site, "%s", doc_at(&p->doc, &p->scroll)->loop);
+    assert_true(str_starts(site, "Ker["));
+    struct measurement noisy = *history_current(m->session->history)->measured;
+    noisy.load = 9;                       /* which adds lines above the misses */
+    noisy.latency.spread = 0.9;
+    history_set_measured(m->session->history, history_current(m->session->history)->id, &noisy);
+    int was = p->scroll.cursor;
+    m->data_stamp++;
+    screen_refresh(m);
+    assert_string_equal(doc_at(&p->doc, &p->scroll)->loop, site);
+    assert_int_not_equal(p->scroll.cursor, was);
+    model_free(m);
+}
+
 /* The profile has no row of a tile in registers. */
 static void a_tile_in_registers_says_so(void **state)
 {
@@ -498,6 +524,7 @@ int main(void)
         cmocka_unit_test(narrow_rows_have_the_same_accesses),
         cmocka_unit_test(a_row_of_the_profile_leads_to_its_access),
         cmocka_unit_test(a_tile_in_registers_says_so),
+        cmocka_unit_test(rows_stay_under_the_cursor),
         cmocka_unit_test(code_opens_at_the_loop_around),
         cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(loads_of_the_tensor_are_marked),

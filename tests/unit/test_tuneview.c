@@ -237,7 +237,7 @@ static void says_what_it_knows(void **state)
     struct str out = {0};
     const struct tune_winner none = {0};
     tune_doc_hint(&out, &s->view, &none, 0);
-    assert_string_equal(str_text(&out), "trial 1: 5.04 ms, spread 0 %, 0 steps; Enter opens it as "
+    assert_string_equal(str_text(&out), "trial 1: 5.04 ms, spread 0 %; Enter opens it as "
                         "a branch");
     str_clear(&out);
     tune_doc_hint(&out, &s->view, &none, 30);
