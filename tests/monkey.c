@@ -278,10 +278,12 @@ static void leave(struct monkey *m)
     }
 }
 
-/* Whether a time such as "62.6 µs" begins here: in a narrow pane one blank is before it. */
+/* Whether a time such as "62.6 µs" or "*62.6 µs" begins here: in a narrow pane one blank is before
+ * it. */
 static bool is_time(const char *s)
 {
     int n = 0;
+    s += *s == '*';
     sscanf(s, "%*f%n", &n);
     return n > 0 && (str_starts(s + n, " \u00b5s") || str_starts(s + n, " ms")
                      || str_starts(s + n, " ns") || str_starts(s + n, " s"));

@@ -456,8 +456,6 @@ void model_kernel_open(struct model *m);
 /* Opens a kernel with changes that an earlier run has left. If m shows this kernel already, the
  * new session replaces it. */
 void model_kernel_recovered(struct model *m, struct session *s /* taken */);
-/* The same, but the list of the network stays: the steps go into the network at once. */
-void model_kernel_attach(struct model *m, struct session *s /* taken */);
 /* Copies the steps of the open kernel into the session of the network. */
 void model_kernel_keep(struct model *m);
 /* Returns how many kernels have several branches and no file: the network's has one of each. */

@@ -221,12 +221,6 @@ void model_kernel_recovered(struct model *m, struct session *s)
     model_show_session(m, s);
 }
 
-void model_kernel_attach(struct model *m, struct session *s)
-{
-    model_kernel_recovered(m, s);
-    model_network_show(m);
-}
-
 void model_kernel_leave(struct model *m)
 {
     if (!m->session)

@@ -76,10 +76,12 @@ static void open_kernels(struct model *m, const struct unsaved_work *r)
     struct session *s;
     struct err e;
     for (int i = r->n - 1; i >= 0; i--)
-        if (session_recover(&r->kernel[i], &s, &e))
-            model_kernel_attach(m, s);
-        else
+        if (session_recover(&r->kernel[i], &s, &e)) {
+            model_kernel_recovered(m, s);
+            model_network_show(m);        /* the steps go into the network at once */
+        } else {
             model_error(m, &e);
+        }
     model_say_recovered(m);
 }
 

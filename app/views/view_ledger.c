@@ -262,13 +262,15 @@ static void put_row(const struct ledger_cell *cell, struct doc *d, int i, int st
     enum style style = r->held ? STYLE_BAD : r->ahead ? STYLE_DIM
                      : r->here ? STYLE_STRONG : STYLE_PLAIN;
     const char *text = i == 0 ? "as given" : r->step;
-    if (text_width(text) > step_width && str_starts(text, "loop "))
+    int room = step_width > 2 ? step_width - 1 : 1;      /* a blank is before the first column */
+    if (text_width(text) > room && str_starts(text, "loop "))
         text += strlen("loop ");
     bool marked = r->state == cell->m->marking.state;
     bool both = marked && r->here;
     doc_put(d, marked && !both ? STYLE_NOTE : STYLE_TITLE, r->here ? "●" : marked ? "=" : " ");
     doc_printf(d, both ? STYLE_NOTE : STYLE_DIM, "%2d%s", i, both ? "=" : " ");
-    doc_fit(d, style, text, step_width > 0 ? step_width : 1);
+    doc_fit(d, style, text, room);
+    doc_put(d, STYLE_PLAIN, " ");
     put_columns(d, cell, c);
     doc_end(d)->id = i;
 }
