@@ -164,7 +164,7 @@ struct model {
     bool ask_stop;                       /* whether the question is only about stopping the tuner */
     struct session *next;  /* the session that AFTER_OPEN opens; NULL = the start screen */
     struct unsaved_work *recover;  /* what is offered in place of the open file; or NULL */
-    bool recover_yes;  /* whether the user has chosen it already, on the start screen */
+    bool recover_yes;  /* whether what opens next takes it over without a question */
     struct str opening;                  /* the ONNX file that is being read; "": none */
     int openings;                        /* number of ONNX files opened so far: tag of the job */
     /* a file that was not overwritten at once; a second Enter overwrites it */

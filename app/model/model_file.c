@@ -305,6 +305,7 @@ static bool open_network_of(struct model *m, const struct start_entry *e)
         return false;
     }
     session_remember(s);
+    m->recover_yes = true;
     model_set_session(m, s);
     return true;
 }
@@ -314,18 +315,15 @@ static void open_unsaved(struct model *m, const struct start_entry *e)
 {
     struct session *s = NULL;
     struct err err;
-    m->recover_yes = e->kernels > 0;
     if (e->autosave.kernel && open_network_of(m, e))
         return;
     if (!session_recover(&e->autosave, &s, &err)) {
-        m->recover_yes = false;
         model_error(m, &err);
         return;
     }
-    bool kernel = s->kernel_of != 0;
-    m->recover_yes = m->recover_yes && !kernel;
+    m->recover_yes = e->kernels > 0;
     model_set_session(m, s);
-    if (kernel)
+    if (s->kernel_of)
         model_info(m, "a kernel of a network without a file: s saves the kernel alone");
     else
         model_say_recovered(m);

@@ -12,11 +12,11 @@ void model_recover_offer(struct model *m)
     struct unsaved_work r = {0};
     free(m->recover);
     m->recover = NULL;
-    bool yes = m->recover_yes && s;
+    bool yes = m->recover_yes;
+    m->recover_yes = false;
     r.own = s && !s->dirty && session_autosave_of(s, &r.found);
     if (model_shows_network(m))
         r.n = session_autosave_kernels(m->network->session, r.kernel, RECOVER_KERNELS);
-    m->recover_yes = m->recover_yes && !s;
     if (!r.own && r.n == 0)
         return;
     m->recover = xmalloc(sizeof r);
@@ -49,24 +49,23 @@ void model_say_recovered(struct model *m)
                                              "step");
 }
 
-/* Opens the changes of the session itself: of a kernel in its network, or of the whole document,
- * which then takes over those of its kernels. */
-static bool open_own(struct model *m, const struct unsaved_work *r, const struct autosave *from)
+/* Opens the changes of one session: of a kernel in its network, or of the whole document, which
+ * then takes over those of its kernels. */
+static void open_one(struct model *m, const struct unsaved_work *r)
 {
+    const struct autosave *from = r->own ? &r->found : &r->kernel[0];
     struct session *s;
     struct err e;
-    if (!session_recover(from, &s, &e))
-        return model_error(m, &e);
-    if (from->kernel && m->network) {
+    if (!session_recover(from, &s, &e)) {
+        model_error(m, &e);
+    } else if (from->kernel && m->network) {
         model_kernel_recovered(m, s);
         model_info(m, "these steps go into the network when you leave the kernel");
-        return true;
+    } else {
+        m->recover_yes = r->n > 0;
+        model_set_session(m, s);
+        model_say_recovered(m);
     }
-    m->recover_yes = r->n > 0;
-    model_set_session(m, s);
-    m->recover_yes = false;
-    model_say_recovered(m);
-    return true;
 }
 
 /* Takes over the changes of several kernels, or of the kernels of a network whose own changes are
@@ -105,7 +104,7 @@ void model_recover_answer(struct model *m, bool open, bool forget)
     } else if (!open) {
         model_info(m, "this is what was saved; the start screen keeps the changes");
     } else if (r->own || one) {
-        open_own(m, r, r->own ? &r->found : &r->kernel[0]);
+        open_one(m, r);
     } else {
         open_kernels(m, r);
     }

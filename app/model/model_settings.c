@@ -125,10 +125,11 @@ bool model_set_threads(struct model *m, const char *arg)
 {
     long long n = 1;
     bool by_default = is_default(arg);
-    char now[24];
-    snprintf(now, sizeof now, "%d", m->threads);
-    if (!arg[0])
+    if (!arg[0]) {
+        char now[24];
+        snprintf(now, sizeof now, "%d", m->threads);
         return say_value(m, "threads", now, m->threads == 1);
+    }
     if (!by_default && !str_to_int64(arg, 1, 1024, &n))
         return model_say_error(m, "the number of threads is 1 to 1024", "threads 4");
     m->threads = (int)n;
@@ -303,11 +304,13 @@ void model_new_tile(const struct model *m, const struct state *s, const struct s
 bool model_set_sim_budget(struct model *m, const char *arg)
 {
     double n = 0;
-    char now[32];
-    snprintf(now, sizeof now, "%g", m->set.sim_budget);
-    if (!arg[0])
-        return say_value(m, "sim_budget", m->set.sim_budget > 0 ? now
-                         : setting_info[SETTING_SIM_BUDGET].fallback, !(m->set.sim_budget > 0));
+    if (!arg[0]) {
+        bool chosen = m->set.sim_budget > 0;
+        char now[32];
+        snprintf(now, sizeof now, "%g", m->set.sim_budget);
+        return say_value(m, "sim_budget",
+                         chosen ? now : setting_info[SETTING_SIM_BUDGET].fallback, !chosen);
+    }
     if (!is_default(arg) && (!str_to_double(arg, &n) || !isfinite(n) || n < 1 || n > 1e15))
         return model_say_error(m, "the budget is the number of accesses above which a sample is "
                                "simulated, 1 to 1e15", "sim_budget 5e9");

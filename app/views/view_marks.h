@@ -1,4 +1,4 @@
-/* What the views mark of the object under the cursor. */
+/* Marks of the object under the cursor, in every view that shows it. */
 #ifndef TS_APP_VIEW_MARKS_H
 #define TS_APP_VIEW_MARKS_H
 #include "app/model/model.h"

@@ -20,7 +20,7 @@ static void empty(struct model *m, struct doc *d, int width)
              "cache misses. Press A to do so after every step.", width - 2, 0);
 }
 
-/* What the row under the cursor is about: a tensor, or one access of it; "": neither. */
+/* The subject of a row: a tensor, or one access (site) of it; both "": neither. */
 struct profile_row { char tensor[64], site[256]; };
 
 static struct profile_row row_of(const struct pane_doc *p)

@@ -235,18 +235,10 @@ bool history_apply(struct history *h, const char *line, struct err *e)
     return true;
 }
 
-static bool go(struct history *h, int position)
-{
-    int n, at;
-    const int *path = history_path(h, h->current, &n, &at);
-    history_here(h)->at = path[position];
-    return true;
-}
-
 bool history_goto(struct history *h, int position, struct err *e)
 {
     int len, at;
-    history_path(h, h->current, &len, &at);
+    const int *path = history_path(h, h->current, &len, &at);
     if (position < 0 || position >= len) {
         err_set(e, ERR_RANGE, "branch %s has no step %d", history_here(h)->name, position);
         return err_fix(e, "use 0 (the operator without steps) to %d", len - 1);
@@ -254,7 +246,8 @@ bool history_goto(struct history *h, int position, struct err *e)
     h->said_at = 0;
     h->said = position == at
             ? NULL : arena_printf(h->arena, "left step %d; `goto %d` goes back there", at, at);
-    return go(h, position);
+    history_here(h)->at = path[position];
+    return true;
 }
 
 bool history_branch_new(struct history *h, const char *name, struct err *e)

@@ -153,12 +153,16 @@ static void add_state(struct replay *r, const char *text, const struct program *
         r->new_at = r->last;
 }
 
-/* Says why a step is held: why its own text does not apply, and either why its renamed text does
+/* Says why p holds a step: why its own text does not apply, and either why its renamed text does
  * not, or which choice the user has. */
-static const char *why_held(struct arena *a, const struct err *own, const struct err *renamed,
-                            int n, const char *const *line)
+static const char *why_held(struct arena *a, const struct program *p, const struct step *step,
+                            const struct err *own, const struct err *renamed, int n,
+                            const char *const *line)
 {
+    const char *divided = n == 0 ? rename_why_divided(a, p, step, own) : NULL;
     struct str s = {0};
+    if (divided)
+        return divided;
     str_add(&s, own->text);
     if (n > 1)
         str_add(&s, "; it could be ");
@@ -215,8 +219,7 @@ static bool replay_step(struct replay *r, const struct rebase_item *x)
     }
     r->did.held++;
     r->did.first_held = r->did.first_held ? r->did.first_held : r->number;
-    const char *divided = n == 0 ? rename_why_divided(a, p, s, &own) : NULL;
-    add_state(r, s->text, p, divided ? divided : why_held(a, &own, &why, n, line), x->was);
+    add_state(r, s->text, p, why_held(a, p, s, &own, &why, n, line), x->was);
     return true;
 }
 
@@ -397,8 +400,7 @@ bool history_apply_held(struct history *h, const char *line, const char *origin,
         const char *renamed[RENAMES_MAX];
         struct err why = own;
         int n = rename_step(h->arena, p, s, renamed, &why);
-        const char *held = n == 0 ? rename_why_divided(h->arena, p, s, &own) : NULL;
-        held = held ? held : why_held(h->arena, &own, &why, n, renamed);
+        const char *held = why_held(h->arena, p, s, &own, &why, n, renamed);
         b->at = b->tip = history_add(h, b->at, s->text, p, held);
     }
     if (origin)

@@ -39,6 +39,27 @@ static const char *access_at(const struct model *m)
     return on.kind == SUBJECT_ACCESS ? on.access : "";
 }
 
+/* Goes on to the next access that begins so. */
+static void go_to_access(struct model *m, const char *text)
+{
+    for (int i = 0; i < 300 && !str_starts(access_at(m), text); i++)
+        press(m, "Right");
+}
+
+/* Runs the job that a view of code waits for, and shows its text. */
+static void make_text(struct model *m, enum job_kind kind)
+{
+    struct desired_job w;
+    struct cancel c = {0};
+    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == kind);
+    struct app_job *j = model_job(m, &w);
+    job_run(j, &c, NULL);
+    assert_true(j->ok);
+    model_done(m, j);
+    job_free(j);
+    screen_refresh(m);
+}
+
 /* How many cells of the screen have the style of marks and show this name from their left. */
 static int marks_of(struct model *m, const char *name)
 {
@@ -263,8 +284,7 @@ static void rows_stay_under_the_cursor(void **state)
     struct model *m = measured();
     const struct pane_doc *p = &m->pane[VIEW_PROFILE];
     press(m, "1 g");
-    for (int i = 0; i < 300 && !str_starts(access_at(m), "Ker["); i++)
-        press(m, "Right");
+    go_to_access(m, "Ker[");
     press(m, "Enter");
     screen_refresh(m);
     char site[256];
@@ -309,8 +329,6 @@ static void code_opens_at_the_loop_around(void **state)
         { "Ker[", "for (long i = 0;" }, { "Conv_acc = tile[", "for (long o_0 = 0;" },
     };
     for (int i = 0; i < COUNT_OF(row); i++) {
-        struct desired_job w;
-        struct cancel c = {0};
         struct model *m = measured();
         const struct pane_doc *p = &m->pane[VIEW_C], *nest = &m->pane[VIEW_NEST];
         press(m, "1 g");
@@ -318,12 +336,7 @@ static void code_opens_at_the_loop_around(void **state)
                         && !strstr(doc_at(&nest->doc, &nest->scroll)->text, row[i].words); k++)
             press(m, row[i].words[3] == '[' ? "Right" : "Down");
         press(m, "4");
-        assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_C);
-        struct app_job *j = model_job(m, &w);
-        job_run(j, &c, NULL);
-        model_done(m, j);
-        job_free(j);
-        screen_refresh(m);
+        make_text(m, JOB_C);
         if (row[i].words[3] == '[')       /* what is loaded of it is marked, too */
             assert_true(marks_of(m, "ker") >= 2);
         const struct line *at = doc_at(&p->doc, &p->scroll);
@@ -340,8 +353,7 @@ static void layouts_open_from_other_views(void **state)
     (void)state;
     struct model *m = measured();
     press(m, "1 g");
-    for (int i = 0; i < 300 && !str_starts(access_at(m), "Ker["); i++)
-        press(m, "Right");
+    go_to_access(m, "Ker[");
     press(m, "2 3");
     assert_shows(m, "\xe2\x96\xb8" "Ker = ");
     press(m, "g");
@@ -360,21 +372,12 @@ static void layouts_open_from_other_views(void **state)
 static void loads_of_the_tensor_are_marked(void **state)
 {
     (void)state;
-    struct desired_job w;
-    struct cancel c = {0};
     struct model *m = measured();
     model_resize(m, 200, 60);
     press(m, "1 g");
-    for (int k = 0; k < 300 && !str_starts(access_at(m), "Ker["); k++)
-        press(m, "Right");
+    go_to_access(m, "Ker[");
     press(m, "5");
-    assert_true(model_desired_job(m, LANE_TEXT, &w) && w.kind == JOB_ASM);
-    struct app_job *j = model_job(m, &w);
-    job_run(j, &c, NULL);
-    assert_true(j->ok);
-    model_done(m, j);
-    job_free(j);
-    screen_refresh(m);
+    make_text(m, JOB_ASM);
     struct view_marks own;
     struct doc_look look = {0};
     int loads = 0;

@@ -683,6 +683,12 @@ static void a_model_opens_as_a_network(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
+static void turn_propagation_off(struct tty *t)
+{
+    tty_bytes(t, ":set propagate off\r");
+    tty_assert_shows(t, "set propagate off");
+}
+
 static void kill_now(struct tty *t)
 {
     tty_kill(t, SIGKILL);
@@ -698,8 +704,7 @@ static void killed_branches_are_offered(void **state)
     tty_press(t, "Enter");
     tty_bytes(t, ":branch other\r");
     tty_assert_shows(t, "other");
-    tty_bytes(t, ":set propagate off\r");
-    tty_assert_shows(t, "set propagate off");
+    turn_propagation_off(t);
     tty_bytes(t, ":switch main\r");
     tty_press(t, "Esc");
     tty_assert_shows(t, "measured: no");
@@ -743,8 +748,7 @@ static void a_killed_kernel_is_offered(void **state)
     (void)state;
     struct tty *t = tty_on_resnet8();
     tty_press(t, "Enter");
-    tty_bytes(t, ":set propagate off\r");
-    tty_assert_shows(t, "set propagate off");
+    turn_propagation_off(t);
     tty_send(t, "Q");                     /* which quits at once, and loses nothing either */
     assert_int_equal(tty_end(t), 0);
 
@@ -791,8 +795,7 @@ static void a_killed_kernel_of_a_model_opens_in_it(void **state)
     static const char *const bare[] = { "--no-auto", NULL };
     struct tty *t = tty_on_resnet8();
     tty_press(t, "Enter");
-    tty_bytes(t, ":set propagate off\r");
-    tty_assert_shows(t, "set propagate off");
+    turn_propagation_off(t);
     kill_now(t);
 
     t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = bare });
@@ -808,21 +811,18 @@ static void a_killed_kernel_of_a_model_opens_in_it(void **state)
     assert_int_equal(tty_end(t), 0);
 }
 
-/* What a network and its kernels had unsaved when it was killed is one entry, and comes back as a
- * whole. */
+/* Unsaved changes of a killed network and of its kernels are one entry, and come back together. */
 static void a_killed_network_comes_back_whole(void **state)
 {
     (void)state;
     static const char *const bare[] = { "--no-auto", NULL };
     struct tty *t = tty_on_resnet8();
     tty_press(t, "Enter");
-    tty_bytes(t, ":set propagate off\r");
-    tty_assert_shows(t, "set propagate off");
+    turn_propagation_off(t);
     tty_press(t, "Esc");
     tty_assert_shows(t, "(not saved)");
     tty_press(t, "Down Down Enter");
-    tty_bytes(t, ":set propagate off\r");
-    tty_assert_shows(t, "set propagate off");
+    turn_propagation_off(t);
     kill_now(t);
 
     t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = bare });
