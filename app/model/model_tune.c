@@ -208,11 +208,24 @@ static void run(struct model *m, const struct tuning_opts *o, int state)
     m->data_stamp++;
 }
 
-/* Whether a stopped search can be resumed at this state, which is where it began or where it
- * ended. */
+/* Whether the last search began or ended at this state. */
+static bool is_of_search(const struct tuner *t, int state)
+{
+    return state == t->state || state == t->from || state == t->after;
+}
+
+/* Whether a stopped search can be resumed at this state. */
 static bool goes_on(const struct tuner *t, int state)
 {
-    return t->stopped && (state == t->state || state == t->from || state == t->after);
+    return t->stopped && is_of_search(t, state);
+}
+
+/* Whether a search of this state has ended, without being stopped, and its view is not shown. */
+static bool ended_unseen(const struct model *m, int state)
+{
+    const struct tuner *t = &m->tuner;
+    return t->snapshot && !t->stopped && m->view[m->last_view] != VIEW_TUNE
+        && is_of_search(t, state);
 }
 
 /* Returns a branch from whose current state the stopped search can be resumed; NULL: none. */
@@ -373,6 +386,14 @@ static bool stop_it(struct model *m)
     return true;
 }
 
+/* The key t after a search: its view, before another search replaces it. */
+static bool show_ended(struct model *m)
+{
+    model_show_view(m, VIEW_TUNE);
+    model_info(m, "the search has ended; t again starts a new one, of %d trials", TUNING_BUDGET);
+    return true;
+}
+
 /* The key t during a search: shows its progress and the keys that pause or stop it. */
 static bool say_where(struct model *m)
 {
@@ -490,6 +511,8 @@ bool model_tune(struct model *m, const char *arg)
         return stop_it(m);
     if (str_begins(arg, "open"))
         return open_trial(m, arg + 4 + strspn(arg + 4, " "));
+    if (!m->tuner.out && !arg[0] && ended_unseen(m, history_current(m->session->history)->id))
+        return show_ended(m);
     if (!m->tuner.out)
         return start(m, arg);
     if (arg[0])

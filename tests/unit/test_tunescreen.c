@@ -603,6 +603,25 @@ static void stopped_goes_on(void **state)
     model_free(m);
 }
 
+/* From another view, t shows the search that has ended; in its view, t starts another. */
+static void t_shows_what_ended(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    press(m, "0 5 0 t");
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    press(m, "4 t");
+    assert_false(m->tuner.out);
+    assert_int_equal(m->view[m->last_view], VIEW_TUNE);
+    assert_shows(m, "the search has ended; t again starts a new one, of 1000 trials");
+    press(m, "t");
+    assert_true(m->tuner.out);
+    bring_back(m, SEARCH_BUDGET, "loop split C M 4", 2);
+    press(m, ": loop Space split Space C Space N Space 2 Enter 4 t");        /* another state */
+    assert_true(m->tuner.out);
+    model_free(m);
+}
+
 /* What the tuner brings while it is asked about is not thrown away unasked. */
 static void ends_while_asked(void **state)
 {
@@ -952,7 +971,8 @@ int main(void)
         cmocka_unit_test(a_result_may_be_a_branch_that_was_there),
         cmocka_unit_test(results_are_taken_once),
         cmocka_unit_test(results_leave_other_branches_alone),
-        cmocka_unit_test(stopped_goes_on), cmocka_unit_test(says_where_it_is),
+        cmocka_unit_test(stopped_goes_on), cmocka_unit_test(t_shows_what_ended),
+        cmocka_unit_test(says_where_it_is),
         cmocka_unit_test(leaving_asks), cmocka_unit_test(ends_while_asked),
         cmocka_unit_test(promises_are_kept), cmocka_unit_test(board_holds),
         cmocka_unit_test(past_is_what_was),
