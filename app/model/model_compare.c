@@ -96,6 +96,16 @@ void model_state_name(const struct model *m, int state, bool marked, struct str 
     str_add(out, "a state that no branch has any more");
 }
 
+/* Appends " (last: main@9)" when a branch is marked at a step before its last one. */
+static void add_last_step(const struct history *h, const char *branch, int state, struct str *out)
+{
+    struct err ignored;
+    int b = branch ? history_branch_find(h, branch, &ignored) : -1, n = 0, at;
+    const int *path = b >= 0 ? history_path(h, b, &n, &at) : NULL;
+    if (path && state == history_branch(h, b)->at && path[n - 1] != state)
+        str_printf(out, " (last: %s@%d)", branch, n - 1);
+}
+
 bool model_mark(struct model *m, const char *arg)
 {
     struct marking *k = &m->marking;
@@ -117,6 +127,7 @@ bool model_mark(struct model *m, const char *arg)
             || history_leads(m->session->history, now, state);
     struct str name = {0};
     model_state_name(m, state, true, &name);
+    add_last_step(m->session->history, branch, state, &name);
     model_info(m, "marked %s; = compares it with the current %s", str_text(&name),
                one ? "step, :bisect finds the step in between that matters most" : "branch");
     str_free(&name);

@@ -161,7 +161,7 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
     double ms = r && r->after.ok ? predicted_ms(m, &r->after.misses) : 0;
     if (ms > 0) {
-        str_add(out, "≥ ");
+        str_add(out, "about ");
         text_ms(out, ms);
         str_add(out, ", ");
     }
@@ -194,23 +194,18 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; at least 0.26 ms (now at least 2.1 ms)", "about" by a doubtful machine model; nothing
- * without one. */
+/* Appends "; about 0.26 ms (now about 2.1 ms)"; nothing without a machine model. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {
     double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
     if (ms <= 0)
         return;
-    struct str doubts = {0};
-    machine_model_doubts(m->roofs.model, NULL, &doubts);
-    const char *bound = doubts.len > 0 ? "about" : "at least";
-    str_free(&doubts);
-    str_printf(out, "; %s ", bound);
+    str_add(out, "; about ");
     text_ms(out, ms);
     if (was <= 0)
         return;
-    str_printf(out, " (now %s ", bound);
+    str_add(out, " (now about ");
     text_ms(out, was);
     str_add(out, ")");
 }
@@ -218,9 +213,10 @@ static void add_time(const struct model *m, const struct prediction *p, const st
 void model_forecast_print(const struct model *m, const char *line, struct str *out)
 {
     int state = line[0] ? history_current(m->session->history)->id : chosen_state(m);
-    const struct foreseen *r = state >= 0 ? find(m, state, line) : NULL;
     if (state < 0)
         return;
+    const struct foreseen *r = find(m, state, line);
+    const struct measurement *timed = history_state(m->session->history, state)->measured;
     if (!r || !r->after.ok) {
         str_add(out, is_final(r) ? "not predicted: that takes too long" : "predicted …");
         return;
@@ -230,5 +226,8 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, " L1 misses");
     if (line[0])
         add_change(out, ", ", r);
-    add_time(m, &r->after.misses, line[0] ? &r->now : NULL, out);
+    if (line[0])
+        add_time(m, &r->after.misses, &r->now, out);
+    else if (!timed || timed->latency.runs == 0)
+        add_time(m, &r->after.misses, NULL, out);
 }

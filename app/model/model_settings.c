@@ -66,7 +66,7 @@ bool model_set_theme(struct model *m, const char *arg)
 
 static bool is_default(const char *arg)
 {
-    return streq(arg, "default") || streq(arg, "auto");
+    return streq(arg, "default") || streq(arg, "auto") || streq(arg, "native");
 }
 
 /* Says the value of a setting, which is what its name without a word asks for. */

@@ -332,8 +332,21 @@ static void draw_tour(const struct model *m, struct grid *g)
     str_free(&text);
 }
 
-/* The row of a message: what a key or a line did, else what is under the cursor.  The command of a
- * key is shown before the latter. */
+/* Draws the command of a key or of the prompt before the hint; only the hint, if that has the
+ * command: the cursor of the steps is on the step. */
+static void draw_echo(const struct model *m, struct grid *g, struct rect r)
+{
+    const char *echo = str_text(&m->message.echo);
+    struct str s = {0};
+    put_hint(m, &s);
+    bool has = echo[0] == ':' && strstr(str_text(&s), echo + 1);
+    str_free(&s);
+    int x = has ? r.x : grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_KEY, echo) + 1;
+    if (x + 1 + LEAST_HINT <= r.x + r.w)
+        draw_hint(m, g, (struct rect){x, r.y, r.x + r.w - x, 1});
+}
+
+/* The row of a message: what a key or a line did, else what is under the cursor. */
 static void draw_message(const struct model *m, struct grid *g)
 {
     struct rect r = m->frame.message;
@@ -354,9 +367,7 @@ static void draw_message(const struct model *m, struct grid *g)
         return;
     }
     if (m->message.kind == MESSAGE_ECHO) {
-        int x = grid_fit(g, r.x + 1, y, r.w - 2, STYLE_KEY, str_text(&m->message.echo)) + 2;
-        if (x + LEAST_HINT <= r.x + r.w)
-            draw_hint(m, g, (struct rect){x - 1, y, r.x + r.w - x + 1, 1});
+        draw_echo(m, g, r);
         return;
     }
     if (m->message.echo.len > 0 && error && r.h > 1 && !m->prompt.open) {

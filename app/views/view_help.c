@@ -13,7 +13,7 @@
 
 #define MENU_KEYS 14
 #define LEAST_IN_TEXTS 3                  /* letters of a filter that topics are searched for */
-#define FORECAST_WIDTH 30                 /* "  ≥ 0.198 ms, misses +1000 %" */
+#define FORECAST_WIDTH 34                 /* "  about 0.198 ms, misses +1000 %" */
 
 /* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };

@@ -189,7 +189,7 @@ static int split_of(struct history *h, const struct step *s)
 {
     int n, at, found = 0;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    for (int i = 1; i <= at; i++) {
+    for (int i = 1; i <= at && s->kind == STEP_LOOP_SPLIT; i++) {
         char stage[64], loop[64];
         int words = sscanf(history_state(h, path[i])->step, "loop split %63s %63s", stage, loop);
         if (words == 2 && strcaseeq(stage, s->target) && strcaseeq(loop, s->arg[0].text))
@@ -212,11 +212,11 @@ static bool pick(struct history *h, const char *step, enum command_effect *effec
     bool parses = step_parse(a, step, &parsed, &ignored);
     bool ok = parses && rename_step(a, p, parsed, renamed, &why) == 1
            && run_step(h, renamed[0], effect, &why);
-    const char *divided = parses && !ok ? rename_why_divided(a, p, parsed, &own) : NULL;
-    int other = divided ? split_of(h, parsed) : 0;
+    const char *gone = parses && !ok ? rename_why_gone(a, p, parsed, &own) : NULL;
+    int other = gone ? split_of(h, parsed) : 0;
     if (!ok)
         err_set(e, ERR_STEP, "`%.150s` does not apply here: %.300s", step,
-                divided ? divided : why.text);
+                gone ? gone : why.text);
     if (other > 0)
         err_fix(e, "edit %d %s", other, step);
     else if (!ok)

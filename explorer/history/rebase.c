@@ -159,16 +159,16 @@ static const char *why_held(struct arena *a, const struct program *p, const stru
                             const struct err *own, const struct err *renamed, int n,
                             const char *const *line)
 {
-    const char *divided = n == 0 ? rename_why_divided(a, p, step, own) : NULL;
+    const char *gone = n == 0 ? rename_why_gone(a, p, step, own) : NULL;
     struct str s = {0};
-    if (divided)
-        return divided;
+    if (gone)
+        return gone;
     str_add(&s, own->text);
     if (n > 1)
         str_add(&s, "; it could be ");
     for (int i = 0; n > 1 && i < n && i < 4; i++)
         str_printf(&s, "%s`%s`", i ? " or " : "", line[i]);
-    if (n <= 1 && !streq(own->text, renamed->text))
+    if (n <= 1 && !str_ends(renamed->text, own->text))
         str_printf(&s, "; %s", renamed->text);
     else if (n == 0 && (own->code == ERR_STEP || own->code == ERR_NAME) && own->fix[0])
         str_printf(&s, " (%s)", own->fix);

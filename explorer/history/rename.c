@@ -207,21 +207,50 @@ int rename_step(struct arena *a, const struct program *p, const struct step *s,
     return r.n;
 }
 
-const char *rename_why_divided(struct arena *a, const struct program *p, const struct step *s,
-                               const struct err *own)
+/* Whether the fused loop `name` was made of the loop `part`: H_W of H and W. */
+static bool is_fused_of(const char *name, const char *part)
 {
-    int stage = own->code == ERR_NAME && s->kind == STEP_LOOP_SPLIT ? program_stage(p, s->target)
-                                                                    : -1;
-    struct str text = {0};
-    int parts = 0;
-    for (int i = 0; stage >= 0 && i < p->stage[stage]->n_axes; i++) {
-        const struct axis *x = &p->stage[stage]->axis[i];
-        size_t n = strlen(s->arg[0].text);
-        if (strncasecmp(x->name, s->arg[0].text, n) == 0 && x->name[n] == '.')
-            str_printf(&text, "%s%s (%lld)", parts++ ? ", " : "", x->name, (long long)x->extent);
+    size_t n = strlen(part);
+    for (const char *at = name; strchr(name, '_') && at; at = strchr(at, '_')) {
+        at += *at == '_';
+        if (strncasecmp(at, part, n) == 0 && (!at[n] || at[n] == '_'))
+            return true;
     }
-    const char *why = parts > 1 ? arena_printf(a, "%s: it is divided already, into %s", own->text,
-                                               str_text(&text)) : NULL;
-    str_free(&text);
+    return false;
+}
+
+/* Appends the loops of a stage that the loop `name` was split into, or that it was fused into.
+ * Returns their number. */
+static int add_successors(const struct stage *s, const char *name, bool fused, struct str *out)
+{
+    size_t n = strlen(name);
+    int found = 0;
+    for (int i = 0; i < s->n_axes; i++) {
+        const struct axis *x = &s->axis[i];
+        bool part = strncasecmp(x->name, name, n) == 0 && x->name[n] == '.';
+        if (fused ? !is_fused_of(x->name, name) : !part)
+            continue;
+        str_printf(out, "%s%s (%lld)", found++ ? ", " : "", x->name, (long long)x->extent);
+    }
+    return found;
+}
+
+const char *rename_why_gone(struct arena *a, const struct program *p, const struct step *s,
+                            const struct err *own)
+{
+    bool loops = own->code == ERR_NAME && streq(step_info(s->kind)->room, "loop");
+    int stage = loops ? program_stage(p, owner_of(s)) : -1;
+    const char *why = NULL;
+    for (int i = 0; stage >= 0 && i < s->n_args + s->n_opts && !why; i++) {
+        const char *name = i < s->n_args ? s->arg[i].text : s->opt[i - s->n_args].text;
+        struct str text = {0};
+        if (!name || stage_axis(p->stage[stage], name) >= 0)
+            continue;
+        if (s->kind == STEP_LOOP_SPLIT && add_successors(p->stage[stage], name, false, &text) > 1)
+            why = arena_printf(a, "%s: it is divided already, into %s", own->text, str_text(&text));
+        else if (str_clear(&text), add_successors(p->stage[stage], name, true, &text) > 0)
+            why = arena_printf(a, "%s: it is fused into %s", own->text, str_text(&text));
+        str_free(&text);
+    }
     return why;
 }

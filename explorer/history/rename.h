@@ -16,8 +16,9 @@ int rename_step(struct arena *a, const struct program *p, const struct step *s,
  * such a loop. */
 bool rename_other_loops(struct arena *a, const struct program *was, const struct program *now,
                         const struct step *s, struct str *out);
-/* Returns why the program refused a split with *own, if it has divided the loop already: "Conv has
- * no loop O: it is divided already, into O.0 (4), O.1 (16)". NULL: for another reason. */
-const char *rename_why_divided(struct arena *a, const struct program *p, const struct step *s,
-                               const struct err *own);
+/* Returns why the program refused a loop step with *own, if the loop that it names has become
+ * others: "Conv has no loop O: it is divided already, into O.0 (4), O.1 (16)", for a split, or
+ * "Conv has no loop H: it is fused into H_W (784)". NULL: for another reason. */
+const char *rename_why_gone(struct arena *a, const struct program *p, const struct step *s,
+                            const struct err *own);
 #endif

@@ -80,18 +80,13 @@ static void of_the_time(void **state)
     (void)state;
     press(m, ": loop Space reorder Space C Space K Space N");
     do_jobs(m);
-    assert_shows(m, "predicted 4224 L1 misses, -94 %; at least 198 µs (now at least");
-    r->level[MODEL_L1].load.one.median = 1;              /* a doubtful rate bounds nothing */
-    m->data_stamp++;
-    press(m, "Left Right");
     assert_shows(m, "predicted 4224 L1 misses, -94 %; about 198 µs (now about");
-    r->level[MODEL_L1].load.one.median = 64;
     assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 1e6) == 2);
     assert_true(roofline_predict_ms(r, r->isa[0].isa, 16e6, 3e6) == 3);
     assert_true(roofline_predict_ms(r, "none", 16e6, 3e6) == 0);
     m->threads = 2;                                      /* it is of one thread */
     m->data_stamp++;
-    assert_hides(m, "; at least");
+    assert_hides(m, "; about");
     model_free(m);
 }
 

@@ -209,6 +209,19 @@ static void test_reasons(void **state)
     session_free(s);
     session_free(again);
     str_free(&text);
+    h = must_open(CONV);                  /* a loop that is fused is looked for in vain */
+    must_run(h, "loop unroll Conv W");
+    must_run(h, "loop reorder Conv N H KH W");
+    must_run(h, "loop cache_write Conv at=H");
+    must_run(h, "insert 1 loop fuse Conv H W");
+    path = history_path(h, 0, &n, &at);
+    assert_string_equal(history_state(h, path[2])->held,
+                        "Conv has no loop W: it is fused into H_W (784)");
+    assert_string_equal(history_state(h, path[3])->held,
+                        "Conv has no loop H: it is fused into H_W (784)");
+    assert_string_equal(history_state(h, path[4])->held,
+                        "Conv has no loop H: it is fused into H_W (784)");
+    history_free(h);
     h = must_open("gmm m=64 k=32 n=48");
     must_run(h, "loop reorder C M K N");
     must_run(h, "loop vectorize C N");

@@ -75,7 +75,7 @@ static void branches_name_the_step_of_their_numbers(void **state)
     assert_shows(m, "order      1/1           -");
     assert_shows(m, "main stands at step 0 of 1: its numbers are of that step; Space marks it");
     press(m, "Space");
-    assert_shows(m, "marked main, step 0 of 1; = compares it with the current step");
+    assert_shows(m, "marked main, step 0 of 1 (last: main@1); = compares it with the");
     press(m, "=");
     assert_shows(m, "A  main, step 0 of 1  (");
     assert_shows(m, "B  order, step 1 of 1: loop reorder C K M N  (");
