@@ -9,7 +9,7 @@
 #include "app/model/appcmd.h"
 #include "explorer/history/rebase.h"
 #include "kernels/base/file.h"
-#include "sessions/export/export.h"
+#include "sessions/export/export_command.h"
 
 static void copy_doc(struct model *m)
 {

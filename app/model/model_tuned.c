@@ -42,12 +42,21 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         return;
     }
     if (is_start(m, t)) {
-        str_add(out, "nothing is shown to be faster than this");
+        str_printf(out, "nothing is shown to be faster than %s",
+                   history_current(m->session->history)->id == m->tuner.state ? "this"
+                                                                           : "its start");
         return;
     }
-    text_ms(out, t->best_ms);
-    if (t->simulated)
+    const struct tune_winner *w = &m->tuner.winner;
+    bool turns = w->n_timed > 0 && w->timed[0].trial == w->trial && isfinite(w->timed[0].ms);
+    text_ms(out, turns && !t->simulated ? w->timed[0].ms : t->best_ms);
+    if (t->simulated) {
         str_printf(out, " simulated on %s", t->simulated);
+    } else if (turns) {
+        str_add(out, " in turns (best ");
+        text_ms(out, t->best_ms);
+        str_add_char(out, ')');
+    }
     tuning_print_speedup(t, " as before", out);
     for (int i = 0; t->measured && i < VENDOR_COUNT; i++)
         if (t->m.baseline[i].available)
@@ -146,8 +155,10 @@ static void ended_well(struct model *m, const struct tuning *t)
     str_add(&said, str_text(&m->tuner.back));
     if (!ok)
         model_error(m, &e);
-    else if (!m->prompt.open)
+    else if (!m->prompt.open) {
+        str_clear(&m->message.echo);      /* the message is not of what was typed last */
         model_info(m, "%s: %s", t->answered ? "from the records" : "tuned", str_text(&said));
+    }
     str_free(&said);
     str_free(&branch);
 }

@@ -145,6 +145,8 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     doc_ms(d, STYLE_STRONG, timed && isfinite(timed->ms) ? timed->ms : w->ms);
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
+    else if (timed)
+        str_add(&s, " in turns");
     if (w->is_start) {
         add_start_won(&s, v, w);
     } else if (isfinite(w->speedup)) {
@@ -152,7 +154,6 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
         add_speedup(&s, w->speedup, about, look);
         if (w->low > 0)
             str_printf(&s, " (%.2f to %.2f)", w->low, w->high);
-        str_add(&s, w->in_turns ? " in turns" : "");
         if (about)
             add_start(&s, v, look);
     }

@@ -292,13 +292,20 @@ void history_saved(struct history *h)
     h->saved_current = h->current;
 }
 
+/* Whether at most one step, which was not measured, would be lost from `tip` back to `saved`. */
+static bool loses_little(const struct history *h, int tip, int saved)
+{
+    return tip == saved
+        || (h->states.data[tip]->parent == saved && !h->states.data[tip]->measured);
+}
+
 bool history_is_saved(const struct history *h)
 {
     bool same = h->saved.len == h->branches.len && h->saved_current == h->current;
     for (int i = 0; same && i < h->saved.len; i++) {
         const struct branch *was = &h->saved.data[i], *now = &h->branches.data[i];
         same = streq(was->name, now->name) && was->at == now->at
-            && history_leads(h, was->tip, now->tip) && !has_measured(h, now->tip, was->tip);
+            && loses_little(h, now->tip, was->tip);
     }
     return same;
 }

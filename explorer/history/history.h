@@ -61,8 +61,8 @@ bool history_branch_new(struct history *h, const char *name, struct err *e);
 int history_branch_find(const struct history *h, const char *name, struct err *e);
 /* Notes that a file has the branches as they are now. */
 void history_saved(struct history *h);
-/* Whether the branches are those of the last history_saved, each at the same state.  They may have
- * undone steps that were applied since. */
+/* Whether the branches are those of the last history_saved, each at the same state.  Each may have
+ * one more step, undone and not measured. */
 bool history_is_saved(const struct history *h);
 /* Returns a branch whose tip has exactly these n steps, preferably the current one; -1: none. */
 int history_branch_with(const struct history *h, const char *const *step, int n);

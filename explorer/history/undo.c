@@ -134,6 +134,17 @@ static int possible(struct history *h, int n, move_one *one)
     return k;
 }
 
+/* Returns the position from which the last change of a past step can be undone, if that lies behind
+ * the current step; else 0. */
+static int change_behind(const struct history *h, const int *path, int len, int at)
+{
+    const struct past_change *x = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
+    for (int i = at + 1; x && i < len; i++)
+        if (path[i] == x->after.at && streq(x->branch, h->branches.data[h->current].name))
+            return i;
+    return 0;
+}
+
 /* Says what n undos or redos did. done: the number of changes done before. */
 static void say_moved(struct history *h, const char *did, int n, int done)
 {
@@ -143,7 +154,12 @@ static void say_moved(struct history *h, const char *did, int n, int done)
     if (n == 1 && changes == 1)
         return;                           /* take_back and repeat say it */
     h->said_at = 0;
-    if (n == 1)
+    int from = did[0] == 'u' && changes == 0 ? change_behind(h, path, len, at) : 0;
+    if (n == 1 && from > at + 1)          /* the user came here by goto */
+        h->said = arena_printf(h->arena, "undid step %d: %s; to undo `%s`, go to step %d first",
+                               step, h->states.data[path[step]]->step,
+                               h->changes.data[h->n_done - 1].what, from);
+    else if (n == 1)
         h->said = arena_printf(h->arena, "%s step %d: %s", did, step,
                                h->states.data[path[step]]->step);
     else if (changes == 0)

@@ -92,6 +92,7 @@ void layout_strides(const struct layout *l, int64_t *stride);
  *     H/32 4h 13h   tiles of 13 every 32/4 = 8, in groups of 4
  *     NHWO          dims with one-letter names in a row
  *     (H W)         made one dim (fuse)
+ *     NO/16HW16o    the parts without blanks: names in capitals, and of tiles in small letters
  *
  * "N O/16 H W 16o", "N H/4 W/16 O/16 4 16 16", "N H/8 W/32 I 13h 37w".  Upper and lower case mean
  * the same.  Every dim of t appears exactly once, whole or as an outer part with its inner parts.

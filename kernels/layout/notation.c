@@ -108,6 +108,8 @@ static bool read_outer(struct notation_reader *r, const char *word, int n_name, 
     }
     if (!ok || at != end) {
         reject(r, item.col, item.len, ERR_SYNTAX, "%.*s is not understood", item.len, word);
+        if (ok && isdigit((unsigned char)at[-1]) && end - at > 1)
+            return err_fix(r->e, "blanks separate the parts: \"N O/16 H W 16o\"");
         return err_fix(
             r->e, "%s/16 divides %s by tiles of 16; %s/16:4 says that there are 4 tiles",
             r->t->dim[item.dim], r->t->dim[item.dim], r->t->dim[item.dim]);
@@ -153,8 +155,58 @@ static bool read_names(struct notation_reader *r, const char *word, struct item 
     return true;
 }
 
+/* Returns the length of the longest dimension whose name starts at w, in capitals or in small
+ * letters; 0: none does. */
+static int name_at(const struct tensor *t, const char *w, int len, bool small)
+{
+    int longest = 0;
+    for (int k = 0; k < t->rank; k++) {
+        int n = (int)strlen(t->dim[k]), same = 0;
+        while (n <= len && same < n
+               && w[same] == (small ? tolower((unsigned char)t->dim[k][same]) : t->dim[k][same]))
+            same++;
+        longest = same == n && n > longest ? n : longest;
+    }
+    return longest;
+}
+
+/* Returns the length of the first part of a word in which the parts stand without blanks: KH, O/64,
+ * H/8:4 or 64o.  0: there is no such part. */
+static int part_at(const struct tensor *t, const char *w, int len)
+{
+    static const char digits[] = "0123456789";
+    int n = (int)strspn(w, digits);
+    if (n > 0)
+        return n < len && name_at(t, w + n, len - n, true) ? n + name_at(t, w + n, len - n, true)
+                                                           : 0;
+    n = name_at(t, w, len, false);
+    if (n == 0 || n == len || w[n] != '/')
+        return n;
+    int size = (int)strspn(w + n + 1, digits), end = n + 1 + size;
+    if (size > 0 && end < len && w[end] == ':')
+        end += 1 + (int)strspn(w + end + 1, digits);
+    return size > 0 ? end : 0;
+}
+
+/* Whether a word is made of several parts without blanks, "O/64KHKWI64o".  Not if all of it are
+ * dimensions of one letter, which read_names reads. */
+static bool is_joined(const struct tensor *t, const char *w, int len)
+{
+    int at = 0, parts = 0, n;
+    for (; at < len && (n = part_at(t, w + at, len - at)) > 0; at += n)
+        parts++;
+    return at == len && parts > 1 && parts < len;
+}
+
 static bool read_word(struct notation_reader *r, const char *word, int len)
 {
+    while (is_joined(r->t, word, len)) {
+        int n = part_at(r->t, word, len);
+        if (!read_word(r, word, n))
+            return false;
+        word += n;
+        len -= n;
+    }
     struct item item = { .dim = -1, .col = (int)(word - r->text) + 1, .len = len };
     if (isdigit((unsigned char)*word))
         return read_inner(r, word, item);

@@ -2,11 +2,9 @@
  * text and a few functions and calls that depend on the tensors. */
 #include "sessions/export/export.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "kernels/base/rng.h"
 #include "kernels/onnx/weights.h"
 #include "kernels/ops/winograd.h"
@@ -14,6 +12,7 @@
 #include "profile/measure/oracle.h"
 #include "profile/measure/program_text.h"
 #include "sessions/export/export_code.h"
+#include "sessions/export/export_command.h"
 #include "sessions/export/export_data.h"
 
 #define MAX_WEIGHTS ((int64_t)1 << 19)    /* most elements of weights that the file lists: 7 MB of
@@ -164,7 +163,7 @@ static void add_head(struct str *out, const struct export *x, const char *comman
         add_commented(out, x->why.text);
         str_add(out, ".\n");
     }
-    str_add(out, " *\n * Compile and run:\n *     ");
+    str_add(out, " *\n * Compile and run, in the folder of this file:\n *     ");
     add_commented(out, command);
     str_add(out, "\n *\n"
                  " * It checks the kernel against a reference in double precision, then times it.\n"
@@ -398,80 +397,6 @@ static void add_main(struct str *out, const struct export *x)
     str_add(out, "    return 0;\n}\n");
 }
 
-void export_put_word(struct str *out, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-+=./";
-    if (!text[strspn(text, plain)]) {
-        str_add(out, text);
-        return;
-    }
-    str_add_char(out, '\'');
-    for (const char *c = text; *c; c++)
-        str_printf(out, *c == '\'' ? "'\\''" : "%c", *c);
-    str_add_char(out, '\'');
-}
-
-/* Whether writing a program there would destroy something: the path exists, and is no program.
- * The permissions do not tell: on some file systems every file may be executed. */
-static bool is_taken(const char *path)
-{
-    char start[SELFMAG] = {0};
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return false;
-    FILE *f = S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
-    bool program = f && fread(start, 1, sizeof start, f) == sizeof start
-                && memcmp(start, ELFMAG, SELFMAG) == 0;
-    if (f)
-        fclose(f);
-    return !program;
-}
-
-/* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.
- * The name of a file that is no program gets another .out. */
-static void add_binary(struct str *out, const char *file)
-{
-    str_printf(out, "%s%s", file[0] == '/' ? "" : "./", file);
-    if (str_ends(file, ".c"))
-        out->data[out->len -= 2] = '\0';
-    else
-        str_add(out, ".out");
-    while (is_taken(str_text(out)))
-        str_add(out, ".out");
-}
-
-/* When no compiler is found here, uses gcc and its flags: the file may be compiled elsewhere. */
-static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
-                        struct err *e)
-{
-    struct compiler cc = { .path = "gcc" };
-    struct err ignored;
-    bool named = o->file && !streq(o->file, "-");
-    struct str file = {0}, binary = {0};
-    if (!compiler_find(o->compiler, &cc, o->compiler ? e : &ignored) && o->compiler)
-        return false;
-    str_add(&file, named ? o->file : "kernel.c");
-    add_binary(&binary, str_text(&file));
-    str_add(out, cc.path);
-    for (const char *const *f = target_flags(x->target, cc.is_clang); *f; f++)
-        if (!x->program->autovectorize || !target_binds(*f))
-            str_printf(out, " %s", *f);
-    str_add(out, x->parallel ? " -fopenmp " : " ");
-    bool known = str_ends(str_text(&file), ".c");        /* else compilers take it for an object */
-    str_add(out, known ? "" : "-x c ");
-    export_put_word(out, str_text(&file));
-    str_add(out, known ? " -o " : " -x none -o ");
-    export_put_word(out, str_text(&binary));
-    str_add(out, " -lm && ");
-    if (x->parallel)
-        str_printf(out, "OMP_NUM_THREADS=%d ", x->threads);
-    export_put_word(out, str_text(&binary));
-    str_free(&file);
-    str_free(&binary);
-    return true;
-}
-
 /* Reads the weights from their files. If they are too large, or reading fails, sets stand_ins. */
 static void read_weights(struct export *x)
 {
@@ -537,6 +462,14 @@ static bool is_for_cpu(const struct session *s, const struct export_opts *o, str
     return err_fix(e, "a name that ends in .c; expert --target cuda has schedules for a GPU");
 }
 
+static bool add_command(struct str *out, const struct export *x, const struct export_opts *o,
+                        bool beside, struct err *e)
+{
+    struct export_command how = { o->file, o->compiler, x->target, x->program->autovectorize,
+                                  x->parallel ? x->threads : 0, beside };
+    return export_put_command(out, &how, e);
+}
+
 bool export_is_cuda(const struct session *s, const struct export_opts *o)
 {
     return o->file && str_ends(o->file, ".cu")
@@ -553,7 +486,7 @@ bool export_command(const struct session *s, const struct export_opts *o, struct
         export_put_word(out, o->file);
         return true;
     }
-    bool ok = prepare(s, o, &x, &kernel, e) && add_command(out, &x, o, e);
+    bool ok = prepare(s, o, &x, &kernel, e) && add_command(out, &x, o, false, e);
     str_free(&kernel);
     return ok;
 }
@@ -588,7 +521,7 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
         return program_text_cuda(history_current(s->history)->program, out, e);
     if (!is_for_cpu(s, o, e))
         return false;
-    bool ok = prepare(s, o, &x, &kernel, e) && add_command(&command, &x, o, e);
+    bool ok = prepare(s, o, &x, &kernel, e) && add_command(&command, &x, o, true, e);
     if (ok) {
         read_weights(&x);
         add_file(out, &x, str_text(&command), str_text(&kernel));

@@ -17,10 +17,9 @@ bool export_c(const struct session *s, const struct export_opts *o, struct str *
  * a GPU and the file's name ends in .cu. */
 bool export_is_cuda(const struct session *s, const struct export_opts *o);
 /* Appends the shell command that compiles and runs the file with tilescope's compiler, flags and
- * threads, and so reaches the same speed.  The program that it makes replaces no file that
- * exists now and is no program.  The comment at the top of the file has the same command. */
+ * threads, and so reaches the same speed.  The program that it makes replaces no file that exists
+ * now and is no program.  The comment at the top of the file has the same command, but for its own
+ * folder. */
 bool export_command(const struct session *s, const struct export_opts *o, struct str *out,
                     struct err *e);
-/* Appends a word of a shell command, quoted only when it must be. */
-void export_put_word(struct str *out, const char *text);
 #endif

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include "kernels/ir/simplify.h"
@@ -190,24 +191,41 @@ static const char *check_prim_text(const struct layout *l)
     return same ? NULL : "a primitive does not survive printing";
 }
 
-/* The notation, where there is one, read again. */
-static const char *check_notation(const struct trial *c, const struct layout *l)
+/* Reads a notation of l.  Returns what is wrong, or NULL. */
+static const char *read_again(const struct trial *c, const struct layout *l, const char *text)
 {
-    struct str s = {0};
     struct prim prims[MAX_NOTATION_PRIMS];
     const struct layout *again;
     struct err e;
+    int n;
+    if (!layout_from_notation(c->p, c->t, text, prims, &n, &e))
+        return "a notation that is not understood";
+    bool same = layout_apply_all(c->p, c->t, prims, n, &again, &e)
+             && layout_memory_equal(c->p, l, again);
+    return same ? NULL : "a notation of another layout";
+}
+
+/* Writes a notation without its blanks, except between two numbers. */
+static void join(struct str *out, const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if (*at != ' ' || (isdigit((unsigned char)at[-1]) && isdigit((unsigned char)at[1])))
+            str_add_char(out, *at);
+}
+
+/* The notation, where there is one, read again, also without its blanks. */
+static const char *check_notation(const struct trial *c, const struct layout *l)
+{
+    struct str s = {0}, joined = {0};
     const char *wrong = NULL;
     if (layout_notation(l, &s)) {
-        int n;
         seen.noted++;
-        if (!layout_from_notation(c->p, c->t, str_text(&s), prims, &n, &e))
-            wrong = "a notation that is not understood";
-        else if (!layout_apply_all(c->p, c->t, prims, n, &again, &e)
-                 || !layout_memory_equal(c->p, l, again))
-            wrong = "a notation of another layout";
+        join(&joined, str_text(&s));
+        wrong = read_again(c, l, str_text(&s));
+        wrong = wrong ? wrong : read_again(c, l, str_text(&joined));
     }
     str_free(&s);
+    str_free(&joined);
     return wrong;
 }
 

@@ -98,6 +98,10 @@ static void test_paper_notation(void **state)
     assert_shape(layout_noted(pool, "Inp N=1 I=3 H=230 W=230", "N H/8:28 W/32:7 I 13h 37w"),
                  "1x28x7x3x13x37");
     assert_shape(layout_noted(pool, "A M=128 K=64", "M/16 K/4 4k 16m"), "8x16x4x16");
+    /* without blanks, as lists of kernels print them */
+    assert_shape(layout_noted(pool, "Ker O=64 I=3 KH=7 KW=7", "O/32KHKWI2o16o"), "2x7x7x3x2x16");
+    assert_shape(layout_noted(pool, "Ker O=64 I=3 KH=7 KW=7", "OIKHKW"), "64x3x7x7");
+    assert_shape(layout_noted(pool, "T N=1 O=64 H=56 W=48", "NO/16H/8:7W16o8h"), "1x4x7x48x16x8");
 }
 
 static void test_no_notation(void **state)
@@ -141,6 +145,10 @@ static void test_notation_errors(void **state)
           "to name a tile, write its size first: 16h" },
         { "N O/ H W 16o", ERR_SYNTAX, 3, 2, "O/ is not understood",
           "O/16 divides O by tiles of 16; O/16:4 says that there are 4 tiles" },
+        { "N O/1616o H W", ERR_SYNTAX, 3, 7, "O/1616o is not understood",
+          "O/16 divides O by tiles of 16; O/16:4 says that there are 4 tiles" },
+        { "N O/16xHW16o", ERR_SYNTAX, 3, 10, "O/16xHW16o is not understood",
+          "blanks separate the parts: \"N O/16 H W 16o\"" },
         { "N O/16x H W 16o", ERR_SYNTAX, 3, 5, "O/16x is not understood",
           "O/16 divides O by tiles of 16; O/16:4 says that there are 4 tiles" },
         { "N O/16: H W 16o", ERR_SYNTAX, 3, 5, "O/16: is not understood",

@@ -1615,6 +1615,35 @@ static void export_spares_files_that_are_no_programs(void **state)
     type_line(m, "export conv.c");
     press(m, "Enter");
     assert_shows(m, " -o ./conv -lm && ./conv");
+    assert_int_equal(mkdir("out", 0777), 0);             /* the file says it for its own folder */
+    press(m, "Esc");
+    type_line(m, "export out/conv.c");
+    assert_shows(m, " out/conv.c -o out/conv -lm && out/conv");
+    str_clear(&text);
+    assert_true(file_read("out/conv.c", 1 << 20, &text, &e));
+    assert_non_null(strstr(str_text(&text), " conv.c -o ./conv -lm && ./conv\n"));
+    str_free(&text);
+    model_free(m);
+}
+
+/* Steps that were only undone would be lost: one is let go, several are asked about. */
+static void undone_steps_are_not_lost(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    m->autorun = false;
+    type_line(m, "loop split C N 4");
+    press(m, "u");
+    assert_false(model_unsaved(m));
+    type_line(m, "loop split C N 4");
+    type_line(m, "loop unroll C N.1");
+    type_line(m, "loop split C M 4");
+    type_line(m, "goto 2");
+    type_line(m, "undo 2");
+    assert_true(model_unsaved(m));
+    assert_shows(m, "(not saved)");
+    press(m, "Esc q");
+    assert_shows(m, "Save the changes first?");
     model_free(m);
 }
 
@@ -1668,6 +1697,7 @@ int main(void)
         cmocka_unit_test(a_colon_of_the_prompt_is_no_command),
         cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(export_spares_files_that_are_no_programs),
+        cmocka_unit_test(undone_steps_are_not_lost),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_undone_measurements_are_changes),

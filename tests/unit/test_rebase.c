@@ -399,6 +399,11 @@ static void test_said(void **state)
         { "undo 2", "undid 2 changes; this is step 2" },
         { "redo 2", "redid 2 changes; this is step 1" },
         { "undo 4", "undid 3 changes and 1 step; this is step 2" },
+        { "redo 4", NULL }, { "undo 4", NULL }, { "redo", NULL },
+        { "edit 2 loop unroll Conv KH", NULL }, { "goto 1", NULL },
+        { "undo", "undid step 1: loop parallel Conv H; to undo `edit 2 loop unroll Conv KH`, go to "
+          "step 3 first" },
+        { "goto 3", NULL }, { "undo", "undid: edit 2 loop unroll Conv KH" },
     };
     struct history *h = must_open(CONV);
     must_run(h, "loop parallel Conv H");

@@ -277,7 +277,7 @@ static void after_the_final(void **state)
     const char *text = pane(&s->view, look, true);
     golden_check("tests/golden/screen/tune-final.txt", text);
     assert_null(strstr(text, "not shown to be faster"));
-    assert_has(text, "2.05 ms, 1.95x as fast as the start (1.90 to 2.00) in turns, trial 56");
+    assert_has(text, "2.05 ms in turns, 1.95x as fast as the start (1.90 to 2.00), trial 56");
     assert_has(text, "final   trial 17 was faster in the search (1.26 ms), 4.12 ms in turns");
     assert_has(text, "(medians, timed in turns)");
     int at = line_with(text, "   56  2.05 ms    1.95x best ");

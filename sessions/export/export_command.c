@@ -1,0 +1,92 @@
+#include "sessions/export/export_command.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "profile/build/build.h"
+
+void export_put_word(struct str *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=./";
+    if (!text[strspn(text, plain)]) {
+        str_add(out, text);
+        return;
+    }
+    str_add_char(out, '\'');
+    for (const char *c = text; *c; c++)
+        str_printf(out, *c == '\'' ? "'\\''" : "%c", *c);
+    str_add_char(out, '\'');
+}
+
+/* Whether writing a program there would destroy something: the path exists, and is no program.
+ * The permissions do not tell: on some file systems every file may be executed. */
+static bool is_taken(const char *path)
+{
+    char start[SELFMAG] = {0};
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return false;
+    FILE *f = S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    bool program = f && fread(start, 1, sizeof start, f) == sizeof start
+                && memcmp(start, ELFMAG, SELFMAG) == 0;
+    if (f)
+        fclose(f);
+    return !program;
+}
+
+/* Appends the name of the program that a C file becomes: without its .c, or with .out behind it.
+ * The name of a file that is no program gets another .out. */
+static void add_binary(struct str *out, const char *file)
+{
+    str_printf(out, "%s%s", strchr(file, '/') ? "" : "./", file);
+    if (str_ends(file, ".c"))
+        out->data[out->len -= 2] = '\0';
+    else
+        str_add(out, ".out");
+    while (is_taken(str_text(out)))
+        str_add(out, ".out");
+}
+
+/* Replaces a path by its last part, after a prefix. */
+static void put_base_name(struct str *path, const char *prefix)
+{
+    struct str name = {0};
+    str_printf(&name, "%s%s", prefix, strrchr(str_text(path), '/') + 1);
+    str_free(path);
+    *path = name;
+}
+
+bool export_put_command(struct str *out, const struct export_command *how, struct err *e)
+{
+    struct compiler cc = { .path = "gcc" };
+    struct err ignored;
+    bool named = how->file && !streq(how->file, "-");
+    struct str file = {0}, binary = {0};
+    if (!compiler_find(how->compiler, &cc, how->compiler ? e : &ignored) && how->compiler)
+        return false;
+    str_add(&file, named ? how->file : "kernel.c");
+    add_binary(&binary, str_text(&file));
+    if (how->beside && strchr(str_text(&file), '/')) {
+        put_base_name(&file, "");
+        put_base_name(&binary, "./");
+    }
+    str_add(out, cc.path);
+    for (const char *const *f = target_flags(how->target, cc.is_clang); *f; f++)
+        if (!how->autovectorize || !target_binds(*f))
+            str_printf(out, " %s", *f);
+    str_add(out, how->threads > 0 ? " -fopenmp " : " ");
+    bool known = str_ends(str_text(&file), ".c");        /* else compilers take it for an object */
+    str_add(out, known ? "" : "-x c ");
+    export_put_word(out, str_text(&file));
+    str_add(out, known ? " -o " : " -x none -o ");
+    export_put_word(out, str_text(&binary));
+    str_add(out, " -lm && ");
+    if (how->threads > 0)
+        str_printf(out, "OMP_NUM_THREADS=%d ", how->threads);
+    export_put_word(out, str_text(&binary));
+    str_free(&file);
+    str_free(&binary);
+    return true;
+}
