@@ -394,7 +394,7 @@ static int open_screen(const struct cli *c, bool tour)
     struct session *s = o.session;
     o.session = NULL;
     if (s)
-        session_remember(s);
+        session_remember(s->path);
     if (s && args_has(c->args, OPT_STEPS)) {
         s->dirty = true;
         session_autosave(s, &e);                 /* the screen reports later failures */

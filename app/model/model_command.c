@@ -329,8 +329,11 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
 static void after_effect(struct model *m, enum command_effect effect, const struct state *before)
 {
     if (effect == EFFECT_MEASURE) {
+        int n, at;
+        history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
         m->measure_wanted = m->numbers_asked = true;
         m->data_stamp++;
+        model_info(m, "measuring step %d", at);
     }
     if (effect == EFFECT_STATE || effect == EFFECT_REBASED)
         model_edited(m);
@@ -341,6 +344,7 @@ static void after_effect(struct model *m, enum command_effect effect, const stru
         size_t said = what.len;
         model_new_tile(m, history_current(m->session->history), before, "; ", &what);
         model_contract_note(model_program(m), before->program, &what);
+        model_note_replaced(m, did->at, &what);
         model_info(m, "%s", str_text(&what));
         m->message.stays = did->held > 0 || did->renamed > 0 || did->other > 0 || did->kept
                         || what.len > said;
@@ -488,11 +492,12 @@ static bool run_line(struct model *m, const char *line)
     after_effect(m, effect, before);
     bool fresh = effect == EFFECT_STATE && history_n_states(m->session->history) > states;
     struct str same = {0};
-    if (fresh)
+    if (fresh) {
         look_at_step(m);
-    if (fresh)
         model_note_no_change(model_program(m), before->program,
                              history_current(m->session->history)->step, &same);
+        model_note_replaced(m, 0, &same);
+    }
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
     bool back = undone || str_starts(line, "goto");
     if (undone)

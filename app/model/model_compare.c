@@ -186,6 +186,9 @@ bool model_compare(struct model *m, const char *arg)
     for (int i = 0; i < COMPARE_OF_COUNT; i++)
         if (strcaseeq(arg, compare_of_name[i]))
             found = i;
+    if (streq(arg, "next") && k->state < 0)
+        return model_say_error(m, "no state is marked to compare with",
+                               "Space on a step marks it; in B, on a branch");
     if (streq(arg, "next"))
         found = (k->what + 1) % (k->ablation ? MARKING_ABLATION + 1 : MARKING_ABLATION);
     if (arg[0] && found < 0 && !compare_branch(m, arg))

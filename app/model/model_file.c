@@ -239,7 +239,7 @@ bool model_open_file(struct model *m, const char *path)
     }
     if (!session_load(path, &s, &e))
         return model_error(m, &e);
-    session_remember(s);
+    session_remember(s->path);
     model_ask_save(m, AFTER_OPEN, s);
     return true;
 }
@@ -256,13 +256,14 @@ void model_opened(struct model *m, struct app_job *j)
 {
     if (m->opening.len == 0 || j->tag != m->openings || (!j->ok && j->e.code == ERR_CANCEL))
         return;
+    if (j->ok)
+        session_remember(str_text(&m->opening));
     str_clear(&m->opening);
     if (!j->ok) {
         m->recover_yes = false;
         model_error(m, &j->e);
         return;
     }
-    session_remember(j->session);
     if (m->overlay == OVERLAY_ASK)
         model_give_up(m);
     model_ask_save(m, AFTER_OPEN, j->session);
@@ -304,7 +305,7 @@ static bool open_network_of(struct model *m, const struct start_entry *e)
         session_free(s);
         return false;
     }
-    session_remember(s);
+    session_remember(s->path);
     m->recover_yes = true;
     model_set_session(m, s);
     return true;

@@ -145,7 +145,8 @@ static void ended_well(struct model *m, const struct tuning *t)
     if (branch.len > 0)
         note_place(h, t, &was, str_text(&branch), &m->tuner);
     if (t->answered)
-        str_printf(note, "measured on %s, :tune fresh measures again; ", t->answered_date);
+        str_printf(note, "measured on %s, :tune %d fresh measures again; ", t->answered_date,
+                   m->tuner.opts.budget > 0 ? m->tuner.opts.budget : TUNING_BUDGET);
     if (t->other_contract[0])
         str_printf(note, "other contract: %s; ", t->other_contract);
     str_add(note, t->note);

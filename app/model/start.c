@@ -33,7 +33,9 @@ static void read_title(struct start_entry *e)
     struct str text = {0};
     struct err ignored;
     char operator[256] = "";
-    if (file_read_regular(e->path, 1u << 20, &text, &ignored))
+    if (str_ends(e->path, ".onnx"))
+        snprintf(e->title, sizeof e->title, "an ONNX model");
+    else if (file_read_regular(e->path, 1u << 20, &text, &ignored))
         for (const char *p = str_text(&text); *p; p += strcspn(p, "\n"), p += *p == '\n') {
             int n = (int)strcspn(p, "\n");
             if (str_starts(p, "title: "))

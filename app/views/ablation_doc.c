@@ -12,13 +12,14 @@ static void put_row(struct doc *d, const struct ablation *a, const struct ablate
     enum verdict v = row->result.verdict;
     bool other = contract_difference(&note, row->program, a->whole);
     ablation_print(&worth, row);
-    int room = width - WORTH - 4;
+    bool beside = text_width(row->text) <= width - WORTH - 4;
     doc_printf(d, STYLE_DIM, "%3d ", row->step);
     doc_fit(d, v == VERDICT_SAME ? STYLE_DIM : STYLE_PLAIN, str_text(&worth), WORTH);
-    if (room > 8)
-        doc_wrap(d, STYLE_PLAIN, row->text, width, WORTH + 4);
-    else
+    if (!beside) {                        /* below it, rather than in a narrow column */
         doc_end(d);
+        doc_pad(d, 4);
+    }
+    doc_wrap(d, STYLE_PLAIN, row->text, width, beside ? WORTH + 4 : 6);
     if (row->note[0]) {
         doc_pad(d, 4);
         doc_wrap(d, STYLE_DIM, row->note, width, 6);

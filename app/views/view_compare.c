@@ -11,6 +11,10 @@
 static void put_what(struct doc *d, const struct marking *k, int width, const char *hint)
 {
     static const char *const name[] = { "nest", "C", "assembly", "ablation" };
+    if (k->state < 0) {
+        doc_line(d, STYLE_STRONG, name[MARKING_ABLATION]);
+        return;                           /* there is nothing to compare */
+    }
     for (int i = 0; i < COUNT_OF(name) - (k->ablation ? 0 : 1); i++)
         doc_printf(d, k->what == i ? STYLE_STRONG : STYLE_DIM, "%s%s", i ? "  " : "",
                    name[i]);

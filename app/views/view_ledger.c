@@ -387,6 +387,20 @@ static void describe_settings(const struct model *m, const struct ledger_row *r,
     }
 }
 
+void view_ledger_settings(const struct model *m, struct str *out)
+{
+    int n;
+    struct ledger_row *rows = model_ledger(m, &n);
+    for (int i = 0; i < n; i++) {
+        int threads = rows[i].here ? threads_of(&rows[i]) : 0;
+        if (rows[i].here && rows[i].m)
+            describe_settings(m, &rows[i], reference_of(m, rows, n), out);
+        if (threads > 0 && threads != m->threads)
+            str_printf(out, "; with %d thread%s", threads, threads == 1 ? "" : "s");
+    }
+    free(rows);
+}
+
 /* A held step has no effect, so that the time of its state is that of the steps before it. */
 static void describe_held(const struct ledger_row *r, struct str *out)
 {
@@ -422,6 +436,8 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
     size_t plain = out->len;
     if (r->note)
         str_printf(out, "; %s", r->note);
+    if (r->replaced_by > 0)
+        str_printf(out, "; no effect: by step %d the loop runs in another way", r->replaced_by);
     if (!r->held)
         model_describe_tile(m, history_state(m->session->history, r->state), "; the tile ", out);
     if (r->m && r->m->sim.of_source)

@@ -45,6 +45,20 @@ static void restore_row(struct pane_doc *p, const struct profile_row *row)
     }
 }
 
+/* Says that the numbers are of other settings than those of now. */
+static void put_settings(const struct model *m, struct doc *d, int width)
+{
+    struct str with = {0}, text = {0};
+    view_ledger_settings(m, &with);
+    if (with.len > 2)
+        str_printf(&text, "Measured before the settings were changed: %s. m measures again.",
+                   str_text(&with) + 2);
+    if (text.len > 0)
+        doc_wrap(d, STYLE_NOTE, str_text(&text), width - 2, 0);
+    str_free(&with);
+    str_free(&text);
+}
+
 static void build(struct model *m, struct pane_doc *p, int width)
 {
     const struct measurement *r = history_current(m->session->history)->measured;
@@ -54,6 +68,7 @@ static void build(struct model *m, struct pane_doc *p, int width)
         empty(m, d, width);
         return;
     }
+    put_settings(m, d, width);
     model_find_roofs(m);
     struct measurement_look look = { .width = width - 2, .meters = ~0u,
         .simulates = "; m simulates it",

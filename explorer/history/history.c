@@ -446,6 +446,35 @@ static const struct ledger_row *comparable(const struct ledger_row *row, int i)
     return NULL;
 }
 
+/* Reads "loop vectorize C N.1", a step that only says how a loop runs.  False: it is another. */
+static bool read_annotation(const char *step, char verb[16], char stage[64], char loop[64])
+{
+    static const char *const verbs[] = { "vectorize", "unroll", "parallel" };
+    char rest[2];
+    bool is = false;
+    if (sscanf(step, "loop %15s %63s %63s %1s", verb, stage, loop, rest) != 3)
+        return false;
+    for (int i = 0; i < COUNT_OF(verbs); i++)
+        is = is || streq(verb, verbs[i]);
+    return is;
+}
+
+/* Returns the first later step up to `at` by which the loop runs in another way than step i says.
+ * 0: there is none, or step i is not of that kind. */
+static int replaced_by(const struct history *h, const int *path, int i, int at)
+{
+    char verb[2][16], stage[2][64], loop[2][64];
+    if (h->states.data[path[i]]->held
+        || !read_annotation(h->states.data[path[i]]->step, verb[0], stage[0], loop[0]))
+        return 0;
+    for (int k = i + 1; k <= at; k++)
+        if (!h->states.data[path[k]]->held
+            && read_annotation(h->states.data[path[k]]->step, verb[1], stage[1], loop[1])
+            && strcaseeq(stage[0], stage[1]) && strcaseeq(loop[0], loop[1]))
+            return streq(verb[0], verb[1]) ? 0 : k;
+    return 0;
+}
+
 int history_ledger(const struct history *h, struct ledger_row *out, int max)
 {
     int n, at;
@@ -455,6 +484,7 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
                                       .note = s->note, .m = s->measured, .here = i == at,
                                       .ahead = i > at,
+                                      .replaced_by = i <= at ? replaced_by(h, path, i, at) : 0,
                                       .other_contract = -1 };
         add_change(h, &out[i], comparable(out, i));
     }

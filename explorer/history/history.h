@@ -100,6 +100,9 @@ struct ledger_row {
     bool here;                          /* whether this is the current state */
     const char *note;                   /* which names mean other loops (struct state) */
     bool ahead;  /* whether this state is undone: it comes after the current state */
+    /* the row of a later step by which the loop runs in another way, "loop vectorize C N" after
+     * "loop unroll C N", so that this step has no effect; 0: none */
+    int replaced_by;
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */

@@ -440,8 +440,10 @@ static void put_first(struct str *out, const char *first, struct str *old)
 }
 
 /* When another process has changed the list meanwhile, reads it again and retries. */
-void session_recent_put(const char *path)
+void session_remember(const char *path)
 {
+    if (!path[0])
+        return;
     struct str first = {0}, old = {0}, text = {0}, file = {0};
     struct err e;
     add_absolute(&first, path);
@@ -457,12 +459,6 @@ void session_recent_put(const char *path)
     str_free(&text);
     str_free(&old);
     str_free(&first);
-}
-
-void session_remember(const struct session *s)
-{
-    if (s->path[0])
-        session_recent_put(s->path);
 }
 
 int session_recent(char (*out)[512], int max)

@@ -143,8 +143,9 @@ bool session_autosave_network(const struct autosave *kernel, struct str *out);
 /* Loads an autosave. Sets path to the original's path and dirty to true, or only numbers; a new
  * autosave of *out replaces the old one. */
 bool session_recover(const struct autosave *from, struct session **out, struct err *e);
-/* Recent session files, newest first.  A file enters the list when it is saved, or by
- * session_remember when somebody opens it to work on it. */
-void session_remember(const struct session *s);
+/* Recent files, newest first.  A session's file enters the list when it is saved, or by
+ * session_remember when somebody opens it to work on it, as does a model.  "": nothing.  Errors are
+ * ignored, because the list is only a convenience. */
+void session_remember(const char *path);
 int session_recent(char (*out)[512], int max);
 #endif

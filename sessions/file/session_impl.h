@@ -13,7 +13,4 @@ bool session_parse_file(const char *path, const struct str *text, struct session
 
 /* Computes measured_key of the state after step n of a path. */
 void session_state_key(char out[20], const struct history *h, const int *path, int n);
-/* Puts a session file at the top of the list of recent files.  Errors are ignored, because the list
- * is only a convenience. */
-void session_recent_put(const char *path);
 #endif

@@ -270,7 +270,7 @@ static bool save(struct session *s, const char *path, uint64_t seen, bool beside
         snprintf(s->path, sizeof s->path, "%s", str_text(&where));
         s->numbers = false;
         session_settled(s);
-        session_recent_put(s->path);
+        session_remember(s->path);
     }
     str_free(&text);
     str_free(&where);

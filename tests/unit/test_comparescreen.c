@@ -323,6 +323,10 @@ static void ablation_has_a_row_per_step(void **state)
     assert_shows(m, "loop vectorize C N");
     assert_hides(m, "Not the current state");
     assert_shows(m, ":ablate times all again.");
+    assert_hides(m, "(Space: next)");                    /* nothing is marked to compare with */
+    press(m, "Space");
+    assert_shows(m, "no state is marked to compare with");
+    assert_shows(m, "Without a step it is:");
     struct ablated *row = m->marking.ablation->row;
     row[0].result.ratio = (struct ratio){ 1, 0.61, 1.82, 1 };
     row[1].result.ratio = (struct ratio){ 2, 1.9, 2.1, 2 };

@@ -1626,6 +1626,60 @@ static void export_spares_files_that_are_no_programs(void **state)
     model_free(m);
 }
 
+/* A step that says how a loop runs, after another one that said so otherwise. */
+static void replaced_steps_are_named(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    m->autorun = false;
+    model_resize(m, 120, 40);
+    type_line(m, "loop reorder C M K N");
+    type_line(m, "loop unroll C N");
+    type_line(m, "loop vectorize C N");
+    assert_shows(m, "step 2 `loop unroll C N` has no effect, because of step 3");
+    press(m, "Tab k");
+    assert_shows(m, "no effect: by step 3 the loop runs in another way");
+    type_line(m, "edit 3 loop parallel C M");
+    assert_hides(m, "no effect");
+    type_line(m, "edit 3 loop vectorize C N");
+    assert_shows(m, "`loop unroll C N` has no effect, because");
+    model_free(m);
+}
+
+/* The key m says which step it measures, wherever the cursor is. */
+static void measuring_names_the_step(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    m->autorun = false;
+    type_line(m, "loop split C N 4");
+    type_line(m, "loop unroll C N.1");
+    press(m, "Tab k m");
+    assert_shows(m, "measuring step 2");
+    model_free(m);
+}
+
+/* Numbers of other settings say so in the profile. */
+static void the_profile_knows_old_settings(void **state)
+{
+    (void)state;
+    struct model *m = model_on(GMM);
+    struct measurement one = { .outcome = OUTCOME_OK, .verified = true,
+                               .latency = { .runs = 5, .min_ms = 7, .median_ms = 7 } };
+    snprintf(one.isa, sizeof one.isa, "%s", target_or_host(NULL)->isa);
+    history_add_measured(m->session->history, 0, &one, false);
+    m->data_stamp++;
+    model_resize(m, 160, 40);
+    press(m, "6");
+    assert_hides(m, "before the settings were changed");
+    type_line(m, "threads 2");
+    assert_shows(m, "Measured before the settings were changed: with");
+    assert_shows(m, "1 thread. m measures again.");
+    type_line(m, "threads default");
+    assert_hides(m, "before the settings were changed");
+    model_free(m);
+}
+
 /* Steps that were only undone would be lost: one is let go, several are asked about. */
 static void undone_steps_are_not_lost(void **state)
 {
@@ -1698,6 +1752,8 @@ int main(void)
         cmocka_unit_test(export_says_how_to_compile),
         cmocka_unit_test(export_spares_files_that_are_no_programs),
         cmocka_unit_test(undone_steps_are_not_lost),
+        cmocka_unit_test(replaced_steps_are_named), cmocka_unit_test(measuring_names_the_step),
+        cmocka_unit_test(the_profile_knows_old_settings),
         cmocka_unit_test(test_killed_run_is_offered),
         cmocka_unit_test(test_numbers_alone_are_not_offered),
         cmocka_unit_test(test_undone_measurements_are_changes),

@@ -1241,7 +1241,7 @@ static void test_operator_goes_to_the_prompt(void **state)
     (void)state;
     setenv("TILESCOPE_HOME", "/nowhere", 1);
     struct model *m = model_on(NULL);
-    press(m, "g Enter");
+    press(m, "G Enter");                                 /* models opened before are above */
     assert_true(m->prompt.open);
     assert_true(str_starts(str_text(&m->prompt.line), "new "));
     press(m, "Enter");

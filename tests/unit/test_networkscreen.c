@@ -894,7 +894,7 @@ static void the_start_page_opens_a_kernel_in_its_network(void **state)
     assert_true(session_new(NET, &net, &e));
     net->network = true;
     assert_true(session_save(net, "kernels.yaml", &e));
-    session_remember(net);
+    session_remember(net->path);
     pid_t child = fork_child();
     if (child == 0) {
         enum command_effect effect;
@@ -1082,7 +1082,7 @@ static void bad_models_are_messages(void **state)
     struct err e;
     snprintf(path, sizeof path, "%s/bad.onnx", temp_dir(NULL));
     assert_true(file_write_atomic(path, "no model", 8, &e));
-    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 24, .argv = argv });
+    struct tty *t = tty_start(&(struct tty_opts){ .w = 80, .h = 40, .argv = argv });
     tty_assert_shows(t, "is not an ONNX model");
     tty_assert_shows(t, "Start on an operator");
     tty_send(t, "Q");

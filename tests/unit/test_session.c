@@ -964,7 +964,7 @@ static void test_recent(void **state)
     assert_true(session_load(third, &s, &e));
     session_recent(recent, 3);
     assert_string_equal(recent[0], second);
-    session_remember(s);
+    session_remember(s->path);
     session_recent(recent, 3);
     assert_string_equal(recent[0], third);
     session_free(s);
