@@ -177,6 +177,21 @@ static int usable_cores(int granted)
     return n > 0 ? n : 1;
 }
 
+/* Returns how many CPUs share a core, from a list like "0-1" or "0,64". */
+static int read_core_threads(void)
+{
+    struct str text = {0};
+    int n = 0, first, last;
+    read_small("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list", &text);
+    for (const char *at = str_text(&text); sscanf(at, "%d", &first) == 1;) {
+        n += sscanf(at, "%d-%d", &first, &last) == 2 ? last - first + 1 : 1;
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    str_free(&text);
+    return n > 0 ? n : 1;
+}
+
 static int64_t usable_memory(int64_t limit)
 {
     int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -220,6 +235,7 @@ void machine_read(struct machine *m)
     snprintf(m->isa, sizeof m->isa, "%s", t->isa);
     m->vector_floats = target_lanes(t, &type_f32);
     m->cores = usable_cores(granted.cpus);
+    m->core_threads = read_core_threads();
     read_caches(m);
     m->memory_bytes = usable_memory(granted.memory_bytes);
     if (uname(&u) == 0)

@@ -9,6 +9,7 @@ struct machine {
     char isa[32];                        /* target_host()->isa */
     int vector_floats;
     int cores;  /* number of cores that this process may run on (affinity, cgroup) */
+    int core_threads;  /* how many of these share one core's units (SMT); 1 when unknown */
     struct cache_geometry l1d, l2, l3;   /* size 0 = unknown; for l1d, 32K/8/64 is then assumed */
     bool l1d_assumed;
     int64_t memory_bytes;

@@ -13,6 +13,7 @@
 #define DEFAULT_GIVE_UP_RATIO 3
 #define MOST_PART 1024
 #define MOST_KILLED 3
+#define BESIDE_PART 2                     /* candidates per compiler in a part */
 
 static struct batch_opts with_defaults(const struct batch_opts *o)
 {
@@ -129,39 +130,58 @@ static bool measure_all(struct batch_run *r, struct err *e)
     return true;
 }
 
-static bool run_part(struct batch_run *r, struct err *e)
-{
-    struct batch_stats *s = &r->batch->stats;
-    double start = clock_s();
-    bool ok = batch_build(r, e);
-    double built = clock_s();
-    s->compile_s += built - start;
-    ok = ok && measure_all(r, e);
-    s->measure_s += clock_s() - built;
-    return ok;
-}
-
-/* Returns how many of the remaining candidates the next part has. */
-static int next_part(const struct batch_run *r, int left)
+/* Returns how many of the remaining candidates the next part has.  beside: compilers that run while
+ * a part is measured; parts are small then, since the first one is only compiled. */
+static int next_part(const struct batch_run *r, int left, int beside)
 {
     struct batch *b = r->batch;
+    int jobs = batch_jobs(r), most = beside > 0 ? BESIDE_PART * jobs : MOST_PART;
     if (!b->opts.soon)
         return left;
-    b->part = b->part == 0 ? batch_jobs(r) : b->part < MOST_PART ? 2 * b->part : MOST_PART;
+    b->part = b->part == 0 ? jobs : 2 * b->part;
+    b->part = b->part > most ? most : b->part;
     return left < b->part ? left : b->part;
 }
 
+/* Writes the C of the part from `at` on. */
+static bool write_part(const struct batch_run *r, int at, int beside, struct batch_run *part,
+                       struct err *e)
+{
+    *part = *r;
+    part->before = at;
+    part->candidate += at;
+    part->n = next_part(r, r->n - at, beside);
+    return batch_write(part, e);
+}
+
+/* Compiles and measures part after part.  If there are idle cores, the next part is compiled while
+ * one is measured. */
 static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
 {
+    struct batch_stats *s = &r->batch->stats;
+    struct batch_run part[2];
+    struct shop *next = NULL;
     bool ok = open_jobs(r, item, e);
-    for (int at = 0; ok && at < r->n;) {
-        struct batch_run part = *r;
-        part.before = at;
-        part.candidate += at;
-        part.n = next_part(r, r->n - at);
-        at += part.n;
-        ok = run_part(&part, e);
+    int beside = batch_jobs_beside(r);
+    double start = clock_s();
+    if (ok && (ok = write_part(r, 0, beside, &part[0], e)))
+        next = batch_build_begin(&part[0], batch_jobs(r));
+    for (int i = 0, at = 0; next; i = !i) {
+        ok = batch_build_end(next, ok, e);
+        next = NULL;
+        at += part[i].n;
+        bool more = ok && at < r->n && (ok = write_part(r, at, beside, &part[!i], e));
+        if (more && beside > 0)
+            next = batch_build_begin(&part[!i], beside);
+        double built = clock_s();
+        s->compile_s += built - start;
+        ok = ok && measure_all(&part[i], e);
+        start = clock_s();
+        s->measure_s += start - built;
+        if (more && ok && !next)
+            next = batch_build_begin(&part[!i], batch_jobs(r));
     }
+    s->compile_s += clock_s() - start;
     return ok;
 }
 

@@ -2,8 +2,9 @@
  *
  * Kernels, checks and clock are those of measure_program, arranged so that a candidate costs
  * little:
- * - All candidates of a run are compiled first, several to a compiler call, one compiler per core
- * at low priority.  Timing starts when no compiler runs any more.
+ * - Candidates are compiled in parts, several to a compiler call, one compiler per core at low
+ * priority.  While a part is timed, the next one is compiled by as many compilers as have a core
+ * of their own; CPUs that share a core with the kernel are left idle.
  * - Data, the float64 reference and the child are made once.  The child gets the buffers of the
  * next candidate, in the same pages when they have the same size; after a failure it is replaced.
  * - A candidate is checked before it is timed.  If its first call is far slower than the fastest
@@ -36,8 +37,9 @@ struct batch_opts {
     struct measure_opts measure;
     int jobs;  /* compilers that run at a time; 0 = one per core */
     /* Splits a run into parts: in the first part of a batch each compiler has one candidate; each
-     * later part has at most twice the candidates of the part before.  A search that is killed
-     * again and again then still makes progress. */
+     * later part has at most twice the candidates of the part before, and at most two per compiler
+     * if one part is compiled while another is timed.  A search that is killed again and again then
+     * still makes progress. */
     bool soon;
     int per_call;                        /* most kernels per compiler call; 0 = 8 */
     int compile_cpu_s;                   /* CPU seconds of the compiler per kernel; 0 = 5 */

@@ -1,7 +1,7 @@
 /* Compiles the kernels of a batch: several per compiler call, one call per core at a time. A call
  * has kernels that need the same flags, and all calls have about the same amount of text. When the
  * compiler refuses several kernels, each is tried alone, so that a bad one does not fail the
- * others. */
+ * others. The calls run in threads of their own, so that the caller may measure meanwhile. */
 #include "profile/measure/batch_impl.h"
 
 #include "kernels/base/arena.h"
@@ -25,9 +25,11 @@ _Static_assert(2 * MOST_JOBS <= CLEANUP_SLOTS, "each job has a compiler and a fi
 struct build_unit { int n, member[MOST_PER_CALL]; bool openmp; size_t bytes; };
 typedef VEC(struct build_unit) units;
 
-/* Data shared by the compiling threads; the lock protects them. */
+/* The compiling threads, and the data that they share; the lock protects these. */
 struct shop {
     struct batch_run *run;
+    pthread_t thread[MOST_JOBS];
+    int n_threads;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     units todo;
@@ -101,9 +103,9 @@ static bool write_one(struct candidate *x, struct err *e)
     return true;
 }
 
-/* Writes the C of all candidates. They are written one after the other because their programs can
- * share a pool of expressions, which only one thread may use. */
-static bool write_code(struct batch_run *r, struct err *e)
+/* They are written one after the other because their programs can share a pool of expressions,
+ * which only one thread may use. */
+bool batch_write(struct batch_run *r, struct err *e)
 {
     for (int i = 0; i < r->n; i++) {
         struct candidate *x = &r->candidate[i];
@@ -161,7 +163,7 @@ static bool call_compiler(const struct batch_run *r, const struct build_unit *u,
     return ok;
 }
 
-/* Stores the object of a call. The caller holds the lock, here and in the next two functions. */
+/* Stores the object of a call. The caller holds the lock, here and in the next functions. */
 static void take_object(struct shop *s, const struct build_unit *u, const struct build *b)
 {
     for (int i = 0; i < u->n; i++) {
@@ -272,19 +274,15 @@ static void watch(struct shop *s)
     }
 }
 
-static void compile_all(struct shop *s, int jobs)
+/* Starts threads until there are `jobs`, or one for each call that has not begun. */
+static void hire(struct shop *s, int jobs)
 {
-    pthread_t thread[MOST_JOBS];
-    int n = 0;
-    while (n < jobs && n < s->todo.len && pthread_create(&thread[n], NULL, work_nicely, s) == 0)
-        n++;
-    if (n == 0 && s->todo.len > 0)
-        work(s);
     pthread_mutex_lock(&s->lock);
-    watch(s);
+    int most = s->n_threads + s->todo.len - s->next;
     pthread_mutex_unlock(&s->lock);
-    for (int i = 0; i < n; i++)
-        pthread_join(thread[i], NULL);
+    while (s->n_threads < jobs && s->n_threads < most
+           && pthread_create(&s->thread[s->n_threads], NULL, work_nicely, s) == 0)
+        s->n_threads++;
 }
 
 int batch_jobs(const struct batch_run *r)
@@ -294,20 +292,46 @@ int batch_jobs(const struct batch_run *r)
     return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
-bool batch_build(struct batch_run *r, struct err *e)
+/* A compiler on a core of its own makes the times of a kernel 1 % longer (BENCHMARKS.md). */
+int batch_jobs_beside(const struct batch_run *r)
 {
-    struct shop s = { .run = r, .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .changed = PTHREAD_COND_INITIALIZER };
-    int jobs = batch_jobs(r);
-    if (!write_code(r, e))
-        return false;
-    plan_calls(r, jobs, &s.todo);
-    for (int i = 0; i < s.todo.len; i++)
-        s.n_final -= s.todo.data[i].n;
-    s.n_final += r->n;
-    compile_all(&s, jobs);
-    vec_free(&s.todo);
-    if (s.stopped)
-        *e = s.why;
-    return !s.stopped;
+    const struct machine *m = r->n > 0 ? r->candidate[0].job.machine : machine_this();
+    int threads = r->batch->opts.measure.threads, jobs = batch_jobs(r);
+    int idle = m->cores / m->core_threads - (threads > 1 ? threads : 1);
+    return idle < 0 ? 0 : idle < jobs ? idle : jobs;
+}
+
+struct shop *batch_build_begin(struct batch_run *r, int jobs)
+{
+    struct shop *s = xcalloc(1, sizeof *s);
+    *s = (struct shop){ .run = r, .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .changed = PTHREAD_COND_INITIALIZER };
+    plan_calls(r, batch_jobs(r), &s->todo);
+    for (int i = 0; i < s->todo.len; i++)
+        s->n_final -= s->todo.data[i].n;
+    s->n_final += r->n;
+    hire(s, jobs);
+    return s;
+}
+
+bool batch_build_end(struct shop *s, bool wanted, struct err *e)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!wanted)
+        stop(s, e);
+    pthread_mutex_unlock(&s->lock);
+    hire(s, batch_jobs(s->run));
+    if (s->n_threads == 0)
+        work(s);
+    pthread_mutex_lock(&s->lock);
+    watch(s);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->n_threads; i++)
+        pthread_join(s->thread[i], NULL);
+    bool ok = !s->stopped;
+    if (!ok)
+        *e = s->why;
+    vec_free(&s->todo);
+    free(s);
+    return ok;
 }

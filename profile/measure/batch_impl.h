@@ -41,11 +41,22 @@ struct batch_run {
 bool batch_killed(int *in_a_row, bool killed, struct err *e);
 /* Finishes a candidate with its outcome. */
 void batch_end(struct batch_run *r, struct candidate *x, bool ok, const struct err *e);
-/* batch_build.c. batch_jobs: number of compilers that run at a time. batch_build: compiles the
- * kernels of all candidates, or notes why they are refused.  False: cancelled, no compiler, or no
- * disk space. */
+/* batch_build.c.  Returns the number of compilers that run at a time. */
 int batch_jobs(const struct batch_run *r);
-bool batch_build(struct batch_run *r, struct err *e);
+/* Returns the number of compilers that may run while a kernel is timed: those that have a core to
+ * themselves. */
+int batch_jobs_beside(const struct batch_run *r);
+/* Writes the C of all candidates, or notes why they are refused.  False: cancelled, or no disk
+ * space. */
+bool batch_write(struct batch_run *r, struct err *e);
+/* Begins to compile the kernels of all candidates of r, with `jobs` compilers.  r must live until
+ * batch_build_end. */
+struct shop;
+struct shop *batch_build_begin(struct batch_run *r, int jobs);
+/* Waits until all of them are compiled, or refused with a reason; uses batch_jobs compilers.  If
+ * they are not wanted any more, because of *e, no further call begins.  False: that, cancelled, no
+ * compiler, or no disk space. */
+bool batch_build_end(struct shop *s, bool wanted, struct err *e);
 /* batch_time.c: checks and times one compiled candidate. False: cancelled, or ERR_ENV. */
 bool batch_measure(struct batch_run *r, struct candidate *x, struct err *e);
 #endif
