@@ -264,6 +264,7 @@ static void cancel(struct model *m)
         m->recover_yes = false;
         model_info(m, "the model is not opened");
     } else if (m->search.len > 0) {
+        model_info(m, "the search for \"%s\" has ended", str_text(&m->search));
         str_clear(&m->search);
     } else if (model_jump_back(m) || model_network_cancel(m) || model_compare_cancel(m)
                || model_lens_cancel(m) || model_uncover(m)) {

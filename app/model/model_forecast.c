@@ -160,9 +160,10 @@ void model_forecast_brief(const struct model *m, const char *line, struct str *o
 {
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
     double ms = r && r->after.ok ? predicted_ms(m, &r->after.misses) : 0;
-    if (ms > 0) {
-        str_add(out, "about ");
-        text_ms(out, ms);
+    double was = r && r->now.ok ? predicted_ms(m, &r->now.misses) : 0;
+    if (ms > 0 && was > 0) {
+        str_add(out, "time ");
+        text_change(out, ms / was - 1);
         str_add(out, ", ");
     }
     if (r && r->after.ok && r->now.ok) {
@@ -194,20 +195,20 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
     return is_better(m, line ? find(m, state, line) : NULL, other ? find(m, state, other) : NULL);
 }
 
-/* Appends "; about 0.26 ms (now about 2.1 ms)"; nothing without a machine model. */
+/* Appends "; time -91 %", the change from `now`, or "; about 0.26 ms" without it; nothing without a
+ * machine model. Loads that wait make all times of a schedule longer than predicted, so that
+ * changes are nearer to the truth than times. */
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {
     double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
-    if (ms <= 0)
-        return;
-    str_add(out, "; about ");
-    text_ms(out, ms);
-    if (was <= 0)
-        return;
-    str_add(out, " (now about ");
-    text_ms(out, was);
-    str_add(out, ")");
+    if (ms > 0 && was > 0) {
+        str_add(out, "; time ");
+        text_change(out, ms / was - 1);
+    } else if (ms > 0) {
+        str_add(out, "; about ");
+        text_ms(out, ms);
+    }
 }
 
 void model_forecast_print(const struct model *m, const char *line, struct str *out)

@@ -30,8 +30,8 @@ struct code_text {
     struct port_pressure ports;          /* port pressure of the hottest loop, in assembly */
 };
 
-/* The machine model of the roofline: read once, or measured by a job while the view is open. */
-struct roofs { struct machine_model *model; bool looked, failed; char why[160]; };
+/* The machine model of the roofline: read once, or measured by a job that the view begins. */
+struct roofs { struct machine_model *model; bool looked, wanted, failed; char why[160]; };
 
 /* The auto-tuner on this session (model_tune.c). */
 struct tuner {

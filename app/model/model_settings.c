@@ -203,6 +203,8 @@ bool model_set_isa(struct model *m, const char *arg)
     const struct target *t = is_default(arg) ? NULL : target_find(arg, &e);
     if (!t && !is_default(arg))
         return model_error(m, &e);
+    if (m->session && t == program_text_target(model_program(m), NULL))
+        t = NULL;                         /* what it is by default */
     m->set.target = t;
     note_compiler(m);
     m->stamp++;                           /* the nest shows which tiles do not fit the registers */

@@ -74,6 +74,13 @@ static const char *stage_word(const struct trial_rows *t, const struct tune_cand
          : timed ? stage_name[STAGE_FINAL] : c->seed ? "seed" : stage_name[c->stage];
 }
 
+bool tune_trials_not_faster(const struct tune_winner *won, int trial)
+{
+    const struct tuning_timed *timed = tune_trials_timed(won, trial);
+    const struct tuning_timed *best = tune_trials_timed(won, won->trial);
+    return timed && best && timed != best && timed->ms <= best->ms;
+}
+
 /* Appends the layout of a trial, or why it has no time. */
 static void add_what(struct str *out, const struct trial_rows *t, const struct tune_candidate *c)
 {
@@ -84,8 +91,7 @@ static void add_what(struct str *out, const struct trial_rows *t, const struct t
         str_add(out, "failed when it was timed again");
     else
         str_add(out, t->v->arm[c->arm].family);
-    const struct tuning_timed *best = tune_trials_timed(t->won, t->won->trial);
-    if (timed && best && timed != best && timed->ms <= best->ms)
+    if (tune_trials_not_faster(t->won, c->trial))
         str_add(out, ", not shown to be faster");
 }
 

@@ -13,7 +13,7 @@
 
 #define MENU_KEYS 14
 #define LEAST_IN_TEXTS 3                  /* letters of a filter that topics are searched for */
-#define FORECAST_WIDTH 34                 /* "  about 0.198 ms, misses +1000 %" */
+#define FORECAST_WIDTH 30                 /* "  time +100 %, misses +1000 %" */
 
 /* Ranges of ids of rows: bindings, steps and commands, topics, signs. */
 enum { ID_BINDING = 0, ID_COMMAND = 1000, ID_TOPIC = 3000, ID_SIGN = 4000 };
@@ -115,7 +115,7 @@ void view_help_title(const struct model *m, struct str *out)
     else
         str_add(out, key_context_title[m->help_chain[0]]);
     if (m->help_menu && m->menu_ranked)
-        str_add(out, model_forecast_has_time(m) ? ", least bound of the time first"
+        str_add(out, model_forecast_has_time(m) ? ", least predicted time first"
                                                 : ", fewest predicted misses first");
 }
 

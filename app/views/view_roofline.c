@@ -81,6 +81,7 @@ void view_roofline_build(struct model *m, struct pane_doc *p, int width)
     const struct history *h = m->session->history;
     doc_clear(&p->doc);
     model_find_roofs(m);
+    m->roofs.wanted = true;               /* also when another view is shown meanwhile */
     int n = roofline_steps(h, m->roofs.model, NULL, 0);
     struct roof_step *step = xcalloc((size_t)n + 1, sizeof *step);
     roofline_steps(h, m->roofs.model, step, n);

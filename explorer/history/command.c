@@ -281,6 +281,24 @@ static bool run_words(struct history *h, const char *line, const struct step_wor
     return true;
 }
 
+/* When a tile is in the way of a step, the fix becomes a change of the step that made the tile. */
+static void fix_tile_step(const struct history *h, const char *line, struct err *e)
+{
+    int n, at;
+    char to[64], stage[64], where[64];
+    const int *path = history_path(h, history_branch_index(h), &n, &at);
+    if (sscanf(e->fix, "put the tile at %63s", to) != 1 || strstr(line, "cache_write"))
+        return;
+    for (int i = n - 1; i > 0; i--) {
+        const struct state *s = history_state(h, path[i]);
+        if (s->held || !strstr(e->text, "cache_write")
+            || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2)
+            continue;
+        err_fix(e, "edit %d loop cache_write %s at=%s puts its tile there", i, stage, to);
+        return;
+    }
+}
+
 bool command_run(struct history *h, const char *line, enum command_effect *effect, struct err *e)
 {
     struct arena *a = arena_new();
@@ -295,6 +313,8 @@ bool command_run(struct history *h, const char *line, enum command_effect *effec
     arena_free(a);
     if (ok)
         *effect = done;
+    else
+        fix_tile_step(h, line, e);
     return ok;
 }
 

@@ -86,8 +86,16 @@ static int next_state(const struct history *h, const struct branch *b)
     return id == b->at ? -1 : id;
 }
 
-/* Moves b one step back, or takes back a change. b and done: the current branch and the number of
- * changes done, or copies of both to see what is possible. False: there is nothing to undo. */
+/* Whether `goto` has led back from where the last change left b. */
+static bool is_behind(const struct history *h, const struct branch *b, const struct past_change *x)
+{
+    return streq(x->branch, b->name) && b->at != x->after.at
+        && history_leads(h, b->at, x->after.at) && history_leads(h, x->after.at, b->tip);
+}
+
+/* Takes back the last change, if b is as it left b; goes to where it did so, if `goto` has led back
+ * from there; else moves b one step back.  b and done: the current branch and the number of changes
+ * done, or copies of both to see what is possible. False: there is nothing to undo. */
 static bool undo_one(struct history *h, struct branch *b, int *done)
 {
     const struct past_change *x = *done ? &h->changes.data[*done - 1] : NULL;
@@ -98,6 +106,9 @@ static bool undo_one(struct history *h, struct branch *b, int *done)
     } else if (change) {
         stand(b, &x->before);
         --*done;
+    } else if (x && is_behind(h, b, x)) {
+        b->at = x->after.at;
+        return true;
     } else if (parent >= 0) {
         b->at = parent;
     }
@@ -134,19 +145,9 @@ static int possible(struct history *h, int n, move_one *one)
     return k;
 }
 
-/* Returns the position from which the last change of a past step can be undone, if that lies behind
- * the current step; else 0. */
-static int change_behind(const struct history *h, const int *path, int len, int at)
-{
-    const struct past_change *x = h->n_done ? &h->changes.data[h->n_done - 1] : NULL;
-    for (int i = at + 1; x && i < len; i++)
-        if (path[i] == x->after.at && streq(x->branch, h->branches.data[h->current].name))
-            return i;
-    return 0;
-}
-
-/* Says what n undos or redos did. done: the number of changes done before. */
-static void say_moved(struct history *h, const char *did, int n, int done)
+/* Says what n undos or redos did. done: the number of changes done before them; from: the state
+ * before them. */
+static void say_moved(struct history *h, const char *did, int n, int done, int from)
 {
     int len, at, changes = abs(h->n_done - done);
     const int *path = history_path(h, h->current, &len, &at);
@@ -154,11 +155,9 @@ static void say_moved(struct history *h, const char *did, int n, int done)
     if (n == 1 && changes == 1)
         return;                           /* take_back and repeat say it */
     h->said_at = 0;
-    int from = did[0] == 'u' && changes == 0 ? change_behind(h, path, len, at) : 0;
-    if (n == 1 && from > at + 1)          /* the user came here by goto */
-        h->said = arena_printf(h->arena, "undid step %d: %s; to undo `%s`, go to step %d first",
-                               step, h->states.data[path[step]]->step,
-                               h->changes.data[h->n_done - 1].what, from);
+    if (n == 1 && did[0] == 'u' && history_leads(h, from, path[at]))
+        h->said = arena_printf(h->arena, "went back to step %d; undo again takes back: %s", at,
+                               h->changes.data[h->n_done - 1].what);
     else if (n == 1)
         h->said = arena_printf(h->arena, "%s step %d: %s", did, step,
                                h->states.data[path[step]]->step);
@@ -174,7 +173,7 @@ static void say_moved(struct history *h, const char *did, int n, int done)
 /* Makes n moves, of which `most` are possible. */
 static bool move_all(struct history *h, int n, int most, move_one *one, struct err *e)
 {
-    int done = h->n_done;
+    int done = h->n_done, from = history_here(h)->at;
     bool redo = one == redo_one;
     if (n > most) {
         err_set(e, ERR_RANGE, "only %d step%s can be %s, not %d", most, plural(most),
@@ -183,7 +182,7 @@ static bool move_all(struct history *h, int n, int most, move_one *one, struct e
     }
     for (int i = 0; i < n; i++)
         one(h, history_here(h), &h->n_done);
-    say_moved(h, redo ? "redid" : "undid", n, done);
+    say_moved(h, redo ? "redid" : "undid", n, done, from);
     return true;
 }
 

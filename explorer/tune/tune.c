@@ -177,9 +177,9 @@ static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
             return;
     if (is_start_disturbed(r) && !r->note[0])
         r->note = arena_printf(r->mem, "the start took %.3g ms in turns and %.3g ms in the search: "
-                               "the machine was busy, so the ratio is too high",
+                               "the machine was busy, so the ratio is that of the search",
                                r->gain[0].m.latency.median_ms, r->start->ms);
-    r->gained = r->gain[1].ratio.ratio > 0;
+    r->gained = r->gain[1].ratio.ratio > 0 && !is_start_disturbed(r);
     if (r->gain[1].m.outcome != OUTCOME_OK) {
         r->measured = true;
         r->m = r->gain[1].m;

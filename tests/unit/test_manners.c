@@ -792,6 +792,11 @@ static void test_tile_of_the_present_target(void **state)
     assert_shows(m, "spills: takes ");
     type_line(m, "isa default");
     assert_hides(m, "spills: takes ");
+    char host[40];                        /* which has a name, too */
+    snprintf(host, sizeof host, "isa %s", target_or_host(NULL)->isa);
+    type_line(m, "isa sse");
+    type_line(m, host);
+    assert_null(m->set.target);
     snprintf(m->session->machine, sizeof m->session->machine, "Old | sse | 1 core | L1d 32K/8/64");
     m->stamp++;
     assert_shows(m, "spills: takes ");
