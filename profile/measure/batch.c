@@ -151,11 +151,13 @@ static bool write_part(const struct batch_run *r, int at, int beside, struct bat
     part->before = at;
     part->candidate += at;
     part->n = next_part(r, r->n - at, beside);
+    r->batch->parts++;
     return batch_write(part, e);
 }
 
 /* Compiles and measures part after part.  If there are idle cores, the next part is compiled while
- * one is measured. */
+ * one is measured; not beside the first part of a batch, so that even a search that is killed early
+ * has measured something. */
 static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     struct batch_stats *s = &r->batch->stats;
@@ -171,7 +173,7 @@ static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
         next = NULL;
         at += part[i].n;
         bool more = ok && at < r->n && (ok = write_part(r, at, beside, &part[!i], e));
-        if (more && beside > 0)
+        if (more && beside > 0 && r->batch->parts > 2)
             next = batch_build_begin(&part[!i], beside);
         double built = clock_s();
         s->compile_s += built - start;

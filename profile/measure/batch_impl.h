@@ -12,6 +12,7 @@ struct batch {
     int used;                            /* number of candidates that the child has run */
     int compilers_killed, children_killed;  /* killed processes of candidates in a row */
     int part;  /* opts.soon: number of candidates in the last part; 0 = none yet */
+    int parts;                           /* number of parts so far */
     double best_s;                       /* least seconds per call so far; INFINITY = none yet */
     struct batch_stats stats;
 };

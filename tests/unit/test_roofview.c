@@ -255,7 +255,7 @@ static void numbers(void **state)
     }
 }
 
-/* The machine is measured while the view is shown, when there is something to show, once. */
+/* The machine is measured once the view was shown with something to show, to the end. */
 static void measures_the_machine(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void measures_the_machine(void **state)
     m->autorun = true;
     assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MACHINE);
     press(m, "1");
-    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MEASURE);
+    assert_true(model_desired_job(m, LANE_MEASURE, &w) && w.kind == JOB_MACHINE);
     press(m, "8");
     m->autorun = false;
     m->late.len = 0;
