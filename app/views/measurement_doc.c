@@ -153,6 +153,18 @@ static void put_device(struct doc *d, const struct measured_device *g, int width
     measurement_doc_row(d, "device:", STYLE_PLAIN, 0, &text, width);
 }
 
+/* Appends ", 76 % of this run's FMA ceiling (94.4)", if the ceiling is known. */
+static void add_ceiling(struct str *out, const struct measurement *m)
+{
+    if (!(m->peak_fraction > 0))
+        return;
+    str_printf(out, ", %.0f %% of this run's FMA ceiling (%.1f", 100 * m->peak_fraction,
+               m->peak_gflops);
+    if (m->threads > 1)
+        str_printf(out, " with %s on %d threads", m->isa, m->threads);
+    str_add_char(out, ')');
+}
+
 static void put_speed(struct doc *d, const struct measurement *m, const struct measurement_look *k)
 {
     struct str text = {0};
@@ -160,9 +172,7 @@ static void put_speed(struct doc *d, const struct measurement *m, const struct m
     if (m->executed_gflops > 0 && m->executed_gflops < SOME_SKIPPED * m->gflops)
         str_printf(&text, " (%.1f executed: %s)", m->executed_gflops,
                    k->program->n_algorithms ? "the algorithm needs fewer" : "padding is skipped");
-    if (m->peak_fraction > 0)
-        str_printf(&text, ", %.0f %% of this run's FMA ceiling (%.1f)", 100 * m->peak_fraction,
-                   m->peak_gflops);
+    add_ceiling(&text, m);
     if (m->peak_fraction >= 1.005)
         str_add(&text, "; above 100 %: the ceiling was measured while the machine was slower");
     if (!(m->peak_fraction > 0) && m->peak_reason[0])

@@ -42,12 +42,13 @@ static void put_status(const struct model *m, struct str *out)
 }
 
 /* Appends the file's name, and whether the session has changes that the file lacks. */
-static void put_file(const struct session *s, struct str *out)
+static void put_file(const struct model *m, const struct session *s, struct str *out)
 {
     const char *name = basename(s->path);
+    bool dirty = s->dirty || (m->network && m->network->session->dirty);
     if (name[0])
-        str_printf(out, "%s%s", name, s->dirty ? " (changed)" : "");
-    else if (s->dirty)
+        str_printf(out, "%s%s", name, dirty ? " (changed)" : "");
+    else if (dirty)
         str_add(out, "(not saved)");
 }
 
@@ -65,7 +66,7 @@ static void draw_title(const struct model *m, struct grid *g)
     if (s) {
         model_settings(m, &set);
         third = set.len > 0 ? 0 : third;
-        put_file(s, &file);
+        put_file(m, s, &file);
         str_printf(&file, "%s%s", set.len > 0 && file.len > 0 ? "  " : "", str_text(&set));
         what = s->title[0] ? s->title : history_spec(s->history);
     }

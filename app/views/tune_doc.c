@@ -414,8 +414,10 @@ void tune_doc_hint(struct str *out, const struct tune_view *v, const struct tune
     if (c->outcome == OUTCOME_OK) {
         add_times(out, v, won, c);
         str_printf(out, ", spread %.0f %%", 100 * c->spread);
-        str_add(out, tune_trials_not_faster(won, trial) ? ", not shown to be faster than the best"
-                                                        : "");
+        if (tune_trials_not_faster(won, trial)) {
+            str_add(out, ", not shown to be faster than the best");
+            return;
+        }
     } else {
         str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
     }

@@ -21,7 +21,7 @@ view_hint view_ledger_hint, view_branches_hint, view_start_hint, view_network_hi
 /* Whether the hint of the ledger explains what is wrong with a step, so that all of it must be
  * shown. */
 bool view_ledger_explains(const struct model *m);
-/* Appends with which other settings than those of now the current state was measured: "; * with isa
+/* Appends with which other settings than those of now the current state was measured: "; with isa
  * avx2, gcc 12; with 2 threads"; nothing if it was not. */
 void view_ledger_settings(const struct model *m, struct str *out);
 /* Returns the pane that shows the preview of the step on the prompt; -1: there is none. */

@@ -375,14 +375,14 @@ static void describe_simulated(const struct measurement *m, struct str *out)
 
 /* Names the settings that a star stands for. */
 static void describe_settings(const struct model *m, const struct ledger_row *r,
-                              const struct measurement *of, struct str *out)
+                              const struct measurement *of, const char *star, struct str *out)
 {
     struct made_with w = wanted_for(m, r, of);
     if (other_code(r->m, &w))
-        str_printf(out, "; * with isa %s, %s%s", r->m->isa, r->m->compiler,
+        str_printf(out, "; %swith isa %s, %s%s", star, r->m->isa, r->m->compiler,
                    other_version(r->m, &w) ? ", code of another version" : "");
     if (other_cache(r->m, &w)) {
-        str_add(out, "; * misses of cache ");
+        str_printf(out, "; %smisses of cache ", star);
         cache_config_print(out, &r->m->sim.cache);
     }
 }
@@ -394,7 +394,7 @@ void view_ledger_settings(const struct model *m, struct str *out)
     for (int i = 0; i < n; i++) {
         int threads = rows[i].here ? threads_of(&rows[i]) : 0;
         if (rows[i].here && rows[i].m)
-            describe_settings(m, &rows[i], reference_of(m, rows, n), out);
+            describe_settings(m, &rows[i], reference_of(m, rows, n), "", out);
         if (threads > 0 && threads != m->threads)
             str_printf(out, "; with %d thread%s", threads, threads == 1 ? "" : "s");
     }
@@ -452,7 +452,7 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
         str_free(&note);
     }
     if (r->m)
-        describe_settings(m, r, of, out);
+        describe_settings(m, r, of, "* ", out);
     bool noted = out->len > plain;
     const struct baseline *b = best_baseline(r);
     if (b && !r->ahead && !r->held) {

@@ -1,6 +1,8 @@
 /* Generates the C and the assembly of a program, for measuring and for showing. */
 #include "profile/measure/program_text.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/base/vec.h"
@@ -222,18 +224,86 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
     return ok;
 }
 
+/* A scalar or vector of the C that is loaded on a line from which the compiler made no instruction:
+ * `float inp0 = inp[0];` becomes part of the line that uses inp0. */
+struct folded_load { char name[40]; int at; };
+typedef VEC(struct folded_load) folded_loads;
+
+static bool names(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
+        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+            && !(isalnum((unsigned char)at[n]) || at[n] == '_'))
+            return true;
+    return false;
+}
+
+/* Reads the name from a line like "float inp0 = inp[0];". */
+static bool is_load(const char *line, char name[40])
+{
+    int end = 0;
+    return sscanf(line, " %*s %39[a-z0-9_] = %n", name, &end) == 1 && end > 0
+        && isdigit((unsigned char)name[strlen(name) - 1]) && strpbrk(line + end, "[(");
+}
+
+static void find_folded_loads(const struct c_lines *line, const struct code_lines *lines,
+                              folded_loads *out)
+{
+    bool *has = xcalloc((size_t)lines->n + 1, sizeof *has);
+    struct folded_load load;
+    for (int i = 0; i < line->len; i++)
+        if (line->data[i] > 0 && line->data[i] <= lines->n)
+            has[line->data[i] - 1] = true;
+    for (load.at = 0; load.at < lines->n; load.at++)
+        if (!has[load.at] && is_load(lines->source[load.at], load.name))
+            vec_push(out, load);
+    free(has);
+}
+
+/* Returns the text of C line `at` for an instruction that reads or writes memory, with the lines of
+ * the loads that were folded into it. */
+static const char *with_folded_loads(struct arena *a, const struct code_lines *lines, int at,
+                                     const folded_loads *loads)
+{
+    const char *text = lines->source[at], *all = text, *last = "";
+    for (int i = loads->len - 1; i >= 0; i--) {          /* the nearest of a name */
+        const struct folded_load *x = &loads->data[i];
+        if (x->at >= at || streq(x->name, last) || !names(text, x->name))
+            continue;
+        all = arena_printf(a, "%s\n%s", all, lines->source[x->at]);
+        last = x->name;
+    }
+    return all;
+}
+
+/* Whether a line of assembly has an operand in memory, but not on the stack. */
+static bool touches_memory(const char *text)
+{
+    size_t n = strcspn(text, "[\n");
+    return text[n] == '[' && strncmp(text + n, "[rsp", 4) != 0 && strncmp(text + n, "[rbp", 4) != 0;
+}
+
 /* Replaces C lines by their loops and by their text. An instruction without a C line, or of a
  * helper function, gets the loop of the instruction before it. */
-static void loops_of_c_lines(struct arena *a, const struct c_lines *line, struct code_lines *lines)
+static void loops_of_c_lines(struct arena *a, const char *text, const struct c_lines *line,
+                             struct code_lines *lines)
 {
+    folded_loads loads = {0};
+    find_folded_loads(line, lines, &loads);
     int *of = ARENA_ARRAY(a, int, line->len + 1), last = -1;
     const char **source = ARENA_ARRAY(a, const char *, line->len + 1);
     for (int i = 0; i < line->len; i++) {
         int at = line->data[i] - 1;
-        source[i] = at >= 0 && at < lines->n ? lines->source[at] : NULL;
+        bool known = at >= 0 && at < lines->n;
+        source[i] = !known ? NULL : touches_memory(text)
+                  ? with_folded_loads(a, lines, at, &loads) : lines->source[at];
+        text += strcspn(text, "\n");
+        text += *text == '\n';
         last = line->data[i] == 0 ? -1 : at < lines->n && lines->of[at] >= 0 ? lines->of[at] : last;
         of[i] = last;
     }
+    vec_free(&loads);
     lines->n = line->len;
     lines->of = of;
     lines->source = source;
@@ -257,7 +327,7 @@ static bool text_asm(struct arena *a, const struct program *p, const struct targ
         str_free(&name);
     }
     if (ok && lines) {
-        loops_of_c_lines(a, &c_lines, lines);
+        loops_of_c_lines(a, str_text(out), &c_lines, lines);
         asm_loops_find(a, str_text(out), lines);
     }
     vec_free(&c_lines);
@@ -279,7 +349,7 @@ bool program_text_sass(struct arena *a, const struct program *p, const struct ca
     ok = ok && nvrtc_build_lines(a, str_text(&text), GPU_ARCH, &b, e)
       && sass_disassemble(&b, SASS_LIMIT_S, c, out, &c_lines, e);
     if (ok)
-        loops_of_c_lines(a, &c_lines, lines);
+        loops_of_c_lines(a, str_text(out), &c_lines, lines);
     vec_free(&c_lines);
     str_free(&text);
     return ok;
