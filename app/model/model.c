@@ -253,6 +253,28 @@ bool model_loop_around(const struct model *m, const struct stage **stage, int *a
     return false;
 }
 
+/* Finds the axes of s whose loops are around the cursor of the nest, inner ones first, beginning
+ * with the given one.  Returns their number.  A nest may have several loops of an axis: one that
+ * sets to zero, one that sums, one that stores; each has other loops around it. */
+static int axes_around(const struct model *m, const struct stage *s, int axis, int out[])
+{
+    const struct pane_doc *p = &m->pane[VIEW_NEST];
+    const struct stage *other;
+    int n = 0, found, k = p->scroll.item - 1;
+    out[n++] = axis;
+    size_t indent = SIZE_MAX;
+    for (int i = p->scroll.cursor; i >= 0 && i < p->doc.lines.len && indent > 0; i--) {
+        const struct line *l = &p->doc.lines.data[i];
+        size_t here = strspn(l->text, " ");
+        for (; here < indent && k >= 0 && n < s->n_axes; k--)
+            if (loop_of(model_program(m), l, k, &other, &found) && other == s && found != axis)
+                out[n++] = found;
+        indent = here < indent ? here : indent;
+        k = i > 0 ? p->doc.lines.data[i - 1].n_items - 1 : -1;
+    }
+    return n;
+}
+
 /* Whether loop k of the code, or a loop that encloses it, is axis a of node n. */
 static bool has_loop(const struct code_lines *lines, int k, int n, const char *a)
 {
@@ -288,9 +310,10 @@ bool model_lit(const struct model *m, enum view v, int i)
     int axis;
     if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop_around(m, &s, &axis))
         return false;
-    int node = program_stage(model_program(m), s->name);
-    for (int a = 0; a < s->n_axes; a++) {                 /* outwards, then inwards */
-        const char *name = s->axis[a <= axis ? axis - a : a].name;
+    int node = program_stage(model_program(m), s->name), around[MAX_DIMS * 4];
+    int n = axes_around(m, s, axis, around);
+    for (int a = 0; a < n + s->n_axes - axis - 1; a++) { /* outwards, then inwards */
+        const char *name = s->axis[a < n ? around[a] : axis + 1 + a - n].name;
         for (int k = 0; k < c->lines.n_loops; k++)
             if (c->lines.loop[k].node == node && strcaseeq(c->lines.loop[k].axis, name))
                 return has_loop(&c->lines, c->lines.of[i], node, name);

@@ -397,6 +397,45 @@ static void loads_of_the_tensor_are_marked(void **state)
     model_free(m);
 }
 
+/* Returns whether the C marks a line that has the text, for the loop under the cursor. */
+static bool marks_line_with(struct model *m, const char *text)
+{
+    bool marks = false;
+    screen_refresh(m);
+    for (int i = 0; i < m->pane[VIEW_C].doc.lines.len; i++) {
+        const struct line *l = &m->pane[VIEW_C].doc.lines.data[i];
+        marks |= l->id >= 0 && model_lit(m, VIEW_C, l->id) && strstr(l->text, text);
+    }
+    return marks;
+}
+
+/* An unrolled loop stands in several places of the nest: the C marks the loop around the place of
+ * the cursor. */
+static void the_place_of_an_unrolled_loop(void **state)
+{
+    static const char *const lines[] = {
+        "loop split C M 4", "loop split C N 16", "loop reorder C M.0 N.0 K M.1 N.1",
+        "loop cache_write C at=N.0", "loop unroll C M.1", "loop vectorize C N.1",
+    };
+    (void)state;
+    struct session *s;
+    struct err e;
+    assert_true(session_new("gmm m=64 k=64 n=64", &s, &e));
+    struct model *m = model_new(s, &(struct model_opts){.no_auto = true}, true);
+    m->roofs.looked = true;
+    model_resize(m, 200, 60);
+    for (int i = 0; i < COUNT_OF(lines); i++)
+        assert_true(model_run(m, lines[i]));
+    press(m, "1 G k k");                                 /* the loop M.1 that stores */
+    press(m, "4");
+    make_text(m, JOB_C);
+    assert_true(marks_line_with(m, "store"));
+    press(m, "1 k k k");                                 /* and the one that sums */
+    assert_false(marks_line_with(m, "store"));
+    assert_true(marks_line_with(m, "+="));
+    model_free(m);
+}
+
 /* Nothing moves, and it is said why. */
 static void a_row_without_an_access_says_so(void **state)
 {
@@ -536,6 +575,7 @@ int main(void)
         cmocka_unit_test(code_opens_at_the_loop_around),
         cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(loads_of_the_tensor_are_marked),
+        cmocka_unit_test(the_place_of_an_unrolled_loop),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),
