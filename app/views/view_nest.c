@@ -202,9 +202,11 @@ static void go_to_step(const struct model *m, struct pane_doc *p)
 static void show_nest(struct pane_doc *p, int height)
 {
     const struct line *l = p->doc.lines.data;
-    int n = p->doc.lines.len, first = p->scroll.cursor, end = first + 1;
+    int n = p->doc.lines.len, first = p->scroll.cursor, end;
     if (n == 0 || height <= 0)
         return;
+    first = first < 0 ? 0 : first < n ? first : n - 1;   /* the nest may be shorter than before */
+    end = first + 1;
     while (first > 0 && l[first].text[0] == ' ')
         first--;
     while (end < n && l[end].text[0] == ' ')

@@ -397,6 +397,22 @@ static void loads_of_the_tensor_are_marked(void **state)
     model_free(m);
 }
 
+/* A nest that is shorter than before has no line where the cursor was. */
+static void the_nest_may_shrink(void **state)
+{
+    (void)state;
+    struct model *m = measured();
+    struct pane_doc *p = &m->pane[VIEW_NEST];
+    model_resize(m, 80, 24);
+    press(m, "1 G");
+    p->scroll.cursor = p->doc.lines.len + 3;
+    m->stamp++;
+    screen_refresh(m);
+    assert_in_range(p->scroll.cursor, 0, p->doc.lines.len - 1);
+    assert_in_range(p->scroll.top, 0, p->doc.lines.len - 1);
+    model_free(m);
+}
+
 /* Returns whether the C marks a line that has the text, for the loop under the cursor. */
 static bool marks_line_with(struct model *m, const char *text)
 {
@@ -575,7 +591,7 @@ int main(void)
         cmocka_unit_test(code_opens_at_the_loop_around),
         cmocka_unit_test(layouts_open_from_other_views),
         cmocka_unit_test(loads_of_the_tensor_are_marked),
-        cmocka_unit_test(the_place_of_an_unrolled_loop),
+        cmocka_unit_test(the_place_of_an_unrolled_loop), cmocka_unit_test(the_nest_may_shrink),
         cmocka_unit_test(a_row_without_an_access_says_so),
         cmocka_unit_test(escape_goes_back_to_the_line),
         cmocka_unit_test(escape_forgets_where_it_went),
