@@ -131,9 +131,7 @@ void model_changed(struct model *m)
         vec_push(&m->late, m->at);
     m->at = history_current(h)->id;
     m->measure_wanted = m->autorun && !history_current(h)->measured;
-    int n, at;
-    history_path(h, history_branch_index(h), &n, &at);
-    m->pane[DOC_LEDGER].scroll.cursor = at;
+    m->pane[DOC_LEDGER].scroll.cursor = history_position(h);
 }
 
 void model_resize(struct model *m, int w, int h)
@@ -236,43 +234,36 @@ bool model_loop(const struct model *m, const struct stage **stage, int *axis)
     return loop_of(model_program(m), doc_at(&p->doc, &p->scroll), p->scroll.item, stage, axis);
 }
 
-bool model_loop_around(const struct model *m, const struct stage **stage, int *axis)
-{
-    const struct pane_doc *p = &m->pane[VIEW_NEST];
-    const struct line *l = doc_at(&p->doc, &p->scroll);
-    if (!l || model_loop(m, stage, axis))
-        return l != NULL;
-    size_t indent = strspn(l->text, " ");
-    for (int i = p->scroll.cursor - 1; i >= 0 && indent > 0; i--) {
-        l = &p->doc.lines.data[i];
-        size_t here = strspn(l->text, " ");
-        if (here < indent && loop_of(model_program(m), l, l->n_items - 1, stage, axis))
-            return true;
-        indent = here < indent ? here : indent;
-    }
-    return false;
-}
+struct nest_loop { const struct stage *stage; int axis; };
 
-/* Finds the axes of s whose loops are around the cursor of the nest, inner ones first, beginning
- * with the given one.  Returns their number.  A nest may have several loops of an axis: one that
- * sets to zero, one that sums, one that stores; each has other loops around it. */
-static int axes_around(const struct model *m, const struct stage *s, int axis, int out[])
+/* Finds the loop under the cursor of the nest and those around it, inner ones first, at most max.
+ * Returns their number.  A nest may have several loops of an axis: one that sets to zero, one that
+ * sums, one that stores; each has other loops around it. */
+static int loops_around(const struct model *m, struct nest_loop *out, int max)
 {
     const struct pane_doc *p = &m->pane[VIEW_NEST];
-    const struct stage *other;
-    int n = 0, found, k = p->scroll.item - 1;
-    out[n++] = axis;
     size_t indent = SIZE_MAX;
+    int n = 0;
     for (int i = p->scroll.cursor; i >= 0 && i < p->doc.lines.len && indent > 0; i--) {
         const struct line *l = &p->doc.lines.data[i];
         size_t here = strspn(l->text, " ");
-        for (; here < indent && k >= 0 && n < s->n_axes; k--)
-            if (loop_of(model_program(m), l, k, &other, &found) && other == s && found != axis)
-                out[n++] = found;
+        int k = i < p->scroll.cursor ? l->n_items - 1
+              : p->scroll.item < l->n_items ? p->scroll.item : 0;
+        for (; here < indent && k >= 0 && n < max; k--)
+            n += loop_of(model_program(m), l, k, &out[n].stage, &out[n].axis);
         indent = here < indent ? here : indent;
-        k = i > 0 ? p->doc.lines.data[i - 1].n_items - 1 : -1;
     }
     return n;
+}
+
+bool model_loop_around(const struct model *m, const struct stage **stage, int *axis)
+{
+    struct nest_loop inner;
+    if (loops_around(m, &inner, 1) == 0)
+        return false;
+    *stage = inner.stage;
+    *axis = inner.axis;
+    return true;
 }
 
 /* Whether loop k of the code, or a loop that encloses it, is axis a of node n. */
@@ -306,14 +297,18 @@ bool model_lit(const struct model *m, enum view v, int i)
     if (v == VIEW_GRAPH)
         return is_neighbour(m, i);
     const struct code_text *c = model_code(v) >= 0 ? &m->code[model_code(v)] : NULL;
-    const struct stage *s;
-    int axis;
-    if (!c || !c->have || i < 0 || i >= c->lines.n || !model_loop_around(m, &s, &axis))
+    struct nest_loop around[MAX_DIMS * 4];
+    if (!c || !c->have || i < 0 || i >= c->lines.n)
         return false;
-    int node = program_stage(model_program(m), s->name), around[MAX_DIMS * 4];
-    int n = axes_around(m, s, axis, around);
+    int n = loops_around(m, around, COUNT_OF(around));
+    if (n == 0)
+        return false;
+    const struct stage *s = around[0].stage;
+    int node = program_stage(model_program(m), s->name), axis = around[0].axis;
     for (int a = 0; a < n + s->n_axes - axis - 1; a++) { /* outwards, then inwards */
-        const char *name = s->axis[a < n ? around[a] : axis + 1 + a - n].name;
+        if (a < n && around[a].stage != s)
+            continue;
+        const char *name = s->axis[a < n ? around[a].axis : axis + 1 + a - n].name;
         for (int k = 0; k < c->lines.n_loops; k++)
             if (c->lines.loop[k].node == node && strcaseeq(c->lines.loop[k].axis, name))
                 return has_loop(&c->lines, c->lines.of[i], node, name);

@@ -424,8 +424,8 @@ void model_contract_note(const struct program *p, const struct program *than, st
 /* Appends "; 64 threads take turns on 1 core" and the like, where more threads gain nothing. */
 void model_threads_note(const struct model *m, struct str *out);
 /* Appends which steps have no effect because of step `by`, or the other way round: both say how the
- * same loop runs.  0: the current step. */
-void model_note_replaced(struct model *m, int by, struct str *out);
+ * same loop runs. */
+void model_note_replaced(const struct model *m, int by, struct str *out);
 /* Says after a step that the layouts or the order of the loops are what they were before it, or
  * that a setting leaves the code as it was. */
 void model_note_no_change(const struct program *p, const struct program *before, const char *step,

@@ -113,8 +113,7 @@ static void move_loop(struct model *m, const char *line, bool inwards)
     int axis = 0, n = 0;
     bool has = model_loop(m, &s, &axis);
     struct history *h = m->session->history;
-    int at, steps;
-    history_path(h, history_branch_index(h), &steps, &at);
+    int at = history_position(h);
     int other = axis + (inwards ? 1 : -1);
     struct arena *a = arena_new();
     if (has && other >= 0 && other < s->n_axes)
@@ -162,13 +161,11 @@ static bool marked_last(struct model *m, const char *line)
 static void toggle_mark(struct model *m, const char *line)
 {
     struct str text = {0};
-    int at, steps;
     if (!marked_last(m, line)) {
         run_line(m, model_toggled(m, line));
         return;
     }
-    history_path(m->session->history, history_branch_index(m->session->history), &steps, &at);
-    str_printf(&text, "goto %d", at - 1);
+    str_printf(&text, "goto %d", history_position(m->session->history) - 1);
     m->overlay = OVERLAY_NONE;
     if (model_run(m, str_text(&text)))
         model_info(m, "the loop is plain again: its step is taken back");

@@ -329,11 +329,9 @@ static bool run_app(struct model *m, enum app_command id, const char *arg)
 static void after_effect(struct model *m, enum command_effect effect, const struct state *before)
 {
     if (effect == EFFECT_MEASURE) {
-        int n, at;
-        history_path(m->session->history, history_branch_index(m->session->history), &n, &at);
         m->measure_wanted = m->numbers_asked = true;
         m->data_stamp++;
-        model_info(m, "measuring step %d", at);
+        model_info(m, "measuring step %d", history_position(m->session->history));
     }
     if (effect == EFFECT_STATE || effect == EFFECT_REBASED)
         model_edited(m);
@@ -496,7 +494,7 @@ static bool run_line(struct model *m, const char *line)
         look_at_step(m);
         model_note_no_change(model_program(m), before->program,
                              history_current(m->session->history)->step, &same);
-        model_note_replaced(m, 0, &same);
+        model_note_replaced(m, history_position(m->session->history), &same);
     }
     bool undone = str_starts(line, "undo") || str_starts(line, "redo");
     bool back = undone || str_starts(line, "goto");

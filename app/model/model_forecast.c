@@ -2,6 +2,7 @@
  * the entries of the menu.  A job computes them, so that no key waits. */
 #include "app/model/model.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "app/ui/text.h"
@@ -149,6 +150,14 @@ static double predicted_ms(const struct model *m, const struct prediction *p)
                                model_program(m)->base->flops, p->accesses);
 }
 
+/* Returns the predicted change of the time from `now` (NULL: unknown); NAN: unknown. */
+static double time_change(const struct model *m, const struct prediction *p,
+                          const struct forecast *now)
+{
+    double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
+    return ms > 0 && was > 0 ? ms / was - 1 : NAN;
+}
+
 bool model_forecast_has_time(const struct model *m)
 {
     const struct target *t = target_or_host(m->set.target);
@@ -159,11 +168,10 @@ bool model_forecast_has_time(const struct model *m)
 void model_forecast_brief(const struct model *m, const char *line, struct str *out)
 {
     const struct foreseen *r = find(m, history_current(m->session->history)->id, line);
-    double ms = r && r->after.ok ? predicted_ms(m, &r->after.misses) : 0;
-    double was = r && r->now.ok ? predicted_ms(m, &r->now.misses) : 0;
-    if (ms > 0 && was > 0) {
+    double change = r && r->after.ok ? time_change(m, &r->after.misses, &r->now) : NAN;
+    if (isfinite(change)) {
         str_add(out, "time ");
-        text_change(out, ms / was - 1);
+        text_change(out, change);
         str_add(out, ", ");
     }
     if (r && r->after.ok && r->now.ok) {
@@ -201,10 +209,10 @@ bool model_forecast_before(const struct model *m, const char *line, const char *
 static void add_time(const struct model *m, const struct prediction *p, const struct forecast *now,
                      struct str *out)
 {
-    double ms = predicted_ms(m, p), was = now && now->ok ? predicted_ms(m, &now->misses) : 0;
-    if (ms > 0 && was > 0) {
+    double ms = predicted_ms(m, p), change = time_change(m, p, now);
+    if (isfinite(change)) {
         str_add(out, "; time ");
-        text_change(out, ms / was - 1);
+        text_change(out, change);
     } else if (ms > 0) {
         str_add(out, "; about ");
         text_ms(out, ms);
@@ -227,8 +235,6 @@ void model_forecast_print(const struct model *m, const char *line, struct str *o
     str_add(out, " L1 misses");
     if (line[0])
         add_change(out, ", ", r);
-    if (line[0])
-        add_time(m, &r->after.misses, &r->now, out);
-    else if (!timed || timed->latency.runs == 0)
-        add_time(m, &r->after.misses, NULL, out);
+    if (line[0] || !timed || timed->latency.runs == 0)
+        add_time(m, &r->after.misses, line[0] ? &r->now : NULL, out);
 }

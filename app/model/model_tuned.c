@@ -48,8 +48,9 @@ static void add_result(const struct model *m, struct str *out, const struct tuni
         return;
     }
     const struct tune_winner *w = &m->tuner.winner;
-    bool turns = w->n_timed > 0 && w->timed[0].trial == w->trial && isfinite(w->timed[0].ms);
-    text_ms(out, turns && !t->simulated ? w->timed[0].ms : t->best_ms);
+    const struct tuning_timed *timed = tune_winner_timed(w, w->trial);
+    bool turns = timed && isfinite(timed->ms) && !t->simulated;
+    text_ms(out, turns ? timed->ms : t->best_ms);
     if (t->simulated) {
         str_printf(out, " simulated on %s", t->simulated);
     } else if (turns) {

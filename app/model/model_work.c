@@ -318,17 +318,16 @@ void model_note_no_change(const struct program *p, const struct program *before,
         note_idle_setting(p, step, out);
 }
 
-void model_note_replaced(struct model *m, int by, struct str *out)
+void model_note_replaced(const struct model *m, int by, struct str *out)
 {
-    int n;
-    struct ledger_row *rows = model_ledger(m, &n);
-    for (int i = 1; by == 0 && i < n; i++)
-        by = rows[i].here ? i : 0;
-    for (int i = 1; i < n; i++)
-        if (rows[i].replaced_by > 0 && (rows[i].replaced_by == by || i == by))
+    const struct history *h = m->session->history;
+    for (int i = 1; i <= history_position(h); i++) {
+        int n, at, with = history_replaced_by(h, i);
+        const int *path = history_path(h, history_branch_index(h), &n, &at);
+        if (with > 0 && (with == by || i == by))
             str_printf(out, "%sstep %d `%s` has no effect, because of step %d",
-                       out->len ? "; " : "", i, rows[i].step, rows[i].replaced_by);
-    free(rows);
+                       out->len ? "; " : "", i, history_state(h, path[i])->step, with);
+    }
 }
 
 void model_contract_note(const struct program *p, const struct program *than, struct str *out)

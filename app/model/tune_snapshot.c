@@ -6,6 +6,14 @@
 #include "app/model/gate.h"
 #include "kernels/base/vec.h"
 
+const struct tuning_timed *tune_winner_timed(const struct tune_winner *w, int trial)
+{
+    for (int i = 0; w->known && i < w->n_timed; i++)
+        if (w->timed[i].trial == trial)
+            return &w->timed[i];
+    return NULL;
+}
+
 struct tune_snapshot {
     struct gate gate;
     struct cancel stop;

@@ -25,6 +25,9 @@ struct tune_winner {
     int n_timed; struct tuning_timed timed[TUNING_MOST_TIMED];
 };
 
+/* Returns the time in turns of a trial; NULL: it has none. */
+const struct tuning_timed *tune_winner_timed(const struct tune_winner *w, int trial);
+
 struct tune_snapshot;
 /* A snapshot is reference-counted: new has one owner, share adds one, the last drop frees it. */
 struct tune_snapshot *tune_snapshot_new(void);

@@ -1,6 +1,5 @@
 #include "app/ui/doc.h"
 
-#include <ctype.h>
 #include <string.h>
 #include "app/ui/text.h"
 
@@ -139,11 +138,6 @@ static void put_styled(struct doc *d, const char *text, const unsigned char *sty
     str_add_n(&d->style, (const char *)style, n);
 }
 
-static bool is_name_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '.';
-}
-
 /* Returns how many bytes of code fit into `width` columns, broken neither in the indentation nor,
  * if possible, inside a name. */
 static size_t code_break(const char *p, int width)
@@ -152,7 +146,7 @@ static size_t code_break(const char *p, int width)
     if (n <= indent && p[n])
         n = indent + text_break(p + indent, width - (int)indent);
     size_t k = n;
-    while (p[n] && k > indent + (n - indent) / 2 && is_name_char(p[k - 1]) && is_name_char(p[k]))
+    while (p[n] && k > indent + (n - indent) / 2 && str_name_char(p[k - 1]) && str_name_char(p[k]))
         k--;
     return k > indent + (n - indent) / 2 ? k : n;
 }
@@ -355,21 +349,11 @@ static void mark_matches(struct grid *g, const struct line *l, const char *words
     }
 }
 
-const char *doc_find_name(const char *text, const char *name, const char *tail, size_t *n)
-{
-    for (const char *p = strstr(text, name); p; p = strstr(p + 1, name)) {
-        *n = strlen(name) + strspn(p + strlen(name), tail);
-        if ((p == text || !is_name_char(p[-1])) && !is_name_char(p[*n]))
-            return p;
-    }
-    return NULL;
-}
-
 static void mark_word(struct grid *g, const struct line *l, const char *word, const char *tail,
                       int x, int y)
 {
     size_t n;
-    for (const char *p = l->text; (p = doc_find_name(p, word, tail, &n)); p += n) {
+    for (const char *p = l->text; (p = str_find_name(p, word, tail, &n)); p += n) {
         int col = text_width_n(l->text, (size_t)(p - l->text));
         grid_restyle(g, (struct rect){x + col, y, (int)n, 1}, STYLE_KEY, 0x7F);
     }

@@ -99,9 +99,6 @@ struct doc_look {
     bool (*lit)(const void *ctx, int id), (*marked)(const void *ctx, int id);
     const void *ctx;
 };
-/* Returns where the text has that name, as a whole word, and in *n its length there. tail: the
- * characters that may be behind the letters of the name. NULL: nowhere. */
-const char *doc_find_name(const char *text, const char *name, const char *tail, size_t *n);
 /* Draws the visible lines; the first column is a gutter with the cursor's mark. */
 void doc_draw(const struct doc *d, const struct scroll *s, struct grid *g, struct rect r,
               struct doc_look look);

@@ -304,15 +304,12 @@ static void draw_fitted(struct grid *g, int x, int y, int w, const char *hint)
     str_free(&head);
 }
 
-static void draw_hint(const struct model *m, struct grid *g, struct rect r)
+static void draw_hint(struct grid *g, struct rect r, const char *hint)
 {
-    struct str s = {0};
-    put_hint(m, &s);
     if (r.h > 1)
-        draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, str_text(&s));
+        draw_wrapped(g, r.y, r.y + r.h, r.x + 1, r.w - 2, STYLE_DIM, hint);
     else
-        draw_fitted(g, r.x + 1, r.y, r.w - 2, str_text(&s));
-    str_free(&s);
+        draw_fitted(g, r.x + 1, r.y, r.w - 2, hint);
 }
 
 static void draw_tour(const struct model *m, struct grid *g)
@@ -341,10 +338,10 @@ static void draw_echo(const struct model *m, struct grid *g, struct rect r)
     struct str s = {0};
     put_hint(m, &s);
     bool has = echo[0] == ':' && strstr(str_text(&s), echo + 1);
-    str_free(&s);
     int x = has ? r.x : grid_fit(g, r.x + 1, r.y, r.w - 2, STYLE_KEY, echo) + 1;
     if (x + 1 + LEAST_HINT <= r.x + r.w)
-        draw_hint(m, g, (struct rect){x, r.y, r.x + r.w - x, 1});
+        draw_hint(g, (struct rect){x, r.y, r.x + r.w - x, 1}, str_text(&s));
+    str_free(&s);
 }
 
 /* The row of a message: what a key or a line did, else what is under the cursor. */
@@ -364,7 +361,10 @@ static void draw_message(const struct model *m, struct grid *g)
     bool hinted = m->prompt.open || m->overlay == OVERLAY_HELP || m->message.kind != MESSAGE_ECHO
                || r.h > 1;                /* the hint explains a step */
     if (!text[0] && hinted) {
-        draw_hint(m, g, r);
+        struct str hint = {0};
+        put_hint(m, &hint);
+        draw_hint(g, r, str_text(&hint));
+        str_free(&hint);
         return;
     }
     if (m->message.kind == MESSAGE_ECHO) {

@@ -141,7 +141,7 @@ static void put_winner(struct doc *d, const struct tune_view *v, const struct tu
     const struct tune_winner *w = &look->winner;
     struct str s = {0};
     put_label(d, "best");
-    const struct tuning_timed *timed = tune_trials_timed(w, w->trial);
+    const struct tuning_timed *timed = tune_winner_timed(w, w->trial);
     doc_ms(d, STYLE_STRONG, timed && isfinite(timed->ms) ? timed->ms : w->ms);
     if (v->simulated[0])
         str_printf(&s, " simulated on %s", v->simulated);
@@ -395,7 +395,7 @@ void tune_doc_write(struct doc *d, const struct tune_view *v, const struct tune_
 static void add_times(struct str *out, const struct tune_view *v, const struct tune_winner *won,
                       const struct tune_candidate *c)
 {
-    const struct tuning_timed *timed = tune_trials_timed(won, c->trial);
+    const struct tuning_timed *timed = tune_winner_timed(won, c->trial);
     if (timed && isfinite(timed->ms)) {
         text_ms(out, timed->ms);
         str_add(out, " in turns, ");

@@ -24,14 +24,6 @@ bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner
     return won->known && !v->simulated[0] && (won->n_timed > 0 || won->ms != v->best_ms);
 }
 
-const struct tuning_timed *tune_trials_timed(const struct tune_winner *won, int trial)
-{
-    for (int i = 0; won->known && i < won->n_timed; i++)
-        if (won->timed[i].trial == trial)
-            return &won->timed[i];
-    return NULL;
-}
-
 static int by_latency(const void *a, const void *b)
 {
     const struct tune_candidate *x = *(const struct tune_candidate *const *)a,
@@ -45,7 +37,7 @@ static int by_latency(const void *a, const void *b)
  * since the start's time there is only a sample as well. */
 static void add_time(struct str *row, const struct trial_rows *t, const struct tune_candidate *c)
 {
-    const struct tuning_timed *timed = tune_trials_timed(t->won, c->trial);
+    const struct tuning_timed *timed = tune_winner_timed(t->won, c->trial);
     bool sample = !timed && tune_trials_are_samples(t->v, t->won);
     double ms = timed ? timed->ms : c->outcome == OUTCOME_OK ? c->ms : NAN;
     double ratio = timed ? timed->speedup : !sample ? t->v->start_ms / ms : NAN;
@@ -68,7 +60,7 @@ static void add_time(struct str *row, const struct trial_rows *t, const struct t
 /* Returns the word in the column of the stage. */
 static const char *stage_word(const struct trial_rows *t, const struct tune_candidate *c)
 {
-    bool timed = tune_trials_timed(t->won, c->trial) != NULL;
+    bool timed = tune_winner_timed(t->won, c->trial) != NULL;
     return timed && c->trial == t->won->trial ? "best"
          : timed && c->trial == 0 && c->seed ? "start"
          : timed ? stage_name[STAGE_FINAL] : c->seed ? "seed" : stage_name[c->stage];
@@ -76,15 +68,15 @@ static const char *stage_word(const struct trial_rows *t, const struct tune_cand
 
 bool tune_trials_not_faster(const struct tune_winner *won, int trial)
 {
-    const struct tuning_timed *timed = tune_trials_timed(won, trial);
-    const struct tuning_timed *best = tune_trials_timed(won, won->trial);
+    const struct tuning_timed *timed = tune_winner_timed(won, trial);
+    const struct tuning_timed *best = tune_winner_timed(won, won->trial);
     return timed && best && timed != best && timed->ms <= best->ms;
 }
 
 /* Appends the layout of a trial, or why it has no time. */
 static void add_what(struct str *out, const struct trial_rows *t, const struct tune_candidate *c)
 {
-    const struct tuning_timed *timed = tune_trials_timed(t->won, c->trial);
+    const struct tuning_timed *timed = tune_winner_timed(t->won, c->trial);
     if (c->outcome != OUTCOME_OK)
         str_printf(out, "%s%s%s", outcome_name[c->outcome], c->reason[0] ? ": " : "", c->reason);
     else if (timed && isnan(timed->ms))
@@ -98,7 +90,7 @@ static void add_what(struct str *out, const struct trial_rows *t, const struct t
 static void put_trial(struct doc *d, const struct trial_rows *t, const struct tune_candidate *c)
 {
     struct str row = {0}, what = {0};
-    const struct tuning_timed *timed = tune_trials_timed(t->won, c->trial);
+    const struct tuning_timed *timed = tune_winner_timed(t->won, c->trial);
     int family = t->f->of_arm[c->arm];
     bool ok = c->outcome == OUTCOME_OK && !(timed && isnan(timed->ms));
     int best = t->won->known && t->won->trial >= 0 ? t->won->trial : t->v->best;
@@ -165,6 +157,6 @@ void tune_trials_write(struct doc *d, struct arena *a, const struct tune_view *v
     if (tune_trials_are_samples(v, won) && won->n_timed < v->n_trials)
         doc_line(d, STYLE_DIM, "~ one sample each, in the search:")->heading = true;
     for (int i = 0; i < v->n_trials; i++)
-        if (!tune_trials_timed(won, c[i]->trial))
+        if (!tune_winner_timed(won, c[i]->trial))
             put_trial(d, &t, c[i]);
 }

@@ -10,8 +10,6 @@
 /* Whether times of the search stand beside those of another measurement: rows with them are then
  * marked as samples. */
 bool tune_trials_are_samples(const struct tune_view *v, const struct tune_winner *won);
-/* Returns the time in turns of a trial; NULL: it has none. */
-const struct tuning_timed *tune_trials_timed(const struct tune_winner *won, int trial);
 /* Whether a trial has a lower median in turns than the winner, but too little to be sure. */
 bool tune_trials_not_faster(const struct tune_winner *won, int trial);
 /* Adds a heading and a line per trial. */

@@ -436,8 +436,9 @@ static bool describe_row(const struct model *m, const struct ledger_row *r, int 
     size_t plain = out->len;
     if (r->note)
         str_printf(out, "; %s", r->note);
-    if (r->replaced_by > 0)
-        str_printf(out, "; no effect: by step %d the loop runs in another way", r->replaced_by);
+    int by = history_replaced_by(m->session->history, i);
+    if (by > 0)
+        str_printf(out, "; no effect: by step %d the loop runs in another way", by);
     if (!r->held)
         model_describe_tile(m, history_state(m->session->history, r->state), "; the tile ", out);
     if (r->m && r->m->sim.of_source)

@@ -17,8 +17,8 @@ static bool is_of_tensor(const void *marks, int i)
     const struct code_lines *lines = &x->m->code[model_code(x->v)].lines;
     const char *c = lines->source && i < lines->n ? lines->source[i] : NULL;
     size_t n;
-    return c && (doc_find_name(c, x->word, "", &n)
-                 || (x->local[0] && doc_find_name(c, x->local, "", &n)));
+    return c && (str_find_name(c, x->word, "", &n)
+                 || (x->local[0] && str_find_name(c, x->local, "", &n)));
 }
 
 static bool is_variable(const struct program *p, const char *name)

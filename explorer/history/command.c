@@ -189,7 +189,7 @@ static int split_of(struct history *h, const struct step *s)
 {
     int n, at, found = 0;
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    for (int i = 1; i <= at && s->kind == STEP_LOOP_SPLIT; i++) {
+    for (int i = 1; i <= at; i++) {
         char stage[64], loop[64];
         int words = sscanf(history_state(h, path[i])->step, "loop split %63s %63s", stage, loop);
         if (words == 2 && strcaseeq(stage, s->target) && strcaseeq(loop, s->arg[0].text))
@@ -213,7 +213,7 @@ static bool pick(struct history *h, const char *step, enum command_effect *effec
     bool ok = parses && rename_step(a, p, parsed, renamed, &why) == 1
            && run_step(h, renamed[0], effect, &why);
     const char *gone = parses && !ok ? rename_why_gone(a, p, parsed, &own) : NULL;
-    int other = gone ? split_of(h, parsed) : 0;
+    int other = gone && parsed->kind == STEP_LOOP_SPLIT ? split_of(h, parsed) : 0;
     if (!ok)
         err_set(e, ERR_STEP, "`%.150s` does not apply here: %.300s", step,
                 gone ? gone : why.text);
@@ -287,12 +287,12 @@ static void fix_tile_step(const struct history *h, const char *line, struct err 
     int n, at;
     char to[64], stage[64], where[64];
     const int *path = history_path(h, history_branch_index(h), &n, &at);
-    if (sscanf(e->fix, "put the tile at %63s", to) != 1 || strstr(line, "cache_write"))
+    if (sscanf(e->fix, "put the tile at %63s", to) != 1 || !strstr(e->text, "cache_write")
+        || strstr(line, "cache_write"))
         return;
     for (int i = n - 1; i > 0; i--) {
         const struct state *s = history_state(h, path[i]);
-        if (s->held || !strstr(e->text, "cache_write")
-            || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2)
+        if (s->held || sscanf(s->step, "loop cache_write %63s at=%63s", stage, where) != 2)
             continue;
         err_fix(e, "edit %d loop cache_write %s at=%s puts its tile there", i, stage, to);
         return;

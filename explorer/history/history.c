@@ -107,6 +107,11 @@ const int *history_path(const struct history *h, int b, int *n, int *at)
     return h->path.data;
 }
 
+int history_position(const struct history *h)
+{
+    return depth_of(h, h->branches.data[h->current].at);
+}
+
 /* --- Branches by name ------------------------------------------------------------------------- */
 
 static int find_branch(const struct history *h, const char *name)
@@ -459,12 +464,12 @@ static bool read_annotation(const char *step, char verb[16], char stage[64], cha
     return is;
 }
 
-/* Returns the first later step up to `at` by which the loop runs in another way than step i says.
- * 0: there is none, or step i is not of that kind. */
-static int replaced_by(const struct history *h, const int *path, int i, int at)
+int history_replaced_by(const struct history *h, int i)
 {
+    int n, at;
+    const int *path = history_path(h, h->current, &n, &at);
     char verb[2][16], stage[2][64], loop[2][64];
-    if (h->states.data[path[i]]->held
+    if (i > at || h->states.data[path[i]]->held
         || !read_annotation(h->states.data[path[i]]->step, verb[0], stage[0], loop[0]))
         return 0;
     for (int k = i + 1; k <= at; k++)
@@ -484,7 +489,6 @@ int history_ledger(const struct history *h, struct ledger_row *out, int max)
         out[i] = (struct ledger_row){ .state = s->id, .step = s->step, .held = s->held,
                                       .note = s->note, .m = s->measured, .here = i == at,
                                       .ahead = i > at,
-                                      .replaced_by = i <= at ? replaced_by(h, path, i, at) : 0,
                                       .other_contract = -1 };
         add_change(h, &out[i], comparable(out, i));
     }

@@ -35,6 +35,8 @@ int history_branch_index(const struct history *h);      /* index of the current 
 /* Returns the state ids from state 0 to the tip of branch b, *n of them; *at is the position of
  * the current state of the branch.  Valid until the next change. */
 const int *history_path(const struct history *h, int b, int *n, int *at);
+/* Returns the position of the current state on the current branch: how many steps lead to it. */
+int history_position(const struct history *h);
 
 /* Applies a step to the current state. After an undo, the branch continues from the current state.
  * The undone states are kept on an automatic branch "NAME~1" if any of them was measured; otherwise
@@ -100,9 +102,6 @@ struct ledger_row {
     bool here;                          /* whether this is the current state */
     const char *note;                   /* which names mean other loops (struct state) */
     bool ahead;  /* whether this state is undone: it comes after the current state */
-    /* the row of a later step by which the loop runs in another way, "loop vectorize C N" after
-     * "loop unroll C N", so that this step has no effect; 0: none */
-    int replaced_by;
     const struct measurement *m;        /* NULL: not measured */
     /* change: minimum latency / minimum latency of the nearest earlier row that was timed in the
      * same way (measurement_same_way), - 1 */
@@ -114,4 +113,8 @@ struct ledger_row {
 };
 /* Fills at most max rows; returns how many rows the ledger has, which may be more. */
 int history_ledger(const struct history *h, struct ledger_row *out, int max);
+/* Returns the first applied step after step i of the current branch by which the same loop runs in
+ * another way, "loop vectorize C N" after "loop unroll C N", so that step i has no effect.  0:
+ * there is none. */
+int history_replaced_by(const struct history *h, int i);
 #endif

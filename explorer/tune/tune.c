@@ -153,8 +153,8 @@ static bool is_start_disturbed(const struct tune_result *r)
 }
 
 /* Compares the winner with a start that was too slow for the final, so that the gain is a ratio of
- * times in turns; once more if the start was disturbed.  A call of the start must be
- * short enough for GAIN_ROUNDS in COMPARE_S. */
+ * times in turns; once more if the start was disturbed.  A call of the start must be short enough
+ * for GAIN_ROUNDS in COMPARE_S. */
 static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
                                const struct cancel *cancel)
 {
@@ -172,14 +172,15 @@ static void compare_with_start(struct tune_result *r, const struct tune_opts *o,
         p[i] = program_of(r, c[i], o->kernels.spec);
     search_show(r->search, "comparing it with the start");
     mo.time_s = fmax(compare_time_s(o), start_s);
-    for (int again = 0; again == 0 || (again == 1 && is_start_disturbed(r)); again++)
+    for (int i = 0; i < 2 && (i == 0 || is_start_disturbed(r)); i++)
         if (!measure_compare(p, 2, &mo, NULL, cancel, r->gain, &how, &ignored))
             return;
-    if (is_start_disturbed(r) && !r->note[0])
+    bool disturbed = is_start_disturbed(r);
+    if (disturbed && !r->note[0])
         r->note = arena_printf(r->mem, "the start took %.3g ms in turns and %.3g ms in the search: "
                                "the machine was busy, so the ratio is that of the search",
                                r->gain[0].m.latency.median_ms, r->start->ms);
-    r->gained = r->gain[1].ratio.ratio > 0 && !is_start_disturbed(r);
+    r->gained = r->gain[1].ratio.ratio > 0 && !disturbed;
     if (r->gain[1].m.outcome != OUTCOME_OK) {
         r->measured = true;
         r->m = r->gain[1].m;

@@ -118,6 +118,21 @@ bool str_ends(const char *s, const char *suffix)
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
+bool str_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+const char *str_find_name(const char *text, const char *name, const char *tail, size_t *n)
+{
+    for (const char *p = strstr(text, name); p; p = strstr(p + 1, name)) {
+        *n = strlen(name) + strspn(p + strlen(name), tail);
+        if ((p == text || !str_name_char(p[-1])) && !str_name_char(p[*n]))
+            return p;
+    }
+    return NULL;
+}
+
 bool str_same_lines(const char *const *a, int n, const char *const *b, int m)
 {
     bool same = n == m;

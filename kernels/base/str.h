@@ -38,6 +38,11 @@ bool str_starts(const char *s, const char *prefix);
  * `words` is empty. */
 bool str_begins(const char *s, const char *words);
 bool str_ends(const char *s, const char *suffix);
+/* Whether c can stand in the name of a loop or tensor: letters, digits, _ and the dot of O.1. */
+bool str_name_char(char c);
+/* Returns where the text has that name, as a whole word, and in *n its length there. tail: the
+ * characters that may be behind the letters of the name. NULL: nowhere. */
+const char *str_find_name(const char *text, const char *name, const char *tail, size_t *n);
 /* Whether the n lines a are the m lines b. */
 bool str_same_lines(const char *const *a, int n, const char *const *b, int m);
 

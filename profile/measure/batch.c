@@ -162,12 +162,11 @@ static bool run(struct batch_run *r, struct batch_item *item, struct err *e)
 {
     struct batch_stats *s = &r->batch->stats;
     struct batch_run part[2];
-    struct shop *next = NULL;
     bool ok = open_jobs(r, item, e);
     int beside = batch_jobs_beside(r);
     double start = clock_s();
-    if (ok && (ok = write_part(r, 0, beside, &part[0], e)))
-        next = batch_build_begin(&part[0], batch_jobs(r));
+    ok = ok && write_part(r, 0, beside, &part[0], e);
+    struct shop *next = ok ? batch_build_begin(&part[0], batch_jobs(r)) : NULL;
     for (int i = 0, at = 0; next; i = !i) {
         ok = batch_build_end(next, ok, e);
         next = NULL;

@@ -285,17 +285,21 @@ static void hire(struct shop *s, int jobs)
         s->n_threads++;
 }
 
+static const struct machine *machine_of(const struct batch_run *r)
+{
+    return r->n > 0 ? r->candidate[0].job.machine : machine_this();
+}
+
 int batch_jobs(const struct batch_run *r)
 {
-    int cores = r->n > 0 ? r->candidate[0].job.machine->cores : 1;
-    int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : cores;
+    int jobs = r->batch->opts.jobs > 0 ? r->batch->opts.jobs : machine_of(r)->cores;
     return jobs < 1 ? 1 : jobs > MOST_JOBS ? MOST_JOBS : jobs;
 }
 
 /* A compiler on a core of its own makes the times of a kernel 1 % longer (BENCHMARKS.md). */
 int batch_jobs_beside(const struct batch_run *r)
 {
-    const struct machine *m = r->n > 0 ? r->candidate[0].job.machine : machine_this();
+    const struct machine *m = machine_of(r);
     int threads = r->batch->opts.measure.threads, jobs = batch_jobs(r);
     int idle = m->cores / m->core_threads - (threads > 1 ? threads : 1);
     return idle < 0 ? 0 : idle < jobs ? idle : jobs;

@@ -229,16 +229,6 @@ static bool build_for_listing(struct arena *a, const struct module *m, const str
 struct folded_load { char name[40]; int at; };
 typedef VEC(struct folded_load) folded_loads;
 
-static bool names(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *at = strstr(text, name); at; at = strstr(at + 1, name))
-        if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_'))
-            && !(isalnum((unsigned char)at[n]) || at[n] == '_'))
-            return true;
-    return false;
-}
-
 /* Reads the name from a line like "float inp0 = inp[0];". */
 static bool is_load(const char *line, char name[40])
 {
@@ -266,14 +256,11 @@ static void find_folded_loads(const struct c_lines *line, const struct code_line
 static const char *with_folded_loads(struct arena *a, const struct code_lines *lines, int at,
                                      const folded_loads *loads)
 {
-    const char *text = lines->source[at], *all = text, *last = "";
-    for (int i = loads->len - 1; i >= 0; i--) {          /* the nearest of a name */
-        const struct folded_load *x = &loads->data[i];
-        if (x->at >= at || streq(x->name, last) || !names(text, x->name))
-            continue;
-        all = arena_printf(a, "%s\n%s", all, lines->source[x->at]);
-        last = x->name;
-    }
+    const char *text = lines->source[at], *all = text;
+    size_t n;
+    for (int i = 0; i < loads->len && loads->data[i].at < at; i++)
+        if (str_find_name(text, loads->data[i].name, "", &n))
+            all = arena_printf(a, "%s\n%s", all, lines->source[loads->data[i].at]);
     return all;
 }
 

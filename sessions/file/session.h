@@ -62,7 +62,7 @@ void session_free(struct session *s);
 /* Notes that nothing has changed: steps and texts are those of the file, or of a new session. */
 void session_settled(struct session *s);
 /* Whether an undo led back to the steps and texts of the last session_settled, so that nothing but
- * undone steps and measurements would be lost. */
+ * an undone step and measurements would be lost. */
 bool session_is_settled(const struct session *s);
 void session_add_port(struct session *s, const char *tensor, const char *value);
 /* Returns the name that the model has for an input or output; the tensor's own name without a
